@@ -1,0 +1,3 @@
+"""receipt: a training log in, a small, typed, schema-versioned record out."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,78 @@
+"""YAML text of a grammar, catalogue or registry → plain data, safely: no tags, no duplicate keys, no aliases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from receipt_cli.errors import DataError
+
+_BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_BYTES = 1 << 20
+"""A definition larger than this is refused unread."""
+
+
+class _StrictLoader(_BASE):  # type: ignore[misc]  # the C loader has no stub that mypy can subclass
+    """Safe loader that refuses duplicate keys and aliases (an alias bomb needs them; a definition does not)."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str | int | float | bool | None):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be a scalar", key_node.start_mark)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
+            seen.add(key)
+        result: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        return result
+
+
+def load_definition(text: bytes, where: str) -> dict[str, Any]:
+    """Return the mapping that ``text`` holds; ``where`` names it in errors.
+
+    Raises ``DataError`` with ``where:line`` for YAML that is invalid, has duplicate keys, aliases or tags, or is not
+    a mapping at the top.
+    """
+    if len(text) > MAX_BYTES:
+        raise DataError("definition is too large", where=where, why=f"{len(text)} bytes, at most {MAX_BYTES}")
+    try:
+        decoded = text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError("definition is not UTF-8", where=where, why=str(error)) from error
+    try:
+        for event in yaml.parse(decoded, Loader=_BASE) if "*" in decoded or "&" in decoded else ():
+            if isinstance(event, yaml.AliasEvent):
+                raise DataError("aliases are not allowed", where=f"{where}:{event.start_mark.line + 1}")
+        data = yaml.load(decoded, Loader=_StrictLoader)  # a SafeLoader subclass
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise DataError(error.problem or "invalid YAML", where=f"{where}:{line}") from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise DataError("invalid YAML", where=where, why=str(error)) from error
+    if not isinstance(data, dict):
+        raise DataError("definition is not a mapping", where=where)
+    return data
+
+
+def locate(text: bytes, path: tuple[str | int, ...]) -> int:
+    """Return the 1-based line of the node at ``path`` (keys and list indices), or of its nearest known ancestor."""
+    try:
+        node = yaml.compose(text.decode("utf-8", "replace"), Loader=_BASE)
+    except yaml.YAMLError:
+        return 1
+    line = 1
+    for part in path:
+        found: yaml.Node | None = None
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value == str(part):
+                    found, line = value, key.start_mark.line + 1
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            found = node.value[part]
+            line = found.start_mark.line + 1
+        if found is None:
+            return line
+        node = found
+    return line

@@ -1,0 +1,76 @@
+"""The error tree and the exit codes of the command line."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of ``receipt``; the meaning of each is part of the public contract."""
+
+    OK = 0
+    NO = 1
+    USAGE = 2
+    INPUT = 3
+    GRAMMAR = 4
+    DATA = 5
+    OUTPUT = 6
+    BUG = 70
+    INTERRUPTED = 130
+
+
+class ReceiptError(Exception):
+    """Something that a user can act on.
+
+    ``message`` says what (lower case, no final stop), ``where`` is ``file`` or ``file:line``, ``why`` gives the
+    reason and ``try_`` the next step. ``exit_code`` is what the command line returns for it.
+    """
+
+    exit_code = ExitCode.BUG
+
+    def __init__(self, message: str, *, why: str = "", try_: str = "", where: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.why = why
+        self.try_ = try_
+        self.where = where
+
+    def render(self) -> str:
+        """Return the text for stderr: one line, then ``why:`` and ``try:`` where they are known."""
+        place = f" ({self.where})" if self.where else ""
+        lines = [f"receipt: error: {self.message}{place}"]
+        if self.why:
+            lines.append(f"  why: {self.why}")
+        if self.try_:
+            lines.append(f"  try: {self.try_}")
+        return "\n".join(lines)
+
+
+class UsageError(ReceiptError):
+    """The command was called in a way that cannot work."""
+
+    exit_code = ExitCode.USAGE
+
+
+class InputError(ReceiptError):
+    """A log or document is missing, unreadable, empty or not what it claims to be."""
+
+    exit_code = ExitCode.INPUT
+
+
+class GrammarChoiceError(ReceiptError):
+    """No grammar recognises the log, or two do equally well."""
+
+    exit_code = ExitCode.GRAMMAR
+
+
+class DataError(ReceiptError):
+    """A grammar, schema, registry or digest is broken or unknown."""
+
+    exit_code = ExitCode.DATA
+
+
+class OutputError(ReceiptError):
+    """A result cannot be written."""
+
+    exit_code = ExitCode.OUTPUT

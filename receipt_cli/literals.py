@@ -1,0 +1,139 @@
+"""Python-literal and JSON objects inside a line → plain values; numbers stay as printed. Never ``eval``."""
+
+from __future__ import annotations
+
+import re
+
+MAX_DEPTH = 32
+MAX_ITEMS = 4096
+
+
+class Number(str):
+    """The text of a number as printed."""
+
+    __slots__ = ()
+
+
+Value = None | bool | str | Number | list["Value"] | dict[str, "Value"]
+
+_SPACE = re.compile(r"[ \t\n\r]*+")
+_NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+(?![\w.])|[-+]?(?:nan|NaN|NAN|inf|Infinity|INF)(?!\w)")
+_WORD = re.compile(r"[A-Za-z_][\w.]{0,63}+")
+_STRING = {
+    '"': re.compile(r'"((?:[^"\\]|\\.)*+)"', re.S),
+    "'": re.compile(r"'((?:[^'\\]|\\.)*+)'", re.S),
+}
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.S)
+_SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
+_CONSTANTS: dict[str, Value] = {"None": None, "null": None, "True": True, "true": True, "False": False, "false": False}
+
+
+class NotALiteral(Exception):
+    """The text does not hold a literal at this place."""
+
+
+def parse_object(text: str, start: int) -> tuple[dict[str, Value], int]:
+    """Parse the dict or JSON object that begins with ``{`` at ``start``; return it and the index after it.
+
+    Numbers come back as ``Number`` (their printed text); ``np.float64(0.5)`` and ``tensor(0.5, device=…)`` count as
+    the number inside. Raises ``NotALiteral`` for anything else, for depth over 32 and for more than 4096 items.
+    """
+    parser = _Parser(text)
+    value, end = parser.value(start, 0)
+    if not isinstance(value, dict):
+        raise NotALiteral
+    return value, end
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.items = 0
+
+    def skip(self, at: int) -> int:
+        found = _SPACE.match(self.text, at)
+        return found.end() if found else at
+
+    def peek(self, at: int) -> str:
+        return self.text[at : at + 1]
+
+    def value(self, at: int, depth: int) -> tuple[Value, int]:
+        self.items += 1
+        if depth > MAX_DEPTH or self.items > MAX_ITEMS:
+            raise NotALiteral
+        at = self.skip(at)
+        head = self.peek(at)
+        if head == "{":
+            return self.mapping(at + 1, depth)
+        if head in ("[", "("):
+            return self.sequence(at + 1, "]" if head == "[" else ")", depth)
+        if head in ("'", '"'):
+            return self.string(at)
+        number = _NUMBER.match(self.text, at)
+        if number:
+            return Number(number.group().replace("_", "")), number.end()
+        word = _WORD.match(self.text, at)
+        if word is None:
+            raise NotALiteral
+        if word.group() in _CONSTANTS:
+            return _CONSTANTS[word.group()], word.end()
+        if self.peek(word.end()) == "(":  # a wrapper such as np.float64(0.5) or tensor(0.5, device='cuda:0')
+            return self.wrapped(word.end() + 1, depth)
+        raise NotALiteral
+
+    def wrapped(self, at: int, depth: int) -> tuple[Value, int]:
+        value, at = self.value(at, depth + 1)
+        while self.peek(self.skip(at)) == ",":
+            at = self.skip(self.skip(at) + 1)
+            keyword = _WORD.match(self.text, at)
+            if keyword and self.peek(keyword.end()) == "=":
+                at = keyword.end() + 1
+            word = _WORD.match(self.text, at)
+            at = word.end() if word and word.group() not in _CONSTANTS else self.value(at, depth + 1)[1]
+        at = self.skip(at)
+        if self.peek(at) != ")" or not isinstance(value, Number):
+            raise NotALiteral
+        return value, at + 1
+
+    def string(self, at: int) -> tuple[str, int]:
+        found = _STRING[self.text[at]].match(self.text, at)
+        if found is None:
+            raise NotALiteral
+        body = found.group(1)
+        return (_ESCAPE.sub(_unescape, body) if "\\" in body else body), found.end()
+
+    def sequence(self, at: int, close: str, depth: int) -> tuple[list[Value], int]:
+        values: list[Value] = []
+        at = self.skip(at)
+        while self.peek(at) != close:
+            value, at = self.value(at, depth + 1)
+            values.append(value)
+            at = self.separator(at, close)
+        return values, at + 1
+
+    def mapping(self, at: int, depth: int) -> tuple[dict[str, Value], int]:
+        values: dict[str, Value] = {}
+        at = self.skip(at)
+        while self.peek(at) != "}":
+            key, at = self.value(at, depth + 1)
+            at = self.skip(at)
+            if self.peek(at) != ":" or isinstance(key, list | dict):
+                raise NotALiteral
+            values[str(key)], at = self.value(at + 1, depth + 1)
+            at = self.separator(at, "}")
+        return values, at + 1
+
+    def separator(self, at: int, close: str) -> int:
+        at = self.skip(at)
+        if self.peek(at) == ",":
+            return self.skip(at + 1)
+        if self.peek(at) != close:
+            raise NotALiteral
+        return at
+
+
+def _unescape(found: re.Match[str]) -> str:
+    body = found.group(1)
+    if body[0] in "ux" and len(body) > 1:
+        return chr(int(body[1:], 16))
+    return _SIMPLE.get(body, body)

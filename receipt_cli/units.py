@@ -1,0 +1,133 @@
+"""Printed number and unit → base unit, exactly: the scaled decimal is rounded once, to the nearest float64."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Context, Decimal
+
+MAX_TEXT = 64
+"""A number printed with more characters than this is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A printed unit: what it measures and how many base units one of it is."""
+
+    dimension: str
+    factor: Decimal
+
+
+def _units() -> dict[str, Unit]:
+    table: dict[str, Unit] = {"one": Unit("count", Decimal(1))}
+    for name, seconds in {"ns": "1e-9", "us": "1e-6", "ms": "0.001", "s": "1", "min": "60", "h": "3600"}.items():
+        table[name] = Unit("time", Decimal(seconds))
+    for power, letter in enumerate("KMGT", start=1):
+        table[letter] = Unit("count", Decimal(1000) ** power)
+        table[f"{letter}B"] = Unit("bytes", Decimal(1000) ** power)
+        table[f"{letter}iB"] = Unit("bytes", Decimal(1024) ** power)
+    table["B"] = Unit("bytes", Decimal(1))
+    table["thousand"], table["million"] = Unit("count", Decimal(1000)), Unit("count", Decimal(10) ** 6)
+    table["billion"] = Unit("count", Decimal(10) ** 9)
+    for power, prefix in ((0, ""), (9, "G"), (12, "T"), (15, "P")):
+        table[f"{prefix}FLOPS"] = Unit("flops", Decimal(10) ** power)
+    table["percent"] = Unit("ratio", Decimal("0.01"))
+    table["ratio"] = Unit("ratio", Decimal(1))
+    return table
+
+
+UNITS = _units()
+SPECIAL_UNITS = frozenset({"si", "suffix", "hms"})
+"""``si``: an optional K, M, G, B or T (base 1000) is glued on; ``suffix``: the text names its unit; ``hms``: ``1:02:03.5``."""
+
+_SUFFIXES = {
+    "%": "percent", "ns": "ns", "us": "us", "ms": "ms", "msec": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s",
+    "m": "min", "min": "min", "minutes": "min", "h": "h", "hr": "h", "b": "B", "bytes": "B", "TFLOPS": "TFLOPS",
+    "TFLOP/s": "TFLOPS", "TFLOPs": "TFLOPS", "GFLOPS": "GFLOPS",
+    **{f"{p}B": f"{p}B" for p in "KMGT"}, **{f"{p}iB": f"{p}iB" for p in "KMGT"}, **{f"{p}b": f"{p}B" for p in "kmgt"},
+    "kB": "KB", "K": "K", "k": "K", "M": "M", "G": "G", "B": "billion", "T": "T",
+}  # fmt: skip
+_EXACT = Context(prec=80)
+_NUMBER = re.compile(r"([-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)\s*([A-Za-z%/]*)\Z")
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?\Z")
+_NONFINITE = {
+    "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf,
+    "-inf": -math.inf, "-infinity": -math.inf, "+infinity": math.inf,
+}  # fmt: skip
+_HMS = re.compile(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)\Z")
+
+
+def _plain(text: str) -> float | None:
+    """Return the float that ``text`` spells without unit, or None."""
+    if "," in text:
+        if not _THOUSANDS.match(text):
+            return None  # ``1,5`` may be a decimal comma: not ours to guess
+        text = text.replace(",", "")
+    value = float(text)
+    return None if math.isinf(value) else value
+
+
+def read_number(text: str, unit: str | None = None) -> float | None:
+    """Return the value of ``text`` in base units, or None when it is not one number that we can be sure of.
+
+    ``unit`` is a key of ``UNITS`` or of ``SPECIAL_UNITS``; None means that the text is in base units already. A glued
+    suffix is accepted where it agrees with ``unit`` (``131ms`` for ``ms``, ``71.1GB`` for ``GiB``, since trainers
+    print MB for 2**20); a suffix of another size or dimension makes the text unreadable. NaN and infinity are values.
+    """
+    if len(text) > MAX_TEXT:
+        return None
+    lowered = text.lower()
+    if lowered in _NONFINITE or lowered.rstrip("%ms") in _NONFINITE:
+        return _NONFINITE[lowered] if lowered in _NONFINITE else _NONFINITE[lowered.rstrip("%ms")]
+    if unit == "hms":
+        return _read_hms(text)
+    found = _NUMBER.match(text)
+    if found is None:
+        return None
+    number, suffix = found.group(1), found.group(2)
+    if unit is None and not suffix:
+        return _plain(number)
+    factor = _factor(suffix, unit)
+    if factor is None:
+        return None
+    if factor == 1:
+        return _plain(number)
+    if "," in number:
+        if not _THOUSANDS.match(number):
+            return None
+        number = number.replace(",", "")
+    value = float(_EXACT.multiply(Decimal(number), factor))
+    return None if math.isinf(value) else value
+
+
+def _factor(suffix: str, unit: str | None) -> Decimal | None:
+    """Return the factor to base units, or None when ``suffix`` contradicts ``unit``."""
+    if unit == "si":
+        if not suffix:
+            return Decimal(1)
+        known = _SUFFIXES.get(suffix)
+        return UNITS[known].factor if known and UNITS[known].dimension == "count" else None
+    if unit == "suffix":
+        known = _SUFFIXES.get(suffix)
+        return UNITS[known].factor if known else None
+    if unit is None:
+        return None  # a suffix that nobody declared changes the value by an unknown factor
+    declared = UNITS[unit]
+    if not suffix or suffix == unit:
+        return declared.factor
+    known = _SUFFIXES.get(suffix)
+    if known is None or UNITS[known].dimension != declared.dimension:
+        return None
+    if declared.dimension == "bytes" and known[0] == unit[0]:
+        return declared.factor
+    return declared.factor if UNITS[known].factor == declared.factor else None
+
+
+def _read_hms(text: str) -> float | None:
+    found = _HMS.match(text)
+    if found is None:
+        return None
+    days, hours, minutes, seconds = found.groups()
+    whole = int(days or 0) * 86400 + int(hours or 0) * 3600 + int(minutes) * 60
+    return float(Decimal(whole) + Decimal(seconds))
