@@ -1,0 +1,124 @@
+"""Append-only typed columns of events; two neighbouring pieces concatenate into what one pass would have given."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+POSITION_BITS = 17
+"""Low bits of ``at``: where in its record an event begins. A record is capped at 2**16 bytes."""
+NO_RANK = -1
+
+
+def place(record: int, offset: int = 0) -> int:
+    """Return the sortable position of an event: the ordinal of its record, then its offset inside."""
+    return (record << POSITION_BITS) | offset
+
+
+class NumberColumn:
+    """Values of one field, with the row of each; rows without a value have no entry."""
+
+    __slots__ = ("rows", "values")
+
+    def __init__(self) -> None:
+        self.rows = array("q")
+        self.values = array("d")
+
+    def append(self, row: int, value: float) -> None:
+        """Add ``value`` for ``row``; rows ascend."""
+        self.rows.append(row)
+        self.values.append(value)
+
+    def extend(self, other: NumberColumn, shift: int) -> None:
+        """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
+        self.rows.extend(array("q", [row + shift for row in other.rows]) if shift else other.rows)
+        self.values.extend(other.values)
+
+
+class TextColumn:
+    """Texts of one field, with the row of each."""
+
+    __slots__ = ("rows", "values")
+
+    def __init__(self) -> None:
+        self.rows = array("q")
+        self.values: list[str] = []
+
+    def append(self, row: int, value: str) -> None:
+        """Add ``value`` for ``row``; rows ascend."""
+        self.rows.append(row)
+        self.values.append(value)
+
+    def extend(self, other: TextColumn, shift: int) -> None:
+        """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
+        self.rows.extend(array("q", [row + shift for row in other.rows]))
+        self.values.extend(other.values)
+
+
+@dataclass(slots=True)
+class RuleColumns:
+    """All events of one rule.
+
+    ``at``: positions (see ``place``); ``line``: 1-based line numbers; ``rank``: of the envelope, or ``NO_RANK``;
+    ``clock``: seconds of the line's timestamp, NaN where it has none (naive ones as if they were UTC: only their
+    differences mean anything).
+    """
+
+    at: array[int] = field(default_factory=lambda: array("q"))
+    line: array[int] = field(default_factory=lambda: array("q"))
+    rank: array[int] = field(default_factory=lambda: array("q"))
+    clock: array[float] = field(default_factory=lambda: array("d"))
+    numbers: dict[str, NumberColumn] = field(default_factory=dict)
+    texts: dict[str, TextColumn] = field(default_factory=dict)
+    others: dict[str, NumberColumn] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def open_row(self, at: int, line: int, rank: int, clock: float) -> int:
+        """Add an event and return its row."""
+        self.at.append(at)
+        self.line.append(line)
+        self.rank.append(rank)
+        self.clock.append(clock)
+        return len(self.at) - 1
+
+    def extend(self, other: RuleColumns, records: int, lines: int) -> None:
+        """Add the events of the piece that follows ours, which covers ``records`` records and ``lines`` line ends."""
+        shift, places = len(self.at), place(records)
+        self.at.extend(array("q", [a + places for a in other.at]))
+        self.line.extend(array("q", [n + lines for n in other.line]))
+        self.rank.extend(other.rank)
+        self.clock.extend(other.clock)
+        for name, numbers in other.numbers.items():
+            self.numbers.setdefault(name, NumberColumn()).extend(numbers, shift)
+        for name, texts in other.texts.items():
+            self.texts.setdefault(name, TextColumn()).extend(texts, shift)
+        for name, numbers in other.others.items():
+            self.others.setdefault(name, NumberColumn()).extend(numbers, shift)
+
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Bounded(Generic[T]):
+    """A count of everything and the first ``limit`` of it, by position."""
+
+    limit: int
+    count: int = 0
+    first: list[tuple[int, T]] = field(default_factory=list)
+
+    def add(self, at: int, item: T, times: int = 1) -> None:
+        """Count ``item`` at ``at``; positions ascend."""
+        self.count += times
+        if len(self.first) < self.limit:
+            self.first.append((at, item))
+
+    def extend(self, other: Bounded[T], moved: Iterator[tuple[int, T]]) -> None:
+        """Add the following piece; ``moved`` are its first items with shifted positions."""
+        self.count += other.count
+        self.first.extend(moved)
+        del self.first[self.limit :]

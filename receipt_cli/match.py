@@ -1,0 +1,231 @@
+"""One record + one rule → extractions: which texts of the record are which fields."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import regex
+
+from receipt_cli.grammar import Field, Mapped, Pairs, Rule, Table
+from receipt_cli.literals import NotALiteral, Number, Value, parse_object
+from receipt_cli.units import read_number
+
+TIME_BOX_S = 2.0
+"""Seconds that one pattern may spend on one record. Shipped patterns are linear and stay far below."""
+MAX_EVENTS = 64
+"""Events that one rule may find in one record."""
+MAX_KEY = 64
+_MAX_OPENINGS = 16
+_CELL = regex.compile(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
+
+
+@dataclass(slots=True)
+class Extraction:
+    """One event as printed: its span in the record, the text of each field, and values under keys nobody declared.
+
+    ``header`` holds the column names of a table's header row; ``cells`` the cells of a value row, not yet named.
+    """
+
+    start: int
+    end: int
+    texts: dict[str, str] = field(default_factory=dict)
+    others: dict[str, float] = field(default_factory=dict)
+    header: tuple[str, ...] | None = None
+    cells: tuple[str, ...] | None = None
+
+
+class PatternTimeout(Exception):
+    """A pattern spent its time box on one record."""
+
+
+def extract(rule: Rule, record: bytes) -> list[Extraction]:
+    """Return the events that ``rule`` finds in ``record``, in order. Raises ``PatternTimeout``."""
+    try:
+        if rule.pattern is not None:
+            return list(_pattern(rule, record))
+        if rule.pairs is not None:
+            return list(_pairs(rule, rule.pairs, record))
+        if rule.mapping is not None:
+            return list(_mapping(rule, rule.mapping, record))
+        return _table(rule, record)
+    except TimeoutError as error:
+        raise PatternTimeout(rule.name) from error
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace").strip()
+
+
+def _pattern(rule: Rule, record: bytes) -> Iterator[Extraction]:
+    for count, found in enumerate(rule.start.finditer(record, timeout=TIME_BOX_S)):
+        if count >= MAX_EVENTS:
+            return
+        texts = {name: _text(raw) for name, raw in found.groupdict().items() if raw is not None}
+        yield Extraction(found.start(), found.end(), texts)
+
+
+def _pairs(rule: Rule, pairs: Pairs, record: bytes) -> Iterator[Extraction]:
+    starts = []
+    for found in rule.start.finditer(record, timeout=TIME_BOX_S):
+        starts.append(found)
+        if len(starts) >= MAX_EVENTS:
+            break
+    for number, found in enumerate(starts):
+        limit = starts[number + 1].start() if number + 1 < len(starts) else len(record)
+        if rule.stop is not None:
+            stop = rule.stop.search(record, found.end(), limit, timeout=TIME_BOX_S)
+            limit = stop.start() if stop else limit
+        event = Extraction(found.start(), found.end())
+        event.texts = {name: _text(raw) for name, raw in found.groupdict().items() if raw is not None}
+        for key, value, end in _cells(rule, pairs, record, found.end(), limit):
+            if key in pairs.keys:
+                name = pairs.keys[key]
+                if name not in event.texts:
+                    event.texts[name] = value
+                event.end = end
+            elif pairs.other and key not in pairs.ignore:
+                other = read_other(value)
+                if other is not None and 0 < len(key) <= MAX_KEY:
+                    event.others.setdefault(key, other)
+                    event.end = end
+            elif key in pairs.ignore:
+                event.end = end
+        yield event
+
+
+def _cells(rule: Rule, pairs: Pairs, record: bytes, start: int, limit: int) -> Iterator[tuple[str, str, int]]:
+    """Yield key, value and end of the cells of ``record[start:limit]``."""
+    if rule.cells is not None:
+        for found in rule.cells.finditer(record, start, limit, timeout=TIME_BOX_S):
+            yield _text(found["key"]), _text(found["value"]), found.end()
+        return
+    separator, between = pairs.cell.encode(), pairs.key.strip().encode() or pairs.key.encode()
+    at = start
+    while at < limit:
+        end = record.find(separator, at, limit)
+        end = limit if end < 0 else end
+        key, found_key, value = record[at:end].partition(between)
+        if found_key:
+            yield _text(key), _text(value), min(end + len(separator.rstrip()), limit)
+        at = end + len(separator)
+
+
+def read_other(text: str) -> float | None:
+    """Return the number that an undeclared key's value spells in base units, or None."""
+    return read_number(text) if text[:1] in "+-.0123456789niNI" and text else None
+
+
+def _mapping(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
+    text = record.decode("latin-1")  # one character a byte: offsets hold
+    at = text.find("{")
+    tries = count = 0
+    while at >= 0 and tries < _MAX_OPENINGS and count < MAX_EVENTS:
+        tries += 1
+        try:
+            data, end = parse_object(text, at)
+        except (NotALiteral, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        event = _mapped(spec, data)
+        if event is not None:
+            count += 1
+            event.start, event.end = at, end
+            yield event
+        at = text.find("{", end)
+
+
+def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
+    """Return the event that ``data`` is, or None when it is not the one that ``spec`` means."""
+    if any(lookup(data, key) is None for key in spec.requires) or any(key in data for key in spec.forbids):
+        return None
+    if any(not _same(lookup(data, key), wanted) for key, wanted in spec.where.items()):
+        return None
+    event = Extraction(0, 0)
+    for key, name in spec.keys.items():
+        value = lookup(data, key)
+        if isinstance(value, bool | str):
+            event.texts.setdefault(name, _utf8(str(value)))
+    if spec.other:
+        for key, value in data.items():
+            if key in spec.keys or key in spec.ignore or not 0 < len(key) <= MAX_KEY or not isinstance(value, str):
+                continue
+            other = read_other(value.strip())
+            if other is not None:
+                event.others[_utf8(key)] = other
+    return event
+
+
+def _utf8(text: str) -> str:
+    return text.encode("latin-1", "replace").decode("utf-8", "replace").strip()
+
+
+def _same(value: Value, wanted: object) -> bool:
+    if isinstance(wanted, list):
+        return any(_same(value, choice) for choice in wanted)
+    if isinstance(value, Number) and isinstance(wanted, int | float) and not isinstance(wanted, bool):
+        return read_number(value) == wanted
+    return type(value) is type(wanted) and value == wanted
+
+
+def lookup(data: dict[str, Value], dotted: str) -> Value:
+    """Return the value at ``dotted`` (``metadata.status``; a key with dots as it stands wins), or None."""
+    if dotted in data:
+        return data[dotted]
+    value: Value = data
+    for part in dotted.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
+def _table(rule: Rule, record: bytes) -> list[Extraction]:
+    header, row = rule.table_patterns
+    found = header.search(record, timeout=TIME_BOX_S)
+    if found is not None:
+        names = tuple(_text(cell) for cell in record[found.start() :].split())
+        return [Extraction(found.start(), len(record), header=names)]
+    found = row.search(record, timeout=TIME_BOX_S)
+    if found is None:
+        return []
+    cells = tuple(_text(cell.group()) for cell in _CELL.finditer(record, found.start()))
+    return [Extraction(found.start(), len(record), cells=cells)]
+
+
+def bind_cells(spec: Table, header: tuple[str, ...], cells: tuple[str, ...]) -> tuple[dict[str, str], dict[str, float]] | None:
+    """Name the ``cells`` of a row by the latest ``header``; None when their number does not fit."""
+    values = cells[spec.skip_cells :]
+    if len(values) != len(header):
+        return None
+    texts: dict[str, str] = {}
+    others: dict[str, float] = {}
+    for name, text in zip(header, values, strict=True):
+        if name in spec.keys:
+            texts[spec.keys[name]] = text
+        elif spec.other and name not in spec.ignore:
+            other = read_other(text)
+            if other is not None:
+                others[name[:MAX_KEY]] = other
+    return texts, others
+
+
+def convert(spec: Field, text: str) -> tuple[float | str | None, bool]:
+    """Return the value of ``text`` in base units and whether it could be read.
+
+    ``(None, True)`` is a value that the trainer says it does not know; ``(None, False)`` a problem.
+    """
+    if text in spec.null_if:
+        return None, True
+    if spec.value is not None:
+        found = spec.value.search(text, timeout=TIME_BOX_S)
+        if found is None:
+            return None, False
+        text = found.group(1).strip()
+    if spec.type in ("string", "boolean"):
+        return text, bool(text)
+    value = read_number(text, spec.unit)
+    if value is None or (spec.type == "integer" and (not math.isfinite(value) or value != int(value))):
+        return None, False
+    return value, True

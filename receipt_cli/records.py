@@ -1,0 +1,123 @@
+"""Raw bytes → records: line ends, progress-bar redraws, terminal sequences, NULs, and the cap on a record's length."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+RECORD_CAP = 64 * 1024
+"""Raw bytes of a record that are read; the rest is counted as a problem."""
+_WINDOW = RECORD_CAP // 2
+
+_CSI = re.compile(rb"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\)?|[PX^_][^\x07\x1b\r\n]*+(?:\x1b\\)?|[ -/]*+[0-~])")
+_ECHO = re.compile(rb"\^\[(?:\[[0-9;]*+[A-Za-z~]|O[A-Z])")
+_BACKSPACE = re.compile(rb"\x08++")
+_BLANK = re.compile(rb"[\n\r](?=[ \t]*+[\n\r])")
+
+
+@dataclass(slots=True)
+class Fragment:
+    """The beginning of a record whose end has not been seen: at most ``RECORD_CAP`` bytes of it, and its length.
+
+    ``carriage`` says that a ``\\r`` follows, of which only the next byte can tell whether it is half of ``\\r\\n``.
+    """
+
+    data: bytes = b""
+    length: int = 0
+    carriage: bool = False
+
+    def extend(self, raw: bytes) -> None:
+        """Add bytes that hold no certain record end (a last ``\\r`` is allowed)."""
+        if raw.endswith(b"\r"):
+            self.carriage = True
+            raw = raw[:-1]
+        if len(self.data) < RECORD_CAP:
+            self.data += raw[: RECORD_CAP - len(self.data)]
+        self.length += len(raw)
+
+    @property
+    def empty(self) -> bool:
+        """True when nothing was seen, not even a ``\\r``."""
+        return not self.length and not self.carriage
+
+
+def first_end(raw: bytes) -> int:
+    """Return the index after the first record end in ``raw``, or 0; ``raw`` must hold a certain one."""
+    newline, carriage = raw.find(b"\n"), raw.find(b"\r")
+    if carriage < 0 or 0 <= newline < carriage:
+        return newline + 1
+    return carriage + (2 if raw[carriage + 1 : carriage + 2] == b"\n" else 1)
+
+
+def last_end(raw: bytes) -> int:
+    """Return the index after the last certain record end in ``raw``, or 0 when there is none.
+
+    A ``\\r`` in last place is not certain: the next byte may be its ``\\n``.
+    """
+    newline = raw.rfind(b"\n")
+    carriage = raw.rfind(b"\r", newline + 1, len(raw) - 1)
+    return max(newline, carriage) + 1
+
+
+def cap_records(raw: bytes) -> tuple[bytes, list[tuple[int, int]]]:
+    """Cut records over ``RECORD_CAP`` bytes in ``raw`` (whole records); return it and ``(offset, length)`` of each cut.
+
+    Offsets are into the returned bytes.
+    """
+    cuts: list[tuple[int, int]] = []
+    if len(raw) <= RECORD_CAP:
+        return raw, cuts
+    pieces: list[bytes] = []
+    done = removed = at = 0
+    while at + _WINDOW <= len(raw):
+        if raw.find(b"\n", at, at + _WINDOW) >= 0 or raw.find(b"\r", at, at + _WINDOW) >= 0:
+            at += _WINDOW
+            continue
+        start = max(raw.rfind(b"\n", 0, at), raw.rfind(b"\r", 0, at)) + 1
+        ends = [e for e in (raw.find(b"\n", at), raw.find(b"\r", at)) if e >= 0]
+        end = min(ends) if ends else len(raw)
+        if end - start > RECORD_CAP:
+            pieces.append(raw[done : start + RECORD_CAP])
+            cuts.append((start - removed, end - start))
+            removed += end - start - RECORD_CAP
+            done = end
+        at = max(at + _WINDOW, end)
+    if not cuts:
+        return raw, cuts
+    pieces.append(raw[done:])
+    return b"".join(pieces), cuts
+
+
+def normalise(raw: bytes) -> bytes:
+    """Return whole records with one-byte ends: ``\\n``, or ``\\r`` where only a carriage return (a redraw) ends one.
+
+    Terminal sequences, echoed key presses and NULs vanish; a run of backspaces is a redraw. The number of ``\\n``
+    never changes, so line numbers hold.
+    """
+    if b"\r\n" in raw:
+        raw = raw.replace(b"\r\n", b"\n")
+    if b"\x00" in raw:
+        raw = raw.replace(b"\x00", b"")
+    if b"\x1b" in raw:
+        raw = _CSI.sub(b"", raw)
+    if b"^[" in raw:
+        raw = _ECHO.sub(b"", raw)
+    if b"\x08" in raw:
+        raw = _BACKSPACE.sub(b"\r", raw)
+    return raw
+
+
+def count_blank(records: bytes) -> int:
+    """Return how many of the normalised ``records`` hold nothing but blanks."""
+    return len(_BLANK.findall(b"\n" + records))
+
+
+def display_lines(raw: bytes, limit: int) -> list[str]:
+    """Return the last ``limit`` lines of ``raw`` as a terminal would leave them: of redrawn lines the last frame."""
+    lines = []
+    for line in normalise(raw).split(b"\n"):
+        frames = [frame for frame in line.split(b"\r") if frame.strip()]
+        lines.append(frames[-1].decode("utf-8", "replace").rstrip() if frames else "")
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines[-limit:]
