@@ -1,0 +1,105 @@
+"""The grammars that ship: list them, get one by ``id@vN``, verify digests, load a user's own file."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from receipt_cli.definitions import load_definition
+from receipt_cli.errors import DataError, InputError, UsageError
+from receipt_cli.grammar import Grammar, load_grammar
+from receipt_cli.resources import data_root
+
+STATUSES = ("draft", "released", "deprecated")
+_REF = re.compile(r"(?P<id>[a-z0-9][a-z0-9-]*)(?:@v(?P<version>[1-9]\d{0,5}))?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of ``grammars/index.yaml``."""
+
+    id: str
+    version: int
+    path: str
+    status: str
+    since: str
+    sha256: str
+
+    @property
+    def ref(self) -> str:
+        """``id@vN``."""
+        return f"{self.id}@v{self.version}"
+
+
+@cache
+def list_grammars() -> tuple[Entry, ...]:
+    """Return the index, ordered by id and version. Raises ``DataError``."""
+    where = "grammars/index.yaml"
+    data = load_definition(data_root("grammars").joinpath("index.yaml").read_bytes(), where)
+    entries = []
+    for row in data.get("grammars", ()):
+        try:
+            entry = Entry(**row)
+        except TypeError as error:
+            raise DataError("bad index entry", where=where, why=str(error)) from error
+        if entry.status not in STATUSES:
+            raise DataError(f"{entry.ref}: unknown status {entry.status!r}", where=where)
+        entries.append(entry)
+    return tuple(sorted(entries, key=lambda e: (e.id, e.version)))
+
+
+def read_entry(entry: Entry) -> bytes:
+    """Return the bytes of a shipped grammar. Raises ``DataError`` when a released file is not the released one."""
+    text = data_root("grammars").joinpath(*entry.path.split("/")).read_bytes()
+    if entry.status != "draft" and hashlib.sha256(text).hexdigest() != entry.sha256:
+        raise DataError(f"{entry.ref} is not the released file: its digest differs", where=f"grammars/{entry.path}")
+    return text
+
+
+@cache
+def shipped(with_samples: bool = False) -> tuple[Grammar, ...]:
+    """Return every shipped grammar that is not deprecated, ordered by id and version."""
+    return tuple(
+        load_grammar(read_entry(entry), f"grammars/{entry.path}", with_samples=with_samples)
+        for entry in list_grammars()
+        if entry.status != "deprecated"
+    )
+
+
+def get_grammar(name: str) -> Grammar:
+    """Return the grammar that ``name`` means. Raises as ``definition``, and ``DataError`` for a broken one."""
+    text, where = _resolve(name)
+    return load_grammar(text, where)
+
+
+def definition(name: str) -> bytes:
+    """Return the bytes of the grammar that ``name`` means: ``id``, ``id@vN``, or the path of a YAML file.
+
+    Raises ``UsageError`` for a malformed name, ``DataError`` for an unknown grammar and ``InputError`` for a file
+    that cannot be read.
+    """
+    return _resolve(name)[0]
+
+
+def _resolve(name: str) -> tuple[bytes, str]:
+    if name.endswith((".yaml", ".yml")) or "/" in name:
+        return read_file(name), name
+    found = _REF.match(name)
+    if found is None:
+        raise UsageError(f"{name!r} is neither id, id@vN nor a YAML file", try_="receipt grammar list")
+    wanted = int(found["version"]) if found["version"] else None
+    entries = [e for e in list_grammars() if e.id == found["id"] and wanted in (None, e.version)]
+    if not entries:
+        raise DataError(f"no grammar {name}", try_="receipt grammar list")
+    return read_entry(entries[-1]), f"grammars/{entries[-1].path}"
+
+
+def read_file(path: str) -> bytes:
+    """Return the bytes of a user's definition file. Raises ``InputError``."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise InputError("cannot read the grammar file", where=path, why=str(error)) from error

@@ -1,0 +1,53 @@
+"""Phases and ending → three-valued checks: true, false, or None where the log cannot prove it. No speed thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from receipt_cli.failure import Ending
+from receipt_cli.phases import Phase
+from receipt_cli.summary import Summary
+
+CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
+LOSSES = ("loss", "val_loss")
+_OOM = ("cuda_oom", "host_oom")
+_BLIND = ("killed", "truncated", "child_failed", "unknown", "no_grammar_match")
+"""Reasons that leave open whether memory ran out."""
+
+Checks = dict[str, bool | None]
+
+
+def evaluate(phases: Sequence[Phase], summaries: Sequence[Summary], ending: Ending) -> Checks:
+    """Return every check, the four core ones first."""
+    losses = [s.metrics[name] for s in summaries for name in LOSSES if name in s.metrics]
+    planned = [s for s in summaries if s.record_count]
+    mfu = [s.metrics["mfu_ratio"].max for s in summaries if "mfu_ratio" in s.metrics]
+    compared = [c.consistent for s in summaries for c in s.consistency]
+    return {
+        "finite_losses": all(not loss.nonfinite_count for loss in losses) if losses else None,
+        "zero_exit_code": None if ending.exit_code is None else ending.exit_code == 0,
+        "has_steps": any(phase.steps for phase in phases),
+        "no_oom": _no_oom(ending),
+        "steps_monotonic": not any(s.restart_count for s in planned) if planned else None,
+        "completed": ending.completed,
+        "mfu_plausible": all(m is None or m <= 1 for m in mfu) if any(m is not None for m in mfu) else None,
+        "throughput_consistent": all(compared) if compared else None,
+    }
+
+
+def _no_oom(ending: Ending) -> bool | None:
+    if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
+        return False
+    if ending.reason in _BLIND or (ending.reason is None and ending.completed is not True):
+        return None
+    return True
+
+
+def healthy(checks: Checks) -> bool:
+    """True when no core check is false and steps were found."""
+    return all(checks.get(name) is not False for name in CORE) and checks.get("has_steps") is True
+
+
+def proven(checks: Checks) -> bool:
+    """True when all four core checks are true."""
+    return all(checks.get(name) is True for name in CORE)

@@ -1,0 +1,91 @@
+"""Reported against derived: the trainer's own figures recomputed from its batch and its step time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from receipt_cli.grammar import Grammar
+from receipt_cli.phases import Phase
+from receipt_cli.scan import Body, Engine
+from receipt_cli.statistics import Statistic, exact_median
+
+TOLERANCE = 0.02
+"""Reported and derived medians that differ by no more than this share are consistent: printed digits and async timing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A reported median beside the derived one; ``ratio`` = reported / derived."""
+
+    metric: str
+    reported: float
+    derived: float
+    ratio: float
+    consistent: bool
+
+
+def tokens_per_step(facts: Mapping[str, float | str]) -> float | None:
+    """Return the tokens of one optimizer step: printed, or samples times sequence length; None when unknown."""
+    tokens = facts.get("tokens_per_step")
+    if isinstance(tokens, float) and tokens > 0:
+        return tokens
+    samples, length = facts.get("samples_per_step"), facts.get("sequence_length")
+    if isinstance(samples, float) and isinstance(length, float) and samples > 0 and length > 0:
+        return samples * length
+    return None
+
+
+def compare(metric: str, reported: Statistic | None, derived: Statistic | None) -> Comparison | None:
+    """Return the comparison of two medians, or None where one is missing or zero."""
+    if reported is None or derived is None or not reported.median or not derived.median:
+        return None
+    ratio = reported.median / derived.median
+    return Comparison(metric, reported.median, derived.median, ratio, abs(ratio - 1) <= TOLERANCE)
+
+
+def version_ratio(engine: Engine, body: Body, grammar: Grammar, metric: str) -> str | None:
+    """Say what the printed ``metric`` is of the derived one: ``1``, ``inverse_gradient_accumulation``, or unknown.
+
+    Unknown (None) also when the gradient is not accumulated, since both are then the same number.
+    """
+    accumulation = _first_fact(engine, body, grammar, "gradient_accumulation_steps")
+    tokens = _first_fact(engine, body, grammar, "tokens_per_step")
+    if metric != "tokens_per_s" or not tokens or not accumulation or accumulation <= 1:
+        return None
+    ratios = []
+    for rule in grammar.rules:
+        columns = engine.columns(body, grammar, rule)
+        if columns is None or rule.event != "step":
+            continue
+        values = {f.target[1]: columns.numbers.get(f.name) for f in rule.fields.values() if f.target[0] == "metric"}
+        rate, time = values.get("tokens_per_s"), values.get("step_time_s")
+        if rate is not None and time is not None:
+            seconds = dict(zip(time.rows, time.values, strict=True))
+            ratios += [v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r)]
+    middle = exact_median(ratios)
+    if middle is None:
+        return None
+    if abs(middle - 1) <= TOLERANCE:
+        return "1"
+    return "inverse_gradient_accumulation" if abs(middle * accumulation - 1) <= TOLERANCE else None
+
+
+def _first_fact(engine: Engine, body: Body, grammar: Grammar, name: str) -> float | None:
+    found: list[tuple[int, float]] = []
+    for rule in grammar.rules:
+        columns = engine.columns(body, grammar, rule)
+        for spec in rule.fields.values() if columns is not None else ():
+            numbers = columns.numbers.get(spec.name) if columns is not None and spec.target == ("fact", name) else None
+            if columns is not None and numbers is not None and numbers.rows:
+                found.append((columns.at[numbers.rows[0]], numbers.values[0]))
+    return min(found)[1] if found else None
+
+
+def phase_facts(phase: Phase, before: Mapping[str, float | str]) -> dict[str, float | str]:
+    """Return what the phase printed about itself, over what earlier phases printed about the batch and the world."""
+    own: dict[str, float | str] = {}
+    for event in phase.singles:
+        for name, value in event.facts.items():
+            own.setdefault(name, value)
+    return {**{k: v for k, v in before.items() if k not in ("parameter_count", "training_time_s", "exit_code")}, **own}

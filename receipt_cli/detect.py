@@ -1,0 +1,173 @@
+"""Which grammar explains this log: evidence over all of it, never the first match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from receipt_cli.columns import POSITION_BITS
+from receipt_cli.consistency import version_ratio
+from receipt_cli.grammar import Evidence, Grammar
+from receipt_cli.records import normalise
+from receipt_cli.redact import safe_text
+from receipt_cli.scan import Body, Engine
+
+MIN_SECONDARY = 3
+"""Step records that a second trainer must explain alone to be one."""
+METRIC_LINE = re.compile(
+    rb"(?i)(?:\b(?:step|iter(?:ation)?|epoch|batch|loss|lr|acc(?:uracy)?|ppl|tok(?:ens)?/s(?:ec)?|mfu)\b[^\n\r\d]{0,12}[-+]?\d)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """How well one grammar (all its versions) explains a log."""
+
+    id: str
+    layer: str
+    records: int
+    alone: int
+    step_records: int
+    alone_steps: int
+    first_step_at: int
+    last_step_at: int
+
+    @property
+    def score(self) -> tuple[int, int, int]:
+        """Trainers with steps first, then libraries with steps, then whoever explains most records alone."""
+        tier = 2 if self.alone_steps and self.layer == "trainer" else 1 if self.alone_steps else 0
+        return (tier, self.alone_steps, self.alone)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A grammar that reads (part of) the log, and what decided its version."""
+
+    grammar: Grammar
+    chosen_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """The outcome: chosen grammars (none when nothing or two explain the log), and all candidates, best first."""
+
+    chosen: tuple[Chosen, ...]
+    candidates: tuple[Candidate, ...]
+    tie: tuple[str, ...] = ()
+
+
+def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Detection:
+    """Choose the grammars of a scanned log. ``forced`` decides instead, where it explains at least one record."""
+    by_id: dict[str, list[Grammar]] = {}
+    for grammar in engine.grammars:
+        by_id.setdefault(grammar.id, []).append(grammar)
+    records = {i: _records(engine, body, versions, steps=False) for i, versions in by_id.items()}
+    steps = {i: _records(engine, body, versions, steps=True) for i, versions in by_id.items()}
+    candidates = sorted(
+        (_candidate(i, versions[-1].layer, records, steps) for i, versions in by_id.items() if records[i]),
+        key=lambda c: (*(-part for part in c.score), c.id),
+    )
+    if forced is not None:
+        found = records.get(forced.id)
+        return Detection((Chosen(forced, "option"),) if found else (), tuple(candidates))
+    if not candidates or candidates[0].score[1:] == (0, 0):
+        tie = tuple(c.id for c in candidates) if len(candidates) > 1 else ()
+        return Detection((), tuple(candidates), tie)
+    best = candidates[0]
+    rivals = [c.id for c in candidates[1:] if c.score == best.score]
+    if rivals:
+        return Detection((), tuple(candidates), (best.id, *rivals))
+    chosen = [best]
+    for other in candidates[1:]:
+        if other.layer == "trainer" and other.alone_steps >= MIN_SECONDARY and best.score[0] == 2:
+            mine = steps[other.id] - set().union(*(records[c.id] for c in chosen))
+            if len(mine) >= MIN_SECONDARY and not any(_interleaved(mine, steps[c.id]) for c in chosen):
+                chosen.append(other)
+    return Detection(tuple(_version(engine, body, by_id[c.id]) for c in chosen), tuple(candidates))
+
+
+def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: bool) -> set[int]:
+    """Return the ordinals of the records that a grammar's rules explain."""
+    found: set[int] = set()
+    for grammar in versions:
+        for rule in grammar.rules:
+            columns = engine.columns(body, grammar, rule)
+            if columns is None or (steps and rule.event != "step"):
+                continue
+            headers = set(columns.texts["\theader"].rows) if steps and "\theader" in columns.texts else set()
+            found.update(at >> POSITION_BITS for row, at in enumerate(columns.at) if row not in headers)
+    return found
+
+
+def _candidate(name: str, layer: str, records: dict[str, set[int]], steps: dict[str, set[int]]) -> Candidate:
+    others = [other for i, other in records.items() if i != name and other]
+    mine, mine_steps = records[name], steps[name]
+    shared = set().union(*(mine & other for other in others)) if others else set()
+    return Candidate(
+        id=name,
+        layer=layer,
+        records=len(mine),
+        alone=len(mine - shared),
+        step_records=len(mine_steps),
+        alone_steps=len(mine_steps - shared),
+        first_step_at=min(mine_steps, default=-1),
+        last_step_at=max(mine_steps, default=-1),
+    )
+
+
+def _interleaved(left: set[int], right: set[int]) -> bool:
+    """True when two trainers' step records alternate: one of them is the other's companion output."""
+    merged = sorted([(at, 0) for at in left] + [(at, 1) for at in right])
+    switches = sum(1 for a, b in zip(merged, merged[1:], strict=False) if a[1] != b[1])
+    return switches > 2 + min(len(left), len(right)) // 10
+
+
+def _version(engine: Engine, body: Body, versions: Sequence[Grammar]) -> Chosen:
+    """Choose among versions that read the same text: the newest that the log proves, else the newest it allows."""
+    ordered = sorted(versions, key=lambda g: g.version)
+    if len(ordered) == 1:
+        return Chosen(ordered[0], "only_version")
+    proven = [g for g in ordered if any(_holds(engine, body, g, e) for e in g.proves)]
+    allowed = [g for g in ordered if not any(_holds(engine, body, g, e) for e in g.excludes)]
+    sure = [g for g in proven if g in allowed]
+    if sure:
+        return Chosen(sure[-1], "evidence")
+    if len(allowed) == 1:
+        return Chosen(allowed[0], "evidence")
+    reading = [g for g in allowed or ordered if _records(engine, body, [g], steps=False)]
+    return Chosen((reading or ordered)[-1], "default")
+
+
+def _holds(engine: Engine, body: Body, grammar: Grammar, evidence: Evidence) -> bool:
+    if evidence.seen is not None:
+        name, _, field = evidence.seen.partition(".")
+        rules = [rule for rule in grammar.rules if rule.name == name]
+        columns = engine.columns(body, grammar, rules[0]) if rules else None
+        if columns is None:
+            return False
+        return not field or field in columns.numbers or field in columns.texts
+    return version_ratio(engine, body, grammar, evidence.metric or "") == evidence.equals
+
+
+def metric_lines(raw: bytes, limit: int = 3) -> list[str]:
+    """Return up to ``limit`` lines of ``raw`` that look like printed metrics, shortened."""
+    found: list[str] = []
+    for record in re.split(rb"[\n\r]", normalise(raw)):
+        if METRIC_LINE.search(record[:2000]):
+            found.append(safe_text(record[:500].decode("utf-8", "replace"), 120))
+            if len(found) == limit:
+                break
+    return found
+
+
+def count_explained(engine: Engine, body: Body, grammars: Iterable[Grammar]) -> tuple[int, int, int]:
+    """Return how many records the grammars matched, ignored by rule (blank ones too), and could not decode.
+
+    A record counts once, as the first of these that it is.
+    """
+    chosen = list(grammars)
+    matched = set().union(*(_records(engine, body, [g], steps=False) for g in chosen)) if chosen else set()
+    ignored = set().union(*(set(body.ignored.get(g.id, ())) for g in chosen)) - matched if chosen else set()
+    unread = {o for o in body.undecodable_matched if o not in matched and o not in ignored}
+    return len(matched), len(ignored) + body.blank, body.undecodable + len(unread)

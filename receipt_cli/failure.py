@@ -1,0 +1,154 @@
+"""Marker hits and phases → how the run ended: completed, failed for a named reason, or not provable.
+
+A marker convicts only a run that did not get over it: what followed decides. The most specific cause wins over the
+noise that follows it.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from receipt_cli.markers import Catalogue, Marker
+from receipt_cli.phases import Phase
+from receipt_cli.scan import Body, Hits
+
+CONVICTING = ("cause", "stop", "error", "consequence")
+FAR = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A marker in a log: how often, where, and the text of the hit that counts."""
+
+    marker: Marker
+    count: int
+    first_line: int
+    last_line: int
+    at: int
+    line: int
+    message: str
+    exit_code: int | None
+    open: bool
+    """False when the run got over every hit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended. ``reason`` is a failure slug or None; ``completed`` is proof of success, or of its absence."""
+
+    reason: str | None
+    category: str | None
+    line_number: int | None
+    message: str | None
+    completed: bool | None
+    exit_code: int | None
+    sightings: tuple[Sighting, ...]
+
+
+class _Progress:
+    """What speaks for the run: positions of steps, of new attempts and of proofs of completion."""
+
+    def __init__(self, body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
+        events = [e for p in phases for e in (*p.raw, *p.evals, *p.singles)]
+        self.steps = sorted(e.at for p in phases for e in p.raw)
+        self.attempts = [a[0].at for p in phases for a in p.attempts[1:] if a]
+        self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
+        for marker in catalogue.markers:
+            hits = body.markers.get(marker.id)
+            if hits is not None and marker.role == "completion":
+                self.ends += hits.at
+            elif hits is not None and marker.role == "exit_code":
+                self.ends += [at for at, _, code in hits.texts if code == 0]
+        if exit_code == 0:
+            self.ends.append(FAR)
+
+    def got_over(self, at: int, marker: Marker) -> bool:
+        """True when the run went on after ``at`` so far that the marker there was not its end."""
+        later = len(self.steps) - bisect_right(self.steps, at)
+        return any(end > at for end in self.ends) or any(a > at for a in self.attempts) or later >= marker.overcome_after
+
+
+def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> Ending:
+    """Return how the run ended. ``exit_code`` is the one that the caller knows, or None."""
+    progress = _Progress(body, catalogue, phases, exit_code)
+    sightings = [s for m in catalogue.markers if (s := _sight(m, body.markers.get(m.id), progress)) is not None]
+    codes = [s for s in sightings if s.marker.role == "exit_code" and s.open and s.exit_code]
+    code = exit_code if exit_code is not None else codes[-1].exit_code if codes else _zero(progress, sightings)
+    guilty = sorted(
+        (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),
+        key=lambda s: (s.marker.rank, s.at, s.marker.id),
+    )
+    last = phases[-1] if phases else None
+    done = _completed(last, progress)
+    if guilty and guilty[0].marker.rank <= 1:
+        return _ending(guilty[0], code, sightings)
+    nan = _nan_loss(phases)
+    if nan is not None:
+        return Ending("nan_loss", "numerics", nan, "the last printed loss is not a finite number", done, code, tuple(sightings))
+    if guilty:
+        return _ending(guilty[0], code, sightings)
+    if code:
+        line = codes[-1].line if codes and exit_code is None else None
+        return Ending("unknown", "unknown", line, f"exit code {code}", False, code, tuple(sightings))
+    if last is not None and last.failed_end:
+        event = last.singles[-1]
+        message = f"the run ended with status {event.texts.get('status', '')}"
+        return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
+    if last is None:
+        return Ending("no_grammar_match", "unknown", None, "no grammar recognises this log", None, code, tuple(sightings))
+    if done is False:
+        message = "the log ends before the run does"
+        return Ending("truncated", "unknown", None, message, False, code, tuple(sightings))
+    return Ending(None, None, None, None, done, code, tuple(sightings))
+
+
+def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -> Ending:
+    marker = guilty.marker
+    return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings))
+
+
+def _zero(progress: _Progress, sightings: Sequence[Sighting]) -> int | None:
+    return 0 if any(s.marker.role == "exit_code" and s.exit_code == 0 for s in sightings) else None
+
+
+def _sight(marker: Marker, hits: Hits | None, progress: _Progress) -> Sighting | None:
+    """Return what counts of a marker's hits: the first that the run did not get over, else the first."""
+    if hits is None or not hits.at:
+        return None
+    chosen = next((i for i, at in enumerate(hits.at) if not progress.got_over(at, marker)), None)
+    if marker.role == "exit_code":
+        chosen = len(hits.at) - 1 if chosen is not None else None
+    index = chosen or 0
+    at = hits.at[index]
+    text, code = next(((t, c) for a, t, c in hits.texts if a >= at), (hits.texts[-1][1], hits.texts[-1][2]))
+    return Sighting(marker, len(hits.at), hits.line[0], hits.line[-1], at, hits.line[index], text, code, chosen is not None)
+
+
+def _completed(last: Phase | None, progress: _Progress) -> bool | None:
+    """True: the log shows that the last phase ended well. False: it shows or must have shown that it did not."""
+    if last is None:
+        return None
+    if last.failed_end:
+        return False
+    if last.ended or any(end >= last.first_at for end in progress.ends):
+        return True
+    numbers = [e.step for e in last.steps if e.step is not None]
+    planned = last.planned
+    if numbers and planned is not None:
+        return numbers[-1] >= planned - 1
+    if not last.steps:
+        return False
+    return False if last.grammar.completion == "reliable" else None
+
+
+def _nan_loss(phases: Sequence[Phase]) -> int | None:
+    """Return the line of the first non-finite loss when the last loss that stands is not finite either."""
+    for phase in reversed(phases):
+        losses = [(e.metrics["loss"], e.line) for e in phase.steps if "loss" in e.metrics]
+        if losses:
+            bad = [line for value, line in losses if not math.isfinite(value)]
+            return bad[0] if not math.isfinite(losses[-1][0]) else None
+    return None

@@ -1,0 +1,140 @@
+"""A log and what its job knew → a validated receipt: the one place where captured and derived parts meet."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from receipt_cli.derive import Derivation, Options, derive
+from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
+from receipt_cli.header.collect import collect_header
+from receipt_cli.header.from_log import log_facts
+from receipt_cli.header.header_file import header_document, read_header_file
+from receipt_cli.header.host import now_rfc3339
+from receipt_cli.receipt import Document, assemble
+from receipt_cli.source import Source
+from receipt_cli.validate import validate_document
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to make: see the options of ``receipt parse``."""
+
+    path: str
+    grammar: str | None = None
+    exit_code: int | None = None
+    name: str | None = None
+    lane: str | None = None
+    preset: str | None = None
+    attachments: Sequence[str] = ()
+    header_file: Path | None = None
+    here: Path | None = None
+    workers: int | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+    now: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A valid receipt, what it was derived from, and notes for the person who asked."""
+
+    document: Document
+    derivation: Derivation
+    notes: tuple[str, ...]
+
+    @property
+    def series(self) -> dict[str, list[float]]:
+        """Values of the primary phase's metrics in step order."""
+        primary = self.derivation.primary
+        return self.derivation.summaries[primary].series if primary is not None else {}
+
+
+    @property
+    def clean(self) -> bool:
+        """True when steps were found and nothing of the log was left unread for a reason worth a look."""
+        derivation = self.derivation
+        quiet = not derivation.problems[0] and not derivation.near_misses[0]
+        return quiet and derivation.checks.get("has_steps") is True
+
+
+class InvalidReceipt(ReceiptError):
+    """We made a document that our own validator refuses: a bug, never written."""
+
+
+def produce(request: Request) -> Product:
+    """Derive, assemble and validate the receipt of one log. Raises ``ReceiptError``."""
+    captured = read_header_file(request.header_file) if request.header_file is not None else None
+    attachments = [read_attachment(text) for text in request.attachments]
+    source = Source(request.path)
+    derivation = derive(source, Options(request.grammar, request.exit_code), workers=request.workers)
+    from_log, log_notes = log_facts(derivation.facts)
+    header, notes = collect_header(
+        environ=request.environ, header_file=captured, log_facts=from_log, here=request.here, now=request.now
+    )
+    notes = [*log_notes, *notes]
+    run = dict(captured["run"]) if captured is not None else {}
+    for key in ("name", "lane", "preset", "exit_code"):
+        value = getattr(request, key)
+        if value is not None:
+            run[key] = value
+    document = assemble(derivation, run=run, header=header, attachments=attachments)
+    findings = [f for f in validate_document(document) if f.severity == "error"]
+    if findings:
+        first = findings[0]
+        raise InvalidReceipt("made an invalid receipt", why=f"{first.pointer}: {first.reason}", where=source.name)
+    if derivation.changed:
+        notes = [*notes, f"{source.name} changed while it was read: the receipt is of the first {source.size_bytes} bytes"]
+    return Product(document, derivation, tuple(notes))
+
+
+def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
+    """Return the error of a log that no grammar recognises or two do, or None."""
+    detection = derivation.detection
+    if detection.chosen:
+        return None
+    tried = ", ".join(f"{c.id} ({c.alone} of {c.records} records alone)" for c in detection.candidates[:4])
+    lines = "".join(f"\n       {line}" for line in derivation.metric_lines)
+    looks = f"\n       lines that look like metrics:{lines}" if lines else ""
+    help_text = "receipt grammar explain LOG; receipt parse --grammar ID@vN"
+    if detection.tie:
+        names = " and ".join(detection.tie)
+        return GrammarChoiceError(f"{names} explain this log equally well", where=name, why=f"tried {tried}{looks}", try_=help_text)
+    why = f"nearest: {tried}{looks}" if tried else f"no rule of any grammar matched{looks}"
+    return GrammarChoiceError("no grammar recognises this log", where=name, why=why, try_=help_text)
+
+
+def read_attachment(text: str) -> dict[str, Any]:
+    """Return the attachment that ``kind=uri`` means; a local file gets its digest and size. Raises ``UsageError``."""
+    kind, separator, uri = text.partition("=")
+    if not separator or not kind.isidentifier() or not uri:
+        raise UsageError(f"--attach wants kind=uri, not {text!r}", try_="--attach trace=traces/run7.json.gz")
+    digest, size = None, None
+    path = Path(uri.removeprefix("file://"))
+    if "://" not in uri or uri.startswith("file://"):
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            size = path.stat().st_size
+        except OSError as error:
+            raise UsageError(f"cannot read the attachment {uri!r}", why=str(error)) from error
+    return {"kind": kind, "uri": uri, "sha256": digest, "size_bytes": size}
+
+
+def rfc3339_now() -> str:
+    """Return the time, for what is captured on the machine that trains."""
+    return now_rfc3339()
+
+
+def capture_header(
+    run: Mapping[str, str | None], repository: Path, environ: Mapping[str, str], now: str
+) -> tuple[Document, list[str]]:
+    """Return the valid header document of this machine and ``repository``, and notes."""
+    header, notes = collect_header(environ=environ, header_file=None, log_facts=(), here=repository, now=now)
+    document = header_document(run, header)
+    findings = [f for f in validate_document(document) if f.severity == "error"]
+    if findings:
+        raise InvalidReceipt("made an invalid header", why=f"{findings[0].pointer}: {findings[0].reason}")
+    return document, notes

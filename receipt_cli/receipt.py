@@ -1,0 +1,181 @@
+"""Captured and derived parts → the receipt document, and its canonical bytes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from receipt_cli import __version__
+from receipt_cli.derive import Derivation
+from receipt_cli.failure import Sighting
+from receipt_cli.model import MAX_FIRST, RULES, SCHEMA_VERSION
+from receipt_cli.redact import clean, safe_text
+from receipt_cli.statistics import Statistic
+from receipt_cli.summary import Summary
+
+Document = dict[str, Any]
+RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code")
+
+
+def assemble(
+    derivation: Derivation, *, run: Mapping[str, Any], header: Mapping[str, Any], attachments: Sequence[Mapping[str, Any]] = ()
+) -> Document:
+    """Return the receipt document: keys in schema order, numbers in base units, no NaN.
+
+    ``run`` may lack keys (they become null); ``header`` is a whole header; both are carried over as they are.
+    """
+    phases = [_summary(s, derivation) for s in derivation.summaries]
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": {key: run.get(key) for key in RUN_KEYS},
+        "header": dict(header),
+        "summary": phases[derivation.primary] if derivation.primary is not None else None,
+        "phases": [{"name": s.phase, "summary": p} for s, p in zip(derivation.summaries, phases, strict=True)],
+        "checks": dict(derivation.checks),
+        "failure": _failure(derivation),
+        "goodput": None,
+        "attachments": [dict(attachment) for attachment in attachments],
+        "derivation": _derivation(derivation),
+    }
+
+
+def canonical_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return the document as UTF-8 JSON: keys as they stand, shortest round-trip floats, one newline at the end."""
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n").encode("utf-8")
+
+
+DERIVED = ("summary", "phases", "checks", "failure", "goodput", "derivation")
+
+
+def derived_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return the canonical bytes of the derived blocks alone, without the tool's version: what must never differ."""
+    blocks = {key: document[key] for key in DERIVED}
+    blocks["derivation"] = {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}
+    return canonical_bytes(blocks)
+
+
+def _summary(summary: Summary, derivation: Derivation) -> Document:
+    registry = derivation.registry
+    return {
+        "phase": summary.phase,
+        "steps": {
+            "first": summary.first,
+            "last": summary.last,
+            "planned": summary.planned,
+            "record_count": summary.record_count,
+            "restart_count": summary.restart_count,
+            "superseded_count": summary.superseded_count,
+        },
+        "steady_state": {
+            "rule": "steady/1",
+            "record_count": summary.steady.records,
+            "excluded_warmup": summary.steady.excluded_warmup,
+            "excluded_implausible": summary.steady.excluded_implausible,
+        },
+        "training_time_s": summary.training_time_s,
+        "parameter_count": summary.parameter_count,
+        "metrics": {n: {"id": registry.by_name[n].id, **_statistic(s)} for n, s in summary.metrics.items()},
+        "other_metrics": {clean(name): _statistic(s) for name, s in summary.other_metrics.items()},
+        "derived": {name: {**_statistic(s), "inputs": dict(inputs)} for name, (s, inputs) in summary.derived.items()},
+        "consistency": [
+            {"metric": c.metric, "reported": c.reported, "derived": c.derived, "ratio": c.ratio, "consistent": c.consistent}
+            for c in summary.consistency
+        ],
+    }
+
+
+def _statistic(statistic: Statistic) -> Document:
+    names = ("window", "scope", "definition", "record_count", "nonfinite_count")
+    figures = ("first", "last", "min", "max", "mean", "median")
+    values = {name: getattr(statistic, name) for name in figures}
+    finite = {name: v if v is None or math.isfinite(v) else None for name, v in values.items()}
+    return {**{name: getattr(statistic, name) for name in names}, **finite}
+
+
+def _failure(derivation: Derivation) -> Document | None:
+    ending = derivation.ending
+    if ending.reason is None:
+        return None
+    return {
+        "reason": ending.reason,
+        "category": ending.category,
+        "line_number": ending.line_number,
+        "message": None if ending.message is None else safe_text(ending.message),
+        "log_tail": list(derivation.tail),
+        "markers": [_sighting(s) for s in _in_order(s for s in ending.sightings if s.open)],
+    }
+
+
+def _in_order(sightings: Any) -> list[Sighting]:
+    return sorted(sightings, key=lambda s: (s.at, s.marker.id))[:MAX_FIRST]
+
+
+def _sighting(sighting: Sighting) -> Document:
+    return {
+        "id": sighting.marker.id,
+        "reason": sighting.marker.reason,
+        "role": sighting.marker.role,
+        "count": sighting.count,
+        "first_line": sighting.first_line,
+        "last_line": sighting.last_line,
+        "message": safe_text(sighting.message),
+    }
+
+
+def _derivation(derivation: Derivation) -> Document:
+    near_count, near = derivation.near_misses
+    problem_count, problems = derivation.problems
+    lines = derivation.lines
+    return {
+        "grammars": [
+            {"id": c.grammar.id, "version": c.grammar.version, "sha256": c.grammar.sha256, "chosen_by": c.chosen_by}
+            for c in _primary_first(derivation)
+        ],
+        "markers": {"version": derivation.catalogue.version, "sha256": derivation.catalogue.sha256},
+        "registry": {"version": derivation.registry.version, "sha256": derivation.registry.sha256},
+        "rules": RULES,
+        "log": {
+            "sha256": derivation.log.sha256,
+            "size_bytes": derivation.log.size_bytes,
+            "line_count": derivation.log.line_count,
+            "record_count": derivation.log.record_count,
+        },
+        "options": {"grammar": derivation.options.grammar, "exit_code": derivation.options.exit_code},
+        "lines": {
+            "matched": lines.matched,
+            "ignored": lines.ignored,
+            "unmatched": lines.unmatched,
+            "undecodable": lines.undecodable,
+        },
+        "near_misses": {
+            "count": near_count,
+            "first": [
+                {"grammar": m.grammar, "rule": m.rule, "line_number": m.line_number, "excerpt": safe_text(m.excerpt)}
+                for m in near
+            ],
+        },
+        "problems": {
+            "count": problem_count,
+            "first": [
+                {
+                    "kind": p.kind,
+                    "line_number": p.line_number,
+                    "detail": safe_text(p.detail),
+                    "excerpt": safe_text(p.excerpt) or None,
+                }
+                for p in problems
+            ],
+        },
+        "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],
+        "tool_version": __version__,
+    }
+
+
+def _primary_first(derivation: Derivation) -> list[Any]:
+    chosen = list(derivation.detection.chosen)
+    if derivation.primary is not None:
+        primary = derivation.phase_grammars[derivation.primary]
+        chosen.sort(key=lambda c: c.grammar.id != primary)
+    return chosen

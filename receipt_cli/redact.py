@@ -1,0 +1,77 @@
+"""Text of a log → text that a receipt may hold: valid UTF-8, no control sequences, no secrets, bounded."""
+
+from __future__ import annotations
+
+import re
+
+from receipt_cli.model import MAX_EXCERPT, TAIL_BYTES, TAIL_LINES
+from receipt_cli.records import display_lines
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_MASK = "[redacted:{}]"
+_SECRETS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("private-key", re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[\s\S]{0,8192}?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|\Z)")),
+    ("hf", re.compile(r"\bhf_[A-Za-z0-9]{16,}")),
+    ("sk", re.compile(r"\bsk-[A-Za-z0-9_-]{16,}")),
+    ("github", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})")),
+    ("gitlab", re.compile(r"\bglpat-[A-Za-z0-9_-]{16,}")),
+    ("slack", re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{10,}")),
+    ("aws", re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")),
+    ("google", re.compile(r"\b(?:AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,})")),
+    ("jwt", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}")),
+    ("bearer", re.compile(r"(?i)(?<=bearer )[A-Za-z0-9._~+/=-]{8,}")),
+    ("basic", re.compile(r"(?i)(?<=authorization: basic )[A-Za-z0-9+/=]{8,}")),
+    ("url-password", re.compile(r"(?<=://)[^\s/:@]{0,128}:[^\s/@]{1,256}(?=@)")),
+    (
+        "named",
+        re.compile(
+            r"""(?ix)(?<=[\W_])(?:(?:api|access|secret|private|auth|account|session|wandb|hf|hub|aws)[_-]?)*
+            (?:api[_-]?key|secret[_-]?access[_-]?key|secret[_-]?key|access[_-]?key|account[_-]?key|access[_-]?token
+              |auth[_-]?token|hub[_-]?token|session[_-]?token|client[_-]?secret|password|passwd|pwd)
+            ["']?[ ]{0,4}[:=][ ]{0,4}["']?(?P<secret>[^\s"'&,;)}\]<]{6,})"""
+        ),
+    ),
+)  # fmt: skip
+_WANDB = re.compile(r"(?i)(wandb[^\n]{0,80}?\b)([0-9a-f]{40})\b")
+
+
+def mask_secrets(text: str) -> str:
+    """Return ``text`` with every known kind of secret replaced by ``[redacted:kind]``."""
+    for kind, pattern in _SECRETS:
+        if kind == "named":
+            text = pattern.sub(_mask_named, text)
+        else:
+            text = pattern.sub(_MASK.format(kind), text)
+    return _WANDB.sub(lambda found: found.group(1) + _MASK.format("wandb"), text)
+
+
+def _mask_named(found: re.Match[str]) -> str:
+    secret = found.group("secret")
+    if secret.lower() in ("none", "null", "true", "false") or secret.startswith("[redacted"):
+        return found.group()
+    start = found.start("secret") - found.start()
+    return found.group()[:start] + _MASK.format("named")
+
+
+def clean(text: str) -> str:
+    """Return ``text`` without control characters and bidirectional overrides, valid as UTF-8."""
+    return _CONTROL.sub("", text.replace("\t", " "))
+
+
+def safe_text(text: str, limit: int = MAX_EXCERPT) -> str:
+    """Return ``text`` clean, masked and at most ``limit`` characters long."""
+    return mask_secrets(clean(text)).strip()[:limit]
+
+
+def log_tail(raw: bytes) -> list[str]:
+    """Return the last lines of a log from its last bytes: at most 50 lines and 8 KiB, clean and masked."""
+    lines = mask_secrets("\n".join(clean(line) for line in display_lines(raw, TAIL_LINES))).split("\n")
+    kept: list[str] = []
+    size = 0
+    for line in reversed(lines[-TAIL_LINES:]):
+        line = line[:2000]
+        size += len(line.encode()) + 1
+        if size > TAIL_BYTES:
+            break
+        kept.append(line)
+    return kept[::-1] if any(kept) else []
