@@ -1,0 +1,1 @@
+"""Options ↔ calls, errors ↔ exit codes; one file a command group."""

@@ -1,0 +1,114 @@
+"""``receipt grammar``: list, show, lint, test, and explain what a log matched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from receipt_cli.cli.output import Color, Json, style, write_json, write_stdout
+from receipt_cli.cli.parse import GrammarOption
+from receipt_cli.errors import ExitCode
+
+app = typer.Typer(help="The grammars that read logs.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_(json_output: Json = False, color: Color = "auto") -> None:
+    """List the grammars that ship."""
+    from receipt_cli.catalog import list_grammars, shipped
+    from receipt_cli.render.table import render_table
+
+    titles = {g.ref: g.title for g in shipped()}
+    rows = [
+        {"grammar": e.ref, "status": e.status, "since": e.since, "sha256": e.sha256, "title": titles.get(e.ref, "")}
+        for e in list_grammars()
+    ]
+    if json_output:
+        write_json(rows)
+    else:
+        write_stdout(render_table(rows, ("grammar", "status", "title"), style(color)))
+
+
+@app.command("show")
+def show(
+    grammar: Annotated[str, typer.Argument(help="ID or ID@vN.", metavar="GRAMMAR")],
+) -> None:
+    """Print the definition of a grammar."""
+    from receipt_cli.catalog import definition
+
+    write_stdout(definition(grammar))
+
+
+@app.command("lint")
+def lint(
+    files: Annotated[list[Path] | None, typer.Argument(help="Grammar files; all that ship by default.", metavar="[FILE]...")] = None,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Let grammars prove themselves: shape, samples, counter-samples, worst-case lines.
+
+    Exits 1 when there is any finding.
+    """
+    from dataclasses import asdict
+
+    from receipt_cli.proof import lint_files, lint_shipped
+    from receipt_cli.render.findings import render_findings
+
+    findings, count = lint_files(files) if files else lint_shipped()
+    if json_output:
+        write_json([asdict(finding) for finding in findings])
+    else:
+        write_stdout(render_findings(findings, style(color)) if findings else f"{count} definitions prove themselves\n")
+    if findings:
+        raise typer.Exit(ExitCode.NO)
+
+
+@app.command("test")
+def test(
+    grammar: Annotated[str, typer.Argument(help="A grammar file, ID or ID@vN.", metavar="GRAMMAR")],
+    log: Annotated[str | None, typer.Argument(help="A log to try it on.", metavar="[LOG]")] = None,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Run a grammar's samples and, on a log, show what each rule reads.
+
+    Exits 1 when a sample fails, or when the log has no step that the grammar reads.
+    """
+    from receipt_cli.proof import test_grammar
+    from receipt_cli.render.table import render_table
+
+    rows, good = test_grammar(grammar, log)
+    if json_output:
+        write_json(rows)
+    else:
+        columns = ("rule", "event", "samples", "failed", *(("records", "near misses") if log else ()))
+        write_stdout(render_table([{k: str(v) for k, v in row.items()} for row in rows], columns, style(color)))
+    if not good:
+        raise typer.Exit(ExitCode.NO)
+
+
+@app.command("explain")
+def explain(
+    log: Annotated[str, typer.Argument(help="The log, or - for stdin.", metavar="LOG")],
+    grammar: GrammarOption = None,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Say which grammar won and why, what each rule matched, and which metric-looking lines nothing matched.
+
+    Exits 4 when no grammar recognises the log, or two do.
+    """
+    from receipt_cli.explain import explain_log
+    from receipt_cli.produce import refusal
+    from receipt_cli.render.explain import render_explain
+
+    explanation, derivation = explain_log(log, grammar)
+    if json_output:
+        write_json(explanation)
+    else:
+        write_stdout(render_explain(explanation, style(color)))
+    error = refusal(derivation, log)
+    if error is not None:
+        raise error

@@ -1,0 +1,35 @@
+"""``receipt show``: a receipt file, for people."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from receipt_cli.cli.output import Color, Json, load_document, style, write_json, write_stdout
+from receipt_cli.errors import ExitCode
+
+
+def show(
+    file: Annotated[Path, typer.Argument(help="A receipt.", metavar="FILE")],
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Show a receipt as `receipt parse` would.
+
+    Exits 1 when the document is not valid; what can be read of it is shown all the same.
+    """
+    from receipt_cli.render.receipt import render_receipt
+    from receipt_cli.validate import has_errors, validate_document
+
+    document = load_document(file)
+    findings = validate_document(document)
+    if json_output:
+        write_json(document)
+    elif isinstance(document, dict):
+        write_stdout(render_receipt(document, series=None, style=style(color)))
+    if has_errors(findings):
+        print(f"receipt: note: {file} is not valid: receipt validate {file}", file=sys.stderr)
+        raise typer.Exit(ExitCode.NO)

@@ -1,0 +1,270 @@
+"""A grammar → findings: the definition proves itself by its samples. Every finding is an error; all are collected."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import regex
+
+from receipt_cli.definitions import locate
+from receipt_cli.errors import DataError
+from receipt_cli.grammar import Grammar, Rule, Sample, compile_pattern, load_grammar
+from receipt_cli.match import Extraction, PatternTimeout, bind_cells, convert, extract
+from receipt_cli.model import Finding
+
+HOSTILE_BYTES = 100_000
+HOSTILE_BOUND_S = 0.5
+"""CPU seconds that one rule may spend on a hostile line of 100 kB."""
+MIN_LITERAL = 4
+
+
+def lint_grammar(text: bytes, where: str) -> list[Finding]:
+    """Return everything that is wrong with one grammar file; an empty list means that it proves itself."""
+    try:
+        grammar = load_grammar(text, where, with_samples=True)
+    except DataError as error:
+        return [Finding("error", error.where or where, error.message, help=error.try_ or error.why or None)]
+    return list(_Linter(grammar, text).findings())
+
+
+def sample_failures(grammar: Grammar, text: bytes) -> dict[str, int]:
+    """Return how many samples of each rule fail (rules whose shape is wrong fail all of theirs)."""
+    linter = _Linter(grammar, text)
+    failures: dict[str, int] = {}
+    for rule in grammar.rules:
+        if list(linter.shape(rule)):
+            failures[rule.name] = len(rule.samples)
+            continue
+        bad = {f.snippet for f in linter.samples(rule)}
+        failures[rule.name] = sum(1 for sample in rule.samples if sample.line in bad)
+    return failures
+
+
+def lint_together(grammars: Sequence[Grammar]) -> list[Finding]:
+    """Return the samples of one grammar that a step or evaluation rule of another one also reads."""
+    found = []
+    lines = [(g, r, s) for g in grammars for r in g.rules for s in r.samples]
+    for other in grammars:
+        rules = [r for r in other.rules if r.event in ("step", "eval")]
+        for grammar, rule, sample in lines:
+            if grammar.id == other.id:
+                continue
+            for foreign in rules:
+                if _extract_line(foreign, sample.line):
+                    reason = f"sample of {rule.name} is also read by {other.ref} {foreign.name}"
+                    found.append(Finding("error", grammar.where, reason, snippet=sample.line))
+    return found
+
+
+def _extract_line(rule: Rule, line: str) -> list[Extraction]:
+    """Return what ``rule`` reads in the records of ``line``, gated as in a scan; table rows named by their header."""
+    events: list[Extraction] = []
+    header: tuple[str, ...] = ()
+    for record in line.encode("utf-8").split(b"\n"):
+        if not any(literal in record for literal in rule.literals):
+            continue
+        for event in extract(rule, record):
+            if event.header is not None:
+                header = event.header
+                continue
+            if event.cells is not None and rule.table is not None:
+                bound = bind_cells(rule.table, header, event.cells)
+                if bound is None:
+                    continue
+                event.texts, event.others = bound
+            events.append(event)
+    return events
+
+
+class _Linter:
+    def __init__(self, grammar: Grammar, text: bytes) -> None:
+        self.grammar = grammar
+        self.text = text
+        self.broken: set[str] = set()
+
+    def finding(self, path: tuple[str | int, ...], reason: str, **more: Any) -> Finding:
+        return Finding("error", f"{self.grammar.where}:{locate(self.text, path)}", reason, **more)
+
+    def findings(self) -> Iterator[Finding]:
+        yield from self.identity()
+        for rule in (*self.grammar.rules, *self.grammar.ignore):
+            found = list(self.shape(rule))
+            if found:
+                self.broken.add(rule.name)
+            yield from found
+        for rule in self.grammar.rules:
+            if rule.name not in self.broken:
+                yield from self.samples(rule)
+                yield from self.hostile(rule)
+        yield from self.ignored()
+        yield from self.silent()
+        yield from self.evidence()
+
+    def path(self, rule: Rule) -> tuple[str, str]:
+        return ("ignore" if rule.event == "ignored" else "rules", rule.name)
+
+    def identity(self) -> Iterator[Finding]:
+        found = re.search(r"([^/\\]+)[/\\]v(\d+)\.ya?ml\Z", self.grammar.where)
+        if found and (found.group(1), int(found.group(2))) != (self.grammar.id, self.grammar.version):
+            reason = f"the path says {found.group(1)}@v{int(found.group(2))}, the file {self.grammar.ref}"
+            yield self.finding(("grammar",), reason, help="the path is the identity")
+
+    def shape(self, rule: Rule) -> Iterator[Finding]:
+        path = self.path(rule)
+        for literal in rule.literals:
+            if len(literal.strip()) < MIN_LITERAL:
+                reason = f"{rule.name}: literal {literal.decode()!r} is too short to be a gate"
+                yield self.finding((*path, "literal"), reason, help=f"name at least {MIN_LITERAL} bytes that every match has")
+        patterns = {
+            "pattern": rule.pattern,
+            "pairs.start": rule.pairs.start if rule.pairs else None,
+            "pairs.stop": rule.pairs.stop if rule.pairs else None,
+            "table.header": rule.table.header if rule.table else None,
+            "table.row": rule.table.row if rule.table else None,
+        }
+        groups: set[str] = set()
+        for key, pattern in patterns.items():
+            if pattern is None:
+                continue
+            where = (*path, *key.split("."))
+            try:
+                groups |= set(compile_pattern(pattern).groupindex)
+            except regex.error as error:
+                reason = f"{rule.name}: not a pattern: {error.msg}"
+                yield self.finding(where, reason, snippet=pattern, caret=error.pos)
+                return
+            except UnicodeEncodeError:
+                yield self.finding(where, f"{rule.name}: a pattern is ASCII", help="write other characters as \\xNN bytes")
+                return
+            if re.match(r"\(?\.[*+]", pattern) and re.search(r"\.[*+][+?]?\)?\Z", pattern):
+                reason = f"{rule.name}: open at both ends"
+                yield self.finding(where, reason, snippet=pattern, help="the search is unanchored: leave .* out")
+        block = rule.pairs or rule.mapping or rule.table
+        wanted = groups | (set(block.keys.values()) if block else set())
+        if rule.event != "ignored" and wanted != set(rule.fields):
+            for name in sorted(wanted ^ set(rule.fields)):
+                side = "declared but never captured" if name in rule.fields else "captured but not declared"
+                yield self.finding((*path, "fields", name), f"{rule.name}: field {name} is {side}")
+        if rule.event == "step" and not any(f.target[0] in ("metric", "other") for f in rule.fields.values()):
+            yield self.finding(path, f"{rule.name}: a step rule needs a metric")
+        if not rule.samples:
+            yield self.finding(path, f"{rule.name}: has no sample", help="add a line that a real run printed")
+
+    def samples(self, rule: Rule) -> Iterator[Finding]:
+        for number, sample in enumerate(rule.samples):
+            path = (*self.path(rule), "samples", number)
+            events = _extract_line(rule, sample.line)
+            if not events:
+                yield self.unmatched(rule, sample, path)
+                continue
+            if len(events) > 1 and rule.table is None:
+                yield self.finding(path, f"{rule.name}: sample matches {len(events)} times", snippet=sample.line)
+            record = sample.line.encode().split(b"\n")[-1]
+            event = events[-1]
+            rest = (record[: event.start] + record[event.end :]).strip()
+            if rest and rule.mapping is None:
+                caret = event.end if record[event.end :].strip() else 0
+                reason = f"{rule.name}: sample is not matched entirely"
+                yield self.finding(path, reason, snippet=sample.line, caret=caret, help="samples are bare lines")
+            yield from self.values(rule, sample, event, path)
+            for other in (*self.grammar.rules, *self.grammar.ignore):
+                if other.name != rule.name and other.name not in self.broken and _extract_line(other, sample.line):
+                    yield self.finding(path, f"{rule.name}: sample is also matched by {other.name}", snippet=sample.line)
+
+    def unmatched(self, rule: Rule, sample: Sample, path: tuple[str | int, ...]) -> Finding:
+        record = sample.line.encode().split(b"\n")[-1]
+        if not any(literal in record for literal in rule.literals):
+            return self.finding(path, f"{rule.name}: sample has none of the rule's literals", snippet=sample.line)
+        caret = None
+        if rule.pattern is not None or rule.pairs is not None:
+            caret = max(
+                (n for n in range(len(record) + 1) if rule.start.fullmatch(record[:n], partial=True)), default=0
+            )
+        return self.finding(path, f"{rule.name}: sample is not matched", snippet=sample.line, caret=caret)
+
+    def values(self, rule: Rule, sample: Sample, event: Extraction, path: tuple[str | int, ...]) -> Iterator[Finding]:
+        got: dict[str, Any] = {}
+        for name, text in event.texts.items():
+            value, readable = convert(rule.fields[name], text)
+            if not readable:
+                yield self.finding(path, f"{rule.name}: {name} cannot read {text!r}", snippet=sample.line)
+            elif value is not None:
+                got[name] = value
+        for title, have, want in (("field", got, sample.fields), ("other value", event.others, sample.others)):
+            for name in sorted(set(have) | set(want)):
+                if name not in want or name not in have or not _same(have[name], want[name]):
+                    stated = repr(want[name]) if name in want else "nothing"
+                    read = repr(have[name]) if name in have else "nothing"
+                    reason = f"{rule.name}: {title} {name} is stated as {stated}, read as {read}"
+                    yield self.finding(path, reason, snippet=sample.line)
+
+    def hostile(self, rule: Rule) -> Iterator[Finding]:
+        for line in _hostile_lines(rule):
+            begun = time.process_time()
+            try:
+                extract(rule, line)
+            except PatternTimeout:
+                pass
+            spent = time.process_time() - begun
+            if spent > HOSTILE_BOUND_S:
+                reason = f"{rule.name}: {spent:.1f} s for a hostile line of {len(line)} bytes, at most {HOSTILE_BOUND_S} s"
+                snippet = line[:80].decode("utf-8", "replace") + "…"
+                yield self.finding(self.path(rule), reason, snippet=snippet, help="use possessive quantifiers: \\d++, [^|]*+")
+                return
+
+    def ignored(self) -> Iterator[Finding]:
+        for rule in self.grammar.ignore:
+            for number, sample in enumerate(rule.samples):
+                if rule.name not in self.broken and not _extract_line(rule, sample.line):
+                    yield self.unmatched(rule, sample, ("ignore", rule.name, "samples", number))
+
+    def silent(self) -> Iterator[Finding]:
+        for number, line in enumerate(self.grammar.no_match):
+            for rule in self.grammar.rules:
+                if rule.name not in self.broken and _extract_line(rule, line):
+                    yield self.finding(("no_match", number), f"a line that must match nothing matches {rule.name}", snippet=line)
+
+    def evidence(self) -> Iterator[Finding]:
+        names = {r.name: r for r in self.grammar.rules}
+        for side, entries in (("proves", self.grammar.proves), ("excludes", self.grammar.excludes)):
+            for number, entry in enumerate(entries):
+                rule, _, field = (entry.seen or "").partition(".")
+                if entry.seen and (rule not in names or (field and field not in names[rule].fields)):
+                    yield self.finding(("evidence", side, number), f"evidence names the unknown {entry.seen}")
+
+
+def _same(have: object, want: object) -> bool:
+    if isinstance(have, float) and isinstance(want, int | float) and not isinstance(want, bool):
+        return have == want or (math.isnan(have) and math.isnan(want))
+    return type(have) is type(want) and have == want
+
+
+def _hostile_lines(rule: Rule) -> Iterator[bytes]:
+    """Yield long lines that nearly match: repeated, stretched and cut samples, and runs of what patterns like."""
+    size = HOSTILE_BYTES
+    for sample in rule.samples[:3]:
+        line = sample.line.encode().split(b"\n")[-1]
+        yield (line + b" ") * (size // (len(line) + 1))
+        yield line[:-1] * (size // max(1, len(line) - 1))
+        for cut in (len(line) // 3, len(line) // 2, len(line) - 1):
+            for filler in (b" ", b"0", b"1,", b"a", b"| ", b"{", b"'", b"("):
+                yield line[:cut] + filler * ((size - cut) // len(filler))
+    for literal in rule.literals[:3]:
+        yield literal * (size // len(literal))
+        yield literal + b" " * size
+        yield b"0" * (size // 2) + literal + b"0" * (size // 2)
+
+
+def check_index(entries: Mapping[str, str], files: Mapping[str, str]) -> list[Finding]:
+    """Return where ``grammars/index.yaml`` (path -> digest) and the files (path -> digest) differ."""
+    where = "grammars/index.yaml"
+    found = [Finding("error", where, f"{path} is not listed") for path in sorted(files.keys() - entries.keys())]
+    found += [Finding("error", where, f"{path} does not exist") for path in sorted(entries.keys() - files.keys())]
+    for path in sorted(entries.keys() & files.keys()):
+        if entries[path] != files[path]:
+            found.append(Finding("error", where, f"{path}: the digest differs", help="make freeze, or make a new version"))
+    return found
