@@ -1,0 +1,115 @@
+# Every target works on a fresh clone with python3 (3.11 or newer), make and git; CI calls `make test` and nothing else.
+#
+#   make test T=tests/unit/test_units.py     only these files (ruff and mypy are left out)
+#   make test TESTS='suffix or percent'      only the tests that match, stopping at the first failure
+#   make test JOBS=8                         more workers than two
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV ?= .venv
+JOBS ?= 2
+T =
+TESTS =
+PYTHON ?=
+DEMO_LOG ?= fixtures/logs/nanogpt/char-ok.log
+
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+# Stamps: an environment is made once, and filled again only when pyproject.toml changed.
+MADE := $(VENV)/.made
+CORE := $(VENV)/.installed-core
+DEV := $(VENV)/.installed-dev
+PYTEST := $(PY) -m pytest -n $(JOBS)
+SELECTED := $(strip $(T)$(TESTS))
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: demo
+demo: $(CORE) ## install into .venv, parse a recorded training log, show its summary
+	@test -f '$(DEMO_LOG)' || { echo "make: $(DEMO_LOG) is missing; set DEMO_LOG=path/to/a.log" >&2; exit 1; }
+	@mkdir -p build
+	@set -e; \
+	say() { printf '\n$$ %s\n' "$$*"; }; \
+	say 'tail -n 3 $(DEMO_LOG)'; tail -n 3 '$(DEMO_LOG)'; \
+	say 'receipt parse $(DEMO_LOG) -o build/demo.receipt.json'; rm -f build/demo.receipt.json; \
+	$(BIN)/receipt parse '$(DEMO_LOG)' -o build/demo.receipt.json; \
+	say 'receipt show build/demo.receipt.json'; $(BIN)/receipt show build/demo.receipt.json; \
+	say 'receipt validate build/demo.receipt.json'; $(BIN)/receipt validate build/demo.receipt.json
+
+.PHONY: test
+test: $(DEV) $(if $(SELECTED),,lint type) ## ruff, mypy --strict and all tests
+	$(PYTEST) $(T) $(if $(TESTS),-x -k '$(TESTS)')
+
+.PHONY: setup
+setup: $(DEV) ## make .venv with everything that a change needs
+
+.PHONY: lint
+lint: $(DEV) ## ruff check
+	$(BIN)/ruff check .
+
+.PHONY: type
+type: $(DEV) ## mypy --strict
+	$(BIN)/mypy
+
+.PHONY: goldens
+goldens: $(DEV) ## rewrite golden files and the README's help; review the diff
+	$(PYTEST) tests/golden tests/contract/test_readme.py --rewrite-goldens
+
+.PHONY: lint-grammars
+lint-grammars: $(DEV) ## let every shipped grammar prove itself
+	$(BIN)/receipt grammar lint
+
+.PHONY: freeze
+freeze: $(DEV) ## write the digests of draft grammars and schemas into their index.yaml
+	$(PY) tests/tools/freeze.py grammars/index.yaml schemas/index.yaml
+
+.PHONY: wheel-check
+wheel-check: $(DEV) ## build, install without extras into a clean environment, use it outside the checkout
+	rm -rf build/wheel-check
+	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel-check .
+	$(PY) -m venv build/wheel-check/venv
+	build/wheel-check/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel-check/*.whl
+	@set -e; checkout=$$PWD; receipt=$$PWD/build/wheel-check/venv/bin/receipt; cd /; set -x; \
+	$$receipt --version; $$receipt grammar list; $$receipt parse "$$checkout/$(DEMO_LOG)" --json > /dev/null
+
+.PHONY: bench
+bench: $(DEV) ## run the benchmarks
+	@set -e; for script in benchmarks/*.py; do \
+	  test -f "$$script" || { echo 'make: benchmarks/ holds no script' >&2; exit 1; }; \
+	  echo "== $$script"; $(PY) "$$script"; done
+
+.PHONY: coverage
+coverage: $(DEV) ## tests with branch coverage
+	$(PYTEST) --cov --cov-report=term-missing
+
+.PHONY: clean
+clean: ## remove .venv, builds and caches
+	rm -rf '$(VENV)' build dist .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
+
+$(MADE):
+	@set -e; \
+	found=; fits='import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 11))'; \
+	for candidate in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11); do \
+	  if "$$candidate" -c "$$fits" 2> /dev/null; then found=$$candidate; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+	  echo 'make: Python 3.11 or newer with the venv module is needed, and none was found.' >&2; \
+	  echo '  found: '"$$($(or $(PYTHON),python3) --version 2>&1)" >&2; \
+	  echo '  try:   make PYTHON=/path/to/python3.11 (on Debian and Ubuntu venv is the package python3-venv)' >&2; \
+	  exit 1; \
+	fi; \
+	echo "making $(VENV) with $$("$$found" --version)"; \
+	rm -rf '$(VENV)'; "$$found" -m venv '$(VENV)'; touch $@
+
+$(CORE): pyproject.toml | $(MADE)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(DEV): pyproject.toml | $(MADE)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $(CORE) $@

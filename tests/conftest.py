@@ -1,0 +1,54 @@
+"""What every test sees: a quiet, foreign environment, repeatable properties and golden files."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rewrite-goldens", action="store_true", help="write golden files instead of comparing")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("ci" if os.environ.get("CI") else "default")
+    for name in [name for name in os.environ if name.startswith("RECEIPT_")]:
+        del os.environ[name]
+    os.environ.update(
+        TZ="Pacific/Chatham", NO_COLOR="1", COLUMNS="80"
+    )  # an odd zone: no figure may depend on it
+    time.tzset()
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def rewrite_goldens(request: pytest.FixtureRequest) -> bool:
+    """Whether golden files are to be written (``make goldens``)."""
+    return bool(request.config.getoption("--rewrite-goldens"))
+
+
+@pytest.fixture(scope="session")
+def check_golden(rewrite_goldens: bool) -> Callable[[Path, bytes], None]:
+    """Compare bytes with a golden file, or write the file with ``--rewrite-goldens``."""
+
+    def check(path: Path, content: bytes) -> None:
+        if rewrite_goldens:
+            path.write_bytes(content)
+        else:
+            assert path.is_file(), f"{path} is missing: run `make goldens` and review the diff"
+            assert content.decode() == path.read_bytes().decode(), f"{path} differs: run `make goldens`"
+
+    return check

@@ -1,0 +1,165 @@
+"""The README does not lie: its commands run, print what it shows, and its help is the program's help.
+
+In a ``console`` block every command starts with ``$ receipt`` (``> `` continues it). The blocks run in order,
+in one folder that holds copies of ``fixtures/`` and ``grammars/``. A command exits with 0, or with N where it
+ends in ``# exit N``. What stands below a command must be what it prints, stdout and stderr together; ``...``
+stands for a part of a line, or alone on a line for any lines. Below a command of which only the exit code
+matters stands nothing.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+HELP = re.compile(r"(<!-- begin: (receipt[^>]*--help) -->\n```text\n)(.*?)(```\n<!-- end -->)", re.DOTALL)
+EXIT = re.compile(r"# exit (\d+)$")
+
+
+@dataclass
+class Command:
+    line: int
+    text: str
+    output: list[str] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        found = EXIT.search(self.text)
+        return int(found[1]) if found else 0
+
+
+def read_commands(readme: str) -> list[Command]:
+    commands: list[Command] = []
+    for block in BLOCK.finditer(readme):
+        first = readme.count("\n", 0, block.start()) + 2
+        in_block: list[Command] = []
+        for number, line in enumerate(block[1].splitlines(), start=first):
+            if line.startswith("$ "):
+                assert line.startswith("$ receipt "), f"README.md:{number}: a console block runs only receipt"
+                in_block.append(Command(number, line[2:]))
+            elif line.startswith("> ") and in_block and not in_block[-1].output:
+                in_block[-1].text += "\n" + line[2:]
+            else:
+                assert in_block, f"README.md:{number}: output without a command"
+                in_block[-1].output.append(line)
+        for command in in_block:
+            while command.output and not command.output[-1]:
+                command.output.pop()  # blank lines between commands
+        commands += in_block
+    return commands
+
+
+def output_pattern(lines: list[str]) -> re.Pattern[str]:
+    parts = [
+        r"(?:[^\n]*\n)*?" if line == "..." else r"[^\n]*".join(map(re.escape, line.split("..."))) + r"[ ]*\n"
+        for line in lines
+    ]
+    return re.compile("".join(parts))
+
+
+@pytest.fixture
+def shell(root: Path, tmp_path: Path) -> dict[str, str]:
+    """An environment in which ``receipt`` is this checkout's, and nothing else of ours is set."""
+    shim = tmp_path / "bin" / "receipt"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m receipt_cli "$@"\n')
+    shim.chmod(0o755)
+    return {
+        "PATH": os.pathsep.join([str(shim.parent), str(Path(sys.executable).parent), "/usr/bin", "/bin"]),
+        "PYTHONPATH": str(root),
+        "HOME": str(tmp_path),
+        "LC_ALL": "C.UTF-8",
+        "COLUMNS": "80",
+        "NO_COLOR": "1",
+    }
+
+
+def run(command: str, cwd: Path, env: dict[str, str]) -> tuple[int, str]:
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode()
+
+
+def test_commands_of_the_readme_do_what_it_says(root: Path, tmp_path: Path, shell: dict[str, str]) -> None:
+    commands = read_commands((root / "README.md").read_text("utf-8"))
+    assert commands
+    work = tmp_path / "work"
+    for folder in ("fixtures", "grammars"):
+        shutil.copytree(root / folder, work / folder)
+    wrong = []
+    for command in commands:
+        code, output = run(command.text, work, shell)
+        place = f"README.md:{command.line}: $ {command.text}"
+        if code != command.exit_code:
+            wrong.append(f"{place}\nexit {code}, not {command.exit_code}\n{output}")
+        elif command.output and not output_pattern(command.output).fullmatch(output.rstrip("\n") + "\n"):
+            wrong.append(f"{place}\nprints\n{output}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_help_in_the_readme_is_the_help_of_the_program(
+    root: Path, shell: dict[str, str], rewrite_goldens: bool
+) -> None:
+    readme = root / "README.md"
+    text = readme.read_text("utf-8")
+
+    def current(block: re.Match[str]) -> str:
+        code, output = run(block[2], root, shell)
+        assert code == 0, output
+        trimmed = "".join(f"{line.rstrip()}\n" for line in output.strip("\n").splitlines())
+        return f"{block[1]}{trimmed}{block[4]}"
+
+    fresh, count = HELP.subn(current, text)
+    assert count == text.count("<!-- begin: receipt")
+    assert count
+    if rewrite_goldens:
+        readme.write_text(fresh, "utf-8")
+    else:
+        assert fresh == text, "run `make goldens`"
+
+
+@pytest.mark.parametrize(
+    ("lines", "output", "want"),
+    [
+        (["a", "b"], "a\nb\n", True),
+        (["a", "b"], "a\n", False),
+        (["a"], "a\nb\n", False),
+        (["loss ... 2.7"], "loss 11.1 to 2.7\n", True),
+        (["loss ... 2.7"], "loss\n2.7\n", False),
+        (["a", "...", "d"], "a\nb\nc\nd\n", True),
+        (["a", "...", "d"], "a\nd\n", True),
+        (["a", "..."], "a\n", True),
+        (["a.c"], "abc\n", False),
+    ],
+)
+def test_shown_output_is_compared_line_by_line(lines: list[str], output: str, want: bool) -> None:
+    assert bool(output_pattern(lines).fullmatch(output)) is want
+
+
+def test_commands_are_read_with_their_output_and_exit_code() -> None:
+    readme = (
+        "# x\n```console\n$ receipt check a.log \\\n>   --json  # exit 1\nno\n\n$ receipt --version\n```\n"
+    )
+    assert [(c.line, c.exit_code, c.output) for c in read_commands(readme)] == [
+        (3, 1, ["no"]),
+        (7, 0, []),
+    ]
+
+
+def test_a_console_block_with_another_program_is_refused() -> None:
+    with pytest.raises(AssertionError, match=r"README\.md:2"):
+        read_commands("```console\n$ rm x\n```\n")

@@ -1,0 +1,147 @@
+"""What is installed is what was tested: wheel and sdist carry every file and work outside the checkout."""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+KINDS = ("grammars", "schemas")
+PACKAGED = (*KINDS, "receipt_cli", "tests", "fixtures")
+JUNK = {".pyc", ".pyo"}
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Return what ``command`` prints; it sees neither the checkout nor the settings of this environment."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RECEIPT_"))}
+    done = subprocess.run(
+        command, cwd=cwd, env=clean, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 0, f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def files_under(root: Path, folder: str) -> set[str]:
+    found = {
+        p.relative_to(root).as_posix()
+        for p in (root / folder).rglob("*")
+        if p.is_file() and p.suffix not in JUNK
+    }
+    assert found, f"{folder}/ is empty"
+    return found
+
+
+def build_wheel(source: Path, target: Path) -> Path:
+    options = ("--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--quiet")
+    run(sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", target, source, cwd=target)
+    (wheel,) = target.glob("*.whl")
+    return wheel
+
+
+def contents(wheel: Path) -> dict[str, int]:
+    """Return path → CRC of everything in ``wheel`` except its own table of contents."""
+    with ZipFile(wheel) as archive:
+        return {i.filename: i.CRC for i in archive.infolist() if not i.filename.endswith("/RECORD")}
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(root, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment with the wheel in it; the dependencies are those that the tests run with."""
+    home = tmp_path_factory.mktemp("installed")
+    run(sys.executable, "-m", "venv", "--without-pip", home / "venv", cwd=home)
+    python = home / "venv" / "bin" / "python"
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--no-deps",
+        "--no-index",
+        "-q",
+        wheel,
+        cwd=home,
+    )
+    (site,) = (home / "venv").glob("lib/python*/site-packages")
+    # Lines of this file are not searched for further .pth files, so an editable install stays out of sight.
+    paths = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+    (site / "dependencies.pth").write_text("\n".join(paths) + "\n")
+    return home
+
+
+def test_wheel_carries_every_data_file(root: Path, wheel: Path) -> None:
+    packed = {name.removeprefix("receipt_cli/") for name in contents(wheel)}
+    wanted = files_under(root, "grammars") | files_under(root, "schemas")
+    assert {name for name in packed if name.startswith(tuple(f"{kind}/" for kind in KINDS))} == wanted
+
+
+def test_wheel_carries_every_module_and_its_types(root: Path, wheel: Path) -> None:
+    names = {
+        n
+        for n in contents(wheel)
+        if n.startswith("receipt_cli/")
+        and not n.startswith(("receipt_cli/grammars/", "receipt_cli/schemas/"))
+    }
+    assert names == files_under(root, "receipt_cli")
+    assert "receipt_cli/py.typed" in names
+
+
+def test_sdist_builds_the_same_wheel(root: Path, wheel: Path, tmp_path: Path) -> None:
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=root)
+    (sdist,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        packed = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    for folder in PACKAGED:
+        assert files_under(root, folder) - packed == set()
+    (tmp_path / "again").mkdir()
+    assert contents(build_wheel(sdist, tmp_path / "again")) == contents(wheel)
+
+
+def test_installed_package_is_the_one_in_use(root: Path, installed: Path) -> None:
+    python = installed / "venv" / "bin" / "python"
+    where = (
+        "import receipt_cli, receipt_cli.resources as r; print(receipt_cli.__file__, r.data_root('grammars'))"
+    )
+    package, grammars = run(python, "-c", where, cwd=installed).split()
+    assert Path(package).is_relative_to(installed)
+    assert Path(grammars).is_relative_to(installed)
+
+
+@pytest.mark.parametrize("script", ["receipt", "receipt-cli"])
+def test_installed_command_knows_its_version(installed: Path, script: str) -> None:
+    from receipt_cli import __version__
+
+    assert __version__ in run(installed / "venv" / "bin" / script, "--version", cwd=installed)
+
+
+def test_package_runs_as_a_module(installed: Path) -> None:
+    from receipt_cli import __version__
+
+    assert __version__ in run(
+        installed / "venv" / "bin" / "python", "-m", "receipt_cli", "--version", cwd=installed
+    )
+
+
+def test_installed_command_finds_every_grammar(root: Path, installed: Path) -> None:
+    listed = run(installed / "venv" / "bin" / "receipt", "grammar", "list", cwd=installed)
+    ids = {path.parent.name for path in (root / "grammars").glob("*/v*.yaml")} - {"markers"}
+    assert ids
+    assert {name for name in ids if name not in listed} == set()
+
+
+def test_installed_command_parses_a_log(root: Path, installed: Path) -> None:
+    log = min((root / "fixtures" / "logs" / "nanogpt").glob("*.log"))
+    receipt = run(installed / "venv" / "bin" / "receipt", "parse", log, "--json", cwd=installed)
+    assert '"schema_version": "receipt/1.' in receipt
