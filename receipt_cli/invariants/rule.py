@@ -1,0 +1,40 @@
+"""One rule between the fields of a document, and the pointers that findings carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Severity = Literal["error", "note"]
+Document = dict[str, Any]
+Broken = Iterator[tuple[str, str]]
+"""(JSON pointer, reason) for each place where a rule is broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its name, the top-level parts that it reads (their shape must be right), and the check."""
+
+    name: str
+    parts: tuple[str, ...]
+    check: Callable[[Document], Broken]
+    severity: Severity = "error"
+
+
+def pointer(*parts: str | int) -> str:
+    """Return the RFC 6901 JSON pointer of the value that ``parts`` lead to."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def pointer_parts(text: str) -> list[str]:
+    """Return what leads to the value that the JSON pointer ``text`` names; array positions stay texts."""
+    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+
+
+def summaries(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each phase's summary with its pointer; the primary summary itself only when there is no phase."""
+    for number, phase in enumerate(document["phases"]):
+        yield pointer("phases", number, "summary"), phase["summary"]
+    if not document["phases"] and document["summary"] is not None:
+        yield "/summary", document["summary"]

@@ -1,0 +1,355 @@
+"""The shipped schemas: listed with true digests, fully described, and at one with the code."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from receipt_cli import grammar, grammar_file, model, schemas
+from receipt_cli.definitions import load_definition
+from receipt_cli.errors import DataError
+from receipt_cli.header.document import empty_header
+from receipt_cli.markers import Category, Reason, Role
+from receipt_cli.receipt import RUN_KEYS
+from receipt_cli.registry import REGISTRY_PATH, load_registry
+from receipt_cli.schemas import SchemaEntry, get_schema, list_schemas, parse_index
+from receipt_cli.units import SPECIAL_UNITS, UNITS
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "schemas"
+KINDS = ("receipt", "header", "grammar", "markers")
+DOCUMENTS = sorted((ROOT / "fixtures" / "receipts").glob("*/valid/*.json"))
+GRAMMARS = sorted(path for path in (ROOT / "grammars").glob("*/v*.yaml") if path.parent.name != "markers")
+CATALOGUES = sorted((ROOT / "grammars" / "markers").glob("v*.yaml"))
+
+TOP = "schema_version run header summary phases checks failure goodput attachments derivation"
+HEADER = "git software hardware parallelism model seeds flags execution cost cwd collected_at sources"
+SLUGS = (
+    "cuda_oom host_oom nan_loss nccl_timeout nccl_error cuda_error ecc_or_xid preempted time_limit killed "
+    "segfault disk_full import_error child_failed traceback interrupted truncated no_grammar_match unknown"
+)
+CONCLUSIONS = {"truncated", "no_grammar_match", "unknown"}
+"""Failure slugs that no single line proves."""
+
+
+def schema(kind: str) -> dict[str, Any]:
+    return get_schema(kind, "1.0")[1]
+
+
+def defined(kind: str, *path: str) -> Any:
+    found: Any = schema(kind)
+    for key in path:
+        found = found[key]
+    return found
+
+
+def subschemas(node: Any, at: str = "#") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every schema inside a schema, with the place where it stands."""
+    yield at, node
+    for key in ("properties", "$defs"):
+        for name, inner in node.get(key, {}).items():
+            yield from subschemas(inner, f"{at}/{key}/{name}")
+    for key in ("items", "additionalProperties", "propertyNames"):
+        if isinstance(node.get(key), dict):
+            yield from subschemas(node[key], f"{at}/{key}")
+    for key in ("anyOf", "oneOf", "allOf"):
+        for number, inner in enumerate(node.get(key, ())):
+            yield from subschemas(inner, f"{at}/{key}/{number}")
+
+
+EVERYWHERE = [(kind, at, node) for kind in KINDS for at, node in subschemas(schema(kind))]
+
+
+def test_index_and_folder_hold_the_same_files():
+    listed = {entry.path for entry in list_schemas()}
+    found = {path.relative_to(SCHEMAS).as_posix() for path in SCHEMAS.glob("*/*") if path.is_file()}
+    assert listed == found
+    assert {entry.kind for entry in list_schemas()} == {*KINDS, "metrics"}
+
+
+@pytest.mark.parametrize("entry", list_schemas(), ids=lambda entry: f"{entry.kind}-{entry.version}")
+def test_digest_is_the_one_listed(entry: SchemaEntry):
+    text, data = get_schema(entry.kind, entry.version)
+    assert text == (SCHEMAS / entry.path).read_bytes()
+    assert data
+    assert entry.path.startswith(f"{entry.kind}/v{entry.version}.")
+
+
+def test_registry_is_the_one_listed():
+    (entry,) = [entry for entry in list_schemas() if entry.path == REGISTRY_PATH]
+    registry = load_registry()
+    assert (entry.version, entry.sha256) == (str(registry.version), registry.sha256)
+
+
+def test_changelog_tells_of_every_schema():
+    text = (SCHEMAS / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert all(f"`{entry.kind}/{entry.version}`" in text for entry in list_schemas())
+
+
+@pytest.mark.parametrize(("kind", "version"), [("receipt", "9.0"), ("invoice", "1.0"), ("metrics", "1.0")])
+def test_unknown_schema_is_refused(kind: str, version: str):
+    with pytest.raises(DataError, match="there is no schema"):
+        get_schema(kind, version)
+
+
+@pytest.fixture
+def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of schemas/ that the package reads instead of its own."""
+    folder = tmp_path / "schemas"
+    shutil.copytree(SCHEMAS, folder)
+    monkeypatch.setattr(schemas, "data_root", lambda kind: tmp_path / kind)
+    list_schemas.cache_clear()
+    yield folder
+    list_schemas.cache_clear()
+
+
+def test_changed_schema_is_refused(copied: Path):
+    path = copied / "header" / "v1.0.schema.json"
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert get_schema("receipt", "1.0")
+    with pytest.raises(DataError, match="not the one that was shipped") as caught:
+        get_schema("header", "1.0")
+    assert caught.value.where == "schemas/header/v1.0.schema.json"
+
+
+def test_missing_schema_is_refused(copied: Path):
+    (copied / "markers" / "v1.0.schema.json").unlink()
+    with pytest.raises(DataError, match="missing"):
+        get_schema("markers", "1.0")
+
+
+def test_missing_index_is_refused(copied: Path):
+    (copied / "index.yaml").unlink()
+    with pytest.raises(DataError, match="missing"):
+        list_schemas()
+
+
+ENTRY = {
+    "kind": "a",
+    "version": "1.0",
+    "path": "a/v1.json",
+    "status": "draft",
+    "since": "0.1.0",
+    "sha256": "0" * 64,
+}
+BROKEN_INDEX = [
+    ("empty", {"schemas": []}, "not an index"),
+    ("other_key", {"schemas": [ENTRY], "more": 1}, "not an index"),
+    ("entry_is_text", {"schemas": ["a"]}, "exactly"),
+    ("missing_key", {"schemas": [{k: v for k, v in ENTRY.items() if k != "since"}]}, "exactly"),
+    ("version_is_number", {"schemas": [{**ENTRY, "version": 1.0}]}, "is a text"),
+    ("unknown_status", {"schemas": [{**ENTRY, "status": "final"}]}, "status 'final'"),
+    ("path_out", {"schemas": [{**ENTRY, "path": "a/../../x"}]}, "leaves the folder"),
+    ("path_absolute", {"schemas": [{**ENTRY, "path": "/x"}]}, "leaves the folder"),
+    ("twice", {"schemas": [ENTRY, {**ENTRY, "path": "b"}]}, "stands twice"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), [c[1:] for c in BROKEN_INDEX], ids=[c[0] for c in BROKEN_INDEX])
+def test_broken_index_is_refused(data: Any, message: str):
+    with pytest.raises(DataError, match=message):
+        parse_index(json.dumps(data).encode(), "index.yaml")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_schema_is_sound_and_self_contained(kind: str):
+    found = schema(kind)
+    Draft202012Validator.check_schema(found)
+    assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    assert found["$id"] == f"urn:receipt:schema:{kind}:1.0"
+    refs = {node["$ref"] for _, node in subschemas(found) if "$ref" in node}
+    assert refs == {f"#/$defs/{name}" for name in found["$defs"]}
+
+
+def test_every_field_is_described():
+    assert len(EVERYWHERE) > 300
+    alternatives = {"anyOf", "oneOf"}  # of one field that is described
+    fields = [
+        case for case in EVERYWHERE if not alternatives & set(case[1].split("/")) and set(case[2]) != {"$ref"}
+    ]
+    assert [f"{kind} {at}" for kind, at, node in fields if not node.get("description", "").strip()] == []
+
+
+def test_fixed_shapes_are_closed():
+    shapes = [(kind, at, node) for kind, at, node in EVERYWHERE if "properties" in node]
+    assert len(shapes) > 40
+    assert [
+        f"{kind} {at}" for kind, at, node in shapes if node.get("additionalProperties") is not False
+    ] == []
+
+
+@pytest.mark.parametrize("kind", ["receipt", "header"])
+def test_every_field_of_a_document_is_required(kind: str):
+    shapes = [(at, node) for at, node in subschemas(schema(kind)) if "properties" in node]
+    assert [at for at, node in shapes if node["required"] != list(node["properties"])] == []
+
+
+def test_keys_stand_in_the_order_of_the_contract():
+    assert list(schema("receipt")["properties"]) == TOP.split()
+    assert list(defined("receipt", "$defs", "header", "properties")) == HEADER.split()
+    checks = list(defined("receipt", "properties", "checks", "properties"))
+    assert checks[:4] == ["finite_losses", "zero_exit_code", "has_steps", "no_oom"]
+    statistic = "id window scope definition record_count nonfinite_count first last min max mean median"
+    assert list(defined("receipt", "$defs", "stat", "properties")) == statistic.split()
+    assert list(defined("receipt", "$defs", "other_stat", "properties")) == statistic.split()[1:]
+    assert list(defined("receipt", "$defs", "derived_stat", "properties")) == [*statistic.split(), "inputs"]
+
+
+def test_both_documents_describe_one_header():
+    assert defined("receipt", "$defs", "header") == defined("header", "$defs", "header")
+    run = defined("receipt", "properties", "run", "properties")
+    assert {key: run[key] for key in defined("header", "properties", "run", "properties")} == defined(
+        "header", "properties", "run", "properties"
+    )
+
+
+def ordered(document: Any, node: dict[str, Any], root: dict[str, Any], at: str = "") -> Iterator[str]:
+    """Places where the keys of a document do not stand in the schema's order."""
+    if "$ref" in node:
+        node = root["$defs"][node["$ref"].removeprefix("#/$defs/")]
+    if isinstance(document, list):
+        for number, item in enumerate(document):
+            yield from ordered(item, node["items"], root, f"{at}/{number}")
+    elif isinstance(document, dict):
+        known = [key for key in document if key in node.get("properties", {})]
+        if known != [key for key in node.get("properties", {}) if key in document]:
+            yield at
+        for key, value in document.items():
+            inner = node.get("properties", {}).get(key, node.get("additionalProperties"))
+            if isinstance(inner, dict):
+                yield from ordered(value, inner, root, f"{at}/{key}")
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: f"{path.parents[1].name}-{path.stem}")
+def test_example_keys_stand_in_schema_order(path: Path):
+    document = json.loads(path.read_bytes())
+    root = schema(path.parents[1].name.partition("-")[0])
+    assert list(ordered(document, root, root)) == []
+
+
+def test_there_are_examples():
+    assert len(DOCUMENTS) > 10
+
+
+def test_empty_header_is_of_the_schema():
+    root = schema("receipt")
+    assert list(ordered(empty_header(), root["$defs"]["header"], root)) == []
+    assert Draft202012Validator(root["$defs"]["header"]).is_valid(empty_header())
+
+
+def test_vocabularies_are_those_of_the_code():
+    failure = defined("receipt", "properties", "failure", "properties")
+    seen = defined("receipt", "$defs", "marker", "properties")
+    marker = defined("markers", "$defs", "marker", "properties")
+    assert failure["reason"]["enum"] == SLUGS.split()
+    assert set(SLUGS.split()) - CONCLUSIONS == set(get_args(Reason))
+    assert seen["reason"]["enum"] == [*SLUGS.split(), None]
+    assert set(marker["reason"]["enum"]) == {*get_args(Reason), None}
+    assert set(failure["category"]["enum"]) == set(marker["category"]["enum"]) == set(get_args(Category))
+    assert set(seen["role"]["enum"]) == set(marker["role"]["enum"]) == set(get_args(Role))
+    assert tuple(defined("receipt", "properties", "run", "properties")) == RUN_KEYS
+    assert defined("receipt", "properties", "schema_version", "const") == model.SCHEMA_VERSION
+
+
+def test_bounds_are_those_of_the_code():
+    failure = defined("receipt", "properties", "failure", "properties")
+    derivation = defined("receipt", "properties", "derivation", "properties")
+    lists = [failure["markers"], derivation["observed"]]
+    lists += [derivation[name]["properties"]["first"] for name in ("near_misses", "problems")]
+    assert {node["maxItems"] for node in lists} == {model.MAX_FIRST}
+    assert failure["log_tail"]["maxItems"] == model.TAIL_LINES
+    assert failure["message"]["maxLength"] == model.MAX_EXCERPT
+
+
+def test_grammar_vocabulary_is_that_of_the_code():
+    rule, field = (defined("grammar", "$defs", name, "properties") for name in ("rule", "field"))
+    top = defined("grammar", "properties")
+    assert rule["event"]["enum"] == list(grammar.EVENTS)
+    assert field["type"]["enum"] == list(grammar.TYPES)
+    assert field["scope"]["enum"] == list(grammar.SCOPES)
+    assert top["layer"]["enum"] == list(grammar.LAYERS)
+    assert set(field["fact"]["enum"]) == grammar.FACTS
+    assert set(field["printed_in"]["enum"]) == set(UNITS) | SPECIAL_UNITS
+    assert set(top) == grammar_file._TOP
+    assert set(rule) == grammar_file._RULE
+    assert set(field) == grammar_file._FIELD
+    assert {name: set(rule[name]["properties"]) for name in grammar_file._BLOCKS} == grammar_file._BLOCKS
+
+
+def complaints(kind: str, data: object) -> list[str]:
+    found = Draft202012Validator(schema(kind)).iter_errors(data)
+    return [f"{error.json_path}: {error.message[:200]}" for error in found]
+
+
+def test_definitions_are_found():
+    assert GRAMMARS
+    assert CATALOGUES
+
+
+@pytest.mark.parametrize("path", GRAMMARS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_shipped_grammar_is_of_the_schema(path: Path):
+    assert complaints("grammar", load_definition(path.read_bytes(), path.name)) == []
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
+def test_shipped_catalogue_is_of_the_schema(path: Path):
+    assert complaints("markers", load_definition(path.read_bytes(), path.name)) == []
+
+
+RULE = {"event": "step", "literal": "loss", "pattern": "x", "samples": [{"line": "loss 1"}]}
+GRAMMAR = {"grammar": "a", "version": 1, "title": "A", "upstream": "u", "trainer": "a", "rules": {"r": RULE}}
+MARKER = {
+    "reason": "cuda_oom",
+    "category": "memory",
+    "role": "cause",
+    "rank": 0,
+    "overcome_after": 100,
+    "literal": "out of memory",
+    "pattern": "x",
+    "samples": ["a"],
+    "counter_samples": ["b", {"line": "c", "fires": ["killed"]}],
+}
+WRONG_DEFINITIONS = [
+    ("grammar", "unknown_key", {**GRAMMAR, "extends": "b"}),
+    ("grammar", "version_is_text", {**GRAMMAR, "version": "1"}),
+    ("grammar", "no_rules", {**GRAMMAR, "rules": {}}),
+    ("grammar", "two_kinds", {**GRAMMAR, "rules": {"r": {**RULE, "table": {"header": "a", "row": "b"}}}}),
+    ("grammar", "no_kind", {**GRAMMAR, "rules": {"r": {k: v for k, v in RULE.items() if k != "pattern"}}}),
+    ("grammar", "no_sample", {**GRAMMAR, "rules": {"r": {**RULE, "samples": []}}}),
+    (
+        "grammar",
+        "unknown_unit",
+        {**GRAMMAR, "rules": {"r": {**RULE, "fields": {"a": {"printed_in": "furlong"}}}}},
+    ),
+    (
+        "grammar",
+        "metric_and_fact",
+        {**GRAMMAR, "rules": {"r": {**RULE, "fields": {"a": {"metric": "loss", "fact": "seed"}}}}},
+    ),
+    ("markers", "unknown_role", {**MARKER, "role": "culprit"}),
+    ("markers", "conclusion", {**MARKER, "reason": "truncated"}),
+    ("markers", "rank", {**MARKER, "rank": 4}),
+    ("markers", "no_sample", {**MARKER, "samples": []}),
+]
+
+
+def catalogue(marker: Any) -> dict[str, Any]:
+    return {"catalogue": "markers", "version": 1, "markers": {"some_marker": marker}}
+
+
+def test_right_definitions_are_of_the_schema():
+    assert complaints("grammar", GRAMMAR) == []
+    assert complaints("markers", catalogue(MARKER)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [(c[0], c[2]) for c in WRONG_DEFINITIONS],
+    ids=[f"{c[0]}-{c[1]}" for c in WRONG_DEFINITIONS],
+)
+def test_wrong_definition_is_not_of_the_schema(kind: str, data: Any):
+    assert complaints(kind, data if kind == "grammar" else catalogue(data))

@@ -1,0 +1,203 @@
+"""The metric registry: what ships, and each rule that a registry file can break."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from receipt_cli.errors import DataError
+from receipt_cli.grammar import FACTS, STRUCTURAL
+from receipt_cli.registry import Alias, load_registry, parse_registry
+
+LOSS: dict[str, Any] = {
+    "id": 1,
+    "name": "loss",
+    "unit": "1",
+    "class": "curve",
+    "window": "all",
+    "better": "lower",
+    "description": "Training loss.",
+    "aliases": [{"spelling": "lm loss", "trainer": "a"}],
+}
+TIME: dict[str, Any] = {
+    "id": 40,
+    "name": "step_time_s",
+    "unit": "s",
+    "class": "rate",
+    "window": "steady",
+    "better": "lower",
+    "description": "Wall time of one step.",
+    "aliases": [{"spelling": "dt", "trainer": "a", "printed_in": "ms"}],
+}
+
+
+def registry_text(*metrics: Mapping[str, Any], **top: Any) -> bytes:
+    """JSON is YAML, and has no anchors."""
+    return json.dumps({"registry": "metrics", "version": 1, "metrics": list(metrics), **top}).encode()
+
+
+def changed(metric: Mapping[str, Any], **values: Any) -> dict[str, Any]:
+    return {**metric, **values}
+
+
+def without(metric: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in metric.items() if name != key}
+
+
+def test_metrics_come_in_id_order_with_their_aliases():
+    registry = parse_registry(registry_text(TIME, LOSS), "r.yaml")
+    assert [metric.id for metric in registry.metrics] == [1, 40]
+    assert registry.by_name["step_time_s"].aliases == (Alias("dt", "a", "ms"),)
+    assert registry.by_alias == {
+        "dt": "step_time_s",
+        "lm loss": "loss",
+        "loss": "loss",
+        "step_time_s": "step_time_s",
+    }
+    assert registry.version == 1
+
+
+def test_spelling_of_two_metrics_names_neither():
+    both = [{"spelling": "Norm", "trainer": "a"}], [{"spelling": "norm", "trainer": "b"}]
+    registry = parse_registry(
+        registry_text(changed(LOSS, aliases=both[0]), changed(TIME, aliases=both[1])), "r.yaml"
+    )
+    assert "norm" not in registry.by_alias
+    assert registry.by_alias["loss"] == "loss"
+
+
+BROKEN = [
+    ("no_metrics", registry_text(), "not a list of metrics"),
+    ("other_kind", registry_text(LOSS, registry="units"), "not a metric registry"),
+    ("version_is_text", registry_text(LOSS, version="1"), "not a metric registry"),
+    ("unknown_top_key", registry_text(LOSS, extra=1), "not a metric registry"),
+    ("metric_is_text", registry_text("loss"), "not a metric"),  # type: ignore[arg-type]
+    ("unknown_key", registry_text(changed(LOSS, colour="red")), "not a metric"),
+    ("missing_key", registry_text(without(LOSS, "better")), "not a metric"),
+    ("id_zero", registry_text(changed(LOSS, id=0)), "positive integer"),
+    ("id_true", registry_text(changed(LOSS, id=True)), "positive integer"),
+    ("id_text", registry_text(changed(LOSS, id="1")), "positive integer"),
+    ("name_upper", registry_text(changed(LOSS, name="Loss")), "lower_snake_case"),
+    ("name_dash", registry_text(changed(LOSS, name="lm-loss")), "lower_snake_case"),
+    ("class", registry_text(changed(LOSS, **{"class": "line"})), "class 'line' is unknown"),
+    ("window", registry_text(changed(LOSS, window="warm")), "window 'warm' is unknown"),
+    ("better", registry_text(changed(LOSS, better="more")), "better 'more' is unknown"),
+    ("unit", registry_text(changed(LOSS, unit="ms")), "unit 'ms' is unknown"),
+    ("unit_is_list", registry_text(changed(LOSS, unit=["s"])), "is unknown"),
+    ("name_without_unit", registry_text(changed(TIME, name="step_time")), "does not end in its unit"),
+    ("name_of_other_unit", registry_text(changed(LOSS, name="loss_s")), "cannot have the unit"),
+    (
+        "rate_of_other_unit",
+        registry_text(changed(TIME, name="tokens_per_s", unit="s")),
+        "cannot have the unit",
+    ),
+    ("bytes_of_other_unit", registry_text(changed(LOSS, name="memory_bytes")), "cannot have the unit"),
+    ("no_description", registry_text(changed(LOSS, description=" ")), "needs a description"),
+    ("aliases_is_text", registry_text(changed(LOSS, aliases="lm loss")), "aliases is not a list"),
+    ("alias_is_text", registry_text(changed(LOSS, aliases=["lm loss"])), "an alias is"),
+    ("alias_without_trainer", registry_text(changed(LOSS, aliases=[{"spelling": "l"}])), "an alias is"),
+    (
+        "alias_with_blank",
+        registry_text(changed(LOSS, aliases=[{"spelling": " l", "trainer": "a"}])),
+        "without outer blanks",
+    ),
+    (
+        "alias_in_unknown_unit",
+        registry_text(changed(LOSS, aliases=[{"spelling": "l", "trainer": "a", "printed_in": "furlong"}])),
+        "is not a unit",
+    ),
+    ("alias_twice", registry_text(changed(LOSS, aliases=LOSS["aliases"] * 2)), "stands twice"),
+    ("id_twice", registry_text(LOSS, changed(TIME, id=1)), "id 1 is used twice"),
+    ("name_twice", registry_text(LOSS, changed(LOSS, id=2)), "name loss is used twice"),
+    (
+        "alias_is_other_name",
+        registry_text(changed(LOSS, aliases=[{"spelling": "Step_Time_S", "trainer": "a"}]), TIME),
+        "name of another metric",
+    ),
+    ("not_yaml", b"registry: [", ""),
+    ("repeated_key", b"registry: metrics\nregistry: metrics\n", "duplicate key"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
+def test_broken_registry_is_refused_with_its_place(text: bytes, message: str):
+    with pytest.raises(DataError) as caught:
+        parse_registry(text, "r.yaml")
+    assert message in caught.value.message
+    assert caught.value.where.startswith("r.yaml")
+
+
+def test_error_names_the_entry():
+    with pytest.raises(DataError) as caught:
+        parse_registry(registry_text(LOSS, changed(TIME, window="warm")), "r.yaml")
+    assert caught.value.where == "r.yaml: metrics[1] (step_time_s)"
+
+
+SHIPPED = load_registry()
+
+CANONICAL = (
+    "loss grad_norm learning_rate learning_rate_multiplier step_time_s tokens_per_s tokens_per_s_per_device "
+    "samples_per_s flops_per_s_per_device mfu_ratio memory_allocated_bytes memory_reserved_bytes "
+    "peak_memory_allocated_bytes peak_memory_reserved_bytes peak_memory_bytes tokens_total samples_total "
+    "epoch loss_scale skipped_step_count nan_step_count val_loss val_bpb val_perplexity val_accuracy "
+    "data_time_s compute_time_s dispatch_wait_s perplexity eval_duration_s global_batch_size params_norm "
+    "num_zeros_count moe_aux_loss mtp_loss z_loss train_accuracy reward_mean total_flops core_metric_ratio"
+)
+
+IDS = {"loss": 1, "grad_norm": 2, "learning_rate": 3, "tokens_per_s": 20, "step_time_s": 40, "val_loss": 100}
+
+
+def test_registry_is_read_once():
+    assert load_registry() is SHIPPED
+    assert len(SHIPPED.sha256) == 64
+
+
+def test_every_canonical_name_is_there():
+    assert set(CANONICAL.split()) <= set(SHIPPED.by_name)
+
+
+@pytest.mark.parametrize(("name", "number"), IDS.items())
+def test_ids_that_receipts_already_hold(name: str, number: int):
+    assert SHIPPED.by_name[name].id == number
+
+
+@pytest.mark.parametrize("metric", SHIPPED.metrics, ids=lambda metric: metric.name)
+def test_window_follows_the_kind_of_metric(metric: Any):
+    evaluation = 100 <= metric.id < 120
+    event = metric.name.endswith("_duration_s")
+    memory = metric.unit == "byte" or metric.name == "memory_used_ratio"
+    rate = metric.klass == "rate" or memory
+    assert metric.window == ("steady" if rate and not evaluation and not event else "all")
+
+
+def test_names_are_neither_facts_nor_structural():
+    assert not set(SHIPPED.by_name) & (FACTS | STRUCTURAL)
+
+
+ALIASES = [
+    ("loss", "loss"),
+    ("lm loss", "loss"),
+    ("tok/sec", "tokens_per_s"),
+    ("tps", "tokens_per_s_per_device"),
+    ("elapsed time per iteration (ms)", "step_time_s"),
+    ("throughput per gpu (tflop/s/gpu)", "flops_per_s_per_device"),
+    ("eval_loss", "val_loss"),
+    ("lr", "learning_rate"),
+    ("consumed samples", "samples_total"),
+    ("wps", None),  # of the whole job in fairseq, of one device in early torchtitan
+    ("train loss", None),  # of a step in llm.c, of an evaluation in nanoGPT
+    ("time", None),  # of a step, of the run, of the day
+]
+
+
+@pytest.mark.parametrize(("spelling", "name"), ALIASES)
+def test_spelling_means(spelling: str, name: str | None):
+    assert SHIPPED.by_alias.get(spelling) == name
+
+
+def test_rates_printed_in_their_key_say_so():
+    aliases = {alias.spelling: alias.printed_in for metric in SHIPPED.metrics for alias in metric.aliases}
+    assert aliases["elapsed time per iteration (ms)"] == "ms"
+    assert aliases["throughput per GPU (TFLOP/s/GPU)"] == "TFLOPS"
+    assert aliases["loss"] is None

@@ -1,0 +1,319 @@
+"""Validation: examples of every rule, routing by version, bytes that are not JSON, and hostile documents."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.definitions import load_definition
+from receipt_cli.errors import DataError, InputError
+from receipt_cli.invariants.header import HEADER_RULES
+from receipt_cli.invariants.receipt import RECEIPT_RULES
+from receipt_cli.invariants.rule import pointer, pointer_parts
+from receipt_cli.validate import Finding, has_errors, validate_bytes, validate_document
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "fixtures" / "receipts"
+VALID = sorted(EXAMPLES.glob("*/valid/*.json"))
+INVALID = sorted(EXAMPLES.glob("*/invalid/*.json"))
+HEALTHY = EXAMPLES / "receipt-1.0" / "valid" / "healthy.json"
+
+
+def name(path: Path) -> str:
+    return f"{path.parents[1].name}/{path.stem}"
+
+
+def read(path: Path) -> dict[str, Any]:
+    document = json.loads(path.read_bytes())
+    assert isinstance(document, dict)
+    return document
+
+
+def expectations(kind: Path) -> dict[str, Any]:
+    return load_definition((kind / "expectations.yaml").read_bytes(), f"{kind.name}/expectations.yaml")
+
+
+EXPECTED = {kind.name: expectations(kind) for kind in sorted(EXAMPLES.iterdir())}
+
+
+def errors(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity == "error"]
+
+
+def holder(document: Any, at: str) -> tuple[Any, Any]:
+    """The container that holds the value at a JSON pointer, and its key there."""
+    *path, last = pointer_parts(at)
+    for part in path:
+        document = document[int(part) if isinstance(document, list) else part]
+    return document, int(last) if isinstance(document, list) else last
+
+
+def test_examples_are_found_and_all_expected():
+    assert len(VALID) >= 10
+    assert {name(path) for path in INVALID} == {
+        f"{k}/{stem}" for k, table in EXPECTED.items() for stem in table
+    }
+
+
+@pytest.mark.parametrize("path", VALID, ids=name)
+def test_valid_example(path: Path):
+    findings = validate_bytes(path.read_bytes(), path.name)
+    assert not has_errors(findings), findings
+    assert findings == [] or path.stem == "newer_minor"
+
+
+@pytest.mark.parametrize("path", INVALID, ids=name)
+def test_invalid_example_breaks_its_rule_alone(path: Path):
+    expected = EXPECTED[path.parents[1].name][path.stem]
+    found = errors(validate_bytes(path.read_bytes(), path.name))
+    wanted = expected["at"] if isinstance(expected["at"], list) else [expected["at"]]
+    assert {finding.rule for finding in found} == {expected["rule"]}
+    assert [finding.pointer for finding in found] == wanted
+    assert all(finding.reason and len(finding.reason) <= 400 for finding in found)
+
+
+@pytest.mark.parametrize("path", INVALID, ids=name)
+def test_invalid_example_differs_from_a_valid_one_in_one_spot(path: Path):
+    expected = EXPECTED[path.parents[1].name][path.stem]
+    base = path.parents[1] / "valid" / f"{expected['base']}.json"
+    document, other = read(base), read(path)
+    if expected["rule"] == "duplicate_key":
+        assert document == other  # Python's reader keeps one of the two
+        return
+    assert str(document) != str(other)
+    (container, key), (changed, _) = holder(document, expected["change"]), holder(other, expected["change"])
+    if isinstance(changed, dict) and key not in changed:
+        del container[key]
+    else:
+        container[key] = changed[key]
+    assert document == other or str(document) == str(other)  # NaN differs from itself
+
+
+def test_every_rule_has_an_example():
+    shown = {entry["rule"] for table in EXPECTED.values() for entry in table.values()}
+    rules = {rule.name for rule in (*RECEIPT_RULES, *HEADER_RULES) if rule.severity == "error"}
+    assert rules <= shown
+    assert {"json_value", "duplicate_key", "schema_version", "unknown_kind"} <= shown
+    assert {rule for rule in shown if rule.startswith("schema.")} >= {
+        "schema.required",
+        "schema.additionalProperties",
+    }
+
+
+def test_rules_have_names_of_their_own():
+    names = [rule.name for rule in RECEIPT_RULES]
+    assert len(set(names)) == len(names)
+
+
+def test_newer_minor_is_read_with_notes():
+    document = read(EXAMPLES / "receipt-1.0" / "valid" / "newer_minor.json")
+    findings = validate_document(document)
+    assert {finding.severity for finding in findings} == {"note"}
+    assert findings[0].rule == "newer_minor"
+    assert "written by a newer receipt" in findings[0].reason
+    unknown = [f.pointer for f in findings if f.rule == "schema.additionalProperties"]
+    assert unknown == ["/carbon", "/run/queue", "/header/site", "/summary/steps/micro_count"]
+
+
+def test_same_minor_with_unknown_fields_is_invalid():
+    document = {
+        **read(EXAMPLES / "receipt-1.0" / "valid" / "newer_minor.json"),
+        "schema_version": "receipt/1.0",
+    }
+    found = {
+        f.pointer for f in errors(validate_document(document)) if f.rule == "schema.additionalProperties"
+    }
+    assert found == {"/carbon", "/run/queue", "/header/site", "/summary/steps/micro_count"}
+
+
+@pytest.mark.parametrize("version", ["receipt/2.0", "receipt/99.1", "header/2.0"])
+def test_newer_major_is_refused(version: str):
+    with pytest.raises(DataError) as caught:
+        validate_document({**read(HEALTHY), "schema_version": version})
+    assert caught.value.exit_code == 5
+    assert "written by a newer receipt" in caught.value.why
+
+
+def test_major_that_never_was_is_refused():
+    with pytest.raises(DataError) as caught:
+        validate_document({"schema_version": "receipt/0.9"})
+    assert "never published" in caught.value.why
+
+
+@pytest.mark.parametrize(
+    "version", [None, 1, 1.0, "", "receipt", "receipt/1", "receipt/1.0\n", "Receipt/1.0", [], {}]
+)
+def test_version_that_says_nothing_is_a_finding(version: object):
+    assert [f.rule for f in validate_document({"schema_version": version})] == ["schema_version"]
+
+
+@pytest.mark.parametrize("document", [None, True, 1, 1.5, "receipt/1.0", [], ()], ids=repr)
+def test_document_that_is_no_object(document: object):
+    found = validate_document(document)
+    assert [(f.pointer, f.rule) for f in found] == [("", "schema.type")]
+
+
+def test_schemas_of_definitions_are_not_documents():
+    assert [f.rule for f in validate_document({"schema_version": "grammar/1.0"})] == ["unknown_kind"]
+
+
+BAD_BYTES = [
+    ("empty", b""),
+    ("text", b"receipt"),
+    ("cut_short", HEALTHY.read_bytes()[:-40]),
+    ("two_documents", b"{} {}"),
+    ("byte_order_mark", b"\xef\xbb\xbf{}"),
+    ("latin_1", '{"name": "größer"}'.encode("latin-1")),
+    ("utf_16", '{"a": 1}'.encode("utf-16")),
+    ("endless_nesting", b"[" * 100_000),
+    ("integer_of_many_digits", b'{"a": ' + b"9" * 5000 + b"}"),
+]
+
+
+@pytest.mark.parametrize("data", [case[1] for case in BAD_BYTES], ids=[case[0] for case in BAD_BYTES])
+def test_bytes_that_are_not_json(data: bytes):
+    with pytest.raises(InputError) as caught:
+        validate_bytes(data, "receipt.json")
+    assert caught.value.exit_code == 3
+    assert caught.value.where.startswith("receipt.json")
+
+
+def test_syntax_error_names_the_line():
+    with pytest.raises(InputError) as caught:
+        validate_bytes(b'{\n"a": 1,\n}', "receipt.json")
+    assert caught.value.where == "receipt.json:3"
+
+
+def test_bytes_and_document_agree():
+    data = HEALTHY.read_bytes()
+    assert validate_bytes(data, "x") == validate_document(json.loads(data)) == []
+
+
+def test_all_findings_are_collected():
+    document = read(HEALTHY)
+    document["run"]["name"] = 7
+    del document["checks"]["no_oom"]
+    document["derivation"]["lines"]["matched"] += 1
+    document["phases"][1]["summary"]["steps"]["last"] = -1
+    found = {(f.pointer, f.rule) for f in validate_document(document)}
+    assert found == {
+        ("/run/name", "schema.type"),
+        ("/checks/no_oom", "schema.required"),
+        ("/derivation/lines", "lines_add_up"),
+        ("/phases/1/summary/steps/last", "steps_in_order"),
+    }
+
+
+def test_findings_come_in_the_same_order_each_time():
+    document = read(HEALTHY)
+    document["header"] = {}
+    first, again = validate_document(document), validate_document(copy.deepcopy(document))
+    assert first == again
+    assert len(first) >= 11
+
+
+def test_a_huge_value_is_not_repeated_in_a_reason():
+    document = read(HEALTHY)
+    document["failure"] = "x" * 100_000
+    document["run"]["name"] = {"x" * 100: list(range(1000))}
+    assert all(len(f.reason) < 400 for f in validate_document(document))
+
+
+def test_document_is_left_as_it_was():
+    for path in VALID:
+        document = read(path)
+        validate_document(document)
+        assert document == read(path)
+
+
+NOT_JSON = [
+    ("tuple", (1, 2)),
+    ("set", {1}),
+    ("bytes", b"x"),
+    ("object", object()),
+    ("key_is_number", {1: 2}),
+    ("key_is_half_a_pair", {"\ud83d": 1}),
+]
+
+
+@pytest.mark.parametrize("value", [case[1] for case in NOT_JSON], ids=[case[0] for case in NOT_JSON])
+def test_python_value_that_is_not_json(value: object):
+    document = {**read(HEALTHY), "attachments": value}
+    assert {f.rule for f in validate_document(document)} == {"json_value"}
+
+
+def test_deep_nesting_is_refused_without_recursion():
+    value: list[Any] = []
+    for _ in range(5000):
+        value = [value]
+    document = read(HEALTHY)
+    document["header"]["execution"] = {"nest": value}
+    assert [f.rule for f in validate_document(document)] == ["json_value"]
+
+
+def test_mean_of_values_near_the_end_of_float64_may_be_null():
+    document = read(EXAMPLES / "receipt-1.0" / "valid" / "two_phases.json")
+    loss = document["phases"][1]["summary"]["metrics"]["loss"]
+    loss.update(first=1.5e308, last=1.6e308, min=1.5e308, max=1.6e308, mean=None, median=None)
+    assert validate_document(document) == []
+
+
+def test_means_may_be_off_by_a_rounding():
+    document = read(EXAMPLES / "receipt-1.0" / "valid" / "two_phases.json")
+    loss = document["phases"][1]["summary"]["metrics"]["loss"]
+    loss.update(first=0.1, last=0.1, min=0.1, max=0.1, mean=0.1 + 2e-17, median=0.1)
+    assert validate_document(document) == []
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["receipt/1.0", "receipt/1.9", "header/1.0", "loss", "log:3", 10**400]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+DOCUMENTS = [read(path) for path in VALID]
+
+
+def spots(value: Any) -> list[tuple[Any, Any]]:
+    """Every container with each of its keys."""
+    items = (
+        list(value.items())
+        if isinstance(value, dict)
+        else list(enumerate(value))
+        if isinstance(value, list)
+        else []
+    )
+    return [(value, key) for key, _ in items] + [spot for _, item in items for spot in spots(item)]
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(DOCUMENTS), st.integers(0, 10_000), JSON, st.booleans())
+def test_any_change_of_a_document_is_judged_and_never_raises(base: Any, place: int, value: Any, remove: bool):
+    document = copy.deepcopy(base)
+    found = spots(document)
+    container, key = found[place % len(found)]
+    if remove:
+        del container[key]
+    else:
+        container[key] = value
+    for finding in validate_document(document):
+        assert finding.pointer == "" or finding.pointer.startswith("/")
+        assert finding.reason and finding.rule
+
+
+@settings(max_examples=100)
+@given(JSON)
+def test_any_value_is_judged_and_never_raises(value: Any):
+    assert isinstance(validate_document(value), list)
+
+
+@given(st.lists(st.text()))
+def test_pointers_lead_back(parts: list[str]):
+    assert pointer_parts(pointer(*parts)) == parts
