@@ -10,7 +10,8 @@ from pathlib import Path
 
 from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError, InputError, UsageError
-from receipt_cli.grammar import Grammar, load_grammar
+from receipt_cli.grammar import Grammar
+from receipt_cli.grammar_file import load_grammar
 from receipt_cli.resources import data_root
 
 STATUSES = ("draft", "released", "deprecated")

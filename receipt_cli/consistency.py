@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from receipt_cli.grammar import Grammar
 from receipt_cli.phases import Phase
-from receipt_cli.scan import Body, Engine
+from receipt_cli.scan import Engine
 from receipt_cli.statistics import Statistic, exact_median
+from receipt_cli.stretch import Body
 
 TOLERANCE = 0.02
 """Reported and derived medians that differ by no more than this share are consistent: printed digits and async timing."""

@@ -21,8 +21,9 @@ from receipt_cli.parallel import scan_source
 from receipt_cli.phases import Phase, split_phases
 from receipt_cli.redact import log_tail
 from receipt_cli.registry import Registry, load_registry
-from receipt_cli.scan import Body, Engine
+from receipt_cli.scan import Engine
 from receipt_cli.source import Source
+from receipt_cli.stretch import Body
 from receipt_cli.summary import Summary, summarise
 from receipt_cli.timeline import read_events
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from receipt_cli.consistency import version_ratio
 from receipt_cli.grammar import Evidence, Grammar
 from receipt_cli.records import normalise
 from receipt_cli.redact import safe_text
-from receipt_cli.scan import Body, Engine
+from receipt_cli.scan import Engine
+from receipt_cli.stretch import Body
 
 MIN_SECONDARY = 3
 """Step records that a second trainer must explain alone to be one."""
@@ -119,7 +121,7 @@ def _candidate(name: str, layer: str, records: dict[str, set[int]], steps: dict[
 def _interleaved(left: set[int], right: set[int]) -> bool:
     """True when two trainers' step records alternate: one of them is the other's companion output."""
     merged = sorted([(at, 0) for at in left] + [(at, 1) for at in right])
-    switches = sum(1 for a, b in zip(merged, merged[1:], strict=False) if a[1] != b[1])
+    switches = sum(1 for a, b in itertools.pairwise(merged) if a[1] != b[1])
     return switches > 2 + min(len(left), len(right)) // 10
 
 

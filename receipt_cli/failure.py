@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from receipt_cli.markers import Catalogue, Marker
 from receipt_cli.phases import Phase
-from receipt_cli.scan import Body, Hits
+from receipt_cli.stretch import Body, Hits
 
 CONVICTING = ("cause", "stop", "error", "consequence")
 FAR = 1 << 62
@@ -87,7 +87,7 @@ def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: 
         return _ending(guilty[0], code, sightings)
     nan = _nan_loss(phases)
     if nan is not None:
-        return Ending("nan_loss", "numerics", nan, "the last printed loss is not a finite number", done, code, tuple(sightings))
+        return Ending("nan_loss", "numerics", nan, "the loss is not a finite number from here to the end", done, code, tuple(sightings))
     if guilty:
         return _ending(guilty[0], code, sightings)
     if code:

@@ -1,19 +1,13 @@
-"""YAML text of a grammar → checked, immutable ``Grammar``. Patterns compile on first use."""
+"""The nouns of a grammar: rules, fields, samples, evidence. Patterns compile on first use."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import regex
-
-from receipt_cli.definitions import load_definition
-from receipt_cli.errors import DataError
-from receipt_cli.registry import Registry, load_registry
-from receipt_cli.units import SPECIAL_UNITS, UNITS
 
 EVENTS = ("step", "eval", "checkpoint", "compile", "phase", "header", "end", "failure", "progress")
 LAYERS = ("trainer", "library", "benchmark")
@@ -21,11 +15,42 @@ TYPES = ("number", "integer", "string", "boolean")
 SCOPES = ("global", "device", "rank")
 STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status"})
 FACTS = frozenset(
-    """parameter_count training_time_s run_started world_size data_parallel tensor_parallel pipeline_parallel context_parallel
-    expert_parallel seed tokens_per_step samples_per_step micro_batch_size sequence_length gradient_accumulation_steps
-    flops_per_token peak_flops_per_s_per_device accelerator_name accelerator_memory_bytes accelerator_count model_name
-    start_step exit_code torch_version cuda_version python_version trainer_version git_commit git_branch precision
-    optimizer tokens_per_micro_batch tokens_per_micro_batch_per_rank parameter_count_per_rank""".split()
+    [
+        "parameter_count",
+        "training_time_s",
+        "run_started",
+        "world_size",
+        "data_parallel",
+        "tensor_parallel",
+        "pipeline_parallel",
+        "context_parallel",
+        "expert_parallel",
+        "seed",
+        "tokens_per_step",
+        "samples_per_step",
+        "micro_batch_size",
+        "sequence_length",
+        "gradient_accumulation_steps",
+        "flops_per_token",
+        "peak_flops_per_s_per_device",
+        "accelerator_name",
+        "accelerator_memory_bytes",
+        "accelerator_count",
+        "model_name",
+        "start_step",
+        "exit_code",
+        "torch_version",
+        "cuda_version",
+        "python_version",
+        "trainer_version",
+        "git_commit",
+        "git_branch",
+        "precision",
+        "optimizer",
+        "tokens_per_micro_batch",
+        "tokens_per_micro_batch_per_rank",
+        "parameter_count_per_rank",
+    ]
 )
 """Single values that a run prints about itself; they become header facts or inputs of derived figures."""
 
@@ -182,261 +207,3 @@ class Grammar:
 def compile_pattern(pattern: str) -> regex.Pattern[bytes]:
     """Compile an ASCII pattern for matching on bytes; raises ``regex.error`` or ``UnicodeEncodeError``."""
     return regex.compile(pattern.encode("ascii"))
-
-
-def load_grammar(text: bytes, where: str, *, with_samples: bool = False) -> Grammar:
-    """Return the grammar that ``text`` defines; ``where`` names it in errors.
-
-    Only what the engine needs is checked here (shape, closed vocabularies, targets); ``lint`` proves the rest.
-    ``with_samples`` also keeps samples. Raises ``DataError``.
-    """
-    return _Reader(load_definition(text, where), where, load_registry(), with_samples).grammar(
-        hashlib.sha256(text).hexdigest()
-    )
-
-
-_TOP = {"grammar", "version", "title", "upstream", "trainer", "layer", "evidence", "completion", "rules", "ignore", "no_match"}
-_RULE = {"event", "phase", "redraw", "literal", "pattern", "pairs", "mapping", "table", "fields", "samples", "description"}
-_FIELD = {"type", "printed_in", "null_if", "scope", "value", "definition", "metric", "fact", "description"}
-_BLOCKS: dict[str, set[str]] = {
-    "pairs": {"start", "cell", "key", "keys", "ignore", "unknown", "stop"},
-    "mapping": {"syntax", "requires", "forbids", "where", "keys", "ignore", "unknown"},
-    "table": {"header", "row", "skip_cells", "keys", "ignore", "unknown"},
-}
-
-
-class _Reader:
-    """Walks one definition; every refusal names the rule and the field."""
-
-    def __init__(self, data: dict[str, Any], where: str, registry: Registry, with_samples: bool) -> None:
-        self.data = data
-        self.where = where
-        self.registry = registry
-        self.with_samples = with_samples
-
-    def fail(self, what: str, *path: object) -> DataError:
-        return DataError(f"{'.'.join(map(str, path))}: {what}" if path else what, where=self.where)
-
-    def closed(self, data: object, allowed: set[str], *path: object) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            raise self.fail("is not a mapping", *path)
-        unknown = [str(k) for k in data if k not in allowed]
-        if unknown:
-            raise self.fail(f"unknown key {unknown[0]!r}", *path)
-        return data
-
-    def text(self, data: Mapping[str, Any], key: str, default: str | None = None, *path: object) -> str:
-        value = data.get(key, default)
-        if not isinstance(value, str):
-            raise self.fail(f"{key} must be a text", *path)
-        return value
-
-    def choice(self, value: object, choices: Sequence[str], *path: object) -> str:
-        if not isinstance(value, str) or value not in choices:
-            raise self.fail(f"{value!r} is not one of {', '.join(choices)}", *path)
-        return value
-
-    def texts(self, value: object, *path: object) -> tuple[str, ...]:
-        items = [value] if isinstance(value, str) else value
-        if items is None:
-            return ()
-        if not isinstance(items, list) or not all(isinstance(i, str) for i in items):
-            raise self.fail("must be a text or a list of texts", *path)
-        return tuple(items)
-
-    def grammar(self, sha256: str) -> Grammar:
-        data = self.closed(self.data, _TOP)
-        version = data.get("version")
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise self.fail("version must be an integer from 1", "version")
-        rules = data.get("rules")
-        if not isinstance(rules, dict) or not rules:
-            raise self.fail("a grammar needs rules", "rules")
-        ignore = data.get("ignore") or {}
-        if not isinstance(ignore, dict):
-            raise self.fail("is not a mapping", "ignore")
-        evidence = self.closed(data.get("evidence") or {}, {"proves", "excludes"}, "evidence")
-        return Grammar(
-            id=self.text(data, "grammar"),
-            version=version,
-            title=self.text(data, "title"),
-            upstream=self.text(data, "upstream", ""),
-            trainer=self.text(data, "trainer"),
-            layer=self.choice(data.get("layer", "trainer"), LAYERS, "layer"),
-            completion=self.choice(data.get("completion", "none"), ("reliable", "none"), "completion"),
-            rules=tuple(self.rule(str(name), body) for name, body in rules.items()),
-            ignore=tuple(self.ignored(str(name), body) for name, body in ignore.items()),
-            no_match=self.texts(data.get("no_match"), "no_match"),
-            proves=self.evidence(evidence.get("proves"), "proves"),
-            excludes=self.evidence(evidence.get("excludes"), "excludes"),
-            sha256=sha256,
-            where=self.where,
-        )
-
-    def evidence(self, value: object, side: str) -> tuple[Evidence, ...]:
-        items = []
-        for entry in value if isinstance(value, list) else []:
-            body = self.closed(entry, {"seen", "reported_over_derived", "equals"}, "evidence", side)
-            if "seen" in body:
-                items.append(Evidence(seen=self.text(body, "seen", None, "evidence", side)))
-            else:
-                equals = str(body.get("equals"))
-                self.choice(equals, ("1", "inverse_gradient_accumulation"), "evidence", side)
-                items.append(Evidence(metric=self.text(body, "reported_over_derived", None, "evidence"), equals=equals))
-        return tuple(items)
-
-    def ignored(self, name: str, body: object) -> Rule:
-        data = self.closed(body, {"literal", "pattern", "samples"}, "ignore", name)
-        samples = self.texts(data.get("samples"), "ignore", name, "samples")
-        return Rule(
-            name=name,
-            event="ignored",
-            literals=self.literals(data, "ignore", name),
-            pattern=self.text(data, "pattern", None, "ignore", name),
-            samples=tuple(Sample(s, {}, {}) for s in samples) if self.with_samples else (),
-        )
-
-    def literals(self, data: Mapping[str, Any], *path: object) -> tuple[bytes, ...]:
-        found = tuple(t.encode("utf-8") for t in self.texts(data.get("literal"), *path, "literal"))
-        if not found or not all(found) or any(b"\n" in t or b"\r" in t for t in found):
-            raise self.fail("needs a literal without line ends", *path)
-        return found
-
-    def rule(self, name: str, body: object) -> Rule:
-        data = self.closed(body, _RULE, name)
-        kinds = [k for k in ("pattern", "pairs", "mapping", "table") if k in data]
-        if len(kinds) != 1:
-            raise self.fail("a rule is exactly one of pattern, pairs, mapping, table", name)
-        phase = data.get("phase")
-        if phase is not None and not isinstance(phase, str):
-            raise self.fail("must be a text", name, "phase")
-        fields = self.closed(data.get("fields") or {}, set(data.get("fields") or {}), name, "fields")
-        made = {str(k): self.field(str(k), v, name) for k, v in fields.items()}
-        rule = Rule(
-            name=name,
-            event=self.choice(data.get("event"), EVENTS, name, "event"),
-            literals=self.literals(data, name),
-            pattern=self.text(data, "pattern", None, name) if kinds == ["pattern"] else None,
-            pairs=self.pairs(data["pairs"], name) if kinds == ["pairs"] else None,
-            mapping=self.mapping(data["mapping"], name) if kinds == ["mapping"] else None,
-            table=self.table(data["table"], name) if kinds == ["table"] else None,
-            fields=made,
-            phase=phase,
-            redraw=bool(data.get("redraw", False)),
-            samples=self.samples(data.get("samples"), name) if self.with_samples else (),
-        )
-        block = rule.pairs or rule.mapping or rule.table
-        for key, target in block.keys.items() if block else ():
-            if target not in made:
-                raise self.fail(f"key {key!r} names the undeclared field {target!r}", name)
-        return rule
-
-    def samples(self, value: object, name: str) -> tuple[Sample, ...]:
-        made = []
-        for entry in value if isinstance(value, list) else []:
-            body = self.closed(entry, {"line", "fields", "others"}, name, "samples")
-            fields, others = body.get("fields") or {}, body.get("others") or {}
-            if not isinstance(fields, dict) or not isinstance(others, dict):
-                raise self.fail("fields must be a mapping", name, "samples")
-            made.append(Sample(self.text(body, "line", None, name, "samples"), fields, others))
-        return tuple(made)
-
-    def keys(self, data: Mapping[str, Any], name: str) -> dict[str, str]:
-        keys = data.get("keys") or {}
-        if not isinstance(keys, dict) or not all(isinstance(v, str) for v in keys.values()):
-            raise self.fail("keys must map printed keys to fields", name)
-        return {str(k): v for k, v in keys.items()}
-
-    def unknown(self, data: Mapping[str, Any], name: str) -> bool:
-        return self.choice(data.get("unknown", "other"), ("other", "ignore"), name, "unknown") == "other"
-
-    def pairs(self, body: object, name: str) -> Pairs:
-        data = self.closed(body, _BLOCKS["pairs"], name, "pairs")
-        stop = data.get("stop")
-        return Pairs(
-            start=self.text(data, "start", None, name),
-            cell=self.text(data, "cell", None, name),
-            key=self.text(data, "key", None, name),
-            keys=self.keys(data, name),
-            ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
-            other=self.unknown(data, name),
-            stop=stop if isinstance(stop, str) else None,
-        )
-
-    def mapping(self, body: object, name: str) -> Mapped:
-        data = self.closed(body, _BLOCKS["mapping"], name, "mapping")
-        where = data.get("where") or {}
-        if not isinstance(where, dict):
-            raise self.fail("where must be a mapping", name)
-        return Mapped(
-            syntax=self.choice(data.get("syntax"), ("python", "json"), name, "syntax"),
-            requires=self.texts(data.get("requires"), name, "requires"),
-            forbids=self.texts(data.get("forbids"), name, "forbids"),
-            where=where,
-            keys=self.keys(data, name),
-            ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
-            other=self.unknown(data, name),
-        )
-
-    def table(self, body: object, name: str) -> Table:
-        data = self.closed(body, _BLOCKS["table"], name, "table")
-        skip = data.get("skip_cells", 0)
-        if not isinstance(skip, int):
-            raise self.fail("skip_cells must be an integer", name)
-        return Table(
-            header=self.text(data, "header", None, name),
-            row=self.text(data, "row", None, name),
-            skip_cells=skip,
-            keys=self.keys(data, name),
-            ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
-            other=self.unknown(data, name),
-        )
-
-    def field(self, name: str, body: object, rule: str) -> Field:
-        data = self.closed(body if body is not None else {}, _FIELD, rule, "fields", name)
-        unit = data.get("printed_in")
-        if unit is not None and unit not in UNITS and unit not in SPECIAL_UNITS:
-            raise self.fail(f"unknown unit {unit!r}", rule, "fields", name)
-        kind = self.choice(data.get("type", "number"), TYPES, rule, "fields", name)
-        scope = data.get("scope")
-        if scope is not None:
-            self.choice(scope, SCOPES, rule, "fields", name)
-        value = data.get("value")
-        try:
-            part = regex.compile(value) if isinstance(value, str) else None
-        except regex.error as error:
-            raise self.fail(f"value is not a pattern: {error}", rule, "fields", name) from error
-        return Field(
-            name=name,
-            type=kind,
-            unit=unit,
-            null_if=frozenset(self.texts(data.get("null_if"), rule, "fields", name, "null_if")),
-            scope=scope,
-            value=part,
-            definition=data.get("definition"),
-            target=self.target(name, data, kind, rule),
-        )
-
-    def target(self, name: str, data: Mapping[str, Any], kind: str, rule: str) -> Target:
-        if "metric" in data and "fact" in data:
-            raise self.fail("has both a metric and a fact", rule, "fields", name)
-        if "fact" in data:
-            if data["fact"] not in FACTS:
-                raise self.fail(f"unknown fact {data['fact']!r}", rule, "fields", name)
-            return ("fact", data["fact"])
-        metric = data.get("metric")
-        if metric == "other":
-            return ("other", name)
-        if metric is not None:
-            if metric not in self.registry.by_name:
-                raise self.fail(f"unknown metric {metric!r}", rule, "fields", name)
-            return ("metric", metric)
-        if name in STRUCTURAL:
-            return ("structural", name)
-        if name in FACTS:
-            return ("fact", name)
-        if name in self.registry.by_name:
-            return ("metric", name)
-        if kind in ("string", "boolean"):
-            return ("text", name)
-        raise self.fail("is neither a metric, a fact nor structural: say metric or fact", rule, "fields", name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import time
@@ -12,7 +13,8 @@ import regex
 
 from receipt_cli.definitions import locate
 from receipt_cli.errors import DataError
-from receipt_cli.grammar import Grammar, Rule, Sample, compile_pattern, load_grammar
+from receipt_cli.grammar import Grammar, Rule, Sample, compile_pattern
+from receipt_cli.grammar_file import load_grammar
 from receipt_cli.match import Extraction, PatternTimeout, bind_cells, convert, extract
 from receipt_cli.model import Finding
 
@@ -134,8 +136,8 @@ class _Linter:
             try:
                 groups |= set(compile_pattern(pattern).groupindex)
             except regex.error as error:
-                reason = f"{rule.name}: not a pattern: {error.msg}"
-                yield self.finding(where, reason, snippet=pattern, caret=error.pos)
+                reason = f"{rule.name}: not a pattern: {getattr(error, 'msg', error)}"
+                yield self.finding(where, reason, snippet=pattern, caret=getattr(error, "pos", None))
                 return
             except UnicodeEncodeError:
                 yield self.finding(where, f"{rule.name}: a pattern is ASCII", help="write other characters as \\xNN bytes")
@@ -181,9 +183,7 @@ class _Linter:
             return self.finding(path, f"{rule.name}: sample has none of the rule's literals", snippet=sample.line)
         caret = None
         if rule.pattern is not None or rule.pairs is not None:
-            caret = max(
-                (n for n in range(len(record) + 1) if rule.start.fullmatch(record[:n], partial=True)), default=0
-            )
+            caret = max((n for n in range(len(record) + 1) if rule.start.fullmatch(record[:n], partial=True)), default=0)
         return self.finding(path, f"{rule.name}: sample is not matched", snippet=sample.line, caret=caret)
 
     def values(self, rule: Rule, sample: Sample, event: Extraction, path: tuple[str | int, ...]) -> Iterator[Finding]:
@@ -205,10 +205,8 @@ class _Linter:
     def hostile(self, rule: Rule) -> Iterator[Finding]:
         for line in _hostile_lines(rule):
             begun = time.process_time()
-            try:
+            with contextlib.suppress(PatternTimeout):
                 extract(rule, line)
-            except PatternTimeout:
-                pass
             spent = time.process_time() - begun
             if spent > HOSTILE_BOUND_S:
                 reason = f"{rule.name}: {spent:.1f} s for a hostile line of {len(line)} bytes, at most {HOSTILE_BOUND_S} s"

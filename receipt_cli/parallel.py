@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from receipt_cli.grammar import Grammar
 from receipt_cli.markers import load_catalogue
-from receipt_cli.scan import Engine, Stretch
+from receipt_cli.scan import Engine
 from receipt_cli.source import BLOCK, Source
+from receipt_cli.stretch import Stretch
 
 MIN_PARALLEL = 64 * 1024 * 1024
 """Plain files from this size on use all cores unless told otherwise."""
@@ -30,9 +31,7 @@ def scan_source(engine: Engine, source: Source, workers: int | None = None) -> S
 
     bounds = [size * i // count for i in range(count + 1)]
     with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
-        parts = [
-            pool.submit(_scan_range, source.path, bounds[i], bounds[i + 1], engine.grammars) for i in range(count)
-        ]
+        parts = [pool.submit(_scan_range, source.path, bounds[i], bounds[i + 1], engine.grammars) for i in range(count)]
         for _ in source.blocks():
             pass  # the digest, beside the scan
         whole = parts[0].result()

@@ -231,13 +231,11 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
 
 def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
     """Leave out evaluations printed twice, and those of steps that a later attempt overtook."""
-    starts = [(a[0].at, a[0].step) for a in attempts[1:] if a and a[0].step is not None]
+    starts = [(a[0].at, a[0].step or 0) for a in attempts[1:] if a and a[0].step is not None]
     kept: list[Event] = []
     seen: dict[tuple[str, int | None], Event] = {}
     for event in phase.evals:
-        overtaken = event.step is not None and any(
-            event.at < at and step is not None and event.step > step for at, step in starts
-        )
+        overtaken = event.step is not None and any(event.at < at and event.step > step for at, step in starts)
         twin = seen.get((event.rule.name, event.step))
         if overtaken or (twin is not None and event.step is not None and twin.same_values(event)):
             continue

@@ -51,7 +51,6 @@ class Product:
         primary = self.derivation.primary
         return self.derivation.summaries[primary].series if primary is not None else {}
 
-
     @property
     def clean(self) -> bool:
         """True when steps were found and nothing of the log was left unread for a reason worth a look."""
@@ -101,7 +100,9 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     help_text = "receipt grammar explain LOG; receipt parse --grammar ID@vN"
     if detection.tie:
         names = " and ".join(detection.tie)
-        return GrammarChoiceError(f"{names} explain this log equally well", where=name, why=f"tried {tried}{looks}", try_=help_text)
+        return GrammarChoiceError(
+            f"{names} explain this log equally well", where=name, why=f"tried {tried}{looks}", try_=help_text
+        )
     why = f"nearest: {tried}{looks}" if tried else f"no rule of any grammar matched{looks}"
     return GrammarChoiceError("no grammar recognises this log", where=name, why=why, try_=help_text)
 

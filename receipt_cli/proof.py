@@ -9,8 +9,8 @@ from typing import Any
 
 from receipt_cli.catalog import definition, get_grammar, list_grammars, read_entry, shipped
 from receipt_cli.derive import Options, derive
+from receipt_cli.grammar_file import load_grammar
 from receipt_cli.lint import check_index, lint_grammar, lint_together, sample_failures
-from receipt_cli.grammar import load_grammar
 from receipt_cli.markers import lint_catalogue
 from receipt_cli.model import Finding
 from receipt_cli.resources import data_root

@@ -9,7 +9,9 @@ RECORD_CAP = 64 * 1024
 """Raw bytes of a record that are read; the rest is counted as a problem."""
 _WINDOW = RECORD_CAP // 2
 
-_CSI = re.compile(rb"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\)?|[PX^_][^\x07\x1b\r\n]*+(?:\x1b\\)?|[ -/]*+[0-~])")
+_CSI = re.compile(
+    rb"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\)?|[PX^_][^\x07\x1b\r\n]*+(?:\x1b\\)?|[ -/]*+[0-~])"
+)
 _ECHO = re.compile(rb"\^\[(?:\[[0-9;]*+[A-Za-z~]|O[A-Z])")
 _BACKSPACE = re.compile(rb"\x08++")
 _BLANK = re.compile(rb"[\n\r](?=[ \t]*+[\n\r])")

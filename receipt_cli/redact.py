@@ -10,7 +10,10 @@ from receipt_cli.records import display_lines
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _MASK = "[redacted:{}]"
 _SECRETS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("private-key", re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[\s\S]{0,8192}?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|\Z)")),
+    (
+        "private-key",
+        re.compile(r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----[\s\S]{0,8192}?(?:-----END [A-Z ]{0,20}PRIVATE KEY-----|\Z)"),
+    ),
     ("hf", re.compile(r"\bhf_[A-Za-z0-9]{16,}")),
     ("sk", re.compile(r"\bsk-[A-Za-z0-9_-]{16,}")),
     ("github", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})")),
@@ -25,7 +28,7 @@ _SECRETS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "named",
         re.compile(
-            r"""(?ix)(?<=[\W_])(?:(?:api|access|secret|private|auth|account|session|wandb|hf|hub|aws)[_-]?)*
+            r"""(?ix)(?<![A-Za-z0-9])(?:(?:api|access|secret|private|auth|account|session|wandb|hf|hub|aws)[_-]?)*
             (?:api[_-]?key|secret[_-]?access[_-]?key|secret[_-]?key|access[_-]?key|account[_-]?key|access[_-]?token
               |auth[_-]?token|hub[_-]?token|session[_-]?token|client[_-]?secret|password|passwd|pwd)
             ["']?[ ]{0,4}[:=][ ]{0,4}["']?(?P<secret>[^\s"'&,;)}\]<]{6,})"""
@@ -38,10 +41,7 @@ _WANDB = re.compile(r"(?i)(wandb[^\n]{0,80}?\b)([0-9a-f]{40})\b")
 def mask_secrets(text: str) -> str:
     """Return ``text`` with every known kind of secret replaced by ``[redacted:kind]``."""
     for kind, pattern in _SECRETS:
-        if kind == "named":
-            text = pattern.sub(_mask_named, text)
-        else:
-            text = pattern.sub(_MASK.format(kind), text)
+        text = pattern.sub(_mask_named, text) if kind == "named" else pattern.sub(_MASK.format(kind), text)
     return _WANDB.sub(lambda found: found.group(1) + _MASK.format("wandb"), text)
 
 

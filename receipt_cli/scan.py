@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from receipt_cli.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
 from receipt_cli.envelope import read_clock, read_rank
@@ -18,98 +17,7 @@ from receipt_cli.markers import Catalogue, Marker
 from receipt_cli.match import Extraction, PatternTimeout, convert, extract
 from receipt_cli.model import MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, first_end, last_end, normalise
-
-HEAD_KEPT = 256 * 1024
-TAIL_KEPT = 32 * 1024
-KEPT_HITS = 256
-RuleKey = tuple[str, str]
-"""(grammar reference ``id@vN``, rule name)."""
-
-
-@dataclass(slots=True)
-class Hits:
-    """Where one marker fired: position and line of every hit, text and exit code of the first and the last."""
-
-    at: array[int] = field(default_factory=lambda: array("q"))
-    line: array[int] = field(default_factory=lambda: array("q"))
-    texts: list[tuple[int, str, int | None]] = field(default_factory=list)
-
-    def add(self, at: int, line: int, text: str, exit_code: int | None) -> None:
-        """Add a hit; positions ascend."""
-        self.at.append(at)
-        self.line.append(line)
-        self.texts.append((at, text, exit_code))
-        self._trim()
-
-    def extend(self, other: Hits, records: int, lines: int) -> None:
-        """Add the hits of the following piece."""
-        shift = place(records)
-        self.at.extend(array("q", [a + shift for a in other.at]))
-        self.line.extend(array("q", [n + lines for n in other.line]))
-        self.texts.extend((at + shift, text, code) for at, text, code in other.texts)
-        self._trim()
-
-    def _trim(self) -> None:
-        if len(self.texts) > 2 * KEPT_HITS:
-            del self.texts[KEPT_HITS:-KEPT_HITS]
-
-
-@dataclass(slots=True)
-class Body:
-    """What whole records gave: see the fields. ``records`` and ``lines`` count record ends and ``\\n``."""
-
-    records: int = 0
-    lines: int = 0
-    blank: int = 0
-    undecodable: int = 0
-    rules: dict[RuleKey, RuleColumns] = field(default_factory=dict)
-    near: dict[str, Bounded[NearMiss]] = field(default_factory=dict)
-    ignored: dict[str, array[int]] = field(default_factory=dict)
-    undecodable_matched: array[int] = field(default_factory=lambda: array("q"))
-    markers: dict[str, Hits] = field(default_factory=dict)
-    problems: Bounded[Problem] = field(default_factory=lambda: Bounded(MAX_FIRST))
-    nul_count: int = 0
-    nul_line: int | None = None
-
-    def extend(self, other: Body) -> None:
-        """Add the body of the stretch that follows."""
-        records, lines = self.records, self.lines
-        for key, columns in other.rules.items():
-            self.rules.setdefault(key, RuleColumns()).extend(columns, records, lines)
-        for name, near in other.near.items():
-            mine = self.near.setdefault(name, Bounded(MAX_FIRST))
-            mine.extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
-        for name, ordinals in other.ignored.items():
-            self.ignored.setdefault(name, array("q")).extend(array("q", [o + records for o in ordinals]))
-        self.undecodable_matched.extend(array("q", [o + records for o in other.undecodable_matched]))
-        for name, hits in other.markers.items():
-            self.markers.setdefault(name, Hits()).extend(hits, records, lines)
-        moved = ((at + place(records), problem.moved(lines)) for at, problem in other.problems.first)
-        self.problems.extend(other.problems, moved)
-        self.nul_count += other.nul_count
-        if self.nul_line is None and other.nul_line is not None:
-            self.nul_line = other.nul_line + lines
-        self.records += other.records
-        self.lines += other.lines
-        self.blank += other.blank
-        self.undecodable += other.undecodable
-
-
-@dataclass(slots=True)
-class Stretch:
-    """The fold of a stretch of a log: open at both ends.
-
-    ``head`` is what stands before the first record end and ``head_end`` that end (empty when there is none, and then
-    ``head`` is all there is); ``tail`` is what stands after the last.
-    """
-
-    head: Fragment = field(default_factory=Fragment)
-    head_end: bytes = b""
-    body: Body = field(default_factory=Body)
-    tail: Fragment = field(default_factory=Fragment)
-    size: int = 0
-    first_bytes: bytes = b""
-    last_bytes: bytes = b""
+from receipt_cli.stretch import HEAD_KEPT, TAIL_KEPT, Body, Hits, RuleKey, Stretch
 
 
 class Engine:
@@ -229,9 +137,7 @@ class Engine:
         body.lines += lines
         body.records += lines + returns
 
-    def _match(
-        self, body: Body, buffer: bytes, redraws: bool, invalid: list[int], found: list[tuple[int, Problem]]
-    ) -> None:
+    def _match(self, body: Body, buffer: bytes, redraws: bool, invalid: list[int], found: list[tuple[int, Problem]]) -> None:
         """Find the records with a literal, read them in order, and book the outcome of each."""
         candidates: dict[int, tuple[int, set[bytes]]] = {}
         for literals in (self.gates, self.marker_gates):

@@ -99,7 +99,7 @@ def _metrics(summary: Summary, events: list[Event], steady: set[int], registry: 
         if not any(name in e.metrics and e.rule.event == "step" for e in events):
             window = "all"  # printed beside the steps, not for each of them
         scope, definition = _meaning(events, name)
-        summary.metrics[name] = _describe(events, steady, window, lambda e, n=name: e.metrics.get(n), scope, definition)
+        summary.metrics[name] = _describe(events, steady, window, _reader("metrics", name), scope, definition)
         summary.series[name] = [e.metrics[name] for e in events if name in e.metrics]
 
 
@@ -112,6 +112,13 @@ def _meaning(events: Iterable[Event], name: str) -> tuple[str | None, str | None
             if spec.target == ("metric", name):
                 found = (spec.scope or found[0], spec.definition or found[1])
     return found
+
+
+def _reader(kind: str, name: str) -> Callable[[Event], float | None]:
+    """Return what reads one metric (``metrics``) or one of the others (``others``) from an event."""
+    if kind == "metrics":
+        return lambda event: event.metrics.get(name)
+    return lambda event: event.others.get(name)
 
 
 def _describe(
@@ -138,7 +145,7 @@ def _others(summary: Summary, events: list[Event]) -> None:
     names = list(dict.fromkeys(n for e in events for n in e.others))
     summary.dropped_others = max(0, len(names) - MAX_OTHERS)
     for name in sorted(names[:MAX_OTHERS]):
-        summary.other_metrics[name] = _describe(events, set(), "all", lambda e, n=name: e.others.get(n), None, None)
+        summary.other_metrics[name] = _describe(events, set(), "all", _reader("others", name), None, None)
 
 
 def _derive(summary: Summary, steps: list[Event], steady: set[int], facts: Mapping[str, float | str]) -> None:
@@ -154,7 +161,7 @@ def _derive(summary: Summary, steps: list[Event], steady: set[int], facts: Mappi
     timed = [e for e in steps if rate(e) is not None]
     if not timed:
         return
-    statistic = _describe(timed, steady, "steady", rate, "global", "tokens_per_step / step_time_s")
+    statistic = _describe(timed, steady, "steady", rate, "global", "tokens_per_step_over_step_time")
     summary.derived["tokens_per_s"] = (statistic, {"tokens_per_step": tokens})
     found = compare("tokens_per_s", summary.metrics.get("tokens_per_s"), statistic)
     if found is not None:

@@ -11,7 +11,8 @@ from receipt_cli.columns import NO_RANK, RuleColumns
 from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.match import bind_cells, convert
 from receipt_cli.model import MAX_EXCERPT, Problem
-from receipt_cli.scan import Body, Engine
+from receipt_cli.scan import Engine
+from receipt_cli.stretch import Body
 
 
 @dataclass(slots=True)
@@ -154,9 +155,7 @@ def _of(events: Iterable[Event], leaders: Mapping[tuple[str, str], int]) -> Iter
     return (e for e in events if (e.grammar.id, e.rule.name) in leaders)
 
 
-def _follows(
-    event: Event, leaders: Mapping[tuple[str, str], int], led: Mapping[tuple[str, str], set[int | None]]
-) -> bool:
+def _follows(event: Event, leaders: Mapping[tuple[str, str], int], led: Mapping[tuple[str, str], set[int | None]]) -> bool:
     key = (event.grammar.id, event.rule.name)
     if key not in leaders or event.rank in (NO_RANK, leaders[key]):
         return False

@@ -29,7 +29,7 @@ class _StrictLoader(_BASE):  # type: ignore[misc]  # the C loader has no stub th
         return result
 
 
-def load_definition(text: bytes, where: str) -> dict[str, Any]:
+def read_yaml(text: bytes, where: str) -> dict[str, Any]:
     """Return the mapping that ``text`` holds; ``where`` names it in errors.
 
     Raises ``DataError`` with ``where:line`` for YAML that is invalid, has duplicate keys, aliases or tags, or is not
@@ -44,7 +44,8 @@ def load_definition(text: bytes, where: str) -> dict[str, Any]:
     try:
         for event in yaml.parse(decoded, Loader=_BASE) if "*" in decoded or "&" in decoded else ():
             if isinstance(event, yaml.AliasEvent):
-                raise DataError("aliases are not allowed", where=f"{where}:{event.start_mark.line + 1}")
+                line = event.start_mark.line + 1 if event.start_mark else 0
+                raise DataError("aliases are not allowed", where=f"{where}:{line}")
         data = yaml.load(decoded, Loader=_StrictLoader)  # a SafeLoader subclass
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
@@ -56,7 +57,7 @@ def load_definition(text: bytes, where: str) -> dict[str, Any]:
     return data
 
 
-def locate(text: bytes, path: tuple[str | int, ...]) -> int:
+def locate_node(text: bytes, path: tuple[str | int, ...]) -> int:
     """Return the 1-based line of the node at ``path`` (keys and list indices), or of its nearest known ancestor."""
     try:
         node = yaml.compose(text.decode("utf-8", "replace"), Loader=_BASE)

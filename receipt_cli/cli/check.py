@@ -29,7 +29,9 @@ def check(
     failure = document.get("failure") or {}
     good = rules.proven(checks) if proven else rules.healthy(checks)
     if json_output:
-        write_json({"healthy": rules.healthy(checks), "proven": rules.proven(checks), "checks": checks, "reason": failure.get("reason")})
+        write_json(
+            {"healthy": rules.healthy(checks), "proven": rules.proven(checks), "checks": checks, "reason": failure.get("reason")}
+        )
     else:
         words = {True: "true", False: "false", None: "unknown"}
         told = " ".join(f"{name}={words[checks.get(name)]}" for name in rules.CORE)

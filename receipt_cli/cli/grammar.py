@@ -43,7 +43,9 @@ def show(
 
 @app.command("lint")
 def lint(
-    files: Annotated[list[Path] | None, typer.Argument(help="Grammar files; all that ship by default.", metavar="[FILE]...")] = None,
+    files: Annotated[
+        list[Path] | None, typer.Argument(help="Grammar files; all that ship by default.", metavar="[FILE]...")
+    ] = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:

@@ -1,0 +1,66 @@
+"""Parsed definitions kept as JSON in the user's cache folder, keyed by the digest of their text.
+
+Reading YAML is most of a cold start. Absent, stale, corrupt or foreign files are passed over; nothing is ever
+executed. The folder is ``$XDG_CACHE_HOME/receipt-cli`` or ``~/.cache/receipt-cli`` and may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+FORMAT = 1
+"""Raised when the way in which definitions are parsed changes."""
+
+
+def cache_folder() -> Path | None:
+    """Return the folder, or None where the user has no home."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base and os.path.isabs(base):
+        return Path(base) / "receipt-cli"
+    with contextlib.suppress(RuntimeError):
+        return Path.home() / ".cache" / "receipt-cli"
+    return None
+
+
+def recall(sha256: str) -> dict[str, Any] | None:
+    """Return the parsed definition whose text has this digest, or None when it is not kept or not to be trusted."""
+    folder = cache_folder()
+    if folder is None:
+        return None
+    try:
+        with (folder / f"{sha256}.{FORMAT}.json").open("rb") as file:
+            if os.name == "posix" and os.fstat(file.fileno()).st_uid != os.getuid():
+                return None
+            digest, _, body = file.read().partition(b"\n")
+        if digest.decode("ascii") != hashlib.sha256(body).hexdigest():
+            return None
+        data = json.loads(body)
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def keep(sha256: str, data: dict[str, Any]) -> None:
+    """Keep a parsed definition, where JSON gives it back unchanged and the folder can be written."""
+    folder = cache_folder()
+    try:
+        body = json.dumps(data, separators=(",", ":"))
+        if folder is None or repr(json.loads(body)) != repr(data):
+            return
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder, suffix=".tmp")
+    except (OSError, TypeError, ValueError):
+        return
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(hashlib.sha256(body.encode()).hexdigest().encode() + b"\n" + body.encode())
+        os.replace(name, folder / f"{sha256}.{FORMAT}.json")
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(name)

@@ -1,0 +1,31 @@
+"""The text of a grammar, catalogue or registry → plain data: from the user's cache, else by reading the YAML."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from receipt_cli.definition_cache import keep, recall
+
+MIN_CACHED = 2048
+"""Bytes from which a definition is worth keeping."""
+
+
+def load_definition(text: bytes, where: str) -> dict[str, Any]:
+    """Return the mapping that ``text`` holds; ``where`` names it in errors. Raises ``DataError`` as ``read_yaml``."""
+    sha256 = hashlib.sha256(text).hexdigest()
+    data = recall(sha256) if len(text) >= MIN_CACHED else None
+    if data is None:
+        from receipt_cli.yaml_text import read_yaml
+
+        data = read_yaml(text, where)
+        if len(text) >= MIN_CACHED:
+            keep(sha256, data)
+    return data
+
+
+def locate(text: bytes, path: tuple[str | int, ...]) -> int:
+    """Return the 1-based line of the node at ``path`` (keys and list indices), or of its nearest known ancestor."""
+    from receipt_cli.yaml_text import locate_node
+
+    return locate_node(text, path)
