@@ -87,7 +87,9 @@ def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: 
         return _ending(guilty[0], code, sightings)
     nan = _nan_loss(phases)
     if nan is not None:
-        return Ending("nan_loss", "numerics", nan, "the loss is not a finite number from here to the end", done, code, tuple(sightings))
+        return Ending(
+            "nan_loss", "numerics", nan, "the loss is not a finite number from here to the end", done, code, tuple(sightings)
+        )
     if guilty:
         return _ending(guilty[0], code, sightings)
     if code:

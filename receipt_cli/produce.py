@@ -15,6 +15,7 @@ from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import header_document, read_header_file
 from receipt_cli.header.host import now_rfc3339
 from receipt_cli.receipt import Document, assemble
+from receipt_cli.redact import mask_texts
 from receipt_cli.source import Source
 from receipt_cli.validate import validate_document
 
@@ -79,7 +80,7 @@ def produce(request: Request) -> Product:
         value = getattr(request, key)
         if value is not None:
             run[key] = value
-    document = assemble(derivation, run=run, header=header, attachments=attachments)
+    document = assemble(derivation, run=run, header=mask_texts(header), attachments=attachments)
     findings = [f for f in validate_document(document) if f.severity == "error"]
     if findings:
         first = findings[0]
@@ -134,7 +135,7 @@ def capture_header(
 ) -> tuple[Document, list[str]]:
     """Return the valid header document of this machine and ``repository``, and notes."""
     header, notes = collect_header(environ=environ, header_file=None, log_facts=(), here=repository, now=now)
-    document = header_document(run, header)
+    document = header_document(run, mask_texts(header))
     findings = [f for f in validate_document(document) if f.severity == "error"]
     if findings:
         raise InvalidReceipt("made an invalid header", why=f"{findings[0].pointer}: {findings[0].reason}")

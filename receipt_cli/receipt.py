@@ -78,7 +78,10 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "parameter_count": summary.parameter_count,
         "metrics": {n: {"id": registry.by_name[n].id, **_statistic(s)} for n, s in summary.metrics.items()},
         "other_metrics": {clean(name): _statistic(s) for name, s in summary.other_metrics.items()},
-        "derived": {name: {"id": registry.by_name[name].id, **_statistic(s), "inputs": dict(inputs)} for name, (s, inputs) in summary.derived.items()},
+        "derived": {
+            name: {"id": registry.by_name[name].id, **_statistic(s), "inputs": dict(inputs)}
+            for name, (s, inputs) in summary.derived.items()
+        },
         "consistency": [
             {"metric": c.metric, "reported": c.reported, "derived": c.derived, "ratio": c.ratio, "consistent": c.consistent}
             for c in summary.consistency

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from receipt_cli.model import MAX_EXCERPT, TAIL_BYTES, TAIL_LINES
 from receipt_cli.records import display_lines
@@ -61,6 +62,17 @@ def clean(text: str) -> str:
 def safe_text(text: str, limit: int = MAX_EXCERPT) -> str:
     """Return ``text`` clean, masked and at most ``limit`` characters long."""
     return mask_secrets(clean(text)).strip()[:limit]
+
+
+def mask_texts(value: Any) -> Any:
+    """Return JSON-like ``value`` with every text in it clean and masked, at any depth; keys stay as they are."""
+    if isinstance(value, str):
+        return mask_secrets(clean(value))
+    if isinstance(value, dict):
+        return {key: mask_texts(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [mask_texts(item) for item in value]
+    return value
 
 
 def log_tail(raw: bytes) -> list[str]:

@@ -76,7 +76,7 @@ TABLE: dict[str, str] = {
         "header.header_file header.host"
     ),
     "produce": (
-        "derive errors header.collect header.from_log header.header_file header.host receipt source validate"
+        "derive errors header.collect header.from_log header.header_file header.host receipt redact source validate"
     ),
     "render.scale": "",
     "render.fields": "",

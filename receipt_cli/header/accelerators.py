@@ -1,0 +1,131 @@
+"""Which accelerators the machine has: NVML where its bindings are installed, else nvidia-smi, else rocm-smi.
+
+The inventory is of the machine, whatever the job may see of it; ``CUDA_VISIBLE_DEVICES`` is recorded beside
+it as the flag ``cuda_visible_devices``. Memory is in bytes; nvidia-smi tells whole MiB.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from receipt_cli.header.document import ShapeError, parse_object
+from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.program import find_program, run_program
+
+_MIB = 1 << 20
+_NVIDIA_SMI = ("--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
+_ROCM_SMI = ("--showproductname", "--showmeminfo", "vram", "--json")
+_ROCM_NAMES = ("card series", "card model", "device name")
+_ROCM_MEMORY = "vram total memory (b)"
+
+Device = tuple[str | None, int | None]
+"""Name and memory in bytes of one accelerator, each ``None`` where the tool does not tell."""
+
+
+def accelerator_facts(environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
+    """Return the inventory of accelerators, equal ones grouped as ``{name, count, memory_bytes}``.
+
+    ``environ`` gives ``PATH`` and ``CUDA_VISIBLE_DEVICES``. Never raises: without a tool that answers, the
+    inventory stays unknown and notes say why. "No tool" is not "no accelerator", so the list is never
+    empty.
+    """
+    found = Findings()
+    visible = environ.get("CUDA_VISIBLE_DEVICES")
+    if visible:
+        found.add("/flags/cuda_visible_devices", visible, "env:CUDA_VISIBLE_DEVICES")
+    devices = _from_nvml(found) or _from_nvidia_smi(environ, found) or _from_rocm_smi(environ, found)
+    if devices:
+        found.add("/hardware/accelerators", grouped(devices), "host")
+    else:
+        found.note("accelerators: unknown, no tool of this machine lists any")
+    return found.facts, found.notes
+
+
+def grouped(devices: list[Device]) -> list[dict[str, Any]]:
+    """Return one ``{name, count, memory_bytes}`` for each kind of device, in order of first appearance."""
+    return [{"name": name, "count": count, "memory_bytes": memory} for (name, memory), count in Counter(devices).items()]
+
+
+def _from_nvml(found: Findings) -> list[Device]:
+    try:
+        nvml: Any = importlib.import_module("pynvml")
+    except ImportError:
+        return []
+    try:
+        nvml.nvmlInit()
+        try:
+            return [_nvml_device(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
+        finally:
+            nvml.nvmlShutdown()
+    except (nvml.NVMLError, OSError, AttributeError) as error:
+        found.note(f"accelerators: NVML failed ({type(error).__name__})")
+        return []
+
+
+def _nvml_device(nvml: Any, index: int) -> Device:
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    name = nvml.nvmlDeviceGetName(handle)
+    if isinstance(name, bytes):
+        name = name.decode("utf-8", "replace")
+    try:
+        memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).total)
+    except nvml.NVMLError:
+        return name, None
+    return name, memory or None
+
+
+def _tool_output(name: str, arguments: tuple[str, ...], environ: Mapping[str, str], found: Findings) -> str:
+    path = find_program(name, environ)
+    if path is None:
+        return ""
+    answer = run_program([path, *arguments], environ=environ)
+    if answer.problem:
+        found.note(f"accelerators: {answer.problem}")
+        return ""
+    return answer.stdout.decode("utf-8", "replace")
+
+
+def _from_nvidia_smi(environ: Mapping[str, str], found: Findings) -> list[Device]:
+    devices: list[Device] = []
+    for line in _tool_output("nvidia-smi", _NVIDIA_SMI, environ, found).splitlines():
+        name, comma, memory = line.rpartition(",")
+        if comma:
+            devices.append((_known(name), _bytes(memory, _MIB)))
+        elif line.strip():
+            found.note("accelerators: nvidia-smi printed a line that is no device")
+    return devices
+
+
+def _from_rocm_smi(environ: Mapping[str, str], found: Findings) -> list[Device]:
+    """Read the JSON of rocm-smi: the case of its keys differs by version, warnings may come before it."""
+    output = _tool_output("rocm-smi", _ROCM_SMI, environ, found)
+    if not output.strip():
+        return []
+    try:
+        cards = parse_object(output[max(output.find("{"), 0) :])
+    except ShapeError as error:
+        found.note(f"accelerators: the answer of rocm-smi is {error}")
+        return []
+    names = (name for name in cards if re.fullmatch(r"card\d+", name))
+    devices: list[Device] = []
+    for card in sorted(names, key=lambda name: int(name[4:])):
+        if isinstance(cards[card], dict):
+            told = {name.lower(): str(value) for name, value in cards[card].items()}
+            name = next((known for key in _ROCM_NAMES if (known := _known(told.get(key, "")))), None)
+            devices.append((name, _bytes(told.get(_ROCM_MEMORY, ""), 1)))
+    return devices
+
+
+def _known(text: str) -> str | None:
+    """Return a name, or ``None`` for what tools print without one: blank, ``N/A``, ``[Not Supported]``."""
+    name = text.strip()
+    return None if not name or name.upper() == "N/A" or re.fullmatch(r"\[.*\]", name) else name
+
+
+def _bytes(text: str, unit: int) -> int | None:
+    number = text.strip()
+    return int(number) * unit or None if re.fullmatch(r"[0-9]{1,15}", number) else None

@@ -1,0 +1,76 @@
+"""Compose the header: the environment, then the header file, the log and, on request, this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from receipt_cli.header.accelerators import accelerator_facts
+from receipt_cli.header.document import merge
+from receipt_cli.header.environment import blob_facts, variable_facts
+from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.git import git_facts
+from receipt_cli.header.header_file import file_facts
+from receipt_cli.header.host import host_facts
+
+Collected = tuple[list[HeaderFact], list[str]]
+"""What every collector returns: facts, and notes for stderr."""
+
+_COMMIT = "/git/commit"
+
+
+def collect_header(
+    *,
+    environ: Mapping[str, str],
+    header_file: Mapping[str, Any] | None,
+    log_facts: Sequence[HeaderFact],
+    here: Path | None,
+    now: str | None,
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the header document and notes for stderr.
+
+    Priority: git variables of ``environ``, its JSON blob, ``header_file`` (the document that
+    ``read_header_file`` returns), ``log_facts``, and, only when ``here`` is a folder, this machine and the
+    repository of that folder. ``now`` is the RFC 3339 time for ``collected_at``; like everything local it
+    counts only with ``here``. No clock is read. Raises ``UsageError`` for a bad variable and ``InputError``
+    for a bad header file.
+    """
+    groups: list[Collected] = [variable_facts(environ), blob_facts(environ)]
+    if header_file is not None:
+        groups.append(file_facts(header_file))
+    groups.append((list(log_facts), []))
+    if here is not None:
+        groups += [_clock(now), host_facts(here), accelerator_facts(environ), git_facts(here, environ)]
+    facts, notes = _of_one_commit([facts for facts, _ in groups])
+    return merge(facts), [note for _, noted in groups for note in noted] + notes
+
+
+def _clock(now: str | None) -> Collected:
+    found = Findings()
+    found.add("/collected_at", now, "host")
+    return found.facts, found.notes
+
+
+def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact], list[str]]:
+    """Flatten ``groups``, without the git facts of a source that is at another commit than the first.
+
+    Branch, dirty and message describe a commit: beside a different commit they would be false.
+    """
+    kept: list[HeaderFact] = []
+    notes: list[str] = []
+    chosen: HeaderFact | None = None
+    for group in groups:
+        own = next((fact for fact in group if fact.pointer == _COMMIT), None)
+        if chosen is not None and own is not None and not _same_commit(str(chosen.value), str(own.value)):
+            kept += [fact for fact in group if not fact.pointer.startswith("/git/")]
+            notes.append(f"git: {own.source} is at another commit than {chosen.source}: git facts left out")
+        else:
+            kept += group
+            chosen = chosen or own
+    return kept, notes
+
+
+def _same_commit(one: str, other: str) -> bool:
+    """Tell whether two object names, of which one may be shortened, can name the same commit."""
+    return one.startswith(other) or other.startswith(one)

@@ -1,0 +1,166 @@
+"""The header document: its empty shape, facts → document (``merge``) and document → facts."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+from receipt_cli.header.facts import HeaderFact
+from receipt_cli.header.values import LEAVES, MAX_ITEMS, OPEN_MAPS, checked, escape, is_pointer, split_pointer
+
+_TOP = (
+    "git",
+    "software",
+    "hardware",
+    "parallelism",
+    "model",
+    "seeds",
+    "flags",
+    "execution",
+    "cost",
+    "cwd",
+    "collected_at",
+    "sources",
+)
+_NULL_WHILE_UNKNOWN = "parallelism"
+"""The section with fixed keys that is null as a whole while nothing in it is known."""
+_LEAF_ORDER = {pointer: place for place, pointer in enumerate(LEAVES)}
+
+
+class ShapeError(ValueError):
+    """A JSON text or a value in it is not of the header's shape; the text of the error quotes no value."""
+
+
+def empty_header() -> dict[str, Any]:
+    """Return a header in which nothing is known: every key of the contract in order, every leaf null."""
+    return {name: _empty_section(name) for name in _TOP}
+
+
+def _empty_section(name: str) -> dict[str, None] | None:
+    if name == "sources":
+        return {}
+    return None if name == _NULL_WHILE_UNKNOWN else _fixed_keys(name)
+
+
+def _fixed_keys(section: str) -> dict[str, None] | None:
+    keys = [split_pointer(pointer)[1] for pointer in LEAVES if pointer.startswith(f"/{section}/")]
+    return dict.fromkeys(keys) if keys else None
+
+
+def merge(facts: Iterable[HeaderFact]) -> dict[str, Any]:
+    """Return the header that ``facts`` make, given in falling priority: the first fact of a pointer wins.
+
+    Keys stand in the contract's order, free keys (seeds, flags, execution) and ``sources`` sorted after it,
+    so the same knowledge gives the same document. A fact whose value is ``None`` is no knowledge and is
+    passed over. ``parallelism`` is null, or has all its keys. Raises ``ValueError`` for a pointer that the
+    header does not have.
+    """
+    winners: dict[str, HeaderFact] = {}
+    for fact in facts:
+        if not is_pointer(fact.pointer):
+            raise ValueError(f"{fact.pointer} is not a field of the header")
+        if fact.value is not None:
+            winners.setdefault(fact.pointer, fact)
+    header = empty_header()
+    for pointer in sorted(winners, key=_place):
+        fact = winners[pointer]
+        _put(header, split_pointer(pointer), copy.deepcopy(fact.value))
+        header["sources"][pointer] = fact.source
+    return header
+
+
+def _place(pointer: str) -> tuple[int, int, str]:
+    return _TOP.index(split_pointer(pointer)[0]), _LEAF_ORDER.get(pointer, 0), pointer
+
+
+def _put(header: dict[str, Any], keys: tuple[str, ...], value: object) -> None:
+    if len(keys) == 1:
+        header[keys[0]] = value
+        return
+    section, name = keys
+    if header[section] is None:
+        header[section] = _fixed_keys(section) or {}
+    header[section][name] = value
+
+
+def facts_of(document: Mapping[str, Any], source: str) -> tuple[list[HeaderFact], list[str]]:
+    """Return the facts that a document of the header's shape states, and its pointers that are unknown.
+
+    Null leaves are no facts; ``sources`` is passed over, since ``source`` says where the document came
+    from. Raises ``ShapeError`` that names the pointer of a value of the wrong type.
+    """
+    facts: list[HeaderFact] = []
+    unknown: list[str] = []
+    for section, content in document.items():
+        pointer = f"/{escape(str(section))}"
+        if section == "sources" or (content is None and section in _TOP):
+            continue
+        if pointer in LEAVES:
+            facts.append(_fact(pointer, content, source))
+        elif section not in _TOP:
+            unknown.append(pointer)
+        else:
+            if not isinstance(content, Mapping) or len(content) > MAX_ITEMS:
+                raise ShapeError(f"{pointer} must be an object of at most {MAX_ITEMS} keys")
+            for name, value in content.items():
+                leaf = f"{pointer}/{escape(str(name))}"
+                if pointer not in OPEN_MAPS and leaf not in LEAVES:
+                    unknown.append(leaf)
+                elif value is not None:
+                    facts.append(_fact(leaf, value, source))
+    return facts, unknown
+
+
+def _fact(pointer: str, value: object, source: str) -> HeaderFact:
+    try:
+        return HeaderFact(pointer, checked(pointer, value), source)
+    except ValueError as error:
+        raise ShapeError(f"{pointer} {error}") from None
+
+
+def unknown_note(where: str, unknown: list[str]) -> list[str]:
+    """Return the note (none or one) that keys of a document were ignored; at most eight are named."""
+    if not unknown:
+        return []
+    more = f" and {len(unknown) - 8} more" if len(unknown) > 8 else ""
+    named = ", ".join(pointer[:64].encode("unicode_escape").decode("ascii") for pointer in unknown[:8])
+    return [f"{where}: unknown keys ignored: {named}{more}"]
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """Return the JSON object that ``text`` holds: no duplicate keys, no NaN or infinity.
+
+    Raises ``ShapeError``; its text gives line and column and quotes nothing.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        raise ShapeError(f"not JSON: line {error.lineno} column {error.colno}") from None
+    except ShapeError:
+        raise
+    except (ValueError, RecursionError):
+        raise ShapeError("not JSON that can be read: nested too deep or a number too long") from None
+    if not isinstance(value, dict):
+        raise ShapeError("must be a JSON object")
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ShapeError("an object has a key twice")
+    return result
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise ShapeError("NaN and infinity are not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ShapeError("a number is too large")
+    return number

@@ -1,0 +1,81 @@
+"""Facts that the log itself states, as header facts with the line that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from receipt_cli.header.facts import Findings, HeaderFact
+
+LogFact = tuple[str | int | float | bool, int]
+"""A value in base units and the number of its line, counted from 1."""
+
+POINTERS = {
+    "git_commit": "/git/commit",
+    "git_branch": "/git/branch",
+    "python_version": "/software/python",
+    "torch_version": "/software/torch",
+    "cuda_version": "/software/cuda",
+    "world_size": "/parallelism/world_size",
+    "data_parallel": "/parallelism/data",
+    "tensor_parallel": "/parallelism/tensor",
+    "pipeline_parallel": "/parallelism/pipeline",
+    "context_parallel": "/parallelism/context",
+    "expert_parallel": "/parallelism/expert",
+    "model_name": "/model/architecture",
+    "parameter_count": "/model/parameter_count",
+    "seed": "/seeds/seed",
+    "gradient_accumulation_steps": "/flags/gradient_accumulation_steps",
+    "micro_batch_size": "/flags/micro_batch_size",
+    "optimizer": "/flags/optimizer",
+    "precision": "/flags/precision",
+    "samples_per_step": "/flags/global_batch_size",
+    "sequence_length": "/flags/sequence_length",
+    "tokens_per_step": "/flags/tokens_per_step",
+}
+"""Name of a log fact → the header field that it fills."""
+
+_WHOLE_FLAGS = (
+    "gradient_accumulation_steps",
+    "micro_batch_size",
+    "samples_per_step",
+    "sequence_length",
+    "tokens_per_step",
+)
+
+
+def log_facts(facts: Mapping[str, LogFact]) -> tuple[list[HeaderFact], list[str]]:
+    """Return the header facts in ``facts`` (name → value and line), each of source ``log:LINE``, and notes.
+
+    ``trainer`` (a name) and ``trainer_version`` join to ``/software/trainer``; ``accelerator_name``,
+    ``accelerator_memory_bytes`` and ``accelerator_count`` join to one entry of ``/hardware/accelerators``.
+    Other names are not for the header and are passed over. A value of the wrong type becomes a note.
+    """
+    found = Findings()
+    for name, pointer in POINTERS.items():
+        if name in facts:
+            value, line = facts[name]
+            whole = name in _WHOLE_FLAGS and isinstance(value, float) and value.is_integer()
+            found.add(pointer, int(value) if whole else value, f"log:{line}")
+    _add_trainer(facts, found)
+    _add_accelerator(facts, found)
+    return found.facts, found.notes
+
+
+def _add_trainer(facts: Mapping[str, LogFact], found: Findings) -> None:
+    name, version = facts.get("trainer"), facts.get("trainer_version")
+    if name is None:
+        if version is not None:
+            found.note(f"log:{version[1]}: trainer_version left out: the trainer is unknown")
+    elif version is None:
+        found.add("/software/trainer", name[0], f"log:{name[1]}")
+    else:
+        found.add("/software/trainer", f"{name[0]} {version[0]}", f"log:{version[1]}")
+
+
+def _add_accelerator(facts: Mapping[str, LogFact], found: Findings) -> None:
+    keys = ("name", "memory_bytes", "count")
+    known = {key: facts[f"accelerator_{key}"] for key in keys if f"accelerator_{key}" in facts}
+    if known:
+        first_line = next(iter(known.values()))[1]
+        entry = {key: value for key, (value, _) in known.items()}
+        found.add("/hardware/accelerators", [entry], f"log:{first_line}")

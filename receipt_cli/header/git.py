@@ -1,0 +1,169 @@
+"""Facts of the git repository that holds a folder. Reads only: no lock, no refresh, no hook, no network.
+
+Commit and branch come from the files of the repository, read by GitPython, so they are known without a git
+program and for a repository of another owner. What the files do not tell (reftable, SHA-256), and message
+and dirty, come from the git program, with a time limit for each question. **Dirty** means that a tracked
+file differs from the commit, staged or not, a submodule's commit and content included; untracked files do
+not count.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.program import ProgramResult, find_program, run_program
+
+if TYPE_CHECKING:
+    import git
+
+_SOURCE = "git"
+_REFTABLE_HEAD = "refs/heads/.invalid"
+_HEADS = "refs/heads/"
+_READ_ERRORS = (OSError, ValueError, TypeError, AssertionError)
+"""What GitPython raises for a reference that is missing, half written or of a form that it does not know."""
+_OTHER_REPOSITORY = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+)
+"""Variables, set inside a hook, that would point git at another repository than the one of the folder."""
+_READ_ONLY = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "LC_ALL": "C",
+    "LANGUAGE": "C",
+}
+
+
+def git_facts(here: Path, environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
+    """Return commit, branch, dirty and message of the repository that holds ``here``, and notes.
+
+    ``environ`` gives ``PATH`` and git's own settings. Never raises: no repository, a broken one, one that
+    git does not trust, no git program and a program that hangs are notes, and what they leave open stays
+    unknown.
+    """
+    found = Findings()
+    git_module = _import_git()
+    try:
+        repo = git_module.Repo(here.absolute(), search_parent_directories=True, expand_vars=False)
+    except (git_module.exc.InvalidGitRepositoryError, git_module.exc.NoSuchPathError):
+        found.note("git: no repository here")
+        return found.facts, found.notes
+    except (git_module.exc.GitError, configparser.Error, *_READ_ERRORS) as error:
+        found.note(f"git: the repository cannot be read ({type(error).__name__})")
+        return found.facts, found.notes
+    with repo:
+        executable = git_module.Git.GIT_PYTHON_GIT_EXECUTABLE or "git"
+        _read_repository(repo, _Program(repo, executable, environ), found)
+    return found.facts, found.notes
+
+
+def _import_git() -> ModuleType:
+    """Import GitPython without its error when the machine has no git program."""
+    name = "GIT_PYTHON_REFRESH"
+    before = os.environ.get(name)
+    os.environ[name] = "quiet"
+    try:
+        import git
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+    return git
+
+
+class _Program:
+    """The git program, asked about one repository."""
+
+    def __init__(self, repo: git.Repo, executable: str, environ: Mapping[str, str]) -> None:
+        self._folder = os.fspath(repo.working_dir)
+        self._environ = {n: v for n, v in environ.items() if n not in _OTHER_REPOSITORY} | _READ_ONLY
+        self._path = executable if os.path.isabs(executable) else find_program(executable, environ)
+        self.refusal = "" if self._path else "there is no git program on PATH"
+
+    def ask(self, *arguments: str) -> ProgramResult:
+        """Run one git command; after a refusal of the whole repository nothing is run any more."""
+        if self._path is None or self.refusal:
+            return ProgramResult(None, b"", self.refusal)
+        command = [self._path, "-C", self._folder, "-c", "core.fsmonitor=false", *arguments]
+        result = run_program(command, environ=self._environ)
+        if "dubious ownership" in result.problem:
+            self.refusal = "the repository belongs to another user (git's safe.directory can allow it)"
+            return ProgramResult(result.status, b"", self.refusal)
+        if result.status is None:
+            self.refusal = result.problem
+        return result
+
+
+def _read_repository(repo: git.Repo, program: _Program, found: Findings) -> None:
+    commit = _commit(repo, program)
+    found.add("/git/commit", commit, _SOURCE)
+    found.add("/git/branch", _branch(repo, program), _SOURCE)
+    if commit is None:
+        found.note(f"git: commit unknown: {program.refusal or 'HEAD names no commit'}")
+    else:
+        answer = program.ask("cat-file", "commit", commit)
+        if answer.problem:
+            found.note(f"git: message unknown: {answer.problem}")
+        else:
+            found.add("/git/message", _message(answer.stdout), _SOURCE)
+    if repo.bare:
+        found.note("git: dirty unknown: a bare repository has no working tree")
+        return
+    answer = program.ask("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=untracked", "--no-renames")
+    if answer.problem:
+        found.note(f"git: dirty unknown: {answer.problem}")
+    else:
+        found.add("/git/dirty", bool(answer.stdout.strip()), _SOURCE)
+
+
+def _commit(repo: git.Repo, program: _Program) -> str | None:
+    with suppress(*_READ_ERRORS):
+        return repo.head.dereference_recursive(repo, repo.head.path)
+    answer = program.ask("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    return answer.stdout.decode("ascii", "replace").strip() or None if not answer.problem else None
+
+
+def _branch(repo: git.Repo, program: _Program) -> str | None:
+    """Return the branch that HEAD names, or ``None`` when HEAD is detached or not a branch."""
+    try:
+        target = str(repo.head.reference.path)
+    except _READ_ERRORS:
+        target = _REFTABLE_HEAD if not repo.head.is_detached else ""
+    if target == _REFTABLE_HEAD:
+        answer = program.ask("symbolic-ref", "--quiet", "HEAD")
+        target = "" if answer.problem else answer.stdout.decode("utf-8", "replace").strip()
+    return target.removeprefix(_HEADS) if target.startswith(_HEADS) else None
+
+
+def _message(raw: bytes) -> str | None:
+    """Return the message of a raw commit object, decoded as its ``encoding`` header says (or UTF-8)."""
+    headers, _, body = raw.partition(b"\n\n")
+    encoding = "utf-8"
+    for line in headers.split(b"\n"):
+        if line.startswith(b"encoding "):
+            encoding = line[9:].decode("ascii", "replace").strip()
+    try:
+        text = body.decode(encoding, "replace")
+    except (LookupError, ValueError):
+        text = body.decode("utf-8", "replace")
+    return text if text.strip() else None

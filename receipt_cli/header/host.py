@@ -1,0 +1,116 @@
+"""Facts of the machine, the interpreter and its distributions: only for a header taken inside the job."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.values import TIMESTAMP_FORMAT
+
+_SOURCE = "host"
+_CUDA_TAG = re.compile(r"\+cu(\d{1,2})(\d)(?:$|[.\-_])", re.ASCII)
+
+DISTRIBUTIONS = (
+    "accelerate",
+    "apex",
+    "axolotl",
+    "bitsandbytes",
+    "composer",
+    "datasets",
+    "deepspeed",
+    "fairscale",
+    "flash-attn",
+    "flax",
+    "jax",
+    "jaxlib",
+    "keras",
+    "liger-kernel",
+    "lightgbm",
+    "lightning",
+    "litgpt",
+    "megatron-core",
+    "mlx",
+    "mosaicml",
+    "numpy",
+    "nvidia-cudnn-cu12",
+    "nvidia-cudnn-cu13",
+    "nvidia-nccl-cu12",
+    "nvidia-nccl-cu13",
+    "optax",
+    "peft",
+    "pytorch-lightning",
+    "scikit-learn",
+    "sentence-transformers",
+    "tensorflow",
+    "tokenizers",
+    "torchao",
+    "torchaudio",
+    "torchtitan",
+    "torchtune",
+    "torchvision",
+    "torch-xla",
+    "transformer-engine",
+    "transformers",
+    "triton",
+    "trl",
+    "ultralytics",
+    "unsloth",
+    "vllm",
+    "xformers",
+    "xgboost",
+)
+"""Distributions whose version can change numerics or performance."""
+
+
+def now_rfc3339() -> str:
+    """Return the time as RFC 3339 in UTC with whole seconds, such as ``2026-01-31T12:00:00Z``."""
+    return datetime.now(UTC).strftime(TIMESTAMP_FORMAT)
+
+
+def host_facts(here: Path) -> tuple[list[HeaderFact], list[str]]:
+    """Return interpreter, platform, logical CPUs, memory in bytes, ``cwd``, torch and package versions.
+
+    Nothing is imported to learn its version. CUDA is known only from torch's local version tag (``+cu130``
+    is 13.0). Never raises: what the system does not tell becomes a note.
+    """
+    found = Findings()
+    found.add("/software/python", platform.python_version(), _SOURCE)
+    found.add("/software/platform", platform.platform(), _SOURCE)
+    torch = installed_version("torch")
+    found.add("/software/torch", torch, _SOURCE)
+    found.add("/software/cuda", cuda_of(torch), _SOURCE)
+    versions = {name: version for name in DISTRIBUTIONS if (version := installed_version(name)) is not None}
+    found.add("/software/packages", versions, _SOURCE)
+    _add_machine(found)
+    found.add("/cwd", os.path.abspath(here), _SOURCE)
+    return found.facts, found.notes
+
+
+def _add_machine(found: Findings) -> None:
+    import psutil
+
+    try:
+        found.add("/hardware/cpu_count", psutil.cpu_count(logical=True), _SOURCE)
+        found.add("/hardware/ram_bytes", psutil.virtual_memory().total, _SOURCE)
+    except (psutil.Error, OSError, RuntimeError, NotImplementedError) as error:
+        found.note(f"host: processors or memory unknown ({type(error).__name__})")
+
+
+def installed_version(distribution: str) -> str | None:
+    """Return the version in the metadata of an installed distribution, ``None`` when there is none."""
+    try:
+        version: object = metadata.version(distribution)
+    except (metadata.PackageNotFoundError, KeyError, OSError, ValueError):
+        return None
+    return version if isinstance(version, str) and version.strip() else None
+
+
+def cuda_of(torch_version: str | None) -> str | None:
+    """Return the CUDA version in torch's local version tag (``2.9.0+cu130``: ``13.0``), else ``None``."""
+    tag = _CUDA_TAG.search(torch_version or "")
+    return f"{tag[1]}.{tag[2]}" if tag else None

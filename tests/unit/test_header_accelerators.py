@@ -1,0 +1,217 @@
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from receipt_cli.header import accelerators, program
+from receipt_cli.header.accelerators import accelerator_facts, grouped
+from receipt_cli.header.document import merge
+
+MIB = 1 << 20
+UNKNOWN = "accelerators: unknown, no tool of this machine lists any"
+
+
+@pytest.fixture(autouse=True)
+def no_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+
+
+def tool(folder: Path, name: str, output: str, status: int = 0, error: str = "") -> dict[str, str]:
+    """Put a script ``name`` into ``folder`` that records its arguments; return an environment that finds it."""
+    (folder / f"{name}.out").write_text(output, "utf-8")
+    path = folder / name
+    path.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" > {folder}/{name}.args\n'
+        f"/bin/cat {folder}/{name}.out\necho '{error}' >&2\nexit {status}\n",
+        "utf-8",
+    )
+    path.chmod(0o755)
+    return {"PATH": str(folder)}
+
+
+def inventory(environ: dict[str, str]) -> tuple[Any, list[str]]:
+    facts, notes = accelerator_facts(environ)
+    header = merge(facts)
+    assert header["sources"].get("/hardware/accelerators", "host") == "host"
+    return header["hardware"]["accelerators"], notes
+
+
+@pytest.mark.parametrize(
+    ("output", "want"),
+    [
+        ("Tesla T4, 15360\n", [{"name": "Tesla T4", "count": 1, "memory_bytes": 15360 * MIB}]),
+        (
+            "NVIDIA H100 80GB HBM3, 81559\n" * 8,
+            [{"name": "NVIDIA H100 80GB HBM3", "count": 8, "memory_bytes": 81559 * MIB}],
+        ),
+        (
+            "A, 100\nB, 200\nA, 100\nA, 300\n",
+            [
+                {"name": "A", "count": 2, "memory_bytes": 100 * MIB},
+                {"name": "B", "count": 1, "memory_bytes": 200 * MIB},
+                {"name": "A", "count": 1, "memory_bytes": 300 * MIB},
+            ],
+        ),
+        ("NVIDIA GB10, [N/A]\n", [{"name": "NVIDIA GB10", "count": 1, "memory_bytes": None}]),
+        ("X, [Not Supported]\r\n", [{"name": "X", "count": 1, "memory_bytes": None}]),
+        ("[Unknown Error], 15360\n", [{"name": None, "count": 1, "memory_bytes": 15360 * MIB}]),
+    ],
+)
+def test_nvidia_smi_is_read(tmp_path: Path, output: str, want: list[dict[str, Any]]) -> None:
+    environ = tool(tmp_path, "nvidia-smi", output)
+    assert inventory(environ) == (want, [])
+    assert (tmp_path / "nvidia-smi.args").read_text().split() == [
+        "--query-gpu=name,memory.total",
+        "--format=csv,noheader,nounits",
+    ]
+
+
+def test_a_machine_without_tools_has_an_unknown_inventory(tmp_path: Path) -> None:
+    assert accelerator_facts({"PATH": str(tmp_path)}) == ([], [UNKNOWN])
+
+
+def test_a_tool_that_fails_is_a_note(tmp_path: Path) -> None:
+    said = "NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver."
+    environ = tool(tmp_path, "nvidia-smi", said, status=9)
+    value, notes = inventory(environ)
+    assert value is None
+    assert notes == [f"accelerators: nvidia-smi failed with status 9: {said}", UNKNOWN]
+
+
+def test_a_tool_that_says_something_else_is_a_note(tmp_path: Path) -> None:
+    value, notes = inventory(tool(tmp_path, "nvidia-smi", "No devices were found\n"))
+    assert value is None
+    assert notes == ["accelerators: nvidia-smi printed a line that is no device", UNKNOWN]
+
+
+def test_a_tool_that_hangs_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def quick(arguments: list[str], *, environ: dict[str, str]) -> program.ProgramResult:
+        return program.run_program(arguments, environ=environ, timeout_s=0.2)
+
+    monkeypatch.setattr(accelerators, "run_program", quick)
+    hung = tmp_path / "nvidia-smi"
+    hung.write_text("#!/bin/sh\n/bin/sleep 30\n", "utf-8")
+    hung.chmod(0o755)
+    value, notes = inventory({"PATH": str(tmp_path)})
+    assert value is None
+    assert notes == ["accelerators: nvidia-smi gave no answer in 0.2 s", UNKNOWN]
+
+
+def test_a_tool_that_is_not_executable_is_no_tool(tmp_path: Path) -> None:
+    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho A, 1\n", "utf-8")
+    assert inventory({"PATH": str(tmp_path)}) == (None, [UNKNOWN])
+
+
+CARD = {"VRAM Total Memory (B)": "206141652992", "VRAM Total Used Memory (B)": "299827200"}
+
+
+@pytest.mark.parametrize(
+    ("cards", "want"),
+    [
+        (
+            {"card0": CARD | {"Card series": "AMD Instinct MI300X"}, "card1": CARD | {"Card Series": "AMD Instinct MI300X"}},
+            [{"name": "AMD Instinct MI300X", "count": 2, "memory_bytes": 206141652992}],
+        ),
+        (
+            {"card1": {"Card Series": "N/A", "Card Model": "0x744c"}, "system": {"Driver version": "6.1"}},
+            [{"name": "0x744c", "count": 1, "memory_bytes": None}],
+        ),
+        (
+            {f"card{n}": {"Card Series": "B" if n == 2 else "A"} for n in (10, 2)},
+            [
+                {"name": "B", "count": 1, "memory_bytes": None},
+                {"name": "A", "count": 1, "memory_bytes": None},
+            ],
+        ),
+    ],
+)
+def test_rocm_smi_is_read(tmp_path: Path, cards: dict[str, Any], want: list[dict[str, Any]]) -> None:
+    environ = tool(tmp_path, "rocm-smi", "WARNING: low-power state\n\n" + json.dumps(cards))
+    assert inventory(environ) == (want, [])
+    arguments = (tmp_path / "rocm-smi.args").read_text().split()
+    assert arguments == ["--showproductname", "--showmeminfo", "vram", "--json"]
+
+
+@pytest.mark.parametrize("output", ["ERROR: no device", "[]", '{"card0": [', '{"card0": 5}', "{}", ""])
+def test_an_answer_of_rocm_smi_without_devices_is_unknown(tmp_path: Path, output: str) -> None:
+    value, notes = inventory(tool(tmp_path, "rocm-smi", output))
+    assert value is None
+    assert notes[-1] == UNKNOWN
+
+
+def test_nvidia_smi_comes_before_rocm_smi_and_hands_over_when_it_fails(tmp_path: Path) -> None:
+    tool(tmp_path, "rocm-smi", json.dumps({"card0": {"Card Series": "AMD"}}))
+    value, notes = inventory(tool(tmp_path, "nvidia-smi", "", status=1))
+    assert (value[0]["name"], len(notes)) == ("AMD", 1)
+    value, notes = inventory(tool(tmp_path, "nvidia-smi", "NV, 1\n"))
+    assert (value[0]["name"], notes) == ("NV", [])
+
+
+class FakeError(Exception):
+    pass
+
+
+def fake_nvml(devices: list[tuple[Any, int | None]], closed: list[bool]) -> ModuleType:
+    def memory(handle: int) -> SimpleNamespace:
+        total = devices[handle][1]
+        if total is None:
+            raise FakeError
+        return SimpleNamespace(total=total)
+
+    module = ModuleType("pynvml")
+    module.__dict__.update(
+        NVMLError=FakeError,
+        nvmlInit=lambda: None,
+        nvmlShutdown=lambda: closed.append(True),
+        nvmlDeviceGetCount=lambda: len(devices),
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetName=lambda handle: devices[handle][0],
+        nvmlDeviceGetMemoryInfo=memory,
+    )
+    return module
+
+
+def test_nvml_comes_first_and_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+    devices = [("NVIDIA H200", 150754820096), (b"NVIDIA H200", 150754820096), ("NVIDIA GB10", None)]
+    monkeypatch.setitem(sys.modules, "pynvml", fake_nvml(devices, closed))
+    environ = tool(tmp_path, "nvidia-smi", "other, 1\n")
+    assert inventory(environ) == (
+        [
+            {"name": "NVIDIA H200", "count": 2, "memory_bytes": 150754820096},
+            {"name": "NVIDIA GB10", "count": 1, "memory_bytes": None},
+        ],
+        [],
+    )
+    assert closed == [True]
+
+
+def test_nvml_that_fails_hands_over_to_nvidia_smi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise FakeError
+
+    module = fake_nvml([], [])
+    module.__dict__["nvmlInit"] = fail
+    monkeypatch.setitem(sys.modules, "pynvml", module)
+    value, notes = inventory(tool(tmp_path, "nvidia-smi", "NV, 1\n"))
+    assert value == [{"name": "NV", "count": 1, "memory_bytes": MIB}]
+    assert notes == ["accelerators: NVML failed (FakeError)"]
+
+
+@pytest.mark.parametrize(("visible", "want"), [("0,1", {"cuda_visible_devices": "0,1"}), ("", None), (None, None)])
+def test_visible_devices_are_a_flag_only_when_set(tmp_path: Path, visible: str | None, want: object) -> None:
+    environ = tool(tmp_path, "nvidia-smi", "NV, 1\n" * 4)
+    if visible is not None:
+        environ["CUDA_VISIBLE_DEVICES"] = visible
+    header = merge(accelerator_facts(environ)[0])
+    assert header["flags"] == want
+    assert header["hardware"]["accelerators"][0]["count"] == 4
+    if want:
+        assert header["sources"]["/flags/cuda_visible_devices"] == "env:CUDA_VISIBLE_DEVICES"
+
+
+def test_grouping_nothing_is_nothing() -> None:
+    assert grouped([]) == []

@@ -1,0 +1,204 @@
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.errors import InputError, UsageError
+from receipt_cli.header import collect
+from receipt_cli.header.collect import collect_header
+from receipt_cli.header.document import empty_header, merge
+from receipt_cli.header.facts import HeaderFact
+from receipt_cli.header.from_log import log_facts
+from receipt_cli.header.header_file import header_document
+from receipt_cli.header.values import LEAVES
+from receipt_cli.validate import validate_document
+
+NOW = "2026-01-31T12:00:00Z"
+LOG = [
+    HeaderFact("/model/parameter_count", 1000, "log:1"),
+    HeaderFact("/software/torch", "2.0-log", "log:2"),
+    HeaderFact("/hardware/cpu_count", 3, "log:3"),
+    HeaderFact("/software/python", "3.log", "log:4"),
+]
+
+
+def file_of(*facts: HeaderFact) -> dict[str, Any]:
+    return header_document({}, merge(facts))
+
+
+def header_of(**given: Any) -> dict[str, Any]:
+    defaults: dict[str, Any] = {
+        "environ": {},
+        "header_file": None,
+        "log_facts": [],
+        "here": None,
+        "now": None,
+    }
+    header, notes = collect_header(**defaults | given)
+    assert all(isinstance(note, str) and note for note in notes)
+    return header
+
+
+def test_without_any_source_nothing_is_known() -> None:
+    assert header_of() == empty_header()
+
+
+def test_without_here_nothing_local_appears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every local collector is armed to fail, and everything around says something."""
+
+    def forbidden(*_: object) -> None:
+        raise AssertionError("asked the local machine")
+
+    for name in ("host_facts", "accelerator_facts", "git_facts", "_clock"):
+        monkeypatch.setattr(collect, name, forbidden)
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "-q"], check=True, timeout=30)
+    environ = dict(os.environ) | {"CUDA_VISIBLE_DEVICES": "0", "PWD": str(tmp_path)}
+    header, notes = collect_header(environ=environ, header_file=None, log_facts=[], here=None, now=NOW)
+    assert header == empty_header()
+    assert notes == []
+
+
+def test_without_here_no_local_package_is_even_loaded() -> None:
+    program = (
+        "import os, sys; from receipt_cli.header.collect import collect_header;"
+        "collect_header(environ=os.environ, header_file=None, log_facts=[], here=None, now=None);"
+        "print(sorted({'git', 'psutil', 'pynvml', 'typer', 'rich'} & set(sys.modules)))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=60)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")
+
+
+def test_without_here_sources_name_no_local_origin() -> None:
+    header = header_of(
+        environ={"RECEIPT_GIT_BRANCH": "main", "RECEIPT_BUILD_PROVENANCE": '{"cwd": "/job"}'},
+        header_file=file_of(HeaderFact("/software/platform", "Linux-trainer", "host")),
+        log_facts=LOG,
+        now=NOW,
+    )
+    kinds = {source.partition(":")[0] for source in header["sources"].values()}
+    assert kinds == {"env", "blob", "file", "log"}
+    assert header["software"]["platform"] == "Linux-trainer"
+    assert header["cwd"] == "/job"
+    assert header["collected_at"] is None
+
+
+def test_here_adds_the_machine_under_everything_else(tmp_path: Path) -> None:
+    header, notes = collect_header(environ={"PATH": str(tmp_path)}, header_file=None, log_facts=LOG, here=tmp_path, now=NOW)
+    assert header["software"]["python"] == "3.log"
+    assert header["software"]["platform"] == platform.platform()
+    assert header["hardware"]["cpu_count"] == 3
+    assert header["hardware"]["ram_bytes"] > 0
+    assert header["cwd"] == str(tmp_path)
+    assert header["collected_at"] == NOW
+    assert header["git"] == empty_header()["git"]
+    assert header["sources"]["/hardware/cpu_count"] == "log:3"
+    assert header["sources"]["/hardware/ram_bytes"] == "host"
+    assert header["sources"]["/collected_at"] == "host"
+    assert any(note.startswith("git: no repository") for note in notes)
+
+
+def test_here_without_a_clock_has_no_time(tmp_path: Path) -> None:
+    assert header_of(here=tmp_path, environ={"PATH": str(tmp_path)})["collected_at"] is None
+
+
+def test_the_order_of_sources() -> None:
+    commit, branch = "a" * 40, "RECEIPT_GIT_BRANCH"
+    blob = {"RECEIPT_BUILD_PROVENANCE": '{"branch": "blob", "commit": "' + commit + '"}'}
+    document = file_of(HeaderFact("/git/branch", "file", "git"), HeaderFact("/git/commit", commit, "git"))
+    log, _ = log_facts({"git_branch": ("log", 4), "git_commit": (commit[:7], 4)})
+    every = {"environ": {branch: "env"} | blob, "header_file": document, "log_facts": log}
+    layers = [("env:" + branch, "env"), ("blob", "blob"), ("file", "file"), ("log:4", "log")]
+    steps: list[dict[str, Any]] = [
+        every,
+        every | {"environ": blob},
+        every | {"environ": {}},
+        every | {"environ": {}, "header_file": None},
+    ]
+    for sources, (source, value) in zip(steps, layers, strict=True):
+        header = header_of(**sources)
+        assert (header["git"]["branch"], header["sources"]["/git/branch"]) == (value, source)
+
+
+def test_git_facts_of_another_commit_are_not_mixed_in() -> None:
+    document = file_of(
+        HeaderFact("/git/commit", "b" * 40, "git"),
+        HeaderFact("/git/dirty", False, "git"),
+        HeaderFact("/git/message", "other work", "git"),
+        HeaderFact("/hardware/cpu_count", 8, "host"),
+    )
+    environ = {"RECEIPT_GIT_COMMIT": "a" * 40}
+    header, notes = collect_header(environ=environ, header_file=document, log_facts=[], here=None, now=None)
+    assert header["git"] == {"commit": "a" * 40, "branch": None, "dirty": None, "message": None}
+    assert header["hardware"]["cpu_count"] == 8
+    assert notes == ["git: file is at another commit than env:RECEIPT_GIT_COMMIT: git facts left out"]
+
+
+@pytest.mark.parametrize("short", ["bbbb", "b" * 40])
+def test_a_shortened_commit_is_the_same_commit(short: str) -> None:
+    document = file_of(HeaderFact("/git/commit", "b" * 40, "git"), HeaderFact("/git/dirty", True, "git"))
+    header = header_of(environ={"RECEIPT_GIT_COMMIT": short}, header_file=document)
+    assert header["git"] == {"commit": short, "branch": None, "dirty": True, "message": None}
+
+
+def test_a_source_without_a_commit_may_add_what_it_knows() -> None:
+    log, _ = log_facts({"git_branch": ("main", 4)})
+    header = header_of(environ={"RECEIPT_GIT_COMMIT": "abcd"}, log_facts=log)
+    assert (header["git"]["commit"], header["git"]["branch"]) == ("abcd", "main")
+
+
+def test_bad_sources_are_errors_of_their_kind() -> None:
+    with pytest.raises(UsageError, match="RECEIPT_GIT_DIRTY"):
+        header_of(environ={"RECEIPT_GIT_DIRTY": "perhaps"})
+    with pytest.raises(UsageError, match="RECEIPT_BUILD_PROVENANCE"):
+        header_of(environ={"RECEIPT_BUILD_PROVENANCE": "{"})
+    with pytest.raises(InputError):
+        header_of(header_file={"schema_version": "receipt/1.0"})
+
+
+def test_notes_of_all_sources_are_returned() -> None:
+    document = file_of() | {"header": {"cloud": 1}}
+    _, notes = collect_header(
+        environ={"RECEIPT_BUILD_PROVENANCE": '{"x": 1}'}, header_file=document, log_facts=[], here=None, now=None
+    )
+    assert notes == [
+        "RECEIPT_BUILD_PROVENANCE: unknown keys ignored: /x",
+        "header file: unknown keys ignored: /cloud",
+    ]
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(st.text(max_size=4), SCALARS, max_size=2)
+LEAF = st.sampled_from([pointer[1:].split("/") for pointer in LEAVES]) | st.tuples(
+    st.sampled_from(["seeds", "flags", "execution"]), st.text(max_size=4)
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(LEAF, VALUES), max_size=4))
+def test_whatever_a_blob_says_the_document_is_valid(stated: list[tuple[list[str], object]]) -> None:
+    blob: dict[str, Any] = {}
+    for (section, *name), value in stated:
+        if name:
+            inner = blob.setdefault(section, {})
+            inner[name[0]] = value
+        else:
+            blob[section] = value
+    try:
+        header = header_of(environ={"RECEIPT_BUILD_PROVENANCE": json.dumps(blob)})
+    except UsageError:
+        return
+    assert validate_document(header_document({}, header)) == []
+
+
+def test_the_header_of_this_machine_is_valid(tmp_path: Path) -> None:
+    header = header_of(environ=dict(os.environ), here=tmp_path, now=NOW)
+    assert validate_document(header_document({"name": "x"}, header)) == []
