@@ -17,6 +17,7 @@ from receipt_cli.failure import Ending, judge
 from receipt_cli.grammar import Grammar
 from receipt_cli.markers import Catalogue, load_catalogue
 from receipt_cli.model import MAX_FIRST, NearMiss, Problem
+from receipt_cli.numbering import number_steps
 from receipt_cli.parallel import scan_source
 from receipt_cli.phases import Phase, split_phases
 from receipt_cli.redact import log_tail
@@ -114,7 +115,7 @@ def _figures(
 ) -> Derivation:
     registry = load_registry()
     events, more_problems = read_events(engine, body, grammars)
-    phases = split_phases(events)
+    phases = split_phases(number_steps(events))
     summaries: list[Summary] = []
     known: dict[str, float | str] = {}
     for phase in phases:

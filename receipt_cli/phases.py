@@ -105,7 +105,7 @@ class _Sweep:
         elif kind == "eval":
             phase = self.single(event)
             phase.evals.append(event)
-        elif kind in ("header", "checkpoint", "compile", "progress"):
+        elif kind in ("header", "checkpoint", "compile", "failure"):
             self.single(event).singles.append(event)
 
     def _mine(self, event: Event) -> bool:
@@ -117,8 +117,6 @@ class _Sweep:
         tag = event.rule.phase
         if phase is None or not self._mine(event):
             return self.open(event, tag, tag is not None)
-        if event.rule.event == "progress":
-            return phase
         if phase.ended or (tag is not None and phase.name is not None and tag != phase.name and phase.raw):
             return self.open(event, tag, tag is not None)
         if event.rule.event == "header" and phase.raw and _other_model(phase, event):

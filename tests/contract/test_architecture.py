@@ -39,6 +39,7 @@ TABLE: dict[str, str] = {
     "scan": "columns envelope grammar markers match model records stretch",
     "parallel": "grammar markers scan source stretch",
     "timeline": "columns grammar match model scan stretch",
+    "numbering": "timeline",
     "phases": "grammar timeline",
     "consistency": "grammar phases scan statistics stretch",
     "detect": "columns consistency grammar records redact scan stretch",
@@ -46,7 +47,7 @@ TABLE: dict[str, str] = {
     "failure": "markers phases stretch",
     "checks": "failure phases summary",
     "derive": (
-        "catalog checks consistency detect errors failure grammar markers model parallel phases redact "
+        "catalog checks consistency detect errors failure grammar markers model numbering parallel phases redact "
         "registry scan source stretch summary timeline"
     ),
     "receipt": "derive failure model redact statistics summary",
