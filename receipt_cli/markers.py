@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
-from types import MappingProxyType
 from typing import Any, Final, Literal, get_args
 
 import regex
@@ -132,7 +131,7 @@ class Catalogue:
         for marker in self.markers:
             for literal in marker.literals:
                 table.setdefault(literal, []).append(marker)
-        return MappingProxyType({literal: tuple(markers) for literal, markers in table.items()})
+        return {literal: tuple(markers) for literal, markers in table.items()}
 
     def search(self, record: bytes) -> tuple[MarkerHit, ...]:
         """Return every marker's first hit in ``record``, in file order."""
@@ -340,7 +339,7 @@ def _seconds(marker: Marker, line: bytes) -> float:
 
 def _hostile_lines(marker: Marker, size: int) -> Iterator[bytes]:
     """Yield lines of about ``size`` bytes that pass the gate: texts repeated, and fillers around a literal."""
-    for seed in (*marker.literals, *(sample[:-1] for sample in marker.samples)):
+    for seed in (*marker.literals, *(sample[:-1] or sample for sample in marker.samples)):
         yield (seed * (size // len(seed) + 1))[:size]
     for filler in _FILLERS:
         yield filler * (size // len(filler)) + marker.literals[0]

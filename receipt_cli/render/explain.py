@@ -1,0 +1,125 @@
+"""Why a grammar was chosen: the candidates, what the winner's rules matched, and what nothing explains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from receipt_cli.render.fields import UNKNOWN, child, items, real, text, truth, whole
+from receipt_cli.render.page import Page, Span
+from receipt_cli.render.scale import count, number
+from receipt_cli.render.style import Style
+from receipt_cli.render.table import Column, align
+
+_MAX_CANDIDATES = 20
+_MAX_RULES = 100
+_MAX_LINES = 20
+
+
+def render_explain(explanation: Mapping[str, object], style: Style) -> str:
+    """Return the explanation of a detection.
+
+    ``candidates``: list of ``{id, version, score, step_records, records, chosen, why}``, best first, where
+    ``score`` is a number or a text. ``rules``: list of ``{grammar, rule, event, matched, near_misses}`` of the chosen
+    grammar. ``unmatched``: list of ``{line_number, text}``, lines that look like metrics and that no rule
+    explains. Missing values are ``–``.
+    """
+    page = Page(style)
+    _write_candidates(page, items(explanation, "candidates"))
+    _write_rules(page, items(explanation, "rules"))
+    _write_unmatched(page, items(explanation, "unmatched"))
+    return page.text()
+
+
+def _write_candidates(page: Page, candidates: Sequence[object]) -> None:
+    if not candidates:
+        page.line("no grammar explains a record of this log")
+        return
+    rows: list[list[Span]] = []
+    for candidate in candidates[:_MAX_CANDIDATES]:
+        chosen = truth(candidate, "chosen") is True
+        version = whole(candidate, "version")
+        name = page.say(text(candidate, "id") or "?") + (f"@v{version}" if version is not None else "")
+        rows.append(
+            [
+                Span("✓" if chosen else " ", "good"),
+                Span(name, "strong" if chosen else "plain"),
+                Span(_score(page, child(candidate, "score"))),
+                Span(_count(candidate, "step_records")),
+                Span(_count(candidate, "records")),
+            ]
+        )
+    columns = [
+        Column(""),
+        Column("grammar", least=16),
+        Column("score", right=True, drop=1),
+        Column("step records", right=True),
+        Column("records", right=True),
+    ]
+    titles, *lines = align(columns, rows, page.style.width)
+    page.line(*titles)
+    for candidate, line in zip(candidates, lines, strict=False):
+        page.line(*line)
+        why = text(candidate, "why")
+        if why:
+            page.prose(page.say(why), "dim", indent=5)
+    _more(page, len(candidates) - _MAX_CANDIDATES, "candidates")
+
+
+def _write_rules(page: Page, rules: Sequence[object]) -> None:
+    if not rules:
+        return
+    rows = [
+        [
+            Span(page.say(text(rule, "grammar") or "?"), "dim"),
+            Span(page.say(text(rule, "rule") or "?")),
+            Span(page.say(text(rule, "event") or ""), "dim"),
+            Span(_count(rule, "matched"), "plain" if whole(rule, "matched") else "dim"),
+            Span(_count(rule, "near_misses"), "warn" if whole(rule, "near_misses") else "dim"),
+        ]
+        for rule in rules[:_MAX_RULES]
+    ]
+    columns = [
+        Column("grammar", least=16),
+        Column("rule", least=16),
+        Column("event", least=8),
+        Column("matched", right=True),
+        Column("near misses", right=True),
+    ]
+    several = len({row[0].text for row in rows}) > 1
+    if not several:
+        columns, rows = columns[1:], [row[1:] for row in rows]
+    page.heading(f"rules of the chosen {'grammars' if several else 'grammar'}")
+    page.rows(align(columns, rows, page.style.width - 2))
+    _more(page, len(rules) - _MAX_RULES, "rules")
+
+
+def _write_unmatched(page: Page, lines: Sequence[object]) -> None:
+    if not lines:
+        return
+    rows = [
+        [
+            Span(_count(line, "line_number"), "dim"),
+            Span(page.say((text(line, "text") or "").expandtabs(4).strip())),
+        ]
+        for line in lines[:_MAX_LINES]
+    ]
+    page.heading("lines that look like metrics and match no rule")
+    page.rows(align([Column("line", right=True), Column("text", least=20)], rows, page.style.width - 2))
+    _more(page, len(lines) - _MAX_LINES, "lines")
+
+
+def _score(page: Page, score: object) -> str:
+    if isinstance(score, str):
+        return page.say(score)
+    value = real(score)
+    return UNKNOWN if value is None else count(value) if value == int(value) else number(value, 3)
+
+
+def _count(entry: object, key: str) -> str:
+    value = whole(entry, key)
+    return UNKNOWN if value is None else count(value)
+
+
+def _more(page: Page, hidden: int, what: str) -> None:
+    if hidden > 0:
+        page.line(Span(f"… {count(hidden)} more {what}", "dim"), indent=2)

@@ -1,0 +1,62 @@
+"""Reading a document that nobody has validated: a value of the wrong type reads as unknown, never as zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+UNKNOWN = "–"
+_EMPTY: Mapping[str, object] = {}
+
+
+def child(value: object, *path: str) -> object:
+    """Return what stands at ``path`` in nested mappings, or None."""
+    for key in path:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(key)
+    return value
+
+
+def mapping(value: object, *path: str) -> Mapping[str, object]:
+    """Return the mapping at ``path``, empty when there is none; keys that are no strings are left out."""
+    found = child(value, *path)
+    if not isinstance(found, Mapping):
+        return _EMPTY
+    return found if all(isinstance(key, str) for key in found) else {k: v for k, v in found.items() if isinstance(k, str)}
+
+
+def items(value: object, *path: str) -> Sequence[object]:
+    """Return the list at ``path``, empty when there is none."""
+    found = child(value, *path)
+    return found if isinstance(found, list | tuple) else ()
+
+
+def text(value: object, *path: str) -> str | None:
+    """Return the string at ``path`` unless it is empty; None otherwise."""
+    found = child(value, *path)
+    return found if isinstance(found, str) and found else None
+
+
+def real(value: object, *path: str) -> float | None:
+    """Return the finite number at ``path``; None otherwise (a boolean is no number)."""
+    found = child(value, *path)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return None
+    try:
+        number = float(found)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def whole(value: object, *path: str) -> int | None:
+    """Return the whole number at ``path``; None otherwise."""
+    found = real(value, *path)
+    return int(found) if found is not None and found == int(found) else None
+
+
+def truth(value: object, *path: str) -> bool | None:
+    """Return the boolean at ``path``; None otherwise."""
+    found = child(value, *path)
+    return found if isinstance(found, bool) else None

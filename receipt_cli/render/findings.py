@@ -1,0 +1,98 @@
+"""What lint or validation found: where, why, the text in question with a caret, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from receipt_cli.render.page import Page, Span
+from receipt_cli.render.scale import count
+from receipt_cli.render.style import Role, Style
+from receipt_cli.render.text import cells, elide, elide_start
+
+_ROLES: dict[str, Role] = {"error": "bad", "warning": "warn"}
+_MARGIN = 2 + 2  # cells before a snippet: indent and bar
+
+
+class Finding(Protocol):
+    """What every finding says.
+
+    ``where`` is ``file:line`` or a JSON pointer. A finding may also have ``snippet`` (one line of text),
+    ``caret`` (the character of the snippet, from 0, that it is about) and ``help`` (what to do); absent and
+    None are the same.
+    """
+
+    @property
+    def severity(self) -> str:
+        """``error``, ``warning`` or ``note``."""
+
+    @property
+    def where(self) -> str:
+        """Place of the finding; may be empty."""
+
+    @property
+    def reason(self) -> str:
+        """What is wrong."""
+
+
+def render_findings(findings: Sequence[Finding], style: Style) -> str:
+    """Return the findings in their order, then how many of each severity; empty when there are none."""
+    page = Page(style)
+    for finding in findings:
+        _write(page, finding)
+    if findings:
+        page.gap()
+        page.line(*_totals(page, findings))
+    return page.text()
+
+
+def _write(page: Page, finding: Finding) -> None:
+    severity = page.say(finding.severity)
+    role = _ROLES.get(finding.severity, "accent")
+    head = [Span(severity, role), Span(": ")]
+    place = page.say(finding.where) if finding.where else ""
+    reason = page.say(finding.reason)
+    used = cells(severity) + 2
+    if place and used + cells(place) + 2 + cells(reason) <= page.style.width:
+        page.line(*head, Span(f"{place}: ", "dim"), Span(reason))
+    elif not place and used + cells(reason) <= page.style.width:
+        page.line(*head, Span(reason))
+    else:
+        page.line(*head, Span(place, "dim"))
+        page.prose(reason, indent=2)
+    snippet = getattr(finding, "snippet", None)
+    if isinstance(snippet, str) and snippet:
+        _snippet(page, snippet, getattr(finding, "caret", None), role)
+    advice = getattr(finding, "help", None)
+    if isinstance(advice, str) and advice:
+        page.prose(f"help: {page.say(advice)}", indent=2)
+
+
+def _snippet(page: Page, snippet: str, caret: object, role: Role) -> None:
+    """Add the snippet and the caret under it; a long one is cut on both sides of the caret."""
+    line = snippet.rstrip("\r\n")
+    if not isinstance(caret, int) or isinstance(caret, bool) or not 0 <= caret <= len(line):
+        page.line(Span("| ", "dim"), Span(page.say(line)), indent=2)
+        return
+    room = page.style.width - _MARGIN - 1
+    before, after = (
+        page.say(line[:caret]) if caret else "",
+        page.say(line[caret:]) if caret < len(line) else "",
+    )
+    if cells(before) + cells(after) > room:
+        keep = max(room - cells(after), room // 2)
+        before = elide_start(before, keep)
+        after = elide(after, room - cells(before))
+    page.line(Span("| ", "dim"), Span(before + after), indent=2)
+    page.line(Span("| ", "dim"), Span(" " * cells(before)), Span("^", role), indent=2)
+
+
+def _totals(page: Page, findings: Sequence[Finding]) -> list[Span]:
+    severities = dict.fromkeys(finding.severity for finding in findings)
+    spans: list[Span] = []
+    for severity in sorted(severities, key=lambda name: ("error", "warning").index(name) if name in _ROLES else 2):
+        number = sum(finding.severity == severity for finding in findings)
+        plural = "" if number == 1 else "s"
+        spans += [Span(", ")] if spans else []
+        spans.append(Span(f"{count(number)} {page.say(severity)}{plural}", _ROLES.get(severity, "accent")))
+    return spans

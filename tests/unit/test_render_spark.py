@@ -1,0 +1,58 @@
+import math
+from array import array
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from receipt_cli.render.spark import BLOCKS, GAP, sparkline
+
+NAN = math.nan
+
+
+@pytest.mark.parametrize(
+    ("values", "width", "want"),
+    [
+        ([], 8, ""),
+        ([1, 2, 3], 0, ""),
+        ([NAN, NAN], 8, ""),
+        ([5.0], 8, "▄"),
+        ([5, 5, 5], 8, "▄▄▄"),
+        ([0, 1, 2, 3, 4, 5, 6, 7], 8, "▁▂▃▄▅▆▇█"),
+        ([7, 6, 5, 4, 3, 2, 1, 0], 8, "█▇▆▅▄▃▂▁"),
+        ([0, 0, 7, 7], 2, "▁█"),
+        ([0, NAN, 7], 8, "▁ █"),
+        ([0, NAN, 7, NAN], 2, "▁█"),  # a share with one finite value has its mean
+        ([math.inf, 1, 2], 8, " ▁█"),
+    ],
+)
+def test_sparkline(values: Sequence[float], width: int, want: str) -> None:
+    assert sparkline(values, width) == want
+
+
+def test_bounds_keep_a_warm_up_from_flattening_the_rest() -> None:
+    values = [3960.0, 0.0, 7.0]
+    assert sparkline(values, 8) == "█▁▁"
+    assert sparkline(values, 8, bounds=(0.0, 7.0)) == "█▁█"
+
+
+def test_noise_is_drawn_about_the_middle() -> None:
+    assert sparkline([100, 101, 100], 8) == "▁█▁"
+    assert set(sparkline([100, 101, 100], 8, least_span=0.05)) <= set("▃▄▅")
+
+
+def test_a_gap_may_have_its_own_mark() -> None:
+    assert sparkline([0, 7, NAN], 8, gap="×") == "▁█×"
+
+
+def test_any_sequence_will_do_and_a_long_one_is_cheap() -> None:
+    long = range(10**9)
+    assert sparkline(long, 24) == sparkline(array("d", range(2400)), 24)
+
+
+@given(st.lists(st.floats()), st.integers(0, 40), st.floats(0, 1))
+def test_every_series_has_a_line(values: list[float], width: int, least_span: float) -> None:
+    line = sparkline(values, width, least_span=least_span)
+    assert len(line) in (0, min(width, len(values)))
+    assert set(line) <= {*BLOCKS, GAP}
