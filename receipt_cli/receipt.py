@@ -131,6 +131,7 @@ def _derivation(derivation: Derivation) -> Document:
     near_count, near = derivation.near_misses
     problem_count, problems = derivation.problems
     lines = derivation.lines
+    refs = {c.grammar.id: c.grammar.ref for c in derivation.detection.chosen}
     return {
         "grammars": [
             {"id": c.grammar.id, "version": c.grammar.version, "sha256": c.grammar.sha256, "chosen_by": c.chosen_by}
@@ -155,7 +156,7 @@ def _derivation(derivation: Derivation) -> Document:
         "near_misses": {
             "count": near_count,
             "first": [
-                {"grammar": m.grammar, "rule": m.rule, "line_number": m.line_number, "excerpt": safe_text(m.excerpt)}
+                {"grammar": refs[m.grammar], "rule": m.rule, "line_number": m.line_number, "excerpt": safe_text(m.excerpt)}
                 for m in near
             ],
         },

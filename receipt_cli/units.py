@@ -55,6 +55,11 @@ _NONFINITE = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf,
     "-inf": -math.inf, "-infinity": -math.inf, "+infinity": math.inf,
 }  # fmt: skip
+_FIXED = re.compile(r"[-+]?\d++(?:\.\d*+)?\Z")
+_SHIFTS = {
+    name: f"e{exponent}" for name, unit in UNITS.items() for exponent in range(-9, 16) if unit.factor == Decimal(10) ** exponent
+}
+"""Units that shift the decimal point: ``float("131.97e-3")`` is the exact product, rounded once."""
 _HMS = re.compile(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)\Z")
 
 
@@ -77,6 +82,11 @@ def read_number(text: str, unit: str | None = None) -> float | None:
     """
     if len(text) > MAX_TEXT:
         return None
+    if _FIXED.match(text):
+        if unit is None or unit == "si":
+            return float(text)
+        if unit in _SHIFTS:
+            return float(text + _SHIFTS[unit])
     lowered = text.lower()
     if lowered in _NONFINITE or lowered.rstrip("%ms") in _NONFINITE:
         return _NONFINITE[lowered] if lowered in _NONFINITE else _NONFINITE[lowered.rstrip("%ms")]

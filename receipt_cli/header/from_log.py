@@ -77,5 +77,5 @@ def _add_accelerator(facts: Mapping[str, LogFact], found: Findings) -> None:
     known = {key: facts[f"accelerator_{key}"] for key in keys if f"accelerator_{key}" in facts}
     if known:
         first_line = next(iter(known.values()))[1]
-        entry = {key: value for key, (value, _) in known.items()}
+        entry = {key: round(value) if isinstance(value, float) else value for key, (value, _) in known.items()}
         found.add("/hardware/accelerators", [entry], f"log:{first_line}")

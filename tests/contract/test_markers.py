@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import jsonschema
 import pytest
+import regex
 
 from receipt_cli.definitions import load_definition
 from receipt_cli.markers import PATH, Category, MarkerHit, Reason, Role, lint_catalogue, load_catalogue
@@ -30,6 +31,19 @@ def test_the_catalogue_is_sound(text: bytes) -> None:
 def test_the_catalogue_keeps_its_schema(root: Path, text: bytes) -> None:
     schema = json.loads((root / "schemas" / "markers" / "v1.0.schema.json").read_text("utf-8"))
     jsonschema.Draft202012Validator(schema).validate(load_definition(text, PATH))
+
+
+def test_every_alternative_has_a_sample(text: bytes) -> None:
+    definition = load_definition(text, PATH)
+    head = definition["head"].replace("\n", "")
+    bare = []
+    for marker in load_catalogue().markers:
+        for line in definition["markers"][marker.id]["pattern"].splitlines():
+            pattern = regex.compile(line.removeprefix("|").replace("(?&head)", f"(?:{head})").encode())
+            gated = (s for s in marker.samples if any(literal in s for literal in marker.literals))
+            if not any(pattern.search(sample) for sample in gated):
+                bare.append(f"{marker.id}: {line}")
+    assert not bare, "\n".join(bare)
 
 
 def test_every_reason_has_a_marker() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import reduce
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from receipt_cli.catalog import shipped
 from receipt_cli.markers import load_catalogue
-from receipt_cli.scan import Body, Engine, Stretch
+from receipt_cli.scan import Engine
+from receipt_cli.stretch import Body, Stretch
 
 ENGINE = Engine(shipped(), load_catalogue())
 LOGS = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "logs").glob("*/*.log"))
@@ -65,7 +67,7 @@ def plain(value: object) -> object:
 
 def cut(log: bytes, places: list[int]) -> list[bytes]:
     bounds = [0, *sorted(p % (len(log) + 1) for p in places), len(log)]
-    return [log[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [log[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 @settings(max_examples=400, deadline=None)
