@@ -24,7 +24,7 @@ from receipt_cli.redact import log_tail
 from receipt_cli.registry import Registry, load_registry
 from receipt_cli.scan import Engine
 from receipt_cli.source import Source
-from receipt_cli.stretch import Body
+from receipt_cli.stretch import HEAD_KEPT, Body
 from receipt_cli.summary import Summary, summarise
 from receipt_cli.timeline import read_events
 
@@ -77,6 +77,8 @@ class Derivation:
     catalogue: Catalogue
     registry: Registry
     metric_lines: tuple[str, ...]
+    stepless: bool
+    """No grammar recognises the log, and no line of it looks like a metric."""
     rule_records: Mapping[tuple[str, str], int]
     changed: bool
 
@@ -125,6 +127,7 @@ def _figures(
     matched, ignored, undecodable = count_explained(engine, body, grammars)
     unmatched = body.records - matched - ignored - undecodable
     problems = _problems(body, [*source.problems, *more_problems, *_dropped(summaries)])
+    looks = metric_lines(first_bytes + b"\n" + last_bytes) if not grammars else []
     return Derivation(
         log=log,
         options=options,
@@ -141,7 +144,8 @@ def _figures(
         facts=_first_facts(phases),
         catalogue=engine.catalogue,
         registry=registry,
-        metric_lines=tuple(metric_lines(first_bytes + b"\n" + last_bytes)) if not grammars else (),
+        metric_lines=tuple(looks),
+        stepless=not grammars and not looks and log.size_bytes <= HEAD_KEPT,
         rule_records=_rule_records(engine, body, grammars),
         changed=source.changed,
     )

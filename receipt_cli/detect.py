@@ -64,7 +64,7 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Dete
     by_id: dict[str, list[Grammar]] = {}
     for grammar in engine.grammars:
         by_id.setdefault(grammar.id, []).append(grammar)
-    records = {i: _records(engine, body, versions, steps=False) for i, versions in by_id.items()}
+    records = {i: _records(engine, body, versions) for i, versions in by_id.items()}
     steps = {i: _records(engine, body, versions, steps=True) for i, versions in by_id.items()}
     candidates = sorted(
         (_candidate(i, versions[-1].layer, records, steps) for i, versions in by_id.items() if records[i]),
@@ -89,13 +89,16 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Dete
     return Detection(tuple(_version(engine, body, by_id[c.id]) for c in chosen), tuple(candidates))
 
 
-def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: bool) -> set[int]:
-    """Return the ordinals of the records that a grammar's rules explain."""
+def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: bool = False, evidence: bool = True) -> set[int]:
+    """Return the ordinals of the records that a grammar's rules explain.
+
+    ``steps``: of step rules only. ``evidence``: without progress bars, which every tool draws.
+    """
     found: set[int] = set()
     for grammar in versions:
         for rule in grammar.rules:
             columns = engine.columns(body, grammar, rule)
-            if columns is None or (steps and rule.event != "step"):
+            if columns is None or (steps and rule.event != "step") or (evidence and rule.event == "progress"):
                 continue
             headers = set(columns.texts["\theader"].rows) if steps and "\theader" in columns.texts else set()
             found.update(at >> POSITION_BITS for row, at in enumerate(columns.at) if row not in headers)
@@ -137,7 +140,7 @@ def _version(engine: Engine, body: Body, versions: Sequence[Grammar]) -> Chosen:
         return Chosen(sure[-1], "evidence")
     if len(allowed) == 1:
         return Chosen(allowed[0], "evidence")
-    reading = [g for g in allowed or ordered if _records(engine, body, [g], steps=False)]
+    reading = [g for g in allowed or ordered if _records(engine, body, [g])]
     return Chosen((reading or ordered)[-1], "default")
 
 
@@ -169,7 +172,7 @@ def count_explained(engine: Engine, body: Body, grammars: Iterable[Grammar]) -> 
     A record counts once, as the first of these that it is.
     """
     chosen = list(grammars)
-    matched = set().union(*(_records(engine, body, [g], steps=False) for g in chosen)) if chosen else set()
+    matched = set().union(*(_records(engine, body, [g], evidence=False) for g in chosen)) if chosen else set()
     ignored = set().union(*(set(body.ignored.get(g.id, ())) for g in chosen)) - matched if chosen else set()
     unread = {o for o in body.undecodable_matched if o not in matched and o not in ignored}
     return len(matched), len(ignored) + body.blank, body.undecodable + len(unread)

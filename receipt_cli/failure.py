@@ -11,12 +11,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from receipt_cli.columns import POSITION_BITS
 from receipt_cli.markers import Catalogue, Marker
 from receipt_cli.phases import Phase
 from receipt_cli.stretch import Body, Hits
 
 CONVICTING = ("cause", "stop", "error", "consequence")
 FAR = 1 << 62
+QUIET_RECORDS = 500
+"""Records after the last sign of trouble that a log without steps needs to show that its errors were got over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +67,14 @@ class _Progress:
                 self.ends += [at for at, _, code in hits.texts if code == 0]
         if exit_code == 0:
             self.ends.append(FAR)
+        convicting = [h.at[-1] for m in catalogue.markers if m.role in CONVICTING and (h := body.markers.get(m.id)) and h.at]
+        last = max(convicting, default=0) >> POSITION_BITS
+        self.quiet_end = not self.steps and body.records - last > QUIET_RECORDS
 
     def got_over(self, at: int, marker: Marker) -> bool:
         """True when the run went on after ``at`` so far that the marker there was not its end."""
+        if self.quiet_end and marker.role == "error" and marker.rank:
+            return True
         later = len(self.steps) - bisect_right(self.steps, at)
         return any(end > at for end in self.ends) or any(a > at for a in self.attempts) or later >= marker.overcome_after
 
@@ -79,7 +87,7 @@ def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: 
     code = exit_code if exit_code is not None else codes[-1].exit_code if codes else _zero(progress, sightings)
     guilty = sorted(
         (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),
-        key=lambda s: (s.marker.rank, s.at, s.marker.id),
+        key=lambda s: (s.marker.rank, s.at),
     )
     last = phases[-1] if phases else None
     done = _completed(last, progress)

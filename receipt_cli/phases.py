@@ -188,29 +188,37 @@ def _settle(phases: list[Phase]) -> list[Phase]:
 def _resolve(phase: Phase) -> None:
     """Collapse redraws and duplicates, join companion lines of one step, split attempts, drop overtaken records."""
     attempts: list[list[Event]] = []
+    numbered: Event | None = None  # the last record of the running attempt that has a step
     for event in phase.raw:
-        last = attempts[-1][-1] if attempts and attempts[-1] else None
-        if last is None:
+        if not attempts:
             attempts.append([event])
-        elif event.step is None or last.step is None:
-            if event.step is None and event.rule.name == last.rule.name and event.rank != last.rank and event.same_values(last):
-                phase.duplicates += 1
-            else:
-                attempts[-1].append(event)
-        elif event.step == last.step:
-            _same_step(phase, attempts, last, event)
-        elif event.step < last.step:
+        elif event.step is None or numbered is None or numbered.step is None:
+            _unnumbered(phase, attempts[-1], event)
+        elif event.step == numbered.step:
+            _same_step(phase, attempts, numbered, event)
+        elif event.step < numbered.step:
             attempts.append([event])
         else:
             attempts[-1].append(event)
-    limit = math.inf
+        if attempts[-1][-1].step is not None:
+            numbered = attempts[-1][-1]
+    limit: float = math.inf
     standing: list[list[Event]] = []
     for attempt in reversed(attempts):
         standing.append([e for e in attempt if e.step is None or e.step < limit])
         phase.superseded.extend(e for e in attempt if e.step is not None and e.step >= limit)
-        limit = min([limit, *(e.step for e in attempt[:1] if e.step is not None)])
+        limit = min([limit, *(e.step for e in attempt if e.step is not None)])
     phase.attempts = standing[::-1]
     phase.evals = _current_evals(phase, attempts)
+
+
+def _unnumbered(phase: Phase, attempt: list[Event], event: Event) -> None:
+    """Add a record where a step number is missing, unless another rank printed the same one just before."""
+    last = attempt[-1]
+    if event.step is None and event.rule.name == last.rule.name and event.rank != last.rank and event.same_values(last):
+        phase.duplicates += 1
+    else:
+        attempt.append(event)
 
 
 def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Event) -> None:

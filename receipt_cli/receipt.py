@@ -13,7 +13,7 @@ from receipt_cli.failure import Sighting
 from receipt_cli.model import MAX_FIRST, RULES, SCHEMA_VERSION
 from receipt_cli.redact import clean, safe_text
 from receipt_cli.statistics import Statistic
-from receipt_cli.summary import Summary
+from receipt_cli.summary import NOTHING, Summary
 
 Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code")
@@ -31,7 +31,7 @@ def assemble(
         "schema_version": SCHEMA_VERSION,
         "run": {key: run.get(key) for key in RUN_KEYS},
         "header": dict(header),
-        "summary": phases[derivation.primary] if derivation.primary is not None else None,
+        "summary": _primary(derivation, phases),
         "phases": [{"name": s.phase, "summary": p} for s, p in zip(derivation.summaries, phases, strict=True)],
         "checks": dict(derivation.checks),
         "failure": _failure(derivation),
@@ -39,6 +39,13 @@ def assemble(
         "attachments": [dict(attachment) for attachment in attachments],
         "derivation": _derivation(derivation),
     }
+
+
+def _primary(derivation: Derivation, phases: Sequence[Document]) -> Document | None:
+    """Return the primary phase's summary; without a phase zero steps where that is certain, else None."""
+    if derivation.primary is not None:
+        return phases[derivation.primary]
+    return _summary(NOTHING, derivation) if derivation.detection.chosen or derivation.stepless else None
 
 
 def canonical_bytes(document: Mapping[str, Any]) -> bytes:

@@ -47,6 +47,10 @@ class Summary:
     dropped_others: int = 0
 
 
+NOTHING = Summary(None, None, None, None, 0, 0, 0, SteadyState(0, 0, 0), None, None)
+"""The summary of a log without a phase: no steps, which is a finding and not an absence."""
+
+
 def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry) -> Summary:
     """Return the summary of ``phase``; ``facts`` are the run's, as far as they hold for this phase."""
     steps = phase.steps

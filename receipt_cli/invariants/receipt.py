@@ -43,8 +43,11 @@ def _told_and_counted(document: Document) -> Broken:
 
 
 def _grammars_and_summary(document: Document) -> Broken:
-    if bool(document["derivation"]["grammars"]) != (document["summary"] is not None):
-        yield "/derivation/grammars", "a summary exists exactly where a grammar recognised the log"
+    summary, grammars = document["summary"], document["derivation"]["grammars"]
+    if grammars and summary is None:
+        yield "/derivation/grammars", "a log that a grammar recognises has a summary"
+    elif not grammars and (document["phases"] or (summary is not None and summary["steps"]["record_count"])):
+        yield "/derivation/grammars", "phases and steps come from a grammar"
 
 
 def _line_numbers(document: Document) -> Broken:
@@ -135,7 +138,7 @@ def _exit_code(document: Document) -> Broken:
 
 def _no_grammar_match(document: Document) -> Broken:
     failure = document["failure"]
-    if failure is not None and failure["reason"] == "no_grammar_match" and document["summary"] is not None:
+    if failure is not None and failure["reason"] == "no_grammar_match" and document["phases"]:
         yield "/failure/reason", "is no_grammar_match though a grammar recognised the log"
 
 

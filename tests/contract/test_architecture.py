@@ -44,7 +44,7 @@ TABLE: dict[str, str] = {
     "consistency": "grammar phases scan statistics stretch",
     "detect": "columns consistency grammar records redact scan stretch",
     "summary": "consistency phases registry statistics timeline",
-    "failure": "markers phases stretch",
+    "failure": "columns markers phases stretch",
     "checks": "failure phases summary",
     "derive": (
         "catalog checks consistency detect errors failure grammar markers model numbering parallel phases redact "

@@ -1,0 +1,340 @@
+"""Single lines against the shipped catalogue, and the parts of the loader."""
+
+import pickle
+import time
+from pathlib import Path
+
+import pytest
+
+from receipt_cli import markers
+from receipt_cli.errors import DataError
+from receipt_cli.markers import Catalogue, Marker, MarkerHit, lint_catalogue, load_catalogue
+
+
+def best(line: str) -> MarkerHit | None:
+    """The hit that names the reason of this line alone: lowest rank, then first in the catalogue."""
+    hits = [hit for hit in load_catalogue().search(line.encode()) if hit.marker.reason]
+    return min(hits, key=lambda hit: hit.marker.rank, default=None)
+
+
+REASONS = [
+    ("oom of torch 2.5", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.14 GiB.", "cuda_oom"),
+    ("oom behind a rank", "[rank3]: OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", "cuda_oom"),
+    ("oom behind srun", "12: RuntimeError: CUDA out of memory. Tried to allocate 2.00 MiB (GPU 0;", "cuda_oom"),
+    ("oom as accelerator error", "torch.AcceleratorError: CUDA error: out of memory", "cuda_oom"),
+    ("oom on rocm", "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 80.00 MiB.", "cuda_oom"),
+    ("oom of cublas", "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `x`", "cuda_oom"),
+    ("oom of xla", "jax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory on HBM,", "cuda_oom"),
+    ("oom through vllm", "RuntimeError: Worker failed with: CUDA out of memory. Tried to allocate 2 GiB", "cuda_oom"),
+    ("kernel", "Out of memory: Killed process 4021 (python) total-vm:81234kB", "host_oom"),
+    ("slurm cgroup", "slurmstepd: error: Detected 2 oom_kill events in StepId=1.0. OOM Killed", "host_oom"),
+    ("kubernetes", "    Reason:       OOMKilled", "host_oom"),
+    ("numpy", "numpy._core._exceptions._ArrayMemoryError: Unable to allocate 59.6 GiB", "host_oom"),
+    ("nan of megatron", "AssertionError: Rank 1: found NaN in local grad norm for bucket #0", "nan_loss"),
+    ("nan of torchvision", "Loss is nan, stopping training", "nan_loss"),
+    ("watchdog", "[E ProcessGroupNCCL.cpp:1] Watchdog caught collective operation timeout: W", "nccl_timeout"),
+    ("nccl", "RuntimeError: NCCL error in: /x/ProcessGroupNCCL.cpp:260, unhandled system error", "nccl_error"),
+    ("nccl peer", "torch.distributed.DistBackendError: NCCL error in: a.cpp:1, remote process exited", "nccl_error"),
+    ("illegal access", "RuntimeError: CUDA error: an illegal memory access was encountered", "cuda_error"),
+    ("marian", "[2019-01-08 04:45:31] Error: CUDA error 4 'unspecified launch failure' - a.cu", "cuda_error"),
+    ("ecc", "RuntimeError: CUDA error: uncorrectable ECC error encountered", "ecc_or_xid"),
+    ("xid", "[ 12.3] NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.", "ecc_or_xid"),
+    ("slurm preemption", "slurmstepd: error: *** JOB 3 ON n1 CANCELLED AT 2021 DUE TO PREEMPTION ***", "preempted"),
+    ("slurm limit", "slurmstepd: error: *** STEP 3.0 ON n1 CANCELLED AT 2021 DUE TO TIME LIMIT ***", "time_limit"),
+    ("slurm, glued to a bar", "9/11 [00:01<00:03]slurmstepd: error: *** JOB 3 ON n1 CANCELLED AT 2021 ***", "killed"),
+    ("agent", "W0511 03:22:23.562000 41337 a/api.py:739] Received 15 death signal, shutting", "killed"),
+    ("shell", "run.sh: line 28:  8156 Killed                  python3 train.py", "killed"),
+    ("shell, in another language", "a.sh: Zeile 3: 81 Abgebrochen (SIGTERM)    python", "killed"),
+    ("interrupt", "[rank0]: KeyboardInterrupt", "interrupted"),
+    ("interrupt of the agent", "x:Received Signals.SIGINT death signal, shutting down workers", "interrupted"),
+    ("segfault", "Fatal Python error: Segmentation fault", "segfault"),
+    ("segfault of a rank", "  traceback : Signal 11 (SIGSEGV) received by PID 50328", "segfault"),
+    ("disk", "[rank0]: OSError: [Errno 28] No space left on device", "disk_full"),
+    ("quota", "tee: run.log: Disk quota exceeded", "disk_full"),
+    ("module", "ModuleNotFoundError: No module named 'flash_attn'", "import_error"),
+    ("library", "python: error while loading shared libraries: libx.so: cannot open", "import_error"),
+    ("victim", "  traceback : Signal 15 (SIGTERM) received by PID 84569", "child_failed"),
+    ("summary", "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", "child_failed"),
+    ("gloo peer", "RuntimeError: [/x/third_party/gloo/a/pair.cc:534] Connection closed by peer", "child_failed"),
+    ("exception", "KeyError: 'images'", "traceback"),
+    ("exception behind ray", "(WorkerDict pid=1, ip=10.0.0.1) ValueError: bad", "traceback"),
+    ("exception behind colours", "\x1b[36m(main_task pid=7)\x1b[0m ValueError: bad", "traceback"),
+    ("exception behind a cloud head", "ERROR 2026-01-01T00:00:00.1Z [resource.labels.x: y] KeyError: 1", "traceback"),
+    ("exception without a message", "AssertionError", "traceback"),
+    ("gated model", "OSError: You are trying to access a gated repo.", "traceback"),
+    ("arguments", "train.py: error: argument --fp16: Truthy value expected", "traceback"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), [row[1:] for row in REASONS], ids=[row[0] for row in REASONS])
+def test_a_line_has_its_reason(line: str, reason: str) -> None:
+    hit = best(line)
+    assert hit is not None
+    assert hit.marker.reason == reason
+
+
+BENIGN = [
+    "except torch.cuda.OutOfMemoryError:",
+    'raise ValueError("n_head must divide n_embd")',
+    "        ValueError: if the sizes differ.",
+    "oom_score_adj: 0",
+    "| epoch 1 | loss 7.6 | clip=100%, oom=0, wall=241",
+    " iteration 1/ 10 | lm loss: 1.0E+00 | number of nan iterations:   0 |",
+    "x = torch.nan_to_num(x)",
+    "time:125/nans step_avg:nanms",
+    "model.py:12: UserWarning: the gradient was skipped due to an overflow",
+    "FutureWarning: this class will be removed",
+    "DeprecationWarning: an integer is required",
+    "root      1291     1  0 Mar01 ?        00:00:04 /usr/sbin/slurmstepd infinity",
+    "The dragon killed the knight, and the queen terminated the contract.",
+    "usage: train.py [-h] [--log_level {debug,info,error}]",
+    "  exit_signal ..................................... 15",
+    "error_injection_type ............................ transient_error",
+    "CUDA kernel errors might be asynchronously reported at some other API call",
+    "[rank1]:[W1031 06:37:48.4 ProcessGroupNCCL.cpp:1522] Warning: destroy_process_group() was not called",
+    "WARNING: caught ValueError: bad record, skipping it",
+    "0 NCCL_ASYNC_ERROR_HANDLING=1",
+    "[comm] NCCL communicator overridden",
+    "saved in 3 s (success)",
+    "",
+]
+
+
+@pytest.mark.parametrize("line", BENIGN)
+def test_a_benign_line_fires_nothing(line: str) -> None:
+    assert load_catalogue().search(line.encode()) == ()
+
+
+OBSERVED = [
+    ("W0812 16:09:12.5 787 a.cc:1] Unsuccessful retry of x due to error: RESOURCE_EXHAUSTED: XLA", "memory_pressure"),
+    ("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536", "loss_scale_overflow"),
+    ("[launch.py:460:main] Process 73578 exits successfully.", "rank_success"),
+    ("a:Sending process 212 closing signal SIGTERM", "elastic_restart"),
+    ("Exception ignored in: <function f at 0x7f10>", "ignored_exception"),
+    ("torchrun finished successfully (code 0)", "wrapper_success"),
+]
+
+
+@pytest.mark.parametrize(("line", "marker"), OBSERVED)
+def test_an_observation_has_no_reason(line: str, marker: str) -> None:
+    assert [hit.marker.id for hit in load_catalogue().search(line.encode())] == [marker]
+    assert best(line) is None
+
+
+EXIT_CODES = [
+    ("EXIT_CODE=1", 1),
+    ("EXIT_CODE=0", 0),
+    ("torchrun exited with code 1", 1),
+    ("[NODE-0(host-26)] [INFO] primus launcher exited with code 1", 1),
+    ("[ERROR] [launch.py:320:sigkill_handler] ['python'] exits with return code = -9", -9),
+    ("  exitcode  : 1 (pid: 92121)", 1),
+    ("  exitcode  : -15 (pid: 84569) (SIGTERM)", -15),
+    ("srun: error: n1: tasks 0-3: Exited with exit code 2", 2),
+    ("INFRASTRUCTURE_FAILURE 07-candidate exit=1", 1),
+    ("subprocess.CalledProcessError: Command '['python']' returned non-zero exit status 1.", 1),
+    ("wandb: Waiting for W&B process to finish... (failed 1). Press Control-C to abort syncing.", 1),
+    ("# Ended (code 0) at Tue Oct 20 06:04:43 EDT 2015, elapsed time 0 seconds", 0),
+]
+
+
+@pytest.mark.parametrize(("line", "code"), EXIT_CODES)
+def test_an_exit_code_is_read(line: str, code: int) -> None:
+    assert [h.exit_code for h in load_catalogue().search(line.encode()) if h.marker.role == "exit_code"] == [code]
+
+
+MESSAGES = [
+    ("[rank0]:[rank0]: KeyError: 'a'  ", "KeyError: 'a'"),
+    ("12: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6 GiB.\x1b[0m\r", None),
+    ("2026-01-01T00:00:00.1234567Z \x1b[31mValueError: bad\x1b[0m \x1b[0m", "ValueError: bad"),
+    ("5/9 [00:01<00:03]slurmstepd: error: *** JOB 3 ON n CANCELLED AT x ***", "slurmstepd: error: *** JOB 3 ON n "),
+    ("[rank1]: OSError: [Errno 28] No space left on device: 'a'", "OSError: [Errno 28] No space left on device: 'a'"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), MESSAGES)
+def test_the_message_starts_where_it_is_told_and_ends_clean(line: str, message: str | None) -> None:
+    hit = best(line)
+    assert hit is not None
+    text = line.encode()[hit.start : hit.end].decode()
+    assert text.startswith(message or "torch.OutOfMemoryError: CUDA out of memory.")
+    assert text == text.strip()
+    assert "\x1b" not in text
+
+
+def test_a_colour_alone_is_no_end_of_a_message() -> None:
+    hit = best("ValueError: \x1b[1Ax\x1b[31m red \x1b[2Km")
+    assert hit is not None
+    assert hit.end == len(b"ValueError: \x1b[1Ax\x1b[31m red \x1b[2Km")
+
+
+def test_signal_exceptions_are_no_exceptions() -> None:
+    lines = [
+        b"KeyboardInterrupt: ",
+        b"SystemExit: 1",
+        b"torch.distributed.elastic.multiprocessing.api.SignalException: Process 6 got signal: 15",
+        b"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ",
+    ]
+    assert not any(hit.marker.id == "exception" for line in lines for hit in load_catalogue().search(line))
+
+
+def test_a_bare_word_does_not_pass_the_gate_of_another_marker() -> None:
+    table = load_catalogue().by_literal
+    for literal, announced in table.items():
+        assert announced
+        assert all(literal in marker.literals for marker in announced)
+    assert {marker for found in table.values() for marker in found} == set(load_catalogue().markers)
+
+
+def test_the_catalogue_is_loaded_once_and_travels() -> None:
+    catalogue = load_catalogue()
+    assert catalogue is load_catalogue()
+    catalogue.search(b"Killed")
+    assert catalogue.by_literal
+    assert pickle.loads(pickle.dumps(catalogue)) == catalogue
+
+
+def marker(pattern: str, *, literal: bytes = b"boom!") -> Marker:
+    return Marker("boom", "traceback", "code", "error", 1, 2, (literal,), pattern, (), ())
+
+
+def test_the_message_group_bounds_the_message() -> None:
+    hit = marker(r"boom! (?P<message>\w+) (?P<exit_code>-?\d+)").search(b"x boom! here -9 and more")
+    assert hit is not None
+    assert (hit.start, hit.end, hit.exit_code) == (8, 12, -9)
+
+
+def test_no_literal_no_search() -> None:
+    assert marker("[").search(b"a record without it") is None  # a pattern that does not even compile
+
+
+def test_a_search_that_takes_too_long_is_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markers, "SEARCH_SECONDS", 0.05)
+    started = time.perf_counter()
+    assert marker(r"(?:(?:a|b|ab)*)*z").search(b"ab" * 4000 + b"boom!") is None
+    assert time.perf_counter() - started < 5
+
+
+GOOD = """\
+catalogue: markers
+version: 1
+head: '^(?:\\[rank\\d\\]: )?'
+markers:
+  boom:
+    reason: traceback
+    category: code
+    role: error
+    rank: 1
+    overcome_after: 2
+    literal: 'Boom: '
+    pattern: '(?&head)\\KBoom: \\S'
+    samples: ['Boom: a', '[rank0]: Boom: b']
+    counter_samples: ['raise Boom: a']
+  code:
+    reason: null
+    category: unknown
+    role: exit_code
+    rank: 3
+    overcome_after: 1
+    literal: ['code=', 'CODE=']
+    pattern: |-
+      ^code=(?P<exit_code>\\d+)
+      |^CODE=(?P<exit_code>\\d+)
+    samples: ['code=1', 'CODE=2']
+    counter_samples: []
+"""
+
+
+def told(text: str) -> list[str]:
+    return [f"{f.where} {f.marker}: {f.reason}" for f in lint_catalogue(text.encode(), "a.yaml")]
+
+
+def test_a_sound_catalogue_has_no_findings() -> None:
+    assert told(GOOD) == []
+
+
+BROKEN = [
+    ("unknown key at the top", ("version: 1", "version: 1\nextra: 2"), "a.yaml : unknown key 'extra'"),
+    ("another kind", ("catalogue: markers", "catalogue: metrics"), "a.yaml : catalogue must be 'markers'"),
+    ("version as text", ("version: 1", "version: '1'"), "a.yaml : version must be a positive integer"),
+    ("head as number", ("head: '^(?:\\[rank\\d\\]: )?'", "head: 3"), "a.yaml : head must be an ASCII pattern"),
+    ("unknown key", ("    rank: 1", "    rank: 1\n    rnk: 1"), "a.yaml:5 boom: unknown key 'rnk'"),
+    ("missing key", ("    overcome_after: 2\n", ""), "a.yaml:5 boom: key 'overcome_after' is missing"),
+    ("reason", ("reason: traceback", "reason: oom"), "a.yaml:5 boom: reason is null or one of cuda_oom"),
+    ("reason given", ("reason: null", "reason: killed"), "a.yaml:15 code: observation, completion, exit_code: no"),
+    ("reason missing", ("reason: traceback", "reason: null"), "a.yaml:5 boom: observation, completion, exit_code"),
+    ("category", ("category: code", "category: codes"), "a.yaml:5 boom: category is one of memory"),
+    ("role", ("role: error", "role: err"), "a.yaml:5 boom: role is one of cause"),
+    ("rank", ("rank: 1", "rank: 4"), "a.yaml:5 boom: rank is an integer from 0 to 3"),
+    ("rank as truth", ("rank: 1", "rank: true"), "a.yaml:5 boom: rank is an integer from 0 to 3"),
+    ("overcome", ("overcome_after: 2", "overcome_after: 0"), "a.yaml:5 boom: overcome_after is a positive integer"),
+    ("short literal", ("literal: 'Boom: '", "literal: 'Boom'"), "a.yaml:5 boom: literal is one or several ASCII"),
+    ("no literal", ("literal: 'Boom: '", "literal: []"), "a.yaml:5 boom: literal is one or several ASCII"),
+    ("pattern not ASCII", ("\\KBoom: \\S", "\\KBoom: ř"), "a.yaml:5 boom: pattern is ASCII text"),
+    ("no samples", ("['Boom: a', '[rank0]: Boom: b']", "[]"), "a.yaml:5 boom: samples is a list of lines"),
+    ("counter samples", ("['raise Boom: a']", "[{line: 1}]"), "a.yaml:5 boom: counter_samples is a list of lines"),
+    ("id", ("  boom:", "  Boom:"), "a.yaml:5 Boom: a marker's id is 3 to 40 of a-z, 0-9 and _"),
+    ("not a mapping", ("  code:\n", "  more: 3\n  code:\n"), "a.yaml more: a marker is a mapping"),
+    ("pattern broken", ("\\KBoom: \\S", "\\KBoom: ["), "a.yaml:5 boom: pattern does not compile"),
+    ("no exit_code", ("<exit_code>", "<exitcode>"), "a.yaml:15 code: a marker of role exit_code needs a group"),
+    ("no literal in sample", ("'Boom: a',", "'Bo m: a',"), "a.yaml:5 boom: no literal in sample 'Bo m: a'"),
+    ("sample", ("'Boom: a',", "'x Boom: a',"), "a.yaml:5 boom: sample does not match: 'x Boom: a'"),
+    ("exit code sample", ("exit_code>\\d+)\n", "exit_code>\\d*)?\n"), None),
+    ("counter sample", ("'raise Boom: a'", "'Boom: a'"), "a.yaml:5 boom: counter sample fires boom: 'Boom: a'"),
+    ("counter sample of two", ("'raise Boom: a'", "'code=2'"), "a.yaml:5 boom: counter sample fires code: 'code=2'"),
+    ("slow", ("\\KBoom: \\S", "\\KBoom: \\S|(?:a|aa)+#"), "a.yaml:5 boom: takes "),
+]
+
+
+@pytest.mark.parametrize(("change", "want"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN])
+def test_a_broken_catalogue_is_told(change: tuple[str, str], want: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markers, "SEARCH_SECONDS", 0.2)
+    assert change[0] in GOOD
+    said = told(GOOD.replace(*change))
+    assert any(line.startswith(want) for line in said) if want else said == [], said
+
+
+def test_all_findings_are_told_at_once() -> None:
+    said = told(GOOD.replace("rank: 1", "rank: 9").replace("overcome_after: 1", "overcome_after: -1"))
+    assert len(said) == 2
+
+
+def test_one_reason_holds_a_rank_on_a_line() -> None:
+    other = GOOD[GOOD.index("  boom:") : GOOD.index("  code:")]
+    rival = other.replace("  boom:", "  rival:").replace("reason: traceback", "reason: killed")
+    assert [line.split(":", 2)[2] for line in told(GOOD + rival)] == [
+        " sample also fires rival (killed): 'Boom: a'",
+        " sample also fires rival (killed): '[rank0]: Boom: b'",
+        " sample also fires boom (traceback): 'Boom: a'",
+        " sample also fires boom (traceback): '[rank0]: Boom: b'",
+    ]
+    weaker = rival.replace("rank: 1", "rank: 2")
+    assert all(" rival: " in line for line in told(GOOD + weaker))
+    watching = rival.replace("reason: killed", "reason: null").replace("role: error", "role: observation")
+    assert all(" rival: " in line for line in told(GOOD + watching))
+
+
+def test_stated_company_of_a_counter_sample() -> None:
+    stated = GOOD.replace("'raise Boom: a'", "{line: 'code=2', fires: [code]}")
+    assert told(stated) == []
+    assert told(stated.replace("fires: [code]", "fires: [boom]")) != []
+
+
+@pytest.mark.parametrize("text", ["", "a: [", "markers: 1", "- a"])
+def test_no_catalogue_is_told(text: str) -> None:
+    assert lint_catalogue(text.encode(), "a.yaml") != []
+
+
+def test_a_broken_installation_raises_a_data_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markers, "data_root", lambda kind: tmp_path)
+    load = load_catalogue.__wrapped__
+    with pytest.raises(DataError, match="no marker catalogue"):
+        load()
+    (tmp_path / "markers").mkdir()
+    (tmp_path / markers.PATH).write_text(GOOD.replace("rank: 1", "rank: 9"))
+    with pytest.raises(DataError, match="boom: rank is an integer"):
+        load()
+    (tmp_path / markers.PATH).write_text(GOOD)
+    loaded = load()
+    assert isinstance(loaded, Catalogue)
+    assert [m.id for m in loaded.markers] == ["boom", "code"]
+    assert len(loaded.sha256) == 64
