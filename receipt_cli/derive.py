@@ -11,20 +11,21 @@ from dataclasses import dataclass
 from receipt_cli.catalog import get_grammar, shipped
 from receipt_cli.checks import Checks, evaluate
 from receipt_cli.consistency import phase_facts
-from receipt_cli.detect import Detection, count_explained, detect, metric_lines
+from receipt_cli.detect import Detection, count_explained, detect
 from receipt_cli.errors import InputError
 from receipt_cli.failure import Ending, judge
 from receipt_cli.grammar import Grammar
+from receipt_cli.looks import MAX_SEEN
 from receipt_cli.markers import Catalogue, load_catalogue
 from receipt_cli.model import MAX_FIRST, NearMiss, Problem
 from receipt_cli.numbering import number_steps
 from receipt_cli.parallel import scan_source
 from receipt_cli.phases import Phase, split_phases
-from receipt_cli.redact import log_tail
+from receipt_cli.redact import log_tail, safe_text
 from receipt_cli.registry import Registry, load_registry
 from receipt_cli.scan import Engine
 from receipt_cli.source import Source
-from receipt_cli.stretch import HEAD_KEPT, Body
+from receipt_cli.stretch import Body
 from receipt_cli.summary import Summary, summarise
 from receipt_cli.timeline import read_events
 
@@ -78,7 +79,7 @@ class Derivation:
     registry: Registry
     metric_lines: tuple[str, ...]
     stepless: bool
-    """No grammar recognises the log, and no line of it looks like a metric."""
+    """No step was found, and no line of the log looks like one that we cannot read."""
     rule_records: Mapping[tuple[str, str], int]
     changed: bool
 
@@ -101,7 +102,7 @@ def derive(source: Source, options: Options | None = None, *, workers: int | Non
     log = LogFacts(source.sha256, source.size_bytes, line_count, body.records)
     detection = detect(engine, body, forced=forced)
     grammars = [chosen.grammar for chosen in detection.chosen]
-    return _figures(engine, body, log, options, detection, grammars, source, stretch.first_bytes, stretch.last_bytes)
+    return _figures(engine, body, log, options, detection, grammars, source, stretch.last_bytes)
 
 
 def _figures(
@@ -112,7 +113,6 @@ def _figures(
     detection: Detection,
     grammars: Sequence[Grammar],
     source: Source,
-    first_bytes: bytes,
     last_bytes: bytes,
 ) -> Derivation:
     registry = load_registry()
@@ -123,11 +123,12 @@ def _figures(
     for phase in phases:
         known = phase_facts(phase, known)
         summaries.append(summarise(phase, known, registry))
+    found = any(summary.record_count for summary in summaries)
     ending = judge(body, engine.catalogue, phases, options.exit_code)
     matched, ignored, undecodable = count_explained(engine, body, grammars)
     unmatched = body.records - matched - ignored - undecodable
     problems = _problems(body, [*source.problems, *more_problems, *_dropped(summaries)])
-    looks = metric_lines(first_bytes + b"\n" + last_bytes) if not grammars else []
+    doubtful = body.step_like >= MAX_SEEN if grammars else bool(body.metric_like.count)
     return Derivation(
         log=log,
         options=options,
@@ -144,8 +145,8 @@ def _figures(
         facts=_first_facts(phases),
         catalogue=engine.catalogue,
         registry=registry,
-        metric_lines=tuple(looks),
-        stepless=not grammars and not looks and log.size_bytes <= HEAD_KEPT,
+        metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
+        stepless=not found and not doubtful,
         rule_records=_rule_records(engine, body, grammars),
         changed=source.changed,
     )

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from receipt_cli.columns import POSITION_BITS
 from receipt_cli.consistency import version_ratio
 from receipt_cli.grammar import Evidence, Grammar
-from receipt_cli.records import normalise
-from receipt_cli.redact import safe_text
 from receipt_cli.scan import Engine
 from receipt_cli.stretch import Body
 
 MIN_SECONDARY = 3
 """Step records that a second trainer must explain alone to be one."""
-METRIC_LINE = re.compile(
-    rb"(?i)(?:\b(?:step|iter(?:ation)?|epoch|batch|loss|lr|acc(?:uracy)?|ppl|tok(?:ens)?/s(?:ec)?|mfu)\b[^\n\r\d]{0,12}[-+]?\d)"
-)
+MIN_RECORDS = 3
+"""Records of one single rule that speak for a trainer of which no step was seen; two rules are enough with fewer."""
+EVIDENCE = ("step", "eval", "phase", "header", "end")
+"""Events that identify a trainer; progress bars and checkpoint lines look alike everywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +30,19 @@ class Candidate:
     alone: int
     step_records: int
     alone_steps: int
-    first_step_at: int
-    last_step_at: int
+    rules: int
 
     @property
     def score(self) -> tuple[int, int, int]:
         """Trainers with steps first, then libraries with steps, then whoever explains most records alone."""
-        tier = 2 if self.alone_steps and self.layer == "trainer" else 1 if self.alone_steps else 0
-        return (tier, self.alone_steps, self.alone)
+        if self.alone_steps:
+            return (3 if self.layer == "trainer" else 2, self.alone_steps, self.alone)
+        return (0 if self.layer == "library" else 1, 0, self.alone)
+
+    @property
+    def identified(self) -> bool:
+        """True when what was read could not as well be a chance line of another program."""
+        return bool(self.alone_steps) or (self.alone > 0 and (self.rules > 1 or self.records >= MIN_RECORDS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,46 +69,53 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Dete
         by_id.setdefault(grammar.id, []).append(grammar)
     records = {i: _records(engine, body, versions) for i, versions in by_id.items()}
     steps = {i: _records(engine, body, versions, steps=True) for i, versions in by_id.items()}
+    rules = {i: _rules(engine, body, versions[-1]) for i, versions in by_id.items()}
     candidates = sorted(
-        (_candidate(i, versions[-1].layer, records, steps) for i, versions in by_id.items() if records[i]),
+        (_candidate(i, versions[-1].layer, records, steps, rules[i]) for i, versions in by_id.items() if records[i]),
         key=lambda c: (*(-part for part in c.score), c.id),
     )
     if forced is not None:
         found = records.get(forced.id)
         return Detection((Chosen(forced, "option"),) if found else (), tuple(candidates))
-    if not candidates or candidates[0].score[1:] == (0, 0):
-        tie = tuple(c.id for c in candidates) if len(candidates) > 1 else ()
-        return Detection((), tuple(candidates), tie)
-    best = candidates[0]
-    rivals = [c.id for c in candidates[1:] if c.score == best.score]
-    if rivals:
-        return Detection((), tuple(candidates), (best.id, *rivals))
+    known = [c for c in candidates if c.identified]
+    if not known:
+        shared = [c.id for c in candidates if c.records >= MIN_RECORDS and not c.alone]
+        return Detection((), tuple(candidates), tuple(shared) if len(shared) > 1 else ())
+    best = known[0]
     chosen = [best]
-    for other in candidates[1:]:
-        if other.layer == "trainer" and other.alone_steps >= MIN_SECONDARY and best.score[0] == 2:
+    for other in known[1:]:
+        if other.layer == "trainer" and other.alone_steps >= MIN_SECONDARY and best.score[0] == 3:
             mine = steps[other.id] - set().union(*(records[c.id] for c in chosen))
             if len(mine) >= MIN_SECONDARY and not any(_interleaved(mine, steps[c.id]) for c in chosen):
                 chosen.append(other)
+    rivals = [c.id for c in known[1:] if c.score == best.score and c not in chosen]
+    if rivals:
+        return Detection((), tuple(candidates), (best.id, *rivals))
     return Detection(tuple(_version(engine, body, by_id[c.id]) for c in chosen), tuple(candidates))
 
 
 def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: bool = False, evidence: bool = True) -> set[int]:
     """Return the ordinals of the records that a grammar's rules explain.
 
-    ``steps``: of step rules only. ``evidence``: without progress bars, which every tool draws.
+    ``steps``: of step rules only. ``evidence``: of the rules that identify a trainer only.
     """
     found: set[int] = set()
     for grammar in versions:
         for rule in grammar.rules:
             columns = engine.columns(body, grammar, rule)
-            if columns is None or (steps and rule.event != "step") or (evidence and rule.event == "progress"):
+            if columns is None or (steps and rule.event != "step") or (evidence and rule.event not in EVIDENCE):
                 continue
             headers = set(columns.texts["\theader"].rows) if steps and "\theader" in columns.texts else set()
             found.update(at >> POSITION_BITS for row, at in enumerate(columns.at) if row not in headers)
     return found
 
 
-def _candidate(name: str, layer: str, records: dict[str, set[int]], steps: dict[str, set[int]]) -> Candidate:
+def _rules(engine: Engine, body: Body, grammar: Grammar) -> int:
+    """Return how many rules that identify a trainer read something."""
+    return sum(1 for rule in grammar.rules if rule.event in EVIDENCE and engine.columns(body, grammar, rule) is not None)
+
+
+def _candidate(name: str, layer: str, records: dict[str, set[int]], steps: dict[str, set[int]], rules: int) -> Candidate:
     others = [other for i, other in records.items() if i != name and other]
     mine, mine_steps = records[name], steps[name]
     shared = set().union(*(mine & other for other in others)) if others else set()
@@ -116,8 +126,7 @@ def _candidate(name: str, layer: str, records: dict[str, set[int]], steps: dict[
         alone=len(mine - shared),
         step_records=len(mine_steps),
         alone_steps=len(mine_steps - shared),
-        first_step_at=min(mine_steps, default=-1),
-        last_step_at=max(mine_steps, default=-1),
+        rules=rules,
     )
 
 
@@ -153,17 +162,6 @@ def _holds(engine: Engine, body: Body, grammar: Grammar, evidence: Evidence) -> 
             return False
         return not field or field in columns.numbers or field in columns.texts
     return version_ratio(engine, body, grammar, evidence.metric or "") == evidence.equals
-
-
-def metric_lines(raw: bytes, limit: int = 3) -> list[str]:
-    """Return up to ``limit`` lines of ``raw`` that look like printed metrics, shortened."""
-    found: list[str] = []
-    for record in re.split(rb"[\n\r]", normalise(raw)):
-        if METRIC_LINE.search(record[:2000]):
-            found.append(safe_text(record[:500].decode("utf-8", "replace"), 120))
-            if len(found) == limit:
-                break
-    return found
 
 
 def count_explained(engine: Engine, body: Body, grammars: Iterable[Grammar]) -> tuple[int, int, int]:

@@ -42,10 +42,11 @@ def assemble(
 
 
 def _primary(derivation: Derivation, phases: Sequence[Document]) -> Document | None:
-    """Return the primary phase's summary; without a phase zero steps where that is certain, else None."""
-    if derivation.primary is not None:
-        return phases[derivation.primary]
-    return _summary(NOTHING, derivation) if derivation.detection.chosen or derivation.stepless else None
+    """Return the primary phase's summary; without any step zero steps where that is certain, else None."""
+    primary = derivation.primary
+    if primary is not None and (derivation.summaries[primary].record_count or derivation.stepless):
+        return phases[primary]
+    return _summary(NOTHING, derivation) if derivation.stepless and primary is None else None
 
 
 def canonical_bytes(document: Mapping[str, Any]) -> bytes:

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Sequence
 from receipt_cli.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
 from receipt_cli.envelope import read_clock, read_rank
 from receipt_cli.grammar import Grammar, Rule
+from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
 from receipt_cli.match import Extraction, PatternTimeout, convert, extract
 from receipt_cli.model import MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, first_end, last_end, normalise
-from receipt_cli.stretch import HEAD_KEPT, TAIL_KEPT, Body, Hits, RuleKey, Stretch
+from receipt_cli.stretch import TAIL_KEPT, Body, Hits, RuleKey, Stretch
 
 
 class Engine:
@@ -59,7 +60,6 @@ class Engine:
         """Return the fold of two neighbouring stretches; ``left`` and ``right`` are used up. Associative."""
         open_end = left.tail if left.head_end else left.head
         left.last_bytes = (left.last_bytes + right.last_bytes)[-TAIL_KEPT:]
-        left.first_bytes = (left.first_bytes + right.first_bytes)[:HEAD_KEPT]
         left.size += right.size
         if not right.size:
             return left
@@ -129,6 +129,7 @@ class Engine:
         buffer = normalise(raw)
         blank = count_blank(buffer)
         lines, returns = buffer.count(b"\n"), buffer.count(b"\r")
+        self._looks(body, buffer)
         invalid = _invalid_records(buffer, returns > 0)
         self._match(body, buffer, returns > 0, invalid, found)
         for at, problem in sorted(found, key=lambda entry: entry[0]):
@@ -136,6 +137,15 @@ class Engine:
         body.blank += blank
         body.lines += lines
         body.records += lines + returns
+
+    def _looks(self, body: Body, buffer: bytes) -> None:
+        """Note the first records that look like metrics, and whether any look like steps: what nobody may read."""
+        missing = MAX_SEEN - body.metric_like.count
+        for offset, record in metric_lines(buffer, missing) if missing else ():
+            before = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
+            body.metric_like.add(place(body.records + before), _excerpt(record))
+        if body.step_like < MAX_SEEN:
+            body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like)
 
     def _match(self, body: Body, buffer: bytes, redraws: bool, invalid: list[int], found: list[tuple[int, Problem]]) -> None:
         """Find the records with a literal, read them in order, and book the outcome of each."""
@@ -245,8 +255,6 @@ class _Scanner:
         if not block:
             return
         stretch.size += len(block)
-        if len(stretch.first_bytes) < HEAD_KEPT:
-            stretch.first_bytes += block[: HEAD_KEPT - len(stretch.first_bytes)]
         stretch.last_bytes = (stretch.last_bytes + block[-TAIL_KEPT:])[-TAIL_KEPT:]
         pending = stretch.tail if stretch.head_end else stretch.head
         if pending.carriage:

@@ -6,10 +6,10 @@ from array import array
 from dataclasses import dataclass, field
 
 from receipt_cli.columns import Bounded, RuleColumns, place
+from receipt_cli.looks import MAX_SEEN
 from receipt_cli.model import MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import Fragment
 
-HEAD_KEPT = 256 * 1024
 TAIL_KEPT = 32 * 1024
 KEPT_HITS = 256
 RuleKey = tuple[str, str]
@@ -58,6 +58,8 @@ class Body:
     undecodable_matched: array[int] = field(default_factory=lambda: array("q"))
     markers: dict[str, Hits] = field(default_factory=dict)
     problems: Bounded[Problem] = field(default_factory=lambda: Bounded(MAX_FIRST))
+    metric_like: Bounded[str] = field(default_factory=lambda: Bounded(MAX_SEEN))
+    step_like: int = 0
     nul_count: int = 0
     nul_line: int | None = None
 
@@ -76,6 +78,10 @@ class Body:
             self.markers.setdefault(name, Hits()).extend(hits, records, lines)
         moved = ((at + place(records), problem.moved(lines)) for at, problem in other.problems.first)
         self.problems.extend(other.problems, moved)
+        seen = other.metric_like
+        self.metric_like.extend(seen, ((at + place(records), text) for at, text in seen.first))
+        self.metric_like.count = min(MAX_SEEN, self.metric_like.count)
+        self.step_like = min(MAX_SEEN, self.step_like + other.step_like)
         self.nul_count += other.nul_count
         if self.nul_line is None and other.nul_line is not None:
             self.nul_line = other.nul_line + lines
@@ -98,5 +104,4 @@ class Stretch:
     body: Body = field(default_factory=Body)
     tail: Fragment = field(default_factory=Fragment)
     size: int = 0
-    first_bytes: bytes = b""
     last_bytes: bytes = b""

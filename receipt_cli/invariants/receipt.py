@@ -44,9 +44,7 @@ def _told_and_counted(document: Document) -> Broken:
 
 def _grammars_and_summary(document: Document) -> Broken:
     summary, grammars = document["summary"], document["derivation"]["grammars"]
-    if grammars and summary is None:
-        yield "/derivation/grammars", "a log that a grammar recognises has a summary"
-    elif not grammars and (document["phases"] or (summary is not None and summary["steps"]["record_count"])):
+    if not grammars and (document["phases"] or (summary is not None and summary["steps"]["record_count"])):
         yield "/derivation/grammars", "phases and steps come from a grammar"
 
 
@@ -73,7 +71,7 @@ def _primary_summary(document: Document) -> Broken:
     if phases:
         counts = [phase["summary"]["steps"]["record_count"] for phase in phases]
         primary = counts.index(max(counts))
-        if summary != phases[primary]["summary"]:
+        if summary != phases[primary]["summary"] and (summary is not None or max(counts)):
             yield "/summary", f"differs from the summary of the primary phase, /phases/{primary}"
     elif summary is not None and summary["steps"]["record_count"]:
         yield "/summary", "has steps though there is no phase"
@@ -138,7 +136,7 @@ def _exit_code(document: Document) -> Broken:
 
 def _no_grammar_match(document: Document) -> Broken:
     failure = document["failure"]
-    if failure is not None and failure["reason"] == "no_grammar_match" and document["phases"]:
+    if failure is not None and failure["reason"] == "no_grammar_match" and document["derivation"]["grammars"]:
         yield "/failure/reason", "is no_grammar_match though a grammar recognised the log"
 
 
@@ -202,7 +200,7 @@ RECEIPT_RULES = (
     Rule("has_steps_agrees", (*_PHASES, "checks"), _has_steps),
     Rule("finite_losses_agrees", (*_PHASES, "checks"), _finite_losses),
     Rule("exit_code_agrees", ("checks", "derivation"), _exit_code),
-    Rule("no_grammar_match", ("failure", "summary"), _no_grammar_match),
+    Rule("no_grammar_match", ("failure", "derivation"), _no_grammar_match),
     Rule("failed_without_steps", ("failure", "checks"), _failed_without_steps),
     Rule("no_oom_agrees", ("failure", "checks"), _no_oom),
     Rule("log_tail_bounded", ("failure",), _log_tail),

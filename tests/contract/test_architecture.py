@@ -20,6 +20,7 @@ TABLE: dict[str, str] = {
     "literals": "",
     "statistics": "",
     "records": "",
+    "looks": "",
     "columns": "",
     "resources": "errors",
     "definition_cache": "",
@@ -27,7 +28,8 @@ TABLE: dict[str, str] = {
     "definitions": "definition_cache yaml_text",
     "redact": "model records",
     "envelope": "columns",
-    "source": "errors model",
+    "decompress": "",
+    "source": "decompress errors model",
     "schemas": "definitions errors resources",
     "registry": "definitions errors resources units",
     "grammar": "",
@@ -35,25 +37,25 @@ TABLE: dict[str, str] = {
     "markers": "definitions errors resources",
     "catalog": "definitions errors grammar grammar_file resources",
     "match": "grammar literals units",
-    "stretch": "columns model records",
-    "scan": "columns envelope grammar markers match model records stretch",
+    "stretch": "columns looks model records",
+    "scan": "columns envelope grammar looks markers match model records stretch",
     "parallel": "grammar markers scan source stretch",
     "timeline": "columns grammar match model scan stretch",
     "numbering": "timeline",
     "phases": "grammar timeline",
     "consistency": "grammar phases scan statistics stretch",
-    "detect": "columns consistency grammar records redact scan stretch",
+    "detect": "columns consistency grammar scan stretch",
     "summary": "consistency phases registry statistics timeline",
     "failure": "columns markers phases stretch",
     "checks": "failure phases summary",
     "derive": (
-        "catalog checks consistency detect errors failure grammar markers model numbering parallel phases redact "
+        "catalog checks consistency detect errors failure grammar looks markers model numbering parallel phases redact "
         "registry scan source stretch summary timeline"
     ),
     "receipt": "derive failure model redact statistics summary",
     "lint": "definitions errors grammar grammar_file match model",
     "proof": "catalog derive grammar_file lint markers model resources source",
-    "explain": "derive detect grammar match records redact source",
+    "explain": "derive grammar looks match records redact source",
     "invariants": "",
     "invariants.rule": "",
     "invariants.statistics": "invariants.rule registry",
@@ -77,7 +79,8 @@ TABLE: dict[str, str] = {
         "header.header_file header.host"
     ),
     "produce": (
-        "derive errors header.collect header.from_log header.header_file header.host receipt redact source validate"
+        "derive errors header.collect header.from_log header.header_file header.host header.values receipt redact "
+        "source validate"
     ),
     "render.scale": "",
     "render.fields": "",
@@ -85,6 +88,7 @@ TABLE: dict[str, str] = {
     "render.style": "",
     "render.text": "",
     "render.page": "render.style render.text",
+    "render.progress": "render.style render.text",
     "render.table": "render.page render.style render.text",
     "render.identity": "render.fields render.page render.scale",
     "render.metrics": "render.fields render.page render.scale render.spark render.table",
@@ -95,10 +99,10 @@ TABLE: dict[str, str] = {
     "render.explain": "render.fields render.page render.scale render.style render.table",
     "render": "render.explain render.findings render.receipt render.style render.table",
     "cli": "",
-    "cli.output": "errors render.style",
-    "cli.parse": "cli.output errors produce receipt render.receipt write",
+    "cli.output": "errors render.progress render.style render.text",
+    "cli.parse": "cli.output errors parallel produce receipt render.receipt write",
     "cli.show": "cli.output errors render.receipt validate",
-    "cli.check": "checks cli.output errors produce validate",
+    "cli.check": "checks cli.output errors parallel produce validate",
     "cli.validate": "cli.output errors model render.findings validate",
     "cli.header": "cli.output produce receipt write",
     "cli.grammar": (
@@ -124,7 +128,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "rich": ("render.*",),
     "typer": ("cli.*",),
     "yaml": ("yaml_text",),
-    "zstandard": ("source",),
+    "zstandard": ("decompress",),
 }
 
 # Slow to load, and of no use to whoever only derives.

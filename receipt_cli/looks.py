@@ -1,0 +1,36 @@
+"""What a line of an unknown trainer looks like: a printed metric, a step record."""
+
+from __future__ import annotations
+
+import re
+
+METRIC_LINE = re.compile(
+    rb"(?i)\b(?:step|iter(?:ation)?|epoch|batch|loss|lr|acc(?:uracy)?|ppl|tok(?:ens)?/s(?:ec)?|mfu)\b[^\n\r\d]{0,12}\d[^\n\r]*+"
+)
+STEP_LINE = re.compile(
+    rb"(?i)(?<![\w.-])(?:step|iter(?:ation)?|epoch|batch)s?\b[\s:=#(\[]{0,6}\d[^\n\r]{0,200}?"
+    rb"(?:loss|\blr|learning[ _]rate|acc(?:uracy)?|ppl|/s(?:ec)?|eta)\b[ :=(]{0,4}[-+]?[\d(n]"
+)
+MAX_SEEN = 3
+"""Such lines are kept, or counted, up to this many."""
+
+
+def metric_lines(records: bytes, limit: int) -> list[tuple[int, bytes]]:
+    """Return offset and bytes of the first ``limit`` records of normalised ``records`` that look like metrics."""
+    found: list[tuple[int, bytes]] = []
+    for hit in METRIC_LINE.finditer(records):
+        start = max(records.rfind(b"\n", 0, hit.start()), records.rfind(b"\r", 0, hit.start())) + 1
+        found.append((start, records[start : hit.end()]))
+        if len(found) >= limit:
+            break
+    return found
+
+
+def count_step_lines(records: bytes, limit: int) -> int:
+    """Return how many times normalised ``records`` look like a step record, at most ``limit``."""
+    count = 0
+    for _ in STEP_LINE.finditer(records):
+        count += 1
+        if count >= limit:
+            break
+    return count
