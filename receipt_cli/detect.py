@@ -103,7 +103,11 @@ def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: 
     for grammar in versions:
         for rule in grammar.rules:
             columns = engine.columns(body, grammar, rule)
-            if columns is None or (steps and rule.event != "step") or (evidence and rule.event not in EVIDENCE):
+            if (
+                columns is None
+                or (steps and (rule.event != "step" or rule.companion))
+                or (evidence and rule.event not in EVIDENCE)
+            ):
                 continue
             headers = set(columns.texts["\theader"].rows) if steps and "\theader" in columns.texts else set()
             found.update(at >> POSITION_BITS for row, at in enumerate(columns.at) if row not in headers)

@@ -133,6 +133,7 @@ class Rule:
     fields: Mapping[str, Field] = field(default_factory=dict)
     phase: str | None = None
     redraw: bool = False
+    companion: bool = False
     samples: tuple[Sample, ...] = ()
 
     @property

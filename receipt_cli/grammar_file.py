@@ -41,7 +41,20 @@ def load_grammar(text: bytes, where: str, *, with_samples: bool = False) -> Gram
 
 
 _TOP = {"grammar", "version", "title", "upstream", "trainer", "layer", "evidence", "completion", "rules", "ignore", "no_match"}
-_RULE = {"event", "phase", "redraw", "literal", "pattern", "pairs", "mapping", "table", "fields", "samples", "description"}
+_RULE = {
+    "event",
+    "phase",
+    "redraw",
+    "companion",
+    "literal",
+    "pattern",
+    "pairs",
+    "mapping",
+    "table",
+    "fields",
+    "samples",
+    "description",
+}
 _FIELD = {"type", "printed_in", "null_if", "scope", "value", "definition", "metric", "fact", "description"}
 _BLOCKS: dict[str, set[str]] = {
     "pairs": {"start", "cell", "key", "keys", "ignore", "unknown", "stop"},
@@ -168,6 +181,7 @@ class _Reader:
             fields=made,
             phase=phase,
             redraw=bool(data.get("redraw", False)),
+            companion=bool(data.get("companion", False)),
             samples=self.samples(data.get("samples"), name) if self.with_samples else (),
         )
         block = rule.pairs or rule.mapping or rule.table

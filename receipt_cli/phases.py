@@ -91,7 +91,9 @@ class _Sweep:
 
     def take(self, event: Event) -> None:
         kind = event.rule.event
-        if kind == "step":
+        if kind == "step" and event.rule.companion:
+            self.companion(event)
+        elif kind == "step":
             self.step(event)
         elif kind == "phase":
             self.phase(event)
@@ -133,6 +135,15 @@ class _Sweep:
             phase.singles.append(event)
         elif phase is None or phase.name != name or phase.raw or phase.ended or not self._mine(event):
             self.open(event, name, True).singles.append(event)
+
+    def companion(self, event: Event) -> None:
+        """Add the values of a line without a step to the record before it; before any record they stand alone."""
+        phase = self.current
+        last = phase.raw[-1] if phase is not None and self._mine(event) and phase.raw and not phase.ended else None
+        if last is None:
+            self.single(event).singles.append(event)
+        elif event.rule.name not in last.rules:
+            last.join(event)
 
     def step(self, event: Event) -> None:
         phase = self.current
@@ -223,9 +234,7 @@ def _unnumbered(phase: Phase, attempt: list[Event], event: Event) -> None:
 
 def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Event) -> None:
     if event.rule.name not in last.rules:  # another line about the same step
-        last.rules = (*last.rules, event.rule.name)
-        last.metrics = {**event.metrics, **last.metrics}
-        last.others = {**event.others, **last.others}
+        last.join(event)
     elif event.rule.redraw:
         last.metrics, last.others = {**last.metrics, **event.metrics}, {**last.others, **event.others}
         last.at, last.line = event.at, event.line

@@ -110,11 +110,10 @@ def _metrics(summary: Summary, events: list[Event], steady: set[int], registry: 
 def _meaning(events: Iterable[Event], name: str) -> tuple[str | None, str | None]:
     """Return scope and definition that the grammar declares for a metric where it was printed last."""
     found: tuple[str | None, str | None] = (None, None)
-    rules = {id(e.rule): e.rule for e in events if name in e.metrics}
-    for rule in rules.values():
-        for spec in rule.fields.values():
-            if spec.target == ("metric", name):
-                found = (spec.scope or found[0], spec.definition or found[1])
+    for event in events:
+        if name in event.metrics:
+            scope, definition = event.meanings.get(name, (None, None))
+            found = (scope or found[0], definition or found[1])
     return found
 
 
@@ -154,39 +153,44 @@ def _others(summary: Summary, events: list[Event]) -> None:
 
 def _derive(summary: Summary, steps: list[Event], steady: set[int], facts: Mapping[str, float | str]) -> None:
     """Recompute tokens per second from the batch and the step time, and set it beside the printed figure."""
-    tokens = tokens_per_step(facts)
-    if tokens is None or "step_time_s" not in summary.metrics:
-        return
+    length = facts.get("sequence_length")
+    constant = tokens_per_step(facts)
+
+    def tokens(event: Event) -> float | None:
+        samples = event.metrics.get("global_batch_size")  # of this very step: batches ramp up
+        if samples is not None and isinstance(length, float):
+            return samples * length
+        return constant
 
     def rate(event: Event) -> float | None:
-        seconds = event.metrics.get("step_time_s")
-        return tokens / seconds if seconds is not None and seconds > 0 else None
+        seconds, amount = event.metrics.get("step_time_s"), tokens(event)
+        return amount / seconds if amount is not None and seconds is not None and seconds > 0 else None
 
     timed = [e for e in steps if rate(e) is not None]
     if not timed:
         return
     statistic = _describe(timed, steady, "steady", rate, "global", "tokens_per_step_over_step_time")
-    summary.derived["tokens_per_s"] = (statistic, {"tokens_per_step": tokens})
+    amounts = {tokens(event) for event in timed}
+    inputs = {"tokens_per_step": amounts.pop()} if len(amounts) == 1 else {"sequence_length": length}
+    known = {name: value for name, value in inputs.items() if isinstance(value, float)}
+    summary.derived["tokens_per_s"] = (statistic, known)
     found = compare("tokens_per_s", summary.metrics.get("tokens_per_s"), statistic)
     if found is not None:
         summary.consistency.append(found)
 
 
 def _parameters(phase: Phase) -> int | None:
-    """Return the printed total, or the sum over all model-parallel ranks when each of them printed its own."""
+    """Return the printed total, or what the only rank that holds the model printed.
+
+    Shards of a model-parallel run do not add up to the model: tied embeddings and norms stand on several ranks.
+    """
     total = phase.fact("parameter_count")
     if isinstance(total, float):
         return int(total)
-    shards: dict[str, float] = {}
-    for event in phase.singles:
-        count, shard = event.facts.get("parameter_count_per_rank"), event.texts.get("shard")
-        if isinstance(count, float) and shard is not None:
-            shards[shard.replace(" ", "")] = count
-    size = 1.0
-    for name in ("tensor_parallel", "pipeline_parallel"):
-        value = phase.fact(name)
-        size *= value if isinstance(value, float) else math.nan
-    return int(math.fsum(shards.values())) if shards and len(shards) == size else None
+    sizes = [phase.fact(f"{name}_parallel") for name in ("tensor", "pipeline", "expert")]
+    shard = phase.fact("parameter_count_per_rank")
+    whole = sizes[0] == sizes[1] == 1 and sizes[2] in (None, 1)
+    return int(shard) if whole and isinstance(shard, float) else None
 
 
 def _number(value: float | str | None) -> float | None:

@@ -14,6 +14,9 @@ from receipt_cli.model import MAX_EXCERPT, Problem
 from receipt_cli.scan import Engine
 from receipt_cli.stretch import Body
 
+Meaning = tuple[str | None, str | None]
+"""Scope and definition of a metric, as its grammar declares them."""
+
 
 @dataclass(slots=True)
 class Event:
@@ -35,6 +38,14 @@ class Event:
     facts: dict[str, float | str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
+    meanings: Mapping[str, Meaning] = field(default_factory=dict)
+
+    def join(self, other: Event) -> None:
+        """Add what another line about the same step prints; what this one printed itself stands."""
+        self.rules = (*self.rules, other.rule.name)
+        self.metrics = {**other.metrics, **self.metrics}
+        self.others = {**other.others, **self.others}
+        self.meanings = {**other.meanings, **self.meanings}
 
     def same_values(self, other: Event) -> bool:
         """True when both print the same numbers (NaN equals NaN)."""
@@ -65,8 +76,10 @@ def read_events(engine: Engine, body: Body, grammars: Sequence[Grammar]) -> tupl
 
 
 def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule) -> list[Event]:
+    printed = [spec for name, spec in rule.fields.items() if name in columns.numbers or rule.table is not None]
+    meanings = {s.target[1]: (s.scope, s.definition) for s in reversed(printed) if s.target[0] == "metric"}
     events = [
-        Event(at, line, rank, clock, grammar, rule, rules=(rule.name,))
+        Event(at, line, rank, clock, grammar, rule, rules=(rule.name,), meanings=meanings)
         for at, line, rank, clock in zip(columns.at, columns.line, columns.rank, columns.clock, strict=True)
     ]
     for name, numbers in columns.numbers.items():
