@@ -101,7 +101,7 @@ class _Sweep:
             phase = self.current if self._mine(event) else self.open(event)
             assert phase is not None
             phase.singles.append(event)
-            status = event.texts.get("status", "success").lower()
+            status = event.texts.get("status", "aborted" if phase.failed_end else "success").lower()
             phase.failed_end = status not in ("success", "ok")
             phase.ended = not phase.failed_end
         elif kind == "eval":
@@ -186,11 +186,12 @@ def _settle(phases: list[Phase]) -> list[Phase]:
         if into is not None:
             into.singles += phase.singles
             into.evals += phase.evals
-            into.ended = into.ended or phase.ended
+            into.ended, into.failed_end = into.ended or phase.ended, into.failed_end or phase.failed_end
         elif later is not None and later.grammar.id == phase.grammar.id:
             later.singles[:0] = phase.singles
             later.evals[:0] = phase.evals
             later.first_at = phase.first_at
+            later.ended, later.failed_end = later.ended or phase.ended, later.failed_end or phase.failed_end
         else:
             settled.append(phase)
     return settled
@@ -238,10 +239,15 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
     elif event.rule.redraw:
         last.metrics, last.others = {**last.metrics, **event.metrics}, {**last.others, **event.others}
         last.at, last.line = event.at, event.line
-    elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank:
+    elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank or not _began_anew(phase, last, event):
         phase.duplicates += 1
     else:
         attempts.append([event])
+
+
+def _began_anew(phase: Phase, last: Event, event: Event) -> bool:
+    """True when the trainer introduced itself again between two records of one step: a restart, not another rank."""
+    return any(last.at < single.at < event.at for single in phase.singles if single.rule.event in ("header", "compile"))
 
 
 def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
