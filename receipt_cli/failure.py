@@ -18,7 +18,7 @@ from receipt_cli.stretch import Body, Hits
 
 CONVICTING = ("cause", "stop", "error", "consequence")
 FAR = 1 << 62
-QUIET_RECORDS = 500
+QUIET_RECORDS = 200
 """Records after the last sign of trouble that a log without steps needs to show that its errors were got over."""
 
 

@@ -215,7 +215,7 @@ class Engine:
                 _store(found, columns, grammar, rule, record, event, ordinal, line)
         if not hit:
             for grammar, rule in missed:
-                if grammar.id not in explained and rule.event != "ignored":
+                if grammar.id not in explained and rule.event not in ("ignored", "progress"):
                     explained.add(grammar.id)
                     near = body.near.setdefault(grammar.id, Bounded(MAX_FIRST))
                     near.add(place(ordinal), NearMiss(grammar.id, rule.name, line, _excerpt(record)))
