@@ -7,7 +7,7 @@ from typing import Any
 
 from receipt_cli.definition_cache import keep, recall
 
-MIN_CACHED = 2048
+MIN_CACHED = 256
 """Bytes from which a definition is worth keeping."""
 
 

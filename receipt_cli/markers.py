@@ -357,8 +357,8 @@ def _message_end(record: bytes) -> int:
 
 def _marker_lines(text: bytes) -> dict[str, int]:
     """Return marker id → the line number of its entry."""
-    keys = ((number, regex.match(rb"  (\w+):\s*$", line)) for number, line in enumerate(text.split(b"\n"), 1))
-    return {key[1].decode(): number for number, key in keys if key}
+    keys = regex.finditer(rb"^  (\w+):\s*?$", text, regex.MULTILINE)
+    return {key[1].decode(): text.count(b"\n", 0, key.start()) + 1 for key in keys}
 
 
 def _at(where: str, lines: Mapping[str, int], name: str) -> str:

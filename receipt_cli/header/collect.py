@@ -6,13 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.header.accelerators import accelerator_facts
 from receipt_cli.header.document import merge
 from receipt_cli.header.environment import blob_facts, variable_facts
 from receipt_cli.header.facts import Findings, HeaderFact
-from receipt_cli.header.git import git_facts
 from receipt_cli.header.header_file import file_facts
-from receipt_cli.header.host import host_facts
 
 Collected = tuple[list[HeaderFact], list[str]]
 """What every collector returns: facts, and notes for stderr."""
@@ -41,9 +38,18 @@ def collect_header(
         groups.append(file_facts(header_file))
     groups.append((list(log_facts), []))
     if here is not None:
-        groups += [_clock(now), host_facts(here), accelerator_facts(environ), git_facts(here, environ)]
+        groups += [_clock(now), *_local(here, environ)]
     facts, notes = _of_one_commit([facts for facts, _ in groups])
     return merge(facts), [note for _, noted in groups for note in noted] + notes
+
+
+def _local(here: Path, environ: Mapping[str, str]) -> list[Collected]:
+    """Return what this machine and the repository of ``here`` say; their modules load only when asked for."""
+    from receipt_cli.header.accelerators import accelerator_facts
+    from receipt_cli.header.git import git_facts
+    from receipt_cli.header.host import host_facts
+
+    return [host_facts(here), accelerator_facts(environ), git_facts(here, environ)]
 
 
 def _clock(now: str | None) -> Collected:

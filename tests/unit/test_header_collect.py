@@ -56,7 +56,7 @@ def test_without_here_nothing_local_appears(tmp_path: Path, monkeypatch: pytest.
     def forbidden(*_: object) -> None:
         raise AssertionError("asked the local machine")
 
-    for name in ("host_facts", "accelerator_facts", "git_facts", "_clock"):
+    for name in ("_local", "_clock"):
         monkeypatch.setattr(collect, name, forbidden)
     monkeypatch.chdir(tmp_path)
     subprocess.run(["git", "init", "-q"], check=True, timeout=30)

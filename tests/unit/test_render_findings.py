@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.render import Finding, Style, render_explain, render_findings
+from receipt_cli.render.explain import render_explain
+from receipt_cli.render.findings import Finding, render_findings
+from receipt_cli.render.style import Style
 
 
 @dataclass(frozen=True)

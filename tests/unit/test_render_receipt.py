@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.render import Style, render_receipt
 from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.receipt import render_receipt
+from receipt_cli.render.style import Style
 from receipt_cli.render.text import cells
 
 

@@ -3,9 +3,9 @@ from textwrap import dedent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.render import Style, render_table
 from receipt_cli.render.page import Span
-from receipt_cli.render.table import Column, align
+from receipt_cli.render.style import Style
+from receipt_cli.render.table import Column, align, render_table
 from receipt_cli.render.text import cells
 
 GRAMMARS = [
