@@ -11,7 +11,7 @@ from pathlib import Path
 from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError, InputError, UsageError
 from receipt_cli.grammar import Grammar
-from receipt_cli.grammar_file import load_grammar
+from receipt_cli.grammar_file import check_patterns, load_grammar
 from receipt_cli.resources import data_root
 
 STATUSES = ("draft", "released", "deprecated")
@@ -73,7 +73,7 @@ def shipped(with_samples: bool = False) -> tuple[Grammar, ...]:
 def get_grammar(name: str) -> Grammar:
     """Return the grammar that ``name`` means. Raises as ``definition``, and ``DataError`` for a broken one."""
     text, where = _resolve(name)
-    return load_grammar(text, where)
+    return check_patterns(load_grammar(text, where))
 
 
 def definition(name: str) -> bytes:

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 from receipt_cli.derive import Derivation, Options, derive
-from receipt_cli.detect import METRIC_LINE
-from receipt_cli.grammar import Grammar
-from receipt_cli.match import extract
-from receipt_cli.records import normalise
+from receipt_cli.grammar import Grammar, Rule
+from receipt_cli.looks import METRIC_LINE
+from receipt_cli.match import PatternTimeout, extract
+from receipt_cli.records import RECORD_CAP, normalise
 from receipt_cli.redact import safe_text
-from receipt_cli.source import Source
+from receipt_cli.source import Progress, Source
 
 MAX_LINES = 20
 MAX_KEPT = 64 * 1024 * 1024
 """Bytes of a log that are searched for lines that nothing matched."""
+PIECE = 1 << 20
 
 
 class _Kept(Source):
     """A source that keeps the first bytes it gives."""
 
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
+    def __init__(self, path: str, progress: Progress | None = None) -> None:
+        super().__init__(path, progress)
         self.kept = bytearray()
 
-    def blocks(self) -> Iterator[bytes]:
+    def blocks(self, *, keep_open: bool = False) -> Iterator[bytes]:
         """Yield the blocks, as ``Source`` does."""
-        for block in super().blocks():
+        for block in super().blocks(keep_open=keep_open):
             if len(self.kept) < MAX_KEPT:
                 self.kept += block[: MAX_KEPT - len(self.kept)]
             yield block
 
 
-def explain_log(path: str, grammar: str | None = None) -> tuple[dict[str, Any], Derivation]:
+def explain_log(path: str, grammar: str | None = None, progress: Progress | None = None) -> tuple[dict[str, Any], Derivation]:
     """Return the explanation of one log as plain data, and its derivation. Raises as ``derive``."""
-    source = _Kept(path)
-    derivation = derive(source, Options(grammar=grammar), workers=1)
+    with closing(_Kept(path, progress)) as source:
+        derivation = derive(source, Options(grammar=grammar), workers=1)
     detection = derivation.detection
     chosen = {c.grammar.id: c for c in detection.chosen}
     candidates = [
@@ -64,7 +65,7 @@ def explain_log(path: str, grammar: str | None = None) -> tuple[dict[str, Any], 
         for c in detection.chosen
         for rule in c.grammar.rules
     ]
-    count, lines = unmatched_lines(bytes(source.kept), [c.grammar for c in detection.chosen])
+    count, lines = unmatched_lines(source.kept, [c.grammar for c in detection.chosen])
     return {
         "candidates": candidates,
         "rules": rules,
@@ -90,18 +91,28 @@ def _why(name: str, derivation: Derivation) -> str:
     return "explains fewer records alone" if layer == "trainer" else f"a {layer}: its lines accompany a trainer's"
 
 
-def unmatched_lines(raw: bytes, grammars: list[Grammar]) -> tuple[int, list[dict[str, Any]]]:
+def unmatched_lines(raw: bytes | bytearray, grammars: list[Grammar]) -> tuple[int, list[dict[str, Any]]]:
     """Return how many metric-looking records no rule of ``grammars`` reads, and the first of them."""
     rules = [rule for g in grammars for rule in (*g.rules, *g.ignore)]
-    count = 0
+    count = line = at = 0
     found: list[dict[str, Any]] = []
-    for number, line in enumerate(normalise(raw).split(b"\n"), start=1):
-        for record in re.split(rb"\r", line):
-            if METRIC_LINE.search(record[:2000]) is None:
-                continue
-            if any(any(lit in record for lit in rule.literals) and extract(rule, record[:65536]) for rule in rules):
-                continue
-            count += 1
-            if len(found) < MAX_LINES:
-                found.append({"line_number": number, "text": safe_text(record[:500].decode("utf-8", "replace"), 200)})
+    while at < len(raw):  # a piece at a time: a list of all lines would weigh more than the log
+        end = raw.find(b"\n", at + PIECE) + 1 or len(raw)
+        for text in normalise(bytes(raw[at:end])).split(b"\n"):
+            line += 1
+            for record in text.split(b"\r"):
+                if METRIC_LINE.search(record, 0, 2000) is None or any(_reads(rule, record) for rule in rules):
+                    continue
+                count += 1
+                if len(found) < MAX_LINES:
+                    found.append({"line_number": line, "text": safe_text(record[:500].decode("utf-8", "replace"), 200)})
+        line -= raw[end - 1 : end] == b"\n"  # nothing stands after the last line end of a piece
+        at = end
     return count, found
+
+
+def _reads(rule: Rule, record: bytes) -> bool:
+    try:
+        return any(literal in record for literal in rule.literals) and bool(extract(rule, record[:RECORD_CAP]))
+    except PatternTimeout:
+        return False

@@ -26,6 +26,7 @@ from receipt_cli.grammar import (
     Sample,
     Table,
     Target,
+    compile_pattern,
 )
 from receipt_cli.registry import Registry, load_registry
 from receipt_cli.units import SPECIAL_UNITS, UNITS
@@ -38,6 +39,19 @@ def load_grammar(text: bytes, where: str, *, with_samples: bool = False) -> Gram
     ``with_samples`` also keeps samples. Raises ``DataError``.
     """
     return _Reader(load_definition(text, where), where, load_registry(), with_samples).grammar(hashlib.sha256(text).hexdigest())
+
+
+def check_patterns(grammar: Grammar) -> Grammar:
+    """Return ``grammar`` when every pattern of it compiles. Raises ``DataError`` naming the rule."""
+    for rule in (*grammar.rules, *grammar.ignore):
+        sources = [rule.pattern, *([rule.pairs.start, rule.pairs.stop] if rule.pairs else ())]
+        sources += [rule.table.header, rule.table.row] if rule.table else []
+        for source in sources:
+            try:
+                compile_pattern(source or "")
+            except (regex.error, UnicodeEncodeError, RecursionError, MemoryError) as error:
+                raise DataError(f"{rule.name}: not a pattern that can be used", where=grammar.where, why=str(error)) from error
+    return grammar
 
 
 _TOP = {"grammar", "version", "title", "upstream", "trainer", "layer", "evidence", "completion", "rules", "ignore", "no_match"}

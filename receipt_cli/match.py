@@ -37,7 +37,7 @@ class Extraction:
 
 
 class PatternTimeout(Exception):
-    """A pattern spent its time box on one record."""
+    """A pattern spent its time box, or the memory it may have, on one record."""
 
 
 def extract(rule: Rule, record: bytes) -> list[Extraction]:
@@ -50,7 +50,7 @@ def extract(rule: Rule, record: bytes) -> list[Extraction]:
         if rule.mapping is not None:
             return list(_mapping(rule, rule.mapping, record))
         return _table(rule, record)
-    except TimeoutError as error:
+    except (TimeoutError, MemoryError, RecursionError) as error:
         raise PatternTimeout(rule.name) from error
 
 

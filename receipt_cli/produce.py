@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from receipt_cli.derive import Derivation, Options, derive
 from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import header_document, read_header_file
-from receipt_cli.header.host import now_rfc3339
+from receipt_cli.header.values import text
 from receipt_cli.receipt import Document, assemble
-from receipt_cli.redact import mask_texts
-from receipt_cli.source import Source
+from receipt_cli.redact import mask_secrets, mask_texts
+from receipt_cli.source import Progress, Source
 from receipt_cli.validate import validate_document
 
 
@@ -34,6 +36,7 @@ class Request:
     header_file: Path | None = None
     here: Path | None = None
     workers: int | None = None
+    progress: Progress | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
     now: str | None = None
 
@@ -68,26 +71,44 @@ def produce(request: Request) -> Product:
     """Derive, assemble and validate the receipt of one log. Raises ``ReceiptError``."""
     captured = read_header_file(request.header_file) if request.header_file is not None else None
     attachments = [read_attachment(text) for text in request.attachments]
-    source = Source(request.path)
-    derivation = derive(source, Options(request.grammar, request.exit_code), workers=request.workers)
+    run = dict(captured["run"]) if captured is not None else {}
+    run |= _stated(request)
+    with closing(Source(request.path, request.progress)) as source:
+        derivation = derive(source, Options(request.grammar, request.exit_code), workers=request.workers)
     from_log, log_notes = log_facts(derivation.facts)
     header, notes = collect_header(
         environ=request.environ, header_file=captured, log_facts=from_log, here=request.here, now=request.now
     )
     notes = [*log_notes, *notes]
-    run = dict(captured["run"]) if captured is not None else {}
-    for key in ("name", "lane", "preset", "exit_code"):
-        value = getattr(request, key)
-        if value is not None:
-            run[key] = value
     document = assemble(derivation, run=run, header=mask_texts(header), attachments=attachments)
     findings = [f for f in validate_document(document) if f.severity == "error"]
     if findings:
         first = findings[0]
         raise InvalidReceipt("made an invalid receipt", why=f"{first.pointer}: {first.reason}", where=source.name)
     if derivation.changed:
-        notes = [*notes, f"{source.name} changed while it was read: the receipt is of the first {source.size_bytes} bytes"]
+        notes = [*notes, f"{source.name} changed while it was read: the receipt is of the {source.size_bytes} bytes read"]
     return Product(document, derivation, tuple(notes))
+
+
+def _stated(request: Request) -> dict[str, Any]:
+    """Return what the request says of the run. Raises ``UsageError`` for what no receipt can hold."""
+    stated = _run_texts({key: getattr(request, key) for key in ("name", "lane", "preset")})
+    if request.exit_code is None:
+        return stated
+    if not -(2**31) <= request.exit_code < 2**32:
+        raise UsageError(f"--exit-code {request.exit_code} is out of range", why="no system has such an exit code")
+    return {**stated, "exit_code": request.exit_code}
+
+
+def _run_texts(stated: Mapping[str, str | None]) -> dict[str, Any]:
+    return {key: _text(f"--{key}", value) for key, value in stated.items() if value is not None}
+
+
+def _text(what: str, value: str) -> str:
+    try:
+        return text(value)
+    except ValueError as error:
+        raise UsageError(f"{what} {error}", why=ascii(value)[:200]) from error
 
 
 def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
@@ -95,6 +116,7 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     detection = derivation.detection
     if detection.chosen:
         return None
+    name = "stdin" if name == "-" else name
     tried = ", ".join(f"{c.id} ({c.alone} of {c.records} records alone)" for c in detection.candidates[:4])
     lines = "".join(f"\n       {line}" for line in derivation.metric_lines)
     looks = f"\n       lines that look like metrics:{lines}" if lines else ""
@@ -108,34 +130,38 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     return GrammarChoiceError("no grammar recognises this log", where=name, why=why, try_=help_text)
 
 
-def read_attachment(text: str) -> dict[str, Any]:
+def read_attachment(stated: str) -> dict[str, Any]:
     """Return the attachment that ``kind=uri`` means; a local file gets its digest and size. Raises ``UsageError``."""
-    kind, separator, uri = text.partition("=")
+    kind, separator, uri = stated.partition("=")
     if not separator or not kind.isidentifier() or not uri:
-        raise UsageError(f"--attach wants kind=uri, not {text!r}", try_="--attach trace=traces/run7.json.gz")
+        raise UsageError(f"--attach wants kind=uri, not {stated!r}", try_="--attach trace=traces/run7.json.gz")
+    _text("--attach", stated)
     digest, size = None, None
-    path = Path(uri.removeprefix("file://"))
-    if "://" not in uri or uri.startswith("file://"):
+    if uri.startswith("file:///") or "://" not in uri:
+        path = Path(unquote(uri.removeprefix("file://")) if uri.startswith("file:///") else uri)
         try:
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
-            size = path.stat().st_size
-        except OSError as error:
+                size = file.tell()
+        except (OSError, ValueError) as error:
             raise UsageError(f"cannot read the attachment {uri!r}", why=str(error)) from error
-    return {"kind": kind, "uri": uri, "sha256": digest, "size_bytes": size}
+    return {"kind": kind, "uri": mask_secrets(uri), "sha256": digest, "size_bytes": size}
 
 
 def rfc3339_now() -> str:
     """Return the time, for what is captured on the machine that trains."""
+    from receipt_cli.header.host import now_rfc3339
+
     return now_rfc3339()
 
 
 def capture_header(
     run: Mapping[str, str | None], repository: Path, environ: Mapping[str, str], now: str
 ) -> tuple[Document, list[str]]:
-    """Return the valid header document of this machine and ``repository``, and notes."""
+    """Return the valid header document of this machine and ``repository``, and notes. Raises ``UsageError``."""
+    stated = {**run, **_run_texts({key: run.get(key) for key in ("name", "lane", "preset")})}
     header, notes = collect_header(environ=environ, header_file=None, log_facts=(), here=repository, now=now)
-    document = header_document(run, mask_texts(header))
+    document = header_document(stated, mask_texts(header))
     findings = [f for f in validate_document(document) if f.severity == "error"]
     if findings:
         raise InvalidReceipt("made an invalid header", why=f"{findings[0].pointer}: {findings[0].reason}")

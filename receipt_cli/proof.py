@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.catalog import definition, get_grammar, list_grammars, read_entry, shipped
+from receipt_cli.catalog import definition, list_grammars, read_entry, shipped
 from receipt_cli.derive import Options, derive
 from receipt_cli.grammar_file import load_grammar
 from receipt_cli.lint import check_index, lint_grammar, lint_together, sample_failures
@@ -49,9 +50,10 @@ def test_grammar(name: str, log: str | None) -> tuple[list[dict[str, Any]], bool
     ]
     good = not any(failures.values())
     if log is not None:
-        derivation = derive(Source(log), Options(grammar=name), workers=1)
+        with closing(Source(log)) as source:
+            derivation = derive(source, Options(grammar=name), workers=1)
         for row in rows:
-            row["records"] = derivation.rule_records.get((get_grammar(name).ref, row["rule"]), 0)
+            row["records"] = derivation.rule_records.get((grammar.ref, row["rule"]), 0)
             row["near misses"] = sum(1 for miss in derivation.near_misses[1] if miss.rule == row["rule"])
         good = good and derivation.checks.get("has_steps") is True
     return rows, good

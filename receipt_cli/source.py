@@ -4,35 +4,51 @@ from __future__ import annotations
 
 import hashlib
 import os
+import select
 import stat
 import sys
-import zlib
-from collections.abc import Iterator
-from typing import IO, Any, cast
+from collections.abc import Callable, Iterator
+from typing import IO
 
+from receipt_cli.decompress import HEAD, compression_of, decompress
 from receipt_cli.errors import InputError
 from receipt_cli.model import Problem
 
 BLOCK = 1 << 20
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2"}
+_FOREIGN = {
+    b"PK\x03\x04": ("a zip archive", "unzip -p {0} | receipt parse -"),
+    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "7z x -so {0} | receipt parse -"),
+    b"\x04\x22\x4d\x18": ("compressed with lz4", "lz4 -dc {0} | receipt parse -"),
+    b"\x1f\x9d": ("compressed with compress", "gzip -dc {0} | receipt parse -"),
+    b"\x1f\xa0": ("compressed with compress", "gzip -dc {0} | receipt parse -"),
+}
+_TAR_AT = 257
+
+Progress = Callable[[int, int], None]
+"""Is told how many bytes of the file, as it is stored, have been read, and how many there are."""
 
 
 class Source:
     """One log to read once. ``name`` is for messages only and never reaches a derived value.
 
     After ``blocks`` is exhausted, ``sha256``, ``size_bytes`` and ``problems`` are of the decompressed bytes, and
-    ``changed`` says whether a file grew or shrank while it was read.
+    ``changed`` says whether the file was written to while it was read.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, progress: Progress | None = None) -> None:
+        """Open ``path`` (``-`` is stdin). Raises ``InputError``."""
         self.path = path
         self.name = "stdin" if path == "-" else path
         self.size_bytes = 0
         self.problems: list[Problem] = []
         self.changed = False
         self.compression: str | None = None
+        self.progress = progress
         self._digest = hashlib.sha256()
         self._limit: int | None = None
+        self._stored = 0
+        self._head = b""
+        self._tells = True
         self._file = self._open()
 
     @property
@@ -47,6 +63,8 @@ class Source:
 
     def _open(self) -> IO[bytes]:
         if self.path == "-":
+            if sys.stdin is None:  # closed by whoever started us
+                raise InputError("standard input is closed", where="stdin")
             return sys.stdin.buffer
         try:
             file = open(self.path, "rb")  # noqa: SIM115  # closed by blocks()
@@ -55,124 +73,110 @@ class Source:
         except FileNotFoundError as error:
             raise InputError("no such log", where=self.path) from error
         except (OSError, ValueError) as error:
-            raise InputError("cannot read the log", where=self.path, why=str(error)) from error
-        status = os.fstat(file.fileno())
-        if stat.S_ISDIR(status.st_mode):
+            raise InputError("cannot read the log", where=self.path, why=_reason(error)) from error
+        try:
+            self._look(file)
+        except OSError as error:
             file.close()
-            raise InputError("is a directory, not a log", where=self.path, try_="name one log file")
-        if stat.S_ISREG(status.st_mode):
-            self._limit = status.st_size
-            head = file.read(8)
-            file.seek(0)
-            self.compression = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+            raise InputError("cannot read the log", where=self.path, why=_reason(error)) from error
+        except InputError:
+            file.close()
+            raise
         return file
 
-    def blocks(self) -> Iterator[bytes]:
+    def _look(self, file: IO[bytes]) -> None:
+        """Refuse what can be no log, and learn the size and the compression of a file."""
+        self._status = status = os.fstat(file.fileno())
+        if stat.S_ISBLK(status.st_mode) or (stat.S_ISCHR(status.st_mode) and not file.isatty()):
+            raise InputError("is a device, not a log", where=self.path)
+        if stat.S_ISREG(status.st_mode):
+            self._limit = status.st_size or None  # some file systems give 0 for what they make on the fly
+            head = file.read(HEAD)
+            file.seek(0)
+            self.compression = compression_of(head)
+            self._refuse(head)
+
+    def _refuse(self, head: bytes) -> None:
+        for magic, (what, way) in _FOREIGN.items():
+            if head.startswith(magic):
+                raise InputError(f"is {what}, not a log", where=self.name, try_=way.format("FILE"))
+
+    def blocks(self, *, keep_open: bool = False) -> Iterator[bytes]:
         """Yield the decompressed bytes in blocks of about 1 MiB and close the file. Raises ``InputError``.
 
         A compressed stream that ends early or is damaged gives what could be read, and a problem. Of a file that is
-        still being written, the bytes that it had when it was opened.
+        still being written, the bytes that it had when it was opened. With ``keep_open`` the caller closes, and tells
+        of progress.
         """
+        self._tells = not keep_open
         try:
             for block in self._read():
+                if not self.size_bytes and block[_TAR_AT : _TAR_AT + 5] == b"ustar":
+                    raise InputError("is a tar archive, not a log", where=self.name, try_="tar -xOf FILE LOG | receipt parse -")
                 self._digest.update(block)
                 self.size_bytes += len(block)
                 yield block
             if self._limit is not None:
-                self.changed = os.fstat(self._file.fileno()).st_size != self._limit
+                now = os.fstat(self._file.fileno())
+                self.changed = (now.st_size, now.st_mtime_ns) != (self._status.st_size, self._status.st_mtime_ns)
         except OSError as error:
-            raise InputError("cannot read the log", where=self.name, why=str(error)) from error
+            raise InputError("cannot read the log", where=self.name, why=_reason(error)) from error
         finally:
-            if self.path != "-":
-                self._file.close()
+            if not keep_open:
+                self.close()
+
+    def again(self) -> Iterator[bytes]:
+        """Yield the blocks of a plain file once more, from its start, after ``blocks(keep_open=True)``."""
+        self._file.seek(0)
+        self._digest = hashlib.sha256()
+        self.size_bytes = self._stored = 0
+        return self.blocks()
+
+    def close(self) -> None:
+        """Close the file, if it is ours."""
+        if self.path != "-":
+            self._file.close()
 
     def _read(self) -> Iterator[bytes]:
-        if self.path == "-":
-            yield from self._stdin()
-        elif self.compression is None:
-            yield from self._plain()
-        else:
-            yield from self._decompressed(cast("IO[bytes]", self._decompressor(self._file)))
-
-    def _plain(self) -> Iterator[bytes]:
-        left = self._limit
-        while left is None or left > 0:
-            block = self._file.read(BLOCK if left is None else min(BLOCK, left))
-            if not block:
-                return
-            left = None if left is None else left - len(block)
-            yield block
-
-    def _stdin(self) -> Iterator[bytes]:
-        head = self._file.read(BLOCK)
-        self.compression = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
-        joined = _Joined(head, self._file)
+        if self._limit is None:
+            self._head = self._stored_bytes(HEAD)  # a pipe cannot be wound back
+            self.compression = compression_of(self._head)
+            self._refuse(self._head)
         if self.compression is None:
-            while block := joined.read(BLOCK):
+            while block := self._stored_bytes(BLOCK):
                 yield block
-        else:
-            yield from self._decompressed(cast("IO[bytes]", self._decompressor(joined)))
+            return
+        wrong = yield from decompress(self.compression, self._stored_bytes)
+        if wrong is not None and not self.size_bytes:
+            raise InputError("cannot be decompressed", where=self.name, why=wrong)
+        if wrong is not None:
+            self.problems.append(Problem("compressed_stream_damaged", None, wrong, ""))
 
-    def _decompressor(self, file: Any) -> Any:
-        if self.compression == "gzip":
-            import gzip
+    def _stored_bytes(self, size: int) -> bytes:
+        """Return ``size`` bytes of what is stored, fewer only at the end."""
+        head, self._head = self._head[:size], self._head[size:]
+        if self._limit is not None:
+            size = min(size, self._limit - self._stored)
+        block = head + self._wait(size - len(head))
+        self._stored += len(block)
+        if self._tells and self.progress is not None and self._limit is not None:
+            self.progress(self._stored, self._limit)
+        return block
 
-            return gzip.GzipFile(fileobj=file, mode="rb")
-        if self.compression == "xz":
-            import lzma
-
-            return lzma.LZMAFile(file)
-        if self.compression == "bzip2":
-            import bz2
-
-            return bz2.BZ2File(file)
-        import zstandard
-
-        return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(file, read_across_frames=True)
-
-    def _decompressed(self, stream: IO[bytes]) -> Iterator[bytes]:
-        errors: tuple[type[Exception], ...] = (EOFError, OSError, zlib.error)
-        if self.compression == "zstd":
-            import zstandard
-
-            errors = (*errors, zstandard.ZstdError)
-        elif self.compression == "xz":
-            import lzma
-
-            errors = (*errors, lzma.LZMAError)
-        small = 64 * 1024  # so that a damaged stream gives all that stands before the damage
-        while True:
-            try:
-                block = stream.read1(small) if hasattr(stream, "read1") else stream.read(small)
-            except errors as error:
-                detail = f"the {self.compression} stream ends early or is damaged: {error}"
-                self.problems.append(Problem("compressed_stream_damaged", None, detail, ""))
-                return
-            if not block:
-                return
-            yield block
+    def _wait(self, size: int) -> bytes:
+        pieces: list[bytes] = []
+        while size > 0:
+            piece: bytes | None = self._file.read(size)
+            if piece is None:  # a pipe that somebody made non-blocking, and nothing in it yet
+                select.select([self._file], [], [])
+            elif not piece:
+                break
+            else:
+                pieces.append(piece)
+                size -= len(piece)
+        return b"".join(pieces)
 
 
-class _Joined:
-    """The bytes already read from a pipe, then the rest of it."""
-
-    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
-        self.head = head
-        self.rest = rest
-
-    def read(self, size: int = -1) -> bytes:
-        """Return up to ``size`` bytes."""
-        if self.head:
-            part, self.head = (self.head, b"") if size < 0 else (self.head[:size], self.head[size:])
-            return part
-        return self.rest.read(size)
-
-    def readable(self) -> bool:
-        """True: what a decompressor asks."""
-        return True
-
-    def seekable(self) -> bool:
-        """False: a pipe."""
-        return False
-
-    closed = False
+def _reason(error: Exception) -> str:
+    """Return why without the path, which stands beside it."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -9,6 +9,7 @@ import yaml
 from receipt_cli.errors import DataError
 
 _BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+MAX_DEPTH = 24
 MAX_BYTES = 1 << 20
 """A definition larger than this is refused unread."""
 
@@ -29,6 +30,24 @@ class _StrictLoader(_BASE):  # type: ignore[misc]  # the C loader has no stub th
         return result
 
 
+def _refuse_dangers(text: str, where: str) -> None:
+    """Raise ``DataError`` for aliases, tags and deep nesting, before anything is built: the composer recurses."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_BASE):
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.AliasEvent):
+            raise DataError("aliases are not allowed", where=f"{where}:{line}")
+        tag = getattr(event, "tag", None)
+        if tag is not None and tag != "!":
+            raise DataError(f"tags are not allowed: {tag}", where=f"{where}:{line}")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise DataError(f"nested deeper than {MAX_DEPTH} levels", where=f"{where}:{line}")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
 def read_yaml(text: bytes, where: str) -> dict[str, Any]:
     """Return the mapping that ``text`` holds; ``where`` names it in errors.
 
@@ -42,10 +61,7 @@ def read_yaml(text: bytes, where: str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise DataError("definition is not UTF-8", where=where, why=str(error)) from error
     try:
-        for event in yaml.parse(decoded, Loader=_BASE) if "*" in decoded or "&" in decoded else ():
-            if isinstance(event, yaml.AliasEvent):
-                line = event.start_mark.line + 1 if event.start_mark else 0
-                raise DataError("aliases are not allowed", where=f"{where}:{line}")
+        _refuse_dangers(decoded, where)
         data = yaml.load(decoded, Loader=_StrictLoader)  # a SafeLoader subclass
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0

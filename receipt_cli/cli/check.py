@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from receipt_cli.cli.output import Json, read_bytes, write_json, write_stdout
-from receipt_cli.errors import ExitCode, InputError
+from receipt_cli.cli.output import Json, progress, write_json, write_stdout
+from receipt_cli.errors import ExitCode, InputError, UsageError
+
+if TYPE_CHECKING:
+    from io import BufferedReader
+
+MAX_DOCUMENT = 64 * 1024 * 1024
+"""A larger file is a log, whatever it starts with."""
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="A receipt, or a log (- for stdin).", metavar="FILE")],
+    file: Annotated[str, typer.Argument(help="A receipt or a log; - for stdin.", metavar="FILE")],
     exit_code: Annotated[int | None, typer.Option(help="The exit code of the training command (for a log).")] = None,
     proven: Annotated[bool, typer.Option("--proven", help="Demand that all four core checks are proven true.")] = False,
     json_output: Json = False,
@@ -44,23 +52,52 @@ def check(
 
 def _document(file: str, exit_code: int | None) -> dict[str, Any]:
     """Return the valid receipt that ``file`` is, or that its log gives."""
+    from receipt_cli.parallel import AUTO
     from receipt_cli.produce import Request, produce
     from receipt_cli.validate import has_errors, validate_bytes
 
-    if file != "-" and Path(file).is_file() and _is_receipt(Path(file)):
-        data = read_bytes(Path(file))
-        if has_errors(validate_bytes(data, file)):
-            raise InputError("is not a valid receipt", where=file, try_=f"receipt validate {file}")
-        import json
+    data = _receipt(file)
+    if data is None:
+        with progress(file) as bar:
+            request = Request(path=file, exit_code=exit_code, workers=AUTO, progress=bar, environ=dict(os.environ))
+            return produce(request).document
+    if exit_code is not None:
+        raise UsageError("--exit-code goes with a log; a receipt has its own", where=file)
+    if has_errors(validate_bytes(data, file)):
+        raise InputError("is not a valid receipt", where=file, try_=f"receipt validate {file}")
+    found: dict[str, Any] = json.loads(data)
+    if not found["schema_version"].startswith("receipt/"):
+        raise InputError(f"is a document of another kind: {found['schema_version']}", where=file)
+    return found
 
-        found: dict[str, Any] = json.loads(data)
-        return found
-    return produce(Request(path=file, exit_code=exit_code, environ=dict(os.environ))).document
 
-
-def _is_receipt(path: Path) -> bool:
+def _receipt(file: str) -> bytes | None:
+    """Return the bytes of ``file`` where it is a document, None where it must be a log."""
+    if file == "-":
+        if sys.stdin is None or b'"schema_version"' not in _peek():
+            return None
+        return sys.stdin.buffer.read()
+    path = Path(file)
+    if not path.is_file():
+        return None
     try:
-        with path.open("rb") as file:
-            return b'"schema_version"' in file.read(200)
+        with path.open("rb") as stream:
+            if not stream.read(512).lstrip().startswith(b"{"):
+                return None
+            stream.seek(0)
+            data = stream.read(MAX_DOCUMENT + 1)
     except OSError as error:
-        raise InputError("cannot read", where=str(path), why=str(error)) from error
+        raise InputError("cannot read", where=file, why=error.strerror or str(error)) from error
+    if len(data) > MAX_DOCUMENT:
+        return None
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(document, dict) and "schema_version" in document else None
+
+
+def _peek() -> bytes:
+    """Return what stands first on stdin, where that is the start of an object, without taking it."""
+    head = cast("BufferedReader", sys.stdin.buffer).peek(512)
+    return head[:512] if head.lstrip().startswith(b"{") else b""

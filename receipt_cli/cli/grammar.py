@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from receipt_cli.cli.output import Color, Json, style, write_json, write_stdout
+from receipt_cli.cli.output import Color, Json, progress, style, write_json, write_stdout
 from receipt_cli.cli.parse import GrammarOption
 from receipt_cli.errors import ExitCode
 
@@ -106,7 +106,8 @@ def explain(
     from receipt_cli.produce import refusal
     from receipt_cli.render.explain import render_explain
 
-    explanation, derivation = explain_log(log, grammar)
+    with progress(log) as bar:
+        explanation, derivation = explain_log(log, grammar, bar)
     if json_output:
         write_json(explanation)
     else:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from receipt_cli import __version__
 from receipt_cli.cli import check, grammar, header, parse, schema, show, validate
-from receipt_cli.cli.output import fail
-from receipt_cli.errors import ExitCode, ReceiptError
+from receipt_cli.cli.output import fail, print_line
+from receipt_cli.errors import ExitCode, OutputError, ReceiptError
 
 app = typer.Typer(
     name="receipt",
@@ -47,15 +49,26 @@ def _root(
 
 def main() -> None:
     """Run the command line; never returns."""
+    gc.disable()  # a short life: collecting the cycles of imports is a tenth of a cold start
     try:
         app(prog_name="receipt")
     except ReceiptError as error:
         fail(error)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
+    except OSError as error:
+        if error.filename is not None:
+            _bug(error)
+        fail(OutputError("cannot write", why=error.strerror or str(error)))  # a stream: files have names
     except Exception as error:  # the only place: a bug of ours must not look like an answer
-        if "--debug" in sys.argv:
-            raise
-        print(f"receipt: error: a bug of ours: {type(error).__name__}: {error}", file=sys.stderr)
-        print("  try: the same command with PYTHONFAULTHANDLER=1, and report it with the output", file=sys.stderr)
-        sys.exit(ExitCode.BUG)
+        _bug(error)
+
+
+def _bug(error: Exception) -> NoReturn:
+    print_line(f"receipt: error: a bug of ours: {type(error).__name__}: {error}")
+    if os.environ.get("RECEIPT_DEBUG"):
+        import traceback
+
+        print_line("".join(traceback.format_exception(error)))
+    print_line("  try: the same command with RECEIPT_DEBUG=1, and report it with the output")
+    sys.exit(ExitCode.BUG)

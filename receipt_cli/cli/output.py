@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from receipt_cli.errors import ExitCode, ReceiptError
+from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
 
 if TYPE_CHECKING:
     from receipt_cli.render.style import Style
@@ -23,16 +26,45 @@ Color = Annotated[
 ]
 
 
+def tell(error: ReceiptError) -> None:
+    """Print an error on stderr: what, ``why:`` and ``try:``; a line end in a name stays in its line."""
+    from receipt_cli.render.text import clean
+
+    shown = ReceiptError(clean(error.message), why=error.why, try_=error.try_, where=clean(error.where))
+    print_line(shown.render())
+
+
 def fail(error: ReceiptError) -> NoReturn:
     """Print an error and exit with its code."""
-    print(error.render(), file=sys.stderr)
+    tell(error)
     sys.exit(error.exit_code)
 
 
 def note(lines: Iterable[str]) -> None:
     """Print notes on stderr."""
     for line in lines:
-        print(f"receipt: note: {line}", file=sys.stderr)
+        print_line(f"receipt: note: {line}")
+
+
+def print_line(text: str) -> None:
+    """Print ``text`` on stderr, where there is one, with control sequences of names and logs made visible."""
+    from receipt_cli.render.text import clean
+
+    if sys.stderr is not None:  # closed by whoever started us; print would take stdout
+        with contextlib.suppress(OSError):
+            print("\n".join(clean(line) for line in text.split("\n")), file=sys.stderr)
+
+
+@contextmanager
+def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Give what shows how far the reading of the log ``name`` has come, or None where nobody would see it."""
+    from receipt_cli.render.progress import ReadingBar, shows_progress
+
+    if not shows_progress(sys.stderr):
+        yield None
+        return
+    with ReadingBar(Path(name).name, sys.stderr) as bar:
+        yield bar
 
 
 def style(color: Literal["auto", "always", "never"]) -> Style:
@@ -43,7 +75,9 @@ def style(color: Literal["auto", "always", "never"]) -> Style:
 
 
 def write_stdout(data: bytes | str) -> None:
-    """Write to stdout as UTF-8 and flush; a reader that has gone away is no error."""
+    """Write to stdout as UTF-8 and flush; a reader that has gone away is no error. Raises ``OutputError``."""
+    if sys.stdout is None:
+        raise OutputError("cannot write to stdout", why="it is closed")
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data if isinstance(data, bytes) else data.encode(sys.stdout.encoding, "replace"))
@@ -52,31 +86,29 @@ def write_stdout(data: bytes | str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(ExitCode.OK) from None
     except OSError as error:
-        from receipt_cli.errors import OutputError
-
-        raise OutputError("cannot write to stdout", why=str(error)) from error
+        raise OutputError("cannot write to stdout", why=error.strerror or str(error)) from error
 
 
 def write_json(value: Any) -> None:
-    """Write ``value`` as JSON on stdout."""
-    write_stdout((json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8"))
-
-
-def load_document(path: Path) -> Any:
-    """Return the JSON document in a file. Raises ``InputError`` for a file that is missing or not JSON."""
-    from receipt_cli.errors import InputError
-
-    data = read_bytes(path)
+    """Write ``value`` as JSON on stdout; of what JSON cannot hold, NaN becomes null and a lone surrogate its escape."""
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise InputError("is not a JSON document", where=str(path), why=str(error)[:200]) from error
+        text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
+        data = text.encode("utf-8")
+    except ValueError:  # also a UnicodeEncodeError; only a damaged document holds such values
+        data = json.dumps(_finite(value), indent=2, allow_nan=False).encode("ascii")
+    write_stdout(data + b"\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value
 
 
 def read_bytes(path: Path) -> bytes:
     """Return the bytes of a file. Raises ``InputError``."""
-    from receipt_cli.errors import InputError
-
     try:
         return path.read_bytes()
     except OSError as error:

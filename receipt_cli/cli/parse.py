@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from receipt_cli.cli.output import Color, Json, note, style, write_stdout
+from receipt_cli.cli.output import Color, Json, note, progress, style, write_stdout
 from receipt_cli.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def parse(
     Prints a summary; --json prints the receipt itself, -o writes it to a file. Exits 0 also for the receipt of a run
     that failed; 3 for a log that cannot be read; 4 when no grammar recognises it, or two do.
     """
+    from receipt_cli.parallel import AUTO
     from receipt_cli.produce import Request, produce, refusal, rfc3339_now
 
     request = Request(
@@ -54,11 +56,12 @@ def parse(
         attachments=tuple(attach or ()),
         header_file=header,
         here=Path.cwd() if here else None,
-        workers=workers,
+        workers=workers or AUTO,
         environ=dict(os.environ),
         now=rfc3339_now() if here else None,
     )
-    product = produce(request)
+    with progress(log) as bar:
+        product = produce(replace(request, progress=bar))
     note(product.notes)
     _deliver(product, json_output, output, color)
     error = refusal(product.derivation, log)

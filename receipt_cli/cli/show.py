@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from receipt_cli.cli.output import Color, Json, load_document, style, write_json, write_stdout
+from receipt_cli.cli.output import Color, Json, note, read_bytes, style, write_json, write_stdout
 from receipt_cli.errors import ExitCode
 
 
@@ -22,14 +22,15 @@ def show(
     Exits 1 when the document is not valid; what can be read of it is shown all the same.
     """
     from receipt_cli.render.receipt import render_receipt
-    from receipt_cli.validate import has_errors, validate_document
+    from receipt_cli.validate import has_errors, validate_bytes
 
-    document = load_document(file)
-    findings = validate_document(document)
+    data = read_bytes(file)
+    findings = validate_bytes(data, str(file))
+    document = json.loads(data)
     if json_output:
         write_json(document)
     elif isinstance(document, dict):
         write_stdout(render_receipt(document, series=None, style=style(color)))
     if has_errors(findings):
-        print(f"receipt: note: {file} is not valid: receipt validate {file}", file=sys.stderr)
+        note([f"{file} is not valid: receipt validate {file}"])
         raise typer.Exit(ExitCode.NO)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from receipt_cli.cli.output import Color, Json, fail, read_bytes, style, write_json, write_stdout
+from receipt_cli.cli.output import Color, Json, read_bytes, style, tell, write_json, write_stdout
 from receipt_cli.errors import ExitCode, ReceiptError
 
 
@@ -41,7 +41,9 @@ def validate(
         write_stdout(render_findings(shown, style(color)) if shown else "")
         valid = len(files) - len({f for f, x in found if x.severity == "error"}) - len(errors)
         write_stdout(f"{valid} of {len(files)} valid\n")
+    for unread in errors:
+        tell(unread)
     if errors:
-        fail(max(errors, key=lambda e: e.exit_code))
+        raise typer.Exit(max(unread.exit_code for unread in errors))
     if has_errors([x for _, x in found]):
         raise typer.Exit(ExitCode.NO)

@@ -82,6 +82,7 @@ TABLE: dict[str, str] = {
         "derive errors header.collect header.from_log header.header_file header.host header.values receipt redact "
         "source validate"
     ),
+    "render": "",
     "render.scale": "",
     "render.fields": "",
     "render.spark": "",
@@ -97,7 +98,6 @@ TABLE: dict[str, str] = {
     "render.receipt": "render.identity render.metrics render.outcome render.page render.phases render.style",
     "render.findings": "render.page render.scale render.style render.text",
     "render.explain": "render.fields render.page render.scale render.style render.table",
-    "render": "render.explain render.findings render.receipt render.style render.table",
     "cli": "",
     "cli.output": "errors render.progress render.style render.text",
     "cli.parse": "cli.output errors parallel produce receipt render.receipt write",

@@ -1,0 +1,199 @@
+"""Compressed bytes → plain bytes: gzip, zstd, xz and bzip2, in bounded memory, with all that stands before a damage.
+
+Input is taken in pieces of fixed size and handed to the decoders of the C libraries, never through the file objects of
+the standard library: what those give of a damaged stream depends on the version of Python.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from typing import Any, Protocol
+
+CHUNK = 64 * 1024
+"""Bytes of input that a decoder gets at once."""
+BLOCK = 1 << 18
+"""Bytes of output that are gathered before they are given."""
+HEAD = 10
+"""Bytes that decide which compression it is."""
+_STEP = 4096
+"""Bytes of output of xz and bzip2 that are asked for at once: what a damage can cost."""
+_SLICE = 256
+"""Bytes of input that zstd gets at once: it gives all that they hold, up to 32 thousand times as much."""
+_WINDOW = 1 << 28
+"""Memory that a stream may ask for its dictionary; ``xz -9`` and ``zstd --long`` need a quarter of it."""
+
+Read = Callable[[int], bytes]
+"""Return that many bytes, fewer only at the end."""
+
+
+def compression_of(head: bytes) -> str | None:
+    """Return which compression the first ``HEAD`` bytes of a file announce, or None."""
+    if head.startswith(b"\x1f\x8b"):
+        return "gzip"
+    if head.startswith(b"\x28\xb5\x2f\xfd") or (head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5):
+        return "zstd"  # a frame, or a skippable one, such as pzstd writes first
+    if head.startswith(b"\xfd7zXZ\x00"):
+        return "xz"
+    if head.startswith(b"BZh") and head[3:4].isdigit():
+        blocks = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")  # digits of pi, or of its root
+        return "bzip2" if any(block.startswith(head[4:HEAD]) for block in blocks) else None
+    return None
+
+
+def decompress(compression: str, read: Read) -> Generator[bytes, None, str | None]:
+    """Yield the text of all members of a compressed stream; return what is wrong with it, or None."""
+    make = _DECODERS[compression]
+    pending: list[bytes] = []
+    size = given = 0
+    raw = read(CHUNK)
+    wrong: str | None = None
+    while raw and wrong is None:
+        decoder = make()
+        while not decoder.eof and wrong is None:
+            raw = raw or read(CHUNK)
+            if not raw:
+                wrong = "ends early"
+                break
+            try:
+                for piece in decoder.feed(raw):
+                    pending.append(piece)
+                    size += len(piece)
+                    if size >= BLOCK:
+                        yield b"".join(pending)
+                        given += size
+                        pending, size = [], 0
+            except decoder.errors:
+                wrong = "is damaged"
+            raw = decoder.rest
+        if wrong is None:
+            raw = _skip_padding(raw, read)
+            if raw and compression_of(raw[:HEAD]) != compression:
+                wrong = "is followed by something else, which was not read,"
+    if pending:
+        yield b"".join(pending)
+    return wrong and f"the {compression} stream {wrong} after {given + size} bytes of text"
+
+
+def _skip_padding(raw: bytes, read: Read) -> bytes:
+    """Return what follows the zeros that may stand between and after members."""
+    while True:
+        raw = raw.lstrip(b"\0") or read(CHUNK)
+        if not raw or raw[0]:
+            return raw if len(raw) >= HEAD else raw + read(HEAD - len(raw))
+
+
+class _Decoder(Protocol):
+    """One member of a stream. After ``feed``, ``rest`` is the input that it did not take."""
+
+    errors: tuple[type[Exception], ...]
+    rest: bytes
+
+    @property
+    def eof(self) -> bool: ...
+
+    def feed(self, raw: bytes) -> Iterator[bytes]: ...
+
+
+class _Gzip:
+    errors: tuple[type[Exception], ...] = (zlib.error,)
+
+    def __init__(self) -> None:
+        self.inner = zlib.decompressobj(31)
+        self.rest = b""
+
+    @property
+    def eof(self) -> bool:
+        return self.inner.eof
+
+    def feed(self, raw: bytes) -> Iterator[bytes]:
+        full = False
+        while (raw or full) and not self.inner.eof:
+            before = self.inner.copy()
+            try:
+                piece = self.inner.decompress(raw, CHUNK)
+            except zlib.error:
+                yield from _salvage(before, raw)
+                raise
+            full = len(piece) == CHUNK
+            raw = self.inner.unconsumed_tail
+            if piece:
+                yield piece
+        self.rest = self.inner.unused_data
+
+
+def _salvage(inner: Any, raw: bytes) -> Iterator[bytes]:
+    """Yield what stands in ``raw`` before the byte that breaks the stream."""
+    for at in range(len(raw)):
+        tail = raw[at : at + 1]
+        while tail:
+            try:
+                piece = inner.decompress(tail, CHUNK)
+            except zlib.error:
+                return
+            tail = inner.unconsumed_tail
+            if piece:
+                yield piece
+
+
+class _Stepped:
+    """xz and bzip2: decoders that give at most so much at once, and keep the rest of their input."""
+
+    def __init__(self, inner: Any, errors: tuple[type[Exception], ...]) -> None:
+        self.inner = inner
+        self.errors = errors
+        self.rest = b""
+
+    @property
+    def eof(self) -> bool:
+        return bool(self.inner.eof)
+
+    def feed(self, raw: bytes) -> Iterator[bytes]:
+        while True:
+            piece = self.inner.decompress(raw, _STEP)
+            raw = b""
+            if piece:
+                yield piece
+            if self.inner.eof or (self.inner.needs_input and not piece):
+                break
+        self.rest = self.inner.unused_data
+
+
+class _Zstd:
+    """zstd, a slice of input at a time."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self.errors: tuple[type[Exception], ...] = (zstandard.ZstdError,)
+        self.inner = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+        self.rest = b""
+
+    @property
+    def eof(self) -> bool:
+        return bool(self.inner.eof)
+
+    def feed(self, raw: bytes) -> Iterator[bytes]:
+        for at in range(0, len(raw), _SLICE):
+            piece = self.inner.decompress(raw[at : at + _SLICE])
+            if piece:
+                yield piece
+            if self.inner.eof:
+                self.rest = self.inner.unused_data + raw[at + _SLICE :]
+                return
+        self.rest = b""
+
+
+def _xz() -> _Stepped:
+    import lzma
+
+    return _Stepped(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_WINDOW), (lzma.LZMAError,))
+
+
+def _bzip2() -> _Stepped:
+    import bz2
+
+    return _Stepped(bz2.BZ2Decompressor(), (OSError, ValueError))
+
+
+_DECODERS: dict[str, Callable[[], _Decoder]] = {"gzip": _Gzip, "zstd": _Zstd, "xz": _xz, "bzip2": _bzip2}

@@ -1,0 +1,554 @@
+"""Nothing crashes and nothing is lost without a word: each bad input has its exit code and message, or its problem."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+ROOT = Path(__file__).resolve().parents[2]
+Invoke = Callable[..., Any]
+STEP = "iter {0}: loss {1}, time 131.97ms, mfu 29.53%\n"
+GOOD = "".join(STEP.format(n, 4 - n / 1000) for n in range(0, 3000, 10)).encode()
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "gz": gzip.compress,
+    "zst": zstandard.ZstdCompressor().compress,
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "run.log"
+
+
+def steps(done: Any) -> int:
+    return int(done.document["summary"]["steps"]["record_count"])
+
+
+def assert_error(done: Any, code: int, *parts: str) -> None:
+    assert done.code == code, done.stderr
+    assert done.stderr.startswith("receipt: error: ")
+    for part in parts:
+        assert part in done.stderr
+
+
+class TestNoLog:
+    """Exit code 3, one message, nothing on stdout."""
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            pytest.param(lambda path: None, "no such log", id="missing"),
+            pytest.param(lambda path: path.touch(), "the log is empty", id="empty"),
+            pytest.param(lambda path: path.mkdir(), "is a directory", id="directory"),
+            pytest.param(lambda path: path.symlink_to("/dev/zero"), "is a device", id="device"),
+            pytest.param(lambda path: path.write_bytes(gzip.compress(b"")), "the log is empty", id="empty-inside"),
+            pytest.param(lambda path: path.write_bytes(b"\x1f\x8b"), "cannot be decompressed", id="gzip-magic"),
+            pytest.param(lambda path: path.write_bytes(b"\x28\xb5\x2f\xfd"), "cannot be decompressed", id="zstd-magic"),
+            pytest.param(lambda path: path.write_bytes(b"\xfd7zXZ\0"), "cannot be decompressed", id="xz-magic"),
+            pytest.param(lambda path: path.write_bytes(b"BZh9"), "cannot be decompressed", id="bzip2-magic"),
+            pytest.param(lambda path: path.write_bytes(b"PK\x03\x04..."), "unzip -p", id="zip"),
+        ],
+    )
+    @pytest.mark.parametrize("command", [("parse", "--json"), ("check",), ("grammar", "explain")])
+    def test_each(
+        self, log: Path, invoke: Invoke, make: Callable[[Path], object], message: str, command: tuple[str, ...]
+    ) -> None:
+        make(log)
+        done = invoke(*command, log)
+        assert_error(done, 3, message)
+        assert done.stdout == b""
+
+    @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+    def test_unreadable(self, log: Path, invoke: Invoke) -> None:
+        log.write_bytes(GOOD)
+        log.chmod(0)
+        assert_error(invoke("parse", log), 3, "cannot read the log")
+
+    def test_a_name_cannot_steer_the_terminal(self, tmp_path: Path, invoke: Invoke) -> None:
+        done = invoke("parse", tmp_path / "a\x1b[31m\n\u202eb.log")
+        assert_error(done, 3, r"a\x1b[31m\n\u202eb.log")
+        assert done.stderr.count("\n") == 1
+
+    def test_a_name_that_is_not_utf_8(self, tmp_path: Path, process: Invoke) -> None:
+        log = os.fsencode(tmp_path) + b"/caf\xe9.log"
+        Path(os.fsdecode(log)).write_bytes(b"hello\n")
+        assert_error(process("parse", log), 4, r"caf\udce9.log")
+        Path(os.fsdecode(log)).write_bytes(GOOD)
+        assert process("parse", "--json", log).code == 0
+
+
+class TestStreams:
+    def test_closed_standard_streams(self, log: Path, process: Invoke) -> None:
+        log.write_bytes(GOOD)
+
+        def close(*numbers: int) -> Callable[[], None]:
+            return lambda: [os.close(number) for number in numbers] and None
+
+        assert_error(process("parse", "-", preexec_fn=close(0)), 3, "standard input is closed")
+        assert_error(process("parse", "--json", log, preexec_fn=close(1)), 6, "cannot write to stdout")
+        assert process("parse", "--json", log, preexec_fn=close(2)).document["failure"] is None
+        done = process("parse", log.with_name("missing"), preexec_fn=close(2))
+        assert (done.code, done.stdout) == (3, b"")  # the message must not become the document
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+    @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("grammar", "show", "nanogpt")])
+    def test_a_full_disk(self, arguments: tuple[str, ...]) -> None:
+        with open("/dev/full", "wb") as full:
+            command = [sys.executable, "-m", "receipt_cli", *arguments]
+            done = subprocess.run(
+                command, stdout=full, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
+            )
+        assert done.returncode == 6
+        assert done.stderr.startswith(b"receipt: error: cannot write")
+
+    @pytest.mark.parametrize("packed", [False, True])
+    def test_a_named_pipe(self, tmp_path: Path, invoke: Invoke, packed: bool) -> None:
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_bytes, args=(gzip.compress(GOOD) if packed else GOOD,))
+        writer.start()
+        assert steps(invoke("parse", "--json", pipe)) == 300
+        writer.join()
+
+
+class TestCompressed:
+    @pytest.mark.parametrize("kind", sorted(PACK))
+    def test_half_a_stream_gives_half_a_receipt_and_says_so(self, log: Path, invoke: Invoke, kind: str) -> None:
+        chance = random.Random(3)
+        words = "".join(f"words {chance.random()} that nobody reads {chance.random()}\n" for _ in range(100))
+        text = "".join(STEP.format(n, 1) + words + f"{chance.random()}\n" * 20 for n in range(500))
+        packed = PACK[kind](text.encode())  # several blocks of each kind
+        log.write_bytes(packed[: len(packed) // 2])
+        done = invoke("parse", "--json", "-g", "nanogpt", log)
+        assert done.code == 0
+        assert done.problems[0] == ("compressed_stream_damaged", None)
+        problem = done.document["derivation"]["problems"]["first"][0]
+        assert f"ends early after {done.document['derivation']['log']['size_bytes']} bytes" in problem["detail"]
+        assert 100 < steps(done) < 450
+        assert invoke("parse", "--strict", "-g", "nanogpt", log).code == 1
+
+    @pytest.mark.parametrize("kind", sorted(PACK))
+    def test_what_follows_a_stream_is_a_problem(self, log: Path, invoke: Invoke, kind: str) -> None:
+        log.write_bytes(PACK[kind](GOOD) + b"iter 9999: loss 1.0, time 1.00ms, mfu 1.00%\n")
+        done = invoke("parse", "--json", log)
+        assert steps(done) == 300
+        assert done.problems == [("compressed_stream_damaged", None)]
+
+    def test_two_members_are_one_log(self, log: Path, invoke: Invoke) -> None:
+        log.write_bytes(gzip.compress(GOOD[:5000]) + gzip.compress(GOOD[5000:]))
+        done = invoke("parse", "--json", log)
+        assert (steps(done), done.problems) == (300, [])
+
+
+class TestContent:
+    def test_junk(self, log: Path, invoke: Invoke) -> None:
+        log.write_bytes(random.Random(1).randbytes(3_000_000))
+        done = invoke("parse", "--json", log)
+        assert_error(done, 4, "no grammar recognises this log")
+        assert done.document["checks"]["has_steps"] is False
+        assert sum(done.document["derivation"]["lines"].values()) == done.document["derivation"]["log"]["record_count"]
+
+    def test_nul_bytes(self, log: Path, invoke: Invoke) -> None:
+        log.write_bytes(GOOD[:1000] + b"\0\0" + GOOD[1000:] + b"\0")
+        done = invoke("parse", "--json", log)
+        assert steps(done) == 300
+        assert done.problems == [("nul_bytes", GOOD[:1000].count(b"\n") + 1)]
+
+    def test_nothing_but_nul_bytes(self, log: Path, invoke: Invoke) -> None:
+        log.write_bytes(bytes(1_000_000))
+        done = invoke("parse", "--json", log)
+        assert done.code == 4
+        assert ("nul_bytes", 1) in done.problems
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+    @pytest.mark.parametrize("end", ["\n", "\r\n"])
+    def test_utf_16_is_read_and_told(self, log: Path, invoke: Invoke, encoding: str, end: str) -> None:
+        log.write_bytes(GOOD.decode().replace("\n", end).encode(encoding))
+        done = invoke("parse", "--json", log)
+        assert steps(done) == 300
+        assert done.problems == [("nul_bytes", 1)]
+
+    def test_invalid_utf_8_everywhere(self, log: Path, invoke: Invoke) -> None:
+        lines = [b"\xff\xfe" + line + b"\xc3" for line in GOOD.split(b"\n")]
+        log.write_bytes(b"\n".join(lines) + b"\n" + b"\x80\n" * 40)
+        done = invoke("parse", "--json", log)
+        assert steps(done) == 300
+        assert done.document["derivation"]["lines"] == {"matched": 300, "ignored": 0, "unmatched": 0, "undecodable": 41}
+        done.stdout.decode("utf-8")
+
+    def test_one_long_line_in_a_good_log(self, log: Path, invoke: Invoke) -> None:
+        log.write_bytes(GOOD[: len(GOOD) // 2] + b"x" * 5_000_000 + GOOD[len(GOOD) // 2 :])
+        done = invoke("parse", "--json", log)
+        assert steps(done) in (299, 300)
+        assert done.problems == [("record_too_long", GOOD[: len(GOOD) // 2].count(b"\n") + 1)]
+
+    @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+    def test_two_million_blank_lines(self, log: Path, invoke: Invoke, end: bytes) -> None:
+        log.write_bytes(GOOD + end * 2_000_000)
+        done = invoke("parse", "--json", "-g", "nanogpt", log)
+        assert done.document["derivation"]["lines"]["ignored"] == 2_000_000
+        assert steps(done) == 300
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            b"iter " + b"9" * 10_000 + b": loss 1.0, time 1.00ms, mfu 1.00%",
+            b"iter 5000: loss " + b"9" * 10_000 + b", time 1.00ms, mfu 1.00%",
+            b"iter 5000: loss 1." + b"9" * 10_000 + b", time 1.00ms, mfu 1.00%",
+            b"iter 5000: loss 1e" + b"9" * 10_000 + b", time 1.00ms, mfu 1.00%",
+            b"iter 5000: loss 1.0, time " + b"9" * 10_000 + b"ms, mfu 1.00%",
+            b"iter 5000: loss 1.0, time 1.00ms, mfu " + b"9" * 60_000 + b"%",
+        ],
+        ids=["step", "loss", "digits", "exponent", "time", "mfu"],
+    )
+    def test_numbers_of_ten_thousand_digits(self, log: Path, invoke: Invoke, line: bytes) -> None:
+        log.write_bytes(GOOD + line + b"\n")
+        done = invoke("parse", "--json", "-g", "nanogpt", log)
+        assert done.code == 0
+        assert steps(done) in (300, 301)
+        told = done.problems + [("near", n["line_number"]) for n in done.document["derivation"]["near_misses"]["first"]]
+        unread = done.document["derivation"]["lines"]["unmatched"]
+        assert told or unread or line.startswith(b"iter 5000: loss 1.9")
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            b"{'loss': 1.0, 'a': " + b"[" * 30_000 + b"]" * 30_000 + b"}",
+            b"{'loss': 1.0, 'a': " + b'{"a":' * 6_000 + b"1" + b"}" * 6_000 + b"}",
+            b"{'loss': " + b"-" * 60_000 + b"1}",
+            b"{'loss': 1.0, 'b': '" + b"\\" * 60_000,
+            b"{" * 100_000,
+            b"{'loss': 1" * 6_000,
+            b":::MLLOG " + b'{"key": ' * 7_000,
+            b'{"loss": ' + b"9" * 5_000 + b', "step": ' + b"1" * 5_000 + b"}",
+        ],
+        ids=["lists", "objects", "signs", "escapes", "braces", "dicts", "mllog", "digits"],
+    )
+    def test_nested_and_unclosed_mappings(self, log: Path, invoke: Invoke, line: bytes) -> None:
+        log.write_bytes(GOOD + (line + b"\n") * 5)
+        begun = time.process_time()
+        done = invoke("parse", "--json", log)
+        assert done.code == 0
+        assert steps(done) == 300
+        assert time.process_time() - begun < 5
+
+    def test_other_control_characters(self, log: Path, invoke: Invoke) -> None:
+        log.write_bytes(GOOD + b"\x1b[" * 50_000 + b"\n" + b"\x08" * 50_000 + b"\n" + b"\x1b]0;" + b"t" * 50_000 + b"\n")
+        done = invoke("parse", "--json", log)
+        assert steps(done) == 300
+        assert all(ord(char) >= 32 or char == "\n" for char in done.stdout.decode())
+
+
+class TestChanging:
+    def test_a_log_still_being_written(self, log: Path, process: Invoke) -> None:
+        log.write_bytes(GOOD * 5)
+        stop = threading.Event()
+
+        def append() -> None:
+            with log.open("ab") as file:
+                while not stop.is_set():
+                    file.write(GOOD)
+                    file.flush()
+                    time.sleep(0.002)
+
+        writer = threading.Thread(target=append)
+        writer.start()
+        try:
+            done = process("parse", "--json", log)
+        finally:
+            stop.set()
+            writer.join()
+        assert done.code == 0
+        assert "changed while it was read" in done.stderr
+        facts = done.document["derivation"]["log"]
+        assert facts["size_bytes"] <= log.stat().st_size
+        assert f"the {facts['size_bytes']} bytes" in done.stderr
+
+    def test_a_log_cut_while_it_is_read(self, log: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+        from receipt_cli.source import Source
+
+        log.write_bytes(GOOD)
+        blocks = Source.blocks
+
+        def cut(source: Source, *, keep_open: bool = False) -> Iterator[bytes]:
+            os.truncate(log, 1000)
+            return blocks(source, keep_open=keep_open)
+
+        monkeypatch.setattr(Source, "blocks", cut)
+        done = invoke("parse", "--json", log)
+        assert done.code == 0
+        assert "run.log changed while it was read" in done.stderr
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            ("--name", ""),
+            ("--name", " "),
+            ("--name", "two\nlines"),
+            ("--lane", "\u202e"),
+            ("--preset", "\udcff"),
+            ("--exit-code", "9" * 30),
+            ("--exit-code", "one"),
+            ("--attach", "trace"),
+            ("--attach", "trace=missing.json"),
+            ("--attach", "trace=."),
+            ("--attach", "trace=\udcff"),
+            ("--attach", "not a kind=x"),
+            ("--workers", "0"),
+            ("--workers", "many"),
+            ("--color", "red"),
+            ("-g", ""),
+            ("-g", ".."),
+            ("-g", "nanogpt@1"),
+            ("-g", "nanogpt@v01"),
+        ],
+    )
+    def test_2_for_what_no_receipt_can_hold(self, log: Path, invoke: Invoke, options: tuple[str, ...]) -> None:
+        log.write_bytes(GOOD)
+        done = invoke("parse", "--json", log, *options)
+        assert (done.code, done.stdout) == (2, b""), done.stderr
+
+    @pytest.mark.parametrize("options", [("--name", ""), ("--lane", "a\nb"), ("--preset", "\udcff")])
+    def test_2_for_what_no_header_can_hold(self, tmp_path: Path, invoke: Invoke, options: tuple[str, ...]) -> None:
+        assert invoke("header", "-C", tmp_path, *options).code == 2
+
+    @pytest.mark.parametrize(
+        "content", [b"", b"{}", b"[]", b"hello", b"\xff", b'{"schema_version": "header/2.0"}', b"[" * 100_000]
+    )
+    def test_3_for_a_header_file_that_is_none(self, log: Path, tmp_path: Path, invoke: Invoke, content: bytes) -> None:
+        log.write_bytes(GOOD)
+        (tmp_path / "header.json").write_bytes(content)
+        assert_error(invoke("parse", log, "--header", tmp_path / "header.json"), 3, "header")
+
+    @pytest.mark.parametrize("blob", ["{", "[]", '{"git": 1}', '{"flags": {"\\ud800": 1}}', "{" * 5000, '{"commit": "no"}'])
+    def test_2_for_a_blob_that_is_none(self, log: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch, blob: str) -> None:
+        log.write_bytes(GOOD)
+        monkeypatch.setenv("RECEIPT_BUILD_PROVENANCE", blob)
+        done = invoke("parse", "--json", log)
+        assert done.code in (0, 2)
+        assert done.code == 2 or done.document["schema_version"] == "receipt/1.0"
+
+    def test_a_secret_in_a_uri_stays_out(self, log: Path, invoke: Invoke) -> None:
+        log.write_bytes(GOOD)
+        done = invoke("parse", "--json", log, "--attach", "trace=https://ada:hunter22@example.org/trace.json")
+        assert b"hunter22" not in done.stdout
+
+
+class TestDocuments:
+    @pytest.mark.parametrize(
+        ("content", "code"),
+        [
+            (b"", 3),
+            (b"hello", 3),
+            (b"\xff\xfe", 3),
+            (b"[" * 100_000, 3),
+            (b'{"schema_version": ' + b"9" * 10_000 + b"}", 3),
+            (b"[]", 1),
+            (b"{}", 1),
+            (b"null", 1),
+            (b'{"schema_version": "receipt/1.0"}', 1),
+            (b'{"schema_version": "receipt/1.0", "run": {"name": "\\ud800"}, "summary": NaN}', 1),
+            (b'{"schema_version": "receipt/1.0", "schema_version": "receipt/1.0", "x": 1e999}', 1),
+            (b'{"schema_version": "receipt/99.0"}', 5),
+        ],
+    )
+    @pytest.mark.parametrize("command", [("show",), ("show", "--json"), ("validate",), ("validate", "--json")])
+    def test_each(self, tmp_path: Path, invoke: Invoke, content: bytes, code: int, command: tuple[str, ...]) -> None:
+        import json
+
+        path = tmp_path / "doc.json"
+        path.write_bytes(content)
+        done = invoke(*command, path)
+        assert done.code == code, done.stderr
+        if "--json" in command and done.stdout:
+            json.loads(done.stdout, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+    def test_every_unreadable_file_is_told(self, tmp_path: Path, invoke: Invoke) -> None:
+        (tmp_path / "newer.json").write_text('{"schema_version": "receipt/99.0"}')
+        done = invoke("validate", tmp_path / "one", tmp_path / "newer.json", tmp_path / "two")
+        assert done.code == 5
+        assert done.stderr.count("receipt: error: ") == 3
+
+
+class TestOutput:
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+    def test_a_device_is_written_to_and_not_replaced(self, log: Path, tmp_path: Path, invoke: Invoke) -> None:
+        log.write_bytes(GOOD)
+        (tmp_path / "null").symlink_to("/dev/null")
+        assert invoke("parse", log, "-o", tmp_path / "null").code == 0
+        assert Path("/dev/null").is_char_device()
+        assert_error(invoke("parse", log, "-o", "/dev/full"), 6, "No space left on device")
+
+    def test_a_circle_of_links(self, log: Path, tmp_path: Path, invoke: Invoke) -> None:
+        log.write_bytes(GOOD)
+        (tmp_path / "one").symlink_to(tmp_path / "two")
+        (tmp_path / "two").symlink_to(tmp_path / "one")
+        assert_error(invoke("parse", log, "-o", tmp_path / "one"), 6, "cannot write")
+
+    def test_a_failed_write_leaves_nothing(self, log: Path, tmp_path: Path, invoke: Invoke) -> None:
+        log.write_bytes(GOOD)
+        assert invoke("parse", log, "-o", tmp_path / ("x" * 300)).code == 6
+        assert invoke("parse", log, "-o", tmp_path / ("x" * 255)).code == 0
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["run.log", "x" * 255]
+
+
+NANO = """\
+grammar: mine
+version: 1
+title: t
+trainer: mine
+rules:
+  train_step:
+    event: step
+    literal: 'loss'
+    pattern: PATTERN
+    fields: {loss: {}, step: {type: integer}}
+    samples: [{line: 'step 1 loss 2', fields: {step: 1, loss: 2.0}}]
+"""
+STEPS = b"step 1 loss 2\nstep 2 loss 3\n"
+
+
+def alias_bomb() -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)]
+    return "\n".join(lines) + "\n"
+
+
+class TestGrammarFile:
+    """A grammar is a file that somebody sent: 5 and a message, whatever stands in it."""
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            pytest.param(alias_bomb(), id="alias-bomb"),
+            pytest.param("a: &a {x: 1}\nb: {<<: *a}\n", id="merge"),
+            pytest.param("<<: 5\n", id="merge-of-nothing"),
+            pytest.param("a: 1\n" + "#" * 2_000_000, id="huge"),
+            pytest.param("!!python/object/apply:os.system ['touch HACKED']\n", id="python-tag"),
+            pytest.param("grammar: !!python/object/apply:os.system ['touch HACKED']\n", id="python-tag-inside"),
+            pytest.param("grammar: !!python/name:os.system\n", id="python-name"),
+            pytest.param("grammar: !!timestamp x\n", id="timestamp-tag"),
+            pytest.param("grammar: !!int x\nversion: !!float y\n", id="number-tags"),
+            pytest.param("grammar: !!binary '%%%'\n", id="binary-tag"),
+            pytest.param("grammar: 2026-99-99\n", id="no-date"),
+            pytest.param("version: " + "9" * 10_000 + "\n", id="long-integer"),
+            pytest.param("a: " + "[" * 100_000, id="deep-lists"),
+            pytest.param("{a: " * 100_000, id="deep-mappings"),
+            pytest.param("- " * 50_000, id="deep-dashes"),
+            pytest.param("".join(" " * n + "a:\n" for n in range(1300)), id="deep-indentation"),
+            pytest.param("grammar: \x01\n", id="control-character"),
+            pytest.param("---\na: 1\n---\nb: 2\n", id="two-documents"),
+            pytest.param("", id="empty"),
+            pytest.param("- a\n", id="list"),
+            pytest.param("grammar: [\n", id="broken"),
+            pytest.param("grammar: x\ngrammar: y\n", id="twice"),
+            pytest.param(NANO.replace("PATTERN", r"'(?P<step>'"), id="broken-pattern"),
+            pytest.param(NANO.replace("PATTERN", r"'é (?P<step>\d+) (?P<loss>\d+)'"), id="foreign-pattern"),
+            pytest.param(
+                NANO.replace("PATTERN", r"'(?P<step>\d+)'").replace("loss: {}", "loss: {value: '('}"), id="broken-value"
+            ),
+        ],
+    )
+    def test_5_and_a_message(self, tmp_path: Path, log: Path, process: Invoke, text: str) -> None:
+        log.write_bytes(STEPS)
+        (tmp_path / "mine.yaml").write_text(text, "utf-8")
+        begun = time.monotonic()
+        done = process("parse", "--json", "-g", tmp_path / "mine.yaml", log, cwd=tmp_path)
+        assert_error(done, 5, "mine.yaml")
+        assert time.monotonic() - begun < 10
+        assert not (tmp_path / "HACKED").exists()
+
+    @pytest.mark.parametrize("data", [b"\xff\xfe", b"grammar: \xe9\n", bytes(100), random.Random(2).randbytes(1000)])
+    def test_5_for_what_is_no_text(self, tmp_path: Path, log: Path, invoke: Invoke, data: bytes) -> None:
+        log.write_bytes(STEPS)
+        (tmp_path / "mine.yaml").write_bytes(data)
+        assert_error(invoke("parse", "-g", tmp_path / "mine.yaml", log), 5, "mine.yaml")
+        assert invoke("grammar", "lint", tmp_path / "mine.yaml").code == 1
+
+    def test_a_pattern_without_end_has_a_time_box(
+        self, tmp_path: Path, log: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("receipt_cli.match.TIME_BOX_S", 0.2)
+        log.write_bytes(STEPS + b"loss " + b"a" * 60 + b"!\n")
+        pattern = r"'loss (?:a|aa)+(?P<x>b)|step (?P<step>\d+) loss (?P<loss>\d+)'"
+        grammar = NANO.replace("PATTERN", pattern).replace("fields: {loss", "fields: {x: {type: string}, loss", 1)
+        (tmp_path / "mine.yaml").write_text(grammar, "utf-8")
+        done = invoke("parse", "--json", "-g", tmp_path / "mine.yaml", log)
+        assert (done.code, steps(done)) == (0, 2)
+        assert done.problems == [("pattern_timeout", 3)]
+        assert invoke("grammar", "explain", "--json", "-g", tmp_path / "mine.yaml", log).code == 0
+
+    def test_a_pattern_that_calls_itself(self, tmp_path: Path, log: Path, process: Invoke) -> None:
+        log.write_bytes(STEPS)
+        (tmp_path / "mine.yaml").write_text(NANO.replace("PATTERN", r"'(?R)?step (?P<step>\d+) loss (?P<loss>\d+)'"), "utf-8")
+        done = process("parse", "--json", "-g", tmp_path / "mine.yaml", log)
+        assert done.code in (0, 4, 5), done.stderr
+
+
+CHILD = """
+import resource, subprocess, sys
+done = subprocess.run([sys.executable, "-m", "receipt_cli", *sys.argv[1:]])
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(done.returncode)
+"""
+
+
+def stream(piece: bytes, size: int, *arguments: str) -> tuple[int, bytes, int]:
+    """Pipe ``size`` bytes into ``receipt parse -``; return exit code, stdout and the peak of its memory in MiB."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, "parse", "--json", "-", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    with child:
+        assert child.stdin is not None
+        for _ in range(0, size, len(piece)):
+            child.stdin.write(piece)
+        out, err = child.communicate()
+    peak = int(err.split()[-1])
+    return child.returncode, out, peak // (1024 * 1024 if sys.platform == "darwin" else 1024)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs resource")
+class TestMemory:
+    BOUND_MIB = 100
+
+    def test_200_mb_without_a_newline(self) -> None:
+        code, out, peak = stream(b"x" * 1_000_000, 200_000_000)
+        assert code == 4
+        assert b'"kind": "record_too_long"' in out
+        assert b"a record of 200000000 bytes" in out
+        assert peak < self.BOUND_MIB
+
+    @pytest.mark.parametrize("kind", sorted(PACK))
+    def test_a_bomb(self, kind: str) -> None:
+        bomb = PACK[kind](bytes(100_000_000))
+        code, out, peak = stream(bomb, len(bomb))
+        assert code == 4
+        assert b"100000000" in out
+        assert peak < self.BOUND_MIB
+
+    @pytest.mark.slow
+    def test_1_gb_without_a_newline(self) -> None:
+        code, _, peak = stream(b"x" * 1_000_000, 1_000_000_000)
+        assert code == 4
+        assert peak < self.BOUND_MIB

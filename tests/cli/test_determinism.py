@@ -1,0 +1,99 @@
+"""One log, however it is packed, wherever and however it is read, gives the same derived bytes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from receipt_cli.receipt import derived_bytes
+
+LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
+LOG = LOGS / "hf-trainer" / "crash-resumed-v5.log"
+PACKERS = {
+    "run.log": bytes,
+    "run.log.gz": gzip.compress,
+    "run.log.zst": zstandard.ZstdCompressor().compress,
+    "run.log.xz": lzma.compress,
+    "run.log.bz2": bz2.compress,
+}
+
+
+def derived(
+    path: str,
+    *options: str,
+    cwd: Path,
+    environ: dict[str, str] | None = None,
+    stdin: bytes | None = None,
+    python: tuple[str, ...] = (),
+) -> bytes:
+    done = subprocess.run(
+        [sys.executable, *python, "-m", "receipt_cli", "parse", "--json", *options, path],
+        input=stdin,
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, **(environ or {})},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return derived_bytes(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def want() -> bytes:
+    return derived(str(LOG), cwd=LOGS)
+
+
+@pytest.mark.parametrize("name", PACKERS)
+def test_however_it_is_packed(name: str, tmp_path: Path, want: bytes) -> None:
+    (tmp_path / name).write_bytes(PACKERS[name](LOG.read_bytes()))
+    assert derived(name, cwd=tmp_path) == want
+    assert derived("-", cwd=tmp_path, stdin=(tmp_path / name).read_bytes()) == want
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"TZ": "America/St_Johns"},
+        {"TZ": "Asia/Kathmandu", "LC_ALL": "C"},
+        {"LC_ALL": "POSIX", "PYTHONUTF8": "0"},
+        {"LC_ALL": "de_DE.UTF-8"},
+        {"PYTHONHASHSEED": "1"},
+        {"PYTHONHASHSEED": "4711"},
+    ],
+    ids=lambda e: ",".join(f"{k}={v}" for k, v in e.items()),
+)
+def test_in_any_environment(environ: dict[str, str], tmp_path: Path, want: bytes) -> None:
+    assert derived(str(LOG), cwd=tmp_path, environ=environ) == want
+
+
+def test_without_assertions(tmp_path: Path, want: bytes) -> None:
+    assert derived(str(LOG), cwd=tmp_path, python=("-OO",)) == want
+
+
+@pytest.mark.parametrize("workers", ["1", "2", "3"])
+def test_on_any_number_of_workers(workers: str, tmp_path: Path, want: bytes) -> None:
+    assert derived(str(LOG), "--workers", workers, cwd=tmp_path) == want
+
+
+def test_with_any_definition_cache(tmp_path: Path, want: bytes) -> None:
+    cache = tmp_path / "cache"
+    environ = {"XDG_CACHE_HOME": str(cache)}
+    assert derived(str(LOG), cwd=tmp_path, environ=environ) == want  # absent
+    kept = sorted((cache / "receipt-cli").glob("*.json"))
+    assert kept
+    assert derived(str(LOG), cwd=tmp_path, environ=environ) == want  # warm
+    for number, path in enumerate(kept):
+        data = path.read_bytes()
+        path.write_bytes((b"", b"{}", data[:-20], data.replace(b"loss", b"lass"), b"\xff\x00")[number % 5])
+    assert derived(str(LOG), cwd=tmp_path, environ=environ) == want  # corrupt
+    (tmp_path / "file").write_text("in the way", "utf-8")
+    assert derived(str(LOG), cwd=tmp_path, environ={"XDG_CACHE_HOME": str(tmp_path / "file")}) == want

@@ -1,0 +1,339 @@
+"""Where a log's bytes come from: files, pipes, compressed streams whole and broken, and files that change."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import random
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import zstandard
+
+from receipt_cli.decompress import BLOCK, HEAD, compression_of, decompress
+from receipt_cli.errors import InputError
+from receipt_cli.source import Source
+
+TEXT = b"".join(b"iter %d: loss %d.%04d, time 131.97ms\n" % (n, n % 7, n * 7919 % 10007) for n in range(20_000))
+
+
+def zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor(write_checksum=True).compress(data)
+
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda data: gzip.compress(data, mtime=0),
+    "zstd": zstd,
+    "xz": lzma.compress,
+    "bzip2": bz2.compress,
+}
+KINDS = sorted(COMPRESS)
+PACKED = {kind: pack(TEXT) for kind, pack in COMPRESS.items()}
+
+
+def unpack(kind: str, data: bytes) -> tuple[bytes, str | None]:
+    stream = decompress(kind, io.BytesIO(data).read)
+    pieces: list[bytes] = []
+    while True:
+        try:
+            pieces.append(next(stream))
+        except StopIteration as stop:
+            return b"".join(pieces), stop.value
+
+
+def read(path: Path | str) -> tuple[bytes, Source]:
+    source = Source(str(path))
+    return b"".join(source.blocks()), source
+
+
+def write(path: Path, data: bytes) -> Path:
+    path.write_bytes(data)
+    return path
+
+
+class TestDecompress:
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_whole_stream(self, kind: str) -> None:
+        assert unpack(kind, PACKED[kind]) == (TEXT, None)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_an_empty_member(self, kind: str) -> None:
+        assert unpack(kind, COMPRESS[kind](b"")) == (b"", None)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_members_one_after_the_other_with_padding_between_and_behind(self, kind: str) -> None:
+        data = PACKED[kind] + b"\0" * 40 + COMPRESS[kind](b"more\n") + b"\0" * 70_000
+        assert unpack(kind, data) == (TEXT + b"more\n", None)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("part", [0.3, 0.5, 0.99])
+    def test_a_stream_that_ends_early_gives_what_stands_before(self, kind: str, part: float) -> None:
+        text, wrong = unpack(kind, PACKED[kind][: int(len(PACKED[kind]) * part)])
+        assert TEXT.startswith(text)
+        assert wrong == f"the {kind} stream ends early after {len(text)} bytes of text"
+        if kind not in ("bzip2", "zstd"):  # those give whole blocks only
+            assert len(text) > len(TEXT) * part / 2
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_every_beginning_of_a_stream(self, kind: str) -> None:
+        small = COMPRESS[kind](b"iter 1: loss 2.0\n")
+        for size in range(1, len(small)):
+            text, wrong = unpack(kind, small[:size])
+            assert b"iter 1: loss 2.0\n".startswith(text)
+            assert wrong is not None
+            assert "ends early" in wrong
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_what_follows_a_stream_is_told(self, kind: str) -> None:
+        text, wrong = unpack(kind, PACKED[kind] + b"plain words\n")
+        assert text == TEXT
+        assert wrong == f"the {kind} stream is followed by something else, which was not read, after {len(TEXT)} bytes of text"
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_flipped_bit_anywhere_is_told_and_never_raises(self, kind: str) -> None:
+        chance = random.Random(7)
+        small = COMPRESS[kind](TEXT[:20_000])
+        for _ in range(60):
+            at = chance.randrange(len(small))
+            damaged = bytearray(small)
+            damaged[at] ^= 1 << chance.randrange(8)
+            text, wrong = unpack(kind, bytes(damaged))
+            assert wrong is not None or text == TEXT[:20_000], (at, len(text))
+
+    def test_all_that_stands_before_a_damage_is_given(self) -> None:
+        stored = gzip.compress(TEXT, compresslevel=0, mtime=0)  # stored blocks: text and stream go side by side
+        at = stored.index(b"iter 10000:")
+        blocks_end = (at // 65_535 + 1) * 65_535
+        text, wrong = unpack("gzip", stored[:blocks_end] + b"\xff" * 100)
+        assert wrong is not None
+        assert len(text) > at - 65_535 - 100
+
+    def test_the_size_of_the_reads_does_not_matter_to_what_is_salvaged(self) -> None:
+        """What a damaged stream gives is part of the derivation: it may depend on nothing but the bytes."""
+        damaged = bytearray(PACKED["gzip"])
+        damaged[len(damaged) // 2] ^= 0xFF
+        wanted = unpack("gzip", bytes(damaged))
+
+        def by_the_byte(size: int) -> bytes:
+            nonlocal at
+            at += 1
+            return bytes(damaged[at - 1 : at])
+
+        at = 0
+        stream, pieces = decompress("gzip", by_the_byte), []
+        try:
+            while True:
+                pieces.append(next(stream))
+        except StopIteration as stop:
+            assert (b"".join(pieces), stop.value) == wanted
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_bomb_comes_in_pieces(self, kind: str) -> None:
+        bomb = COMPRESS[kind](bytes(40_000_000))
+        stream = decompress(kind, io.BytesIO(bomb).read)
+        sizes = [len(piece) for piece in stream]
+        assert sum(sizes) == 40_000_000
+        assert max(sizes) <= 9_000_000  # zstd: 64 blocks of 128 KiB in one slice of input; the others: BLOCK and a little
+        assert kind == "zstd" or max(sizes) < 2 * BLOCK
+
+    def test_an_error_of_the_file_below_is_not_taken_for_damage(self) -> None:
+        def broken(size: int) -> bytes:
+            raise OSError(5, "Input/output error")
+
+        with pytest.raises(OSError, match="Input/output"):
+            next(decompress("bzip2", broken))
+
+    @pytest.mark.parametrize(
+        ("head", "want"),
+        [
+            (b"", None),
+            (b"iter 1: lo", None),
+            (b"\x1f\x8b", "gzip"),
+            (b"\x28\xb5\x2f\xfd", "zstd"),
+            (b"\x50\x2a\x4d\x18\x04\0\0\0", "zstd"),
+            (b"\x5f\x2a\x4d\x18", "zstd"),
+            (b"\x60\x2a\x4d\x18", None),
+            (b"\xfd7zXZ\0", "xz"),
+            (b"BZh9", "bzip2"),
+            (b"BZh91AY&SY", "bzip2"),
+            (b"BZh9\x17rE8P\x90", "bzip2"),
+            (b"BZh9 is not a stream"[:HEAD], None),
+            (b"BZhello", None),
+            (b"BZh", None),
+        ],
+    )
+    def test_what_the_first_bytes_announce(self, head: bytes, want: str | None) -> None:
+        assert compression_of(head) == want
+
+    def test_a_skippable_frame_before_a_zstd_stream(self) -> None:
+        skippable = b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"hello"
+        assert unpack("zstd", skippable + PACKED["zstd"]) == (TEXT, None)
+
+
+class TestPaths:
+    def test_a_plain_file(self, tmp_path: Path) -> None:
+        text, source = read(write(tmp_path / "run.log", TEXT))
+        assert text == TEXT
+        assert (source.size_bytes, source.sha256) == (len(TEXT), hashlib.sha256(TEXT).hexdigest())
+        assert (source.plain_size, source.compression, source.changed, source.problems) == (len(TEXT), None, False, [])
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_compressed_file_has_the_digest_of_its_text(self, tmp_path: Path, kind: str) -> None:
+        text, source = read(write(tmp_path / "run.log", PACKED[kind]))
+        assert text == TEXT
+        assert (source.sha256, source.compression) == (hashlib.sha256(TEXT).hexdigest(), kind)
+        assert source.plain_size is None
+
+    @pytest.mark.parametrize("kind", [None, *KINDS])
+    def test_a_pipe(self, tmp_path: Path, kind: str | None) -> None:
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=write, args=(pipe, TEXT if kind is None else PACKED[kind]))
+        writer.start()
+        text, source = read(pipe)
+        writer.join()
+        assert text == TEXT
+        assert (source.compression, source.plain_size) == (kind, None)
+
+    @pytest.mark.parametrize("kind", [None, *KINDS])
+    def test_stdin_in_drops(self, monkeypatch: pytest.MonkeyPatch, kind: str | None) -> None:
+        """A slow writer, and one that made the pipe non-blocking."""
+        data = TEXT if kind is None else PACKED[kind]
+        reader, writer = os.pipe()
+        os.set_blocking(reader, False)
+
+        def drip() -> None:
+            with os.fdopen(writer, "wb", buffering=0) as stream:
+                for at in range(0, len(data), 70_001):
+                    stream.write(data[at : at + 70_001])
+
+        dripping = threading.Thread(target=drip)
+        with os.fdopen(reader, "rb") as stream:
+            monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+            dripping.start()
+            text, source = read("-")
+            dripping.join()
+        assert text == TEXT
+        assert source.name == "stdin"
+
+    def test_a_closed_stdin(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "stdin", None)
+        with pytest.raises(InputError, match="closed"):
+            Source("-")
+
+    @pytest.mark.parametrize(
+        ("make", "message"),
+        [
+            (lambda path: path.mkdir(), "is a directory"),
+            (lambda path: None, "no such log"),
+            (lambda path: path.symlink_to(path), "cannot read"),
+            (lambda path: path.symlink_to("/dev/null"), "is a device"),
+            (lambda path: path.symlink_to("/dev/zero"), "is a device"),
+            (lambda path: path.write_bytes(b"PK\x03\x04" + bytes(100)), "is a zip archive"),
+            (lambda path: path.write_bytes(b"\x04\x22\x4d\x18" + bytes(100)), "is compressed with lz4"),
+            (lambda path: path.write_bytes(b"\x1f\x9d\x90" + bytes(100)), "is compressed with compress"),
+        ],
+    )
+    def test_what_can_be_no_log(self, tmp_path: Path, make: Callable[[Path], object], message: str) -> None:
+        path = tmp_path / "run.log"
+        make(path)
+        with pytest.raises(InputError, match=message) as caught:
+            Source(str(path))
+        assert str(path) in caught.value.where
+
+    def test_a_name_that_no_file_can_have(self) -> None:
+        for name in ("nul\0byte", "x" * 5000):
+            with pytest.raises(InputError, match="cannot read"):
+                Source(name)
+
+    @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
+    def test_an_unreadable_file(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "run.log", TEXT)
+        path.chmod(0)
+        with pytest.raises(InputError, match="cannot read the log"):
+            Source(str(path))
+
+    def test_a_tar_archive_inside_a_stream(self, tmp_path: Path) -> None:
+        import tarfile
+
+        with tarfile.open(tmp_path / "run.tar.gz", "w:gz") as archive:
+            archive.add(write(tmp_path / "run.log", TEXT), "run.log")
+        with pytest.raises(InputError, match="is a tar archive"):
+            read(tmp_path / "run.tar.gz")
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_stream_of_which_nothing_can_be_read(self, tmp_path: Path, kind: str) -> None:
+        with pytest.raises(InputError, match="cannot be decompressed"):
+            read(write(tmp_path / "run.log", PACKED[kind][:HEAD]))
+
+    def test_a_broken_stream_is_a_problem_with_its_place(self, tmp_path: Path) -> None:
+        text, source = read(write(tmp_path / "run.log.gz", PACKED["gzip"][:-9]))
+        (problem,) = source.problems
+        assert problem.kind == "compressed_stream_damaged"
+        assert str(len(text)) in problem.detail
+
+    def test_closing_is_not_forced_to_read(self, tmp_path: Path) -> None:
+        Source(str(write(tmp_path / "run.log", TEXT))).close()  # an open file would be a ResourceWarning
+
+
+class TestChanges:
+    def test_bytes_that_come_later_wait_for_the_next_run(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "run.log", TEXT)
+        source = Source(str(path))
+        with path.open("ab") as file:
+            file.write(TEXT)
+        assert b"".join(source.blocks()) == TEXT
+        assert source.changed
+        assert source.size_bytes == len(TEXT)
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_a_compressed_log_that_grows(self, tmp_path: Path, kind: str) -> None:
+        path = write(tmp_path / "run.log", PACKED[kind])
+        source = Source(str(path))
+        with path.open("ab") as file:
+            file.write(PACKED[kind])
+        assert b"".join(source.blocks()) == TEXT
+        assert source.changed
+
+    def test_a_log_that_is_cut(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "run.log", TEXT)
+        source = Source(str(path))
+        os.truncate(path, 1000)
+        assert TEXT.startswith(b"".join(source.blocks()))
+        assert source.changed
+
+    def test_a_log_that_is_replaced_or_removed_is_read_as_it_was(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "run.log", TEXT)
+        source = Source(str(path))
+        write(tmp_path / "new", b"something else\n").replace(path)
+        path.unlink()
+        assert b"".join(source.blocks()) == TEXT
+        assert not source.changed
+
+    def test_a_log_that_is_rewritten_in_place_with_the_same_size(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "run.log", TEXT)
+        os.utime(path, ns=(1, 1))
+        source = Source(str(path))
+        write(path, b"x" * len(TEXT))
+        list(source.blocks())
+        assert source.changed
+
+
+def test_progress_counts_stored_bytes_and_ends_at_all_of_them(tmp_path: Path) -> None:
+    for kind in (None, *KINDS):
+        data = TEXT * 4 if kind is None else COMPRESS[kind](TEXT)
+        told: list[tuple[int, int]] = []
+        path = write(tmp_path / f"run.{kind}", data)
+        source = Source(str(path), lambda done, total: told.append((done, total)))  # noqa: B023
+        for _ in source.blocks():
+            pass
+        assert told[-1] == (len(data), len(data)), kind
+        assert [done for done, _ in told] == sorted(done for done, _ in told)
