@@ -13,7 +13,7 @@ JOBS ?= 2
 T =
 TESTS =
 PYTHON ?=
-DEMO_LOG ?= fixtures/logs/nanogpt/char-ok.log
+DEMO_LOG ?= fixtures/logs/hf-trainer/bar-merged-v5.log
 
 BIN := $(VENV)/bin
 PY := $(BIN)/python
