@@ -11,7 +11,7 @@ import typer
 
 from receipt_cli import __version__
 from receipt_cli.cli import check, grammar, header, parse, schema, show, validate
-from receipt_cli.cli.output import fail, print_line
+from receipt_cli.cli.output import abandon_stdout, fail, print_line
 from receipt_cli.errors import ExitCode, OutputError, ReceiptError
 
 app = typer.Typer(
@@ -59,6 +59,7 @@ def main() -> None:
     except OSError as error:
         if error.filename is not None:
             _bug(error)
+        abandon_stdout()
         fail(OutputError("cannot write", why=error.strerror or str(error)))  # a stream: files have names
     except Exception as error:  # the only place: a bug of ours must not look like an answer
         _bug(error)

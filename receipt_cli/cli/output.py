@@ -74,6 +74,11 @@ def style(color: Literal["auto", "always", "never"]) -> Style:
     return Style.detect(sys.stdout, color=color)
 
 
+def abandon_stdout() -> None:
+    """Send what is still buffered for stdout nowhere, so that the interpreter does not fail on it at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def write_stdout(data: bytes | str) -> None:
     """Write to stdout as UTF-8 and flush; a reader that has gone away is no error. Raises ``OutputError``."""
     if sys.stdout is None:
@@ -83,9 +88,10 @@ def write_stdout(data: bytes | str) -> None:
         sys.stdout.buffer.write(data if isinstance(data, bytes) else data.encode(sys.stdout.encoding, "replace"))
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon_stdout()
         raise typer.Exit(ExitCode.OK) from None
     except OSError as error:
+        abandon_stdout()
         raise OutputError("cannot write to stdout", why=error.strerror or str(error)) from error
 
 
