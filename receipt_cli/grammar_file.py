@@ -42,18 +42,22 @@ def load_grammar(text: bytes, where: str, *, with_samples: bool = False) -> Gram
 
 
 def check_patterns(grammar: Grammar) -> Grammar:
-    """Return ``grammar`` when every pattern of it compiles. Raises ``DataError`` naming the rule."""
+    """Return ``grammar`` when every pattern of it compiles and captures declared fields. Raises ``DataError``."""
     for rule in (*grammar.rules, *grammar.ignore):
         sources = [rule.pattern, *([rule.pairs.start, rule.pairs.stop] if rule.pairs else ())]
         sources += [rule.table.header, rule.table.row] if rule.table else []
         for source in sources:
             try:
-                compile_pattern(source or "")
+                groups = set(compile_pattern(source or "").groupindex)
             except (regex.error, UnicodeEncodeError, RecursionError, MemoryError) as error:
                 raise DataError(f"{rule.name}: not a pattern that can be used", where=grammar.where, why=str(error)) from error
+            if rule.event != "ignored" and groups - set(rule.fields):
+                missing = sorted(groups - set(rule.fields))[0]
+                raise DataError(f"{rule.name}: captures the undeclared field {missing!r}", where=grammar.where)
     return grammar
 
 
+_SLUG = regex.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _TOP = {"grammar", "version", "title", "upstream", "trainer", "layer", "evidence", "completion", "rules", "ignore", "no_match"}
 _RULE = {
     "event",
@@ -182,7 +186,9 @@ class _Reader:
         phase = data.get("phase")
         if phase is not None and not isinstance(phase, str):
             raise self.fail("must be a text", name, "phase")
-        fields = self.closed(data.get("fields") or {}, set(data.get("fields") or {}), name, "fields")
+        fields = data.get("fields") or {}
+        if not isinstance(fields, dict):
+            raise self.fail("is not a mapping", name, "fields")
         made = {str(k): self.field(str(k), v, name) for k, v in fields.items()}
         rule = Rule(
             name=name,
@@ -267,6 +273,12 @@ class _Reader:
 
     def field(self, name: str, body: object, rule: str) -> Field:
         data = self.closed(body if body is not None else {}, _FIELD, rule, "fields", name)
+        for key in ("printed_in", "metric", "fact", "value", "definition"):
+            if data.get(key) is not None and not isinstance(data[key], str):
+                raise self.fail(f"{key} must be a text", rule, "fields", name)
+        definition = data.get("definition")
+        if definition is not None and _SLUG.match(definition) is None:
+            raise self.fail(f"definition {definition!r} is not a slug", rule, "fields", name)
         unit = data.get("printed_in")
         if unit is not None and unit not in UNITS and unit not in SPECIAL_UNITS:
             raise self.fail(f"unknown unit {unit!r}", rule, "fields", name)
@@ -286,7 +298,7 @@ class _Reader:
             null_if=frozenset(self.texts(data.get("null_if"), rule, "fields", name, "null_if")),
             scope=scope,
             value=part,
-            definition=data.get("definition"),
+            definition=definition,
             target=self.target(name, data, kind, rule),
         )
 

@@ -62,7 +62,8 @@ def lint(
     if json_output:
         write_json([asdict(finding) for finding in findings])
     else:
-        write_stdout(render_findings(findings, style(color)) if findings else f"{count} definitions prove themselves\n")
+        sound = "1 definition proves itself\n" if count == 1 else f"{count} definitions prove themselves\n"
+        write_stdout(render_findings(findings, style(color)) if findings else sound)
     if findings:
         raise typer.Exit(ExitCode.NO)
 

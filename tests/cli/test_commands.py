@@ -1,0 +1,406 @@
+"""What each command does when all is well: documents on stdout, chatter on stderr, files whole or untouched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pty
+import re
+import select
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from receipt_cli import __version__
+from receipt_cli.catalog import list_grammars
+from receipt_cli.schemas import list_schemas
+
+ROOT = Path(__file__).resolve().parents[2]
+LOG = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
+NAN = LOG.with_name("char-nan.log")
+Invoke = Callable[..., Any]
+ESCAPE = b"\x1b["
+
+
+@pytest.fixture
+def receipt(tmp_path: Path, invoke: Invoke) -> Path:
+    path = tmp_path / "run.receipt.json"
+    assert invoke("parse", LOG, "-o", path).code == 0
+    return path
+
+
+class TestParse:
+    def test_the_summary_is_for_people_and_the_document_for_machines(self, invoke: Invoke) -> None:
+        shown, document = invoke("parse", LOG), invoke("parse", "--json", LOG)
+        assert (shown.code, shown.stderr, document.code, document.stderr) == (0, "", 0, "")
+        assert b"loss" in shown.stdout
+        assert document.document["schema_version"] == "receipt/1.0"
+        assert document.stdout.endswith(b"}\n")
+
+    def test_dash_o_writes_what_json_prints_and_still_shows(self, receipt: Path, invoke: Invoke) -> None:
+        assert receipt.read_bytes() == invoke("parse", "--json", LOG).stdout
+        both = invoke("parse", "--json", LOG, "-o", receipt)
+        assert both.stdout == receipt.read_bytes()
+
+    def test_what_is_stated_stands_in_run(self, invoke: Invoke) -> None:
+        options = ("--name", "  run 7 ", "--lane", "8xH100", "--preset", "gpt2", "--exit-code", "0")
+        run = invoke("parse", "--json", LOG, *options).document["run"]
+        wanted = {"name": "run 7", "lane": "8xH100", "preset": "gpt2", "exit_code": 0}
+        assert run == {**wanted, "started_at": None, "finished_at": None}
+
+    def test_attachments_have_digest_and_size_where_they_can_be_read(self, tmp_path: Path, invoke: Invoke) -> None:
+        trace = tmp_path / "a trace.json"
+        trace.write_bytes(b"[]")
+        digest = hashlib.sha256(b"[]").hexdigest()
+        url = trace.as_uri()
+        assert "%20" in url
+        done = invoke("parse", "--json", LOG, "--attach", f"trace={trace}", "--attach", f"t={url}", "--attach", "w=s3://runs/w")
+        assert done.document["attachments"] == [
+            {"kind": "trace", "uri": str(trace), "sha256": digest, "size_bytes": 2},
+            {"kind": "t", "uri": url, "sha256": digest, "size_bytes": 2},
+            {"kind": "w", "uri": "s3://runs/w", "sha256": None, "size_bytes": None},
+        ]
+
+    def test_a_plain_parse_records_nothing_of_this_machine(self, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(ROOT)
+        header = invoke("parse", "--json", LOG).document["header"]
+        origins = {origin.partition(":")[0] for origin in header["sources"].values()}
+        assert origins <= {"log"}
+        for part in (header["git"]["commit"], header["hardware"]["ram_bytes"], header["software"]["platform"], header["cwd"]):
+            assert part is None
+        assert header["collected_at"] is None
+
+    def test_here_records_it(self, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(ROOT)
+        header = invoke("parse", "--json", "--here", LOG).document["header"]
+        assert header["hardware"]["ram_bytes"] > 0
+        assert header["sources"]["/hardware/ram_bytes"] == "host"
+        assert header["collected_at"] is not None
+
+    def test_here_changes_no_derived_byte(self, invoke: Invoke) -> None:
+        from receipt_cli.receipt import derived_bytes
+
+        plain, here = invoke("parse", "--json", LOG).document, invoke("parse", "--json", "--here", LOG).document
+        assert derived_bytes(plain) == derived_bytes(here)
+
+    def test_a_header_file_goes_all_the_way_round(self, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("RECEIPT_GIT_COMMIT", "0123abcd" * 5)
+        path = tmp_path / "header.json"
+        assert invoke("header", "-o", path, "-C", tmp_path, "--name", "run 7", "--lane", "one").code == 0
+        monkeypatch.delenv("RECEIPT_GIT_COMMIT")
+        captured = json.loads(path.read_bytes())
+        assert captured["schema_version"] == "header/1.0"
+        document = invoke("parse", "--json", LOG, "--header", path, "--lane", "two").document
+        assert document["run"]["name"] == "run 7"
+        assert document["run"]["lane"] == "two"  # what is stated now wins
+        assert document["run"]["started_at"] == captured["run"]["started_at"]
+        assert document["header"]["git"]["commit"] == "0123abcd" * 5
+        assert document["header"]["hardware"]["ram_bytes"] == captured["header"]["hardware"]["ram_bytes"]
+        assert document["header"]["sources"]["/hardware/ram_bytes"] == "file"
+        assert invoke("validate", path).code == 0
+
+    def test_the_environment_wins_over_the_header_file(
+        self, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "header.json"
+        monkeypatch.setenv("RECEIPT_GIT_BRANCH", "old")
+        invoke("header", "-o", path, "-C", tmp_path)
+        monkeypatch.setenv("RECEIPT_GIT_BRANCH", "new")
+        header = invoke("parse", "--json", LOG, "--header", path).document["header"]
+        assert (header["git"]["branch"], header["sources"]["/git/branch"]) == ("new", "env:RECEIPT_GIT_BRANCH")
+
+    def test_a_grammar_can_be_chosen(self, tmp_path: Path, invoke: Invoke) -> None:
+        mine = tmp_path / "mine.yaml"
+        mine.write_bytes((ROOT / "grammars" / "nanogpt" / "v1.yaml").read_bytes())
+        for name in ("nanogpt", "nanogpt@v1", mine):
+            grammars = invoke("parse", "--json", "-g", name, LOG).document["derivation"]["grammars"]
+            assert [(g["id"], g["version"], g["chosen_by"]) for g in grammars] == [("nanogpt", 1, "option")]
+        document = invoke("parse", "--json", "-g", mine, LOG).document
+        assert document["derivation"]["options"]["grammar"] == "nanogpt@v1"  # never a path
+        assert str(tmp_path).encode() not in json.dumps(document).encode()
+
+
+class TestWriting:
+    def test_the_mode_of_the_old_file_stays(self, receipt: Path, invoke: Invoke) -> None:
+        receipt.chmod(0o640)
+        before = receipt.stat().st_ino
+        assert invoke("parse", LOG, "-o", receipt).code == 0
+        assert stat.S_IMODE(receipt.stat().st_mode) == 0o640
+        assert receipt.stat().st_ino != before  # another file under the old name: a reader never sees half of one
+
+    def test_a_new_file_has_the_mode_of_the_umask(self, tmp_path: Path, invoke: Invoke) -> None:
+        old = os.umask(0o027)
+        try:
+            assert invoke("parse", LOG, "-o", tmp_path / "new.json").code == 0
+        finally:
+            os.umask(old)
+        assert stat.S_IMODE((tmp_path / "new.json").stat().st_mode) == 0o640
+
+    def test_a_link_is_followed(self, tmp_path: Path, invoke: Invoke) -> None:
+        (tmp_path / "link.json").symlink_to("real.json")
+        for _ in range(2):
+            assert invoke("parse", LOG, "-o", tmp_path / "link.json").code == 0
+            assert (tmp_path / "link.json").is_symlink()
+            assert json.loads((tmp_path / "real.json").read_bytes())["schema_version"] == "receipt/1.0"
+        assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "real.json"]
+
+    def test_a_failure_leaves_the_old_file(self, receipt: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+        before = receipt.read_bytes()
+
+        def fail(handle: int) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("receipt_cli.write.os.fsync", fail)
+        done = invoke("parse", LOG, "-o", receipt, "--name", "other")
+        assert (done.code, receipt.read_bytes()) == (6, before)
+        assert [p.name for p in receipt.parent.iterdir()] == [receipt.name]
+
+    def test_stdout_as_a_file_name(self, process: Invoke) -> None:
+        done = process("parse", LOG, "--json", "-o", "/dev/stdout")
+        assert done.code == 0
+        assert done.stdout.count(b'"schema_version"') == 2
+
+
+class TestShow:
+    def test_it_shows_what_parse_showed_but_for_the_trend(self, receipt: Path, invoke: Invoke) -> None:
+        shown = invoke("show", receipt)
+        assert (shown.code, shown.stderr) == (0, "")
+        first = invoke("parse", LOG).stdout.decode().splitlines()
+        assert first[:3] == shown.stdout.decode().splitlines()[:3]
+
+    def test_json_gives_the_document_back(self, receipt: Path, invoke: Invoke) -> None:
+        assert invoke("show", "--json", receipt).stdout == receipt.read_bytes()
+
+    def test_color(self, receipt: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("NO_COLOR")
+        assert ESCAPE not in invoke("show", receipt).stdout  # not a terminal
+        assert ESCAPE in invoke("show", receipt, "--color", "always").stdout
+        monkeypatch.setenv("NO_COLOR", "1")
+        assert ESCAPE not in invoke("show", receipt, "--color", "never").stdout
+
+
+class TestCheck:
+    def test_a_log_a_receipt_and_stdin(self, receipt: Path, invoke: Invoke) -> None:
+        line = b"healthy: finite_losses=true zero_exit_code=unknown has_steps=true no_oom="
+        for file, stdin in ((LOG, b""), (receipt, b""), ("-", LOG.read_bytes()), ("-", receipt.read_bytes())):
+            done = invoke("check", file, stdin=stdin)
+            assert (done.code, done.stderr) == (0, ""), file
+            assert done.stdout.startswith(line)
+
+    def test_a_receipt_whose_keys_were_sorted(self, receipt: Path, invoke: Invoke) -> None:
+        receipt.write_text(json.dumps(json.loads(receipt.read_bytes()), sort_keys=True))
+        assert invoke("check", receipt).code == 0
+
+    def test_a_log_that_speaks_of_schema_versions(self, tmp_path: Path, invoke: Invoke) -> None:
+        log = tmp_path / "run.log"
+        log.write_bytes(b'{"schema_version": "of something else"}\n' + LOG.read_bytes())
+        assert invoke("check", log).code == 0
+
+    def test_json(self, invoke: Invoke) -> None:
+        done = invoke("check", "--json", NAN)
+        assert done.code == 1
+        found = done.document
+        assert (found["healthy"], found["proven"], found["checks"]["finite_losses"]) == (False, False, False)
+        assert found["reason"] == "nan_loss"
+
+    def test_proven_wants_an_exit_code(self, invoke: Invoke) -> None:
+        assert invoke("check", "--proven", LOG).code == 1
+        assert invoke("check", "--proven", "--exit-code", "0", LOG).code == 0
+        assert invoke("check", "--exit-code", "1", LOG).code == 1
+
+    def test_an_exit_code_beside_a_receipt_would_be_passed_over(self, receipt: Path, invoke: Invoke) -> None:
+        done = invoke("check", receipt, "--exit-code", "1")
+        assert done.code == 2
+        assert "goes with a log" in done.stderr
+
+    def test_a_document_of_another_kind(self, tmp_path: Path, invoke: Invoke) -> None:
+        invoke("header", "-o", tmp_path / "header.json", "-C", tmp_path)
+        done = invoke("check", tmp_path / "header.json")
+        assert done.code == 3
+        assert "header/1.0" in done.stderr
+
+
+class TestValidate:
+    def test_several(self, receipt: Path, invoke: Invoke) -> None:
+        document = json.loads(receipt.read_bytes())
+        document["checks"]["has_steps"] = None
+        bad = receipt.with_name("bad.json")
+        bad.write_text(json.dumps(document))
+        assert invoke("validate", receipt).stdout == b"1 of 1 valid\n"
+        done = invoke("validate", receipt, bad)
+        assert done.code == 1
+        assert b"1 of 2 valid" in done.stdout
+        done = invoke("validate", "--json", receipt, bad)
+        assert {finding["file"] for finding in json.loads(done.stdout)} == {str(bad)}
+
+
+class TestHeader:
+    def test_on_stdout(self, tmp_path: Path, invoke: Invoke) -> None:
+        done = invoke("header", "-C", tmp_path, "--preset", "small")
+        assert done.code == 0
+        assert done.document["run"]["preset"] == "small"
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", done.document["run"]["started_at"])
+        assert all(line.startswith("receipt: note: ") for line in done.stderr.splitlines())
+
+
+class TestGrammar:
+    def test_list(self, invoke: Invoke) -> None:
+        found = json.loads(invoke("grammar", "list", "--json").stdout)
+        assert [row["grammar"] for row in found] == [entry.ref for entry in list_grammars()]
+        assert all(row["title"] for row in found if row["status"] != "deprecated")
+        assert all(entry.ref in invoke("grammar", "list").stdout.decode() for entry in list_grammars())
+
+    def test_show_gives_the_very_file(self, invoke: Invoke) -> None:
+        wanted = (ROOT / "grammars" / "nanogpt" / "v1.yaml").read_bytes()
+        assert invoke("grammar", "show", "nanogpt").stdout == wanted
+        assert invoke("grammar", "show", "nanogpt@v1").stdout == wanted
+
+    def test_lint(self, tmp_path: Path, invoke: Invoke) -> None:
+        definition = yaml.safe_load((ROOT / "grammars" / "nanogpt" / "v1.yaml").read_text("utf-8"))
+        (tmp_path / "mine.yaml").write_text(yaml.safe_dump(definition), "utf-8")
+        assert invoke("grammar", "lint", tmp_path / "mine.yaml").stdout == b"1 definition proves itself\n"
+        assert json.loads(invoke("grammar", "lint", "--json", tmp_path / "mine.yaml").stdout) == []
+        next(iter(definition["rules"].values()))["samples"] = []
+        (tmp_path / "mine.yaml").write_text(yaml.safe_dump(definition), "utf-8")
+        done = invoke("grammar", "lint", "--json", tmp_path / "mine.yaml")
+        assert done.code == 1
+        assert [finding["severity"] for finding in json.loads(done.stdout)] == ["error"]
+
+    def test_lint_of_a_missing_file(self, tmp_path: Path, invoke: Invoke) -> None:
+        assert invoke("grammar", "lint", tmp_path / "missing.yaml").code == 3
+
+    def test_test(self, invoke: Invoke) -> None:
+        done = invoke("grammar", "test", "--json", "nanogpt", LOG)
+        rows = {row["rule"]: row for row in json.loads(done.stdout)}
+        assert done.code == 0
+        assert all(row["failed"] == 0 and row["samples"] for row in rows.values())
+        assert max(row["records"] for row in rows.values() if row["event"] == "step") == 13
+        assert invoke("grammar", "test", "nanogpt").code == 0
+
+    def test_test_says_no_to_a_log_of_another(self, tmp_path: Path, invoke: Invoke) -> None:
+        (tmp_path / "other.log").write_text("hello\n")
+        assert invoke("grammar", "test", "nanogpt", tmp_path / "other.log").code == 1
+
+    def test_explain(self, tmp_path: Path, invoke: Invoke) -> None:
+        log = tmp_path / "run.log"
+        log.write_bytes(b"x\n" * 3 + b"eval perplexity: step 5 loss 0.25\n" + LOG.read_bytes())
+        done = invoke("grammar", "explain", "--json", log)
+        found = done.document
+        assert done.code == 0
+        assert [c["id"] for c in found["candidates"] if c["chosen"]] == ["nanogpt"]
+        assert {"line_number": 4, "text": "eval perplexity: step 5 loss 0.25"} in found["unmatched"]
+        assert sum(rule["matched"] for rule in found["rules"]) > 13
+        assert invoke("grammar", "explain", log, stdin=b"").stdout.decode().count("nanogpt@v1") == 1
+        assert invoke("grammar", "explain", "-", stdin=LOG.read_bytes()).code == 0
+
+
+class TestSchema:
+    def test_list(self, invoke: Invoke) -> None:
+        found = json.loads(invoke("schema", "list", "--json").stdout)
+        assert [(row["kind"], row["version"]) for row in found] == [(e.kind, e.version) for e in list_schemas()]
+        assert invoke("schema", "list").code == 0
+
+    @pytest.mark.parametrize("name", ["receipt", "receipt/1.0", "header", "grammar", "markers"])
+    def test_show(self, invoke: Invoke, name: str) -> None:
+        assert "$schema" in invoke("schema", "show", name).document
+
+    @pytest.mark.parametrize("name", ["nothing", "receipt/9.9", "receipt/..", "../receipt", ""])
+    def test_show_of_none(self, invoke: Invoke, name: str) -> None:
+        done = invoke("schema", "show", name)
+        assert (done.code, done.stdout) == (5, b"")
+
+
+def test_version(invoke: Invoke) -> None:
+    assert invoke("--version").stdout.decode() == f"receipt {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [(), *[(name,) for name in ("parse", "show", "check", "validate", "header", "grammar", "schema")], ("grammar", "explain")],
+)
+def test_help_fits_80_columns(invoke: Invoke, command: tuple[str, ...]) -> None:
+    done = invoke(*command, "--help")
+    assert done.code == 0
+    assert max(len(line) for line in done.stdout.decode().splitlines()) <= 80
+
+
+class Terminal:
+    """A process whose stderr, or whose stdout and stderr, are a terminal."""
+
+    def __init__(self, *arguments: str | Path, both: bool = False, **environ: str) -> None:
+        ours, theirs = pty.openpty()
+        env = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+        with subprocess.Popen(
+            [sys.executable, "-m", "receipt_cli", *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=theirs if both else subprocess.PIPE,
+            stderr=theirs,
+            env={**env, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80", **environ},
+        ) as process:
+            os.close(theirs)
+            self.screen = b""
+            end = time.monotonic() + 60
+            while time.monotonic() < end:
+                if not select.select([ours], [], [], 0.05)[0]:
+                    if process.poll() is not None:
+                        break
+                    continue
+                try:
+                    self.screen += os.read(ours, 65536)
+                except OSError:  # the last writer is gone
+                    break
+            os.close(ours)
+            self.stdout = process.stdout.read() if process.stdout is not None else b""
+        self.code = process.returncode
+
+
+class TestTerminal:
+    """Progress is drawn on a terminal, for a large file, and goes away; nothing is drawn in a pipe."""
+
+    @pytest.fixture
+    def large(self, tmp_path: Path) -> Path:
+        path = tmp_path / "{large} [red].log"
+        with path.open("wb") as file:
+            file.write(LOG.read_bytes())
+            file.truncate(40 << 20)
+        return path
+
+    @pytest.mark.parametrize("workers", ["1", "2"])
+    def test_a_large_file(self, large: Path, workers: str) -> None:
+        seen = Terminal("parse", "--json", "-g", "nanogpt", large, "--workers", workers)
+        assert seen.code == 0
+        assert json.loads(seen.stdout)["derivation"]["log"]["size_bytes"] == 40 << 20
+        assert b"{large} [red].log" in seen.screen
+        assert b"40.0/40.0 MiB" in seen.screen
+        assert seen.screen.endswith(b"\x1b[2K")  # and is wiped away
+
+    def test_a_small_file(self) -> None:
+        seen = Terminal("parse", "--json", LOG)
+        assert (seen.code, seen.screen) == (0, b"")
+
+    def test_a_dumb_terminal(self, large: Path) -> None:
+        assert Terminal("check", large, TERM="dumb").screen == b""
+
+    def test_a_pipe(self, large: Path, process: Invoke) -> None:
+        done = process("parse", "--json", "-g", "nanogpt", large)
+        assert (done.code, done.stderr) == (0, "")
+
+    def test_an_error_stands_alone(self, tmp_path: Path) -> None:
+        with (tmp_path / "empty.log").open("wb") as file:
+            file.truncate(40 << 20)
+        seen = Terminal("parse", tmp_path / "empty.log", NO_COLOR="1")
+        assert seen.code == 4
+        assert b"\x1b[2Kreceipt: error: no grammar recognises this log" in seen.screen
+
+    def test_color(self, receipt: Path) -> None:
+        assert ESCAPE in Terminal("show", receipt, both=True).screen
+        assert ESCAPE not in Terminal("show", receipt, both=True, NO_COLOR="1").screen
+        assert ESCAPE in Terminal("show", receipt, "--color", "always", both=True, NO_COLOR="1").screen
