@@ -25,7 +25,7 @@ def evaluate(phases: Sequence[Phase], summaries: Sequence[Summary], ending: Endi
     compared = [c.consistent for s in summaries for c in s.consistency]
     return {
         "finite_losses": all(not loss.nonfinite_count for loss in losses) if losses else None,
-        "zero_exit_code": None if ending.exit_code is None else ending.exit_code == 0,
+        "zero_exit_code": _zero_exit_code(ending),
         "has_steps": any(phase.steps for phase in phases),
         "no_oom": _no_oom(ending),
         "steps_monotonic": not any(s.restart_count for s in planned) if planned else None,
@@ -33,6 +33,13 @@ def evaluate(phases: Sequence[Phase], summaries: Sequence[Summary], ending: Endi
         "mfu_plausible": all(m is None or m <= 1 for m in mfu) if any(m is not None for m in mfu) else None,
         "throughput_consistent": all(compared) if compared else None,
     }
+
+
+def _zero_exit_code(ending: Ending) -> bool | None:
+    """As stated or printed; without that, an error that ended the run proves that it was not zero."""
+    if ending.exit_code is not None:
+        return ending.exit_code == 0
+    return False if ending.died else None
 
 
 def _no_oom(ending: Ending) -> bool | None:

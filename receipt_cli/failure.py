@@ -17,6 +17,7 @@ from receipt_cli.phases import Phase
 from receipt_cli.stretch import Body, Hits
 
 CONVICTING = ("cause", "stop", "error", "consequence")
+FATAL = ("cause", "stop", "error")
 FAR = 1 << 62
 QUIET_RECORDS = 200
 """Records after the last sign of trouble that a log without steps needs to show that its errors were got over."""
@@ -49,6 +50,8 @@ class Ending:
     completed: bool | None
     exit_code: int | None
     sightings: tuple[Sighting, ...]
+    died: bool = False
+    """An error or a stop that the run did not get over ended a process of it: its exit code was not zero."""
 
 
 class _Progress:
@@ -117,7 +120,8 @@ def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: 
 
 def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -> Ending:
     marker = guilty.marker
-    return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings))
+    died = marker.role in FATAL
+    return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died)
 
 
 def _zero(progress: _Progress, sightings: Sequence[Sighting]) -> int | None:

@@ -19,11 +19,14 @@ Value = None | bool | str | Number | list["Value"] | dict[str, "Value"]
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+(?![\w.])|[-+]?(?:nan|NaN|NAN|inf|Infinity|INF)(?!\w)")
 _WORD = re.compile(r"[A-Za-z_][\w.]{0,63}+")
+_ARGUMENT = re.compile(r"[A-Za-z_][\w.]{0,63}+|<[\w.]{1,64}>")  # torch.float64, <NllLossBackward0>
 _STRING = {
     '"': re.compile(r'"((?:[^"\\]|\\.)*+)"', re.S),
     "'": re.compile(r"'((?:[^'\\]|\\.)*+)'", re.S),
 }
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.S)
+_ESCAPE = re.compile(
+    r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.S
+)
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
 _CONSTANTS: dict[str, Value] = {"None": None, "null": None, "True": True, "true": True, "False": False, "false": False}
 
@@ -88,7 +91,7 @@ class _Parser:
             keyword = _WORD.match(self.text, at)
             if keyword and self.peek(keyword.end()) == "=":
                 at = keyword.end() + 1
-            word = _WORD.match(self.text, at)
+            word = _ARGUMENT.match(self.text, at)
             at = word.end() if word and word.group() not in _CONSTANTS else self.value(at, depth + 1)[1]
         at = self.skip(at)
         if self.peek(at) != ")" or not isinstance(value, Number):
@@ -134,6 +137,9 @@ class _Parser:
 
 def _unescape(found: re.Match[str]) -> str:
     body = found.group(1)
-    if body[0] in "ux" and len(body) > 1:
-        return chr(int(body[1:], 16))
-    return _SIMPLE.get(body, body)
+    if len(body) == 1:
+        return _SIMPLE.get(body, body)
+    if len(body) == 11:  # two halves of a surrogate pair, as JSON writes what lies outside the first plane
+        return bytes.fromhex(body[1:5] + body[7:]).decode("utf-16-be")
+    code = int(body[1:], 16)
+    return chr(code) if code < 0xD800 or 0xDFFF < code <= 0x10FFFF else "\N{REPLACEMENT CHARACTER}"

@@ -118,7 +118,8 @@ def read_other(text: str) -> float | None:
 
 
 def _mapping(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
-    text = record.decode("latin-1")  # one character a byte: offsets hold
+    text = record.decode("utf-8", "surrogateescape")
+    ascii_only = len(text) == len(record)
     at = text.find("{")
     tries = count = 0
     while at >= 0 and tries < _MAX_OPENINGS and count < MAX_EVENTS:
@@ -131,7 +132,7 @@ def _mapping(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
         event = _mapped(spec, data)
         if event is not None:
             count += 1
-            event.start, event.end = at, end
+            event.start, event.end = (at, end) if ascii_only else (_offset(text, at), _offset(text, end))
             yield event
         at = text.find("{", end)
 
@@ -157,8 +158,12 @@ def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
     return event
 
 
+def _offset(text: str, at: int) -> int:
+    return len(text[:at].encode("utf-8", "surrogateescape"))
+
+
 def _utf8(text: str) -> str:
-    return text.encode("latin-1", "replace").decode("utf-8", "replace").strip()
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
 
 
 def _same(value: Value, wanted: object) -> bool:
@@ -219,8 +224,11 @@ def convert(spec: Field, text: str) -> tuple[float | str | None, bool]:
     if text in spec.null_if:
         return None, True
     if spec.value is not None:
-        found = spec.value.search(text, timeout=TIME_BOX_S)
-        if found is None:
+        try:
+            found = spec.value.search(text, timeout=TIME_BOX_S)
+        except (TimeoutError, MemoryError, RecursionError):
+            return None, False
+        if found is None or found.group(1) is None:
             return None, False
         text = found.group(1).strip()
     if spec.type in ("string", "boolean"):

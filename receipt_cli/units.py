@@ -60,7 +60,7 @@ _SHIFTS = {
     name: f"e{exponent}" for name, unit in UNITS.items() for exponent in range(-9, 16) if unit.factor == Decimal(10) ** exponent
 }
 """Units that shift the decimal point: ``float("131.97e-3")`` is the exact product, rounded once."""
-_HMS = re.compile(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)\Z")
+_HMS = re.compile(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):(?=[0-5]?\d:))?(\d{1,2}):([0-5]?\d(?:\.\d+)?)\Z")
 
 
 def _plain(text: str) -> float | None:
@@ -129,8 +129,8 @@ def _factor(suffix: str, unit: str | None) -> Decimal | None:
     known = _SUFFIXES.get(suffix)
     if known is None or UNITS[known].dimension != declared.dimension:
         return None
-    if declared.dimension == "bytes" and known[0] == unit[0]:
-        return declared.factor
+    if unit.endswith("iB") and known[0] == unit[0]:
+        return declared.factor  # MB printed for 2**20; MiB is never 10**6
     return declared.factor if UNITS[known].factor == declared.factor else None
 
 

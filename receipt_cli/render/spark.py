@@ -35,7 +35,7 @@ def sparkline(
     span = max(high - low, least_span * max(abs(low), abs(high)))
     if span == 0 or not math.isfinite(span):
         return "".join(gap if mean is None else BLOCKS[3] for mean in means)
-    base = (low + high) / 2 - span / 2
+    base = low / 2 + high / 2 - span / 2  # halved first: the sum of two large values overflows
     top = len(BLOCKS) - 1
     levels = [None if mean is None else min(top, max(0, round((mean - base) / span * top))) for mean in means]
     return "".join(gap if level is None else BLOCKS[level] for level in levels)

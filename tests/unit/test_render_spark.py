@@ -56,3 +56,7 @@ def test_every_series_has_a_line(values: list[float], width: int, least_span: fl
     line = sparkline(values, width, least_span=least_span)
     assert len(line) in (0, min(width, len(values)))
     assert set(line) <= {*BLOCKS, GAP}
+
+
+def test_one_value_near_the_limit_of_floats_has_a_line() -> None:
+    assert sparkline([8.98846567431158e307], 1, least_span=1.0) != ""

@@ -1,0 +1,102 @@
+"""The checks: true, false, or null where the log cannot prove it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from receipt_cli.checks import CORE, Checks, healthy, proven
+
+Receipt = Callable[..., dict[str, Any]]
+STEPS = "".join(f"toy step {n} | loss=2.5 | time=0.5\n" for n in range(5))
+NAN = "toy step 5 | loss=nan | time=0.5\n"
+MORE = "".join(f"toy step {n} | loss=2.5 | time=0.5\n" for n in range(6, 9))
+LOSSLESS = "".join(f"toy step {n} | time=0.5\n" for n in range(5))
+DONE = "toy done in 9.0 s\n"
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 839.33 MiB. GPU 0 has a total capacity of 201.68 GiB.\n"
+HOST = "slurmstepd: error: Detected 1 oom_kill event in StepId=40538625.3. Some of the step tasks have been OOM Killed.\n"
+KILLED = "Received 15 death signal, shutting down workers\n"
+FAULT = "ValueError: could not broadcast input array from shape (3,) into shape (4,)\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "exit_code", "want"),
+    [  # finite_losses, zero_exit_code, has_steps, no_oom
+        (STEPS + DONE, None, (True, None, True, True)),
+        (STEPS + DONE, 0, (True, True, True, True)),
+        (STEPS + DONE, 1, (True, False, True, True)),
+        (STEPS, None, (True, None, True, None)),  # breaks off: why, the log does not say
+        (STEPS, 0, (True, True, True, True)),
+        (STEPS, 137, (True, False, True, None)),
+        (STEPS + OOM, None, (True, None, True, False)),
+        (STEPS + HOST, None, (True, None, True, False)),
+        (STEPS + FAULT, None, (True, None, True, True)),
+        (STEPS + NAN + MORE + DONE, None, (False, None, True, True)),
+        (LOSSLESS + DONE, None, (None, None, True, True)),
+        ("toy model 1234\n" + OOM, None, (None, None, False, False)),
+        (STEPS + "EXIT_CODE=1\n", None, (True, False, True, None)),
+        (STEPS + DONE + "EXIT_CODE=0\n", None, (True, True, True, True)),
+        (STEPS + DONE + "EXIT_CODE=0\n", 1, (True, False, True, True)),  # the caller knows better
+    ],
+)
+def test_the_core_checks(toy_receipt: Receipt, log: str, exit_code: int | None, want: tuple[bool | None, ...]) -> None:
+    checks = toy_receipt(log, exit_code)["checks"]
+    assert tuple(checks[name] for name in CORE) == want
+    assert list(checks)[:4] == list(CORE)
+
+
+def test_an_unknown_log_proves_nothing(receipt_of: Receipt) -> None:
+    checks = receipt_of("hello\n")["checks"]
+    assert (checks["finite_losses"], checks["zero_exit_code"], checks["no_oom"]) == (None, None, None)
+    assert checks["has_steps"] is False
+
+
+def test_a_val_loss_counts_as_a_loss(receipt_of: Receipt) -> None:
+    log = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(5))
+    assert receipt_of(log + "step 5: train loss 2.5, val loss nan\n")["checks"]["finite_losses"] is False
+
+
+def test_a_cause_other_than_memory_leaves_the_kill_open(toy_receipt: Receipt) -> None:
+    document = toy_receipt(STEPS + KILLED)
+    assert document["failure"]["reason"] in ("killed", "truncated")
+    assert document["checks"]["no_oom"] is None
+
+
+@pytest.mark.parametrize(("mfu", "want"), [("0.4", True), ("1.0", True)])
+def test_mfu_plausible(toy_receipt: Receipt, mfu: str, want: bool) -> None:
+    log = "".join(f"toy step {n} | loss=2.5 | mfu={mfu}\n" for n in range(5))
+    assert toy_receipt(log + DONE)["checks"]["mfu_plausible"] is want
+    assert toy_receipt(STEPS + DONE)["checks"]["mfu_plausible"] is None
+
+
+def test_completed(toy_receipt: Receipt) -> None:
+    assert toy_receipt(STEPS + DONE)["checks"]["completed"] is True
+    assert toy_receipt(STEPS)["checks"]["completed"] is False
+    assert toy_receipt(STEPS + OOM)["checks"]["completed"] is False
+
+
+def test_no_throughput_decides(toy_receipt: Receipt) -> None:
+    slow = "".join(f"toy step {n} | loss=2.5 | time=900 | tps=0.001\n" for n in range(5))
+    assert healthy(toy_receipt(slow + DONE)["checks"])
+
+
+ALL: Checks = dict.fromkeys(CORE, True)
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_one_false_check_is_not_healthy(name: str) -> None:
+    assert not healthy({**ALL, name: False})
+    assert not proven({**ALL, name: False})
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_a_null_is_not_proven_and_only_steps_must_be_there(name: str) -> None:
+    assert healthy({**ALL, name: None}) is (name != "has_steps")
+    assert not proven({**ALL, name: None})
+
+
+def test_all_true() -> None:
+    assert healthy(ALL) and proven(ALL)
+    assert healthy({**ALL, "mfu_plausible": False, "throughput_consistent": False, "steps_monotonic": False})

@@ -1,0 +1,207 @@
+"""Markers and what followed them → how the run ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Receipt = Callable[..., dict[str, Any]]
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 839.33 MiB. GPU 0 has a total capacity of 201.68 GiB.\n"
+NCCL = (
+    "[rank{rank}]:[E520 06:31:05.050097785 ProcessGroupNCCL.cpp:757] [Rank {rank}] Watchdog caught collective operation"
+    " timeout: WorkNCCL(SeqNum=3, OpType=_ALLGATHER_BASE, Timeout(ms)=600000) ran for 600010 milliseconds\n"
+)
+TRACEBACK = (
+    'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n    main()\n'
+    "ValueError: could not broadcast input array from shape (3,) into shape (4,)\n"
+)
+CHILD = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+TIME = "slurmstepd: error: *** STEP 1809655.0 ON node4 CANCELLED AT 2026-05-24T09:50:34 DUE TO TIME LIMIT ***\n"
+DONE = "toy done in 9.0 s\n"
+
+
+def steps(start: int, stop: int, loss: str = "2.5", plan: str = "") -> str:
+    return "".join(f"toy step {n}{plan} | loss={loss} | time=0.5\n" for n in range(start, stop))
+
+
+def reason(document: dict[str, Any]) -> str | None:
+    return document["failure"]["reason"] if document["failure"] is not None else None
+
+
+def observed(document: dict[str, Any]) -> list[str]:
+    return [marker["id"] for marker in document["derivation"]["observed"]]
+
+
+def test_a_run_that_ends_well(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(0, 5) + DONE)
+    assert document["failure"] is None
+    assert document["derivation"]["observed"] == []
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_the_oom_of_one_rank_wins_over_the_timeouts_of_the_others(toy_receipt: Receipt, before: bool) -> None:
+    noise = "".join(NCCL.format(rank=rank) for rank in range(1, 12))
+    log = steps(0, 5) + (noise + OOM if before else OOM + noise) + CHILD
+    failure = toy_receipt(log)["failure"]
+    assert (failure["reason"], failure["category"]) == ("cuda_oom", "memory")
+    assert failure["line_number"] == log[: log.index(OOM)].count("\n") + 1
+    assert failure["message"].startswith("torch.OutOfMemoryError: CUDA out of memory") or "out of memory" in failure["message"]
+    assert {"cuda_out_of_memory", "nccl_timeout"} <= {m["id"] for m in failure["markers"]}
+
+
+def test_a_timeout_alone_is_the_cause(toy_receipt: Receipt) -> None:
+    log = steps(0, 5) + "".join(NCCL.format(rank=rank) for rank in range(4)) + CHILD
+    failure = toy_receipt(log)["failure"]
+    assert (failure["reason"], failure["line_number"]) == ("nccl_timeout", 6)
+
+
+def test_the_first_of_two_exceptions_is_the_cause(toy_receipt: Receipt) -> None:
+    log = steps(0, 5) + TRACEBACK + NCCL.format(rank=1) + CHILD
+    assert reason(toy_receipt(log)) == "traceback"
+    log = steps(0, 5) + NCCL.format(rank=1) + TRACEBACK + CHILD
+    assert reason(toy_receipt(log)) == "nccl_timeout"
+
+
+def test_only_the_launcher_speaks(toy_receipt: Receipt) -> None:
+    assert reason(toy_receipt(steps(0, 5) + CHILD)) == "child_failed"
+
+
+def test_a_traceback_is_a_failure(toy_receipt: Receipt) -> None:
+    failure = toy_receipt(steps(0, 5) + TRACEBACK)["failure"]
+    assert (failure["reason"], failure["line_number"]) == ("traceback", 9)
+    assert "could not broadcast" in failure["message"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "exit_code"),
+    [
+        (steps(5, 20), None),  # steps went on (and the log breaks off later)
+        (steps(2, 4), None),  # a new attempt
+        (steps(5, 6) + DONE, None),
+        ("", 0),
+    ],
+)
+def test_what_a_run_got_over_does_not_fail_it(
+    toy_receipt: Receipt, rest: str, exit_code: int | None
+) -> None:
+    document = toy_receipt(steps(0, 5) + TRACEBACK + rest, exit_code)
+    assert reason(document) in (None, "truncated")
+    assert "exception" in observed(document)
+    if document["failure"] is not None:
+        assert document["failure"]["markers"] == []
+
+
+def test_one_buffered_step_line_proves_nothing(toy_receipt: Receipt) -> None:
+    assert reason(toy_receipt(steps(0, 5) + TRACEBACK + steps(5, 6))) == "traceback"
+
+
+@pytest.mark.parametrize(("later", "want"), [(99, "cuda_oom"), (100, "truncated")])
+def test_an_oom_needs_many_steps_to_be_got_over(toy_receipt: Receipt, later: int, want: str) -> None:
+    assert reason(toy_receipt(steps(0, 5) + OOM + steps(5, 5 + later))) == want
+
+
+def test_a_failure_after_one_that_was_got_over(toy_receipt: Receipt) -> None:
+    log = steps(0, 5) + TRACEBACK + steps(5, 20) + OOM
+    failure = toy_receipt(log)["failure"]
+    assert (failure["reason"], failure["line_number"]) == ("cuda_oom", log.count("\n"))
+    assert "exception" not in [m["id"] for m in failure["markers"]]
+
+
+def test_the_line_of_a_failure_is_that_of_the_hit_that_counts(toy_receipt: Receipt) -> None:
+    log = steps(0, 5) + TRACEBACK + steps(5, 20) + TRACEBACK
+    failure = toy_receipt(log)["failure"]
+    assert failure["line_number"] == log.count("\n")
+    [marker] = [m for m in failure["markers"] if m["id"] == "exception"]
+    assert (marker["count"], marker["first_line"], marker["last_line"]) == (2, 9, log.count("\n"))
+
+
+def test_an_oom_line_quoted_in_a_config_dump_of_a_run_that_finishes(toy_receipt: Receipt) -> None:
+    document = toy_receipt("known errors:\n" + OOM + steps(0, 5) + DONE)
+    assert document["failure"] is None
+    assert document["checks"]["no_oom"] is True
+    [marker] = document["derivation"]["observed"]
+    assert (marker["id"], marker["first_line"], marker["count"]) == ("cuda_out_of_memory", 2, 1)
+
+
+def test_the_end_of_the_first_run_does_not_acquit_the_second(toy_receipt: Receipt) -> None:
+    assert reason(toy_receipt(steps(0, 5) + DONE + steps(0, 3) + OOM)) == "cuda_oom"
+
+
+def test_the_time_limit_is_an_end_from_outside(toy_receipt: Receipt) -> None:
+    failure = toy_receipt(steps(0, 5) + TIME + CHILD)["failure"]
+    assert (failure["reason"], failure["category"]) == ("time_limit", "scheduler")
+
+
+def test_interrupted(toy_receipt: Receipt) -> None:
+    log = steps(0, 5) + 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nKeyboardInterrupt\n'
+    assert reason(toy_receipt(log)) == "interrupted"
+
+
+def test_truncated(toy_receipt: Receipt) -> None:
+    failure = toy_receipt(steps(0, 5, plan="/50"))["failure"]
+    assert (failure["reason"], failure["line_number"], failure["markers"]) == ("truncated", None, [])
+    assert failure["log_tail"][-1] == "toy step 4/50 | loss=2.5 | time=0.5"
+
+
+def test_a_trainer_without_an_end_line_is_not_truncated(receipt_of: Receipt) -> None:
+    log = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(5))
+    document = receipt_of(log)
+    assert (document["failure"], document["checks"]["completed"]) == (None, None)
+    document = receipt_of("max_iters = 500\n" + log)
+    assert (reason(document), document["checks"]["completed"]) == ("truncated", False)
+
+
+def test_all_planned_steps_are_an_end(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(1, 11, plan="/10"))
+    assert (document["failure"], document["checks"]["completed"]) == (None, True)
+
+
+def test_a_loss_that_stays_nan(toy_receipt: Receipt) -> None:
+    failure = toy_receipt(steps(0, 5) + steps(5, 9, loss="nan") + DONE)["failure"]
+    assert (failure["reason"], failure["category"], failure["line_number"]) == ("nan_loss", "numerics", 6)
+
+
+def test_a_loss_that_recovers(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(0, 5) + steps(5, 6, loss="nan") + steps(6, 9) + DONE)
+    assert document["failure"] is None
+    assert document["checks"]["finite_losses"] is False
+
+
+def test_the_nan_of_an_overtaken_attempt(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(0, 5) + steps(5, 9, loss="nan") + steps(4, 9) + DONE)
+    assert document["failure"] is None
+    assert document["checks"]["finite_losses"] is True
+
+
+def test_a_run_that_says_that_it_failed(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(0, 5) + "toy ended: aborted\n")
+    assert reason(document) == "unknown"
+    assert "aborted" in document["failure"]["message"]
+    assert toy_receipt(steps(0, 5) + "toy ended: SUCCESS\n")["failure"] is None
+
+
+def test_an_exit_code_without_a_cause(toy_receipt: Receipt) -> None:
+    failure = toy_receipt(steps(0, 5) + DONE, 3)["failure"]
+    assert (failure["reason"], failure["message"]) == ("unknown", "exit code 3")
+
+
+def test_no_grammar_match(receipt_of: Receipt) -> None:
+    document = receipt_of("hello\nworld\n")
+    assert reason(document) == "no_grammar_match"
+    assert document["derivation"]["grammars"] == []
+
+
+def test_what_an_unknown_log_shows(receipt_of: Receipt) -> None:
+    document = receipt_of("hello\n" + OOM)
+    assert (reason(document), document["failure"]["line_number"]) == ("cuda_oom", 2)
+
+
+def test_markers_and_messages_are_bounded(toy_receipt: Receipt) -> None:
+    log = steps(0, 5) + f"ValueError: {'x' * 100_000}\n" + OOM * 3000
+    failure = toy_receipt(log)["failure"]
+    assert len(failure["message"]) <= 2000
+    assert all(len(m["message"]) <= 2000 for m in failure["markers"])
+    [oom] = [m for m in failure["markers"] if m["id"] == "cuda_out_of_memory"]
+    assert (oom["count"], oom["first_line"], oom["last_line"]) == (3000, 7, 3006)

@@ -1,0 +1,165 @@
+"""Events → phases and attempts: restarts, duplicates, redraws, companions, and where one stage ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+Receipt = Callable[..., dict[str, Any]]
+
+
+def steps(numbers: Iterable[int], loss: float = 2.5, plan: str = "", head: str = "") -> str:
+    return "".join(f"{head}toy step {n}{plan} | loss={loss} | time=0.5\n" for n in numbers)
+
+
+def counted(document: dict[str, Any]) -> tuple[int, int, int]:
+    found = document["summary"]["steps"]
+    return found["record_count"], found["restart_count"], found["superseded_count"]
+
+
+def names(document: dict[str, Any]) -> list[tuple[str | None, int]]:
+    return [(phase["name"], phase["summary"]["steps"]["record_count"]) for phase in document["phases"]]
+
+
+def test_a_run_in_one_piece(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(range(5, 15), plan="/15") + "toy done in 5.0 s\n")
+    assert document["summary"]["steps"] == {
+        "first": 5, "last": 14, "planned": 15, "record_count": 10, "restart_count": 0, "superseded_count": 0
+    }  # fmt: skip
+    assert names(document) == [(None, 10)]
+
+
+def test_the_later_attempt_stands(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(range(10), loss=1.0) + steps(range(6, 12), loss=2.0))
+    assert counted(document) == (12, 1, 4)
+    loss = document["summary"]["metrics"]["loss"]
+    assert (loss["record_count"], loss["mean"]) == (12, (6 * 1.0 + 6 * 2.0) / 12)
+    assert document["checks"]["steps_monotonic"] is False
+
+
+def test_a_restart_from_the_start_leaves_nothing_of_the_first(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(range(10), loss=1.0) + steps(range(4), loss=2.0))
+    assert counted(document) == (4, 1, 10)
+    assert document["summary"]["metrics"]["loss"]["max"] == 2.0
+    assert document["summary"]["steps"]["last"] == 3
+
+
+def test_restarts_one_after_another(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(range(10), 1.0) + steps(range(8, 14), 2.0) + steps(range(4, 20), 3.0))
+    assert counted(document) == (4 + 16, 2, 6 + 6)
+    assert document["summary"]["metrics"]["loss"]["mean"] == (4 * 1.0 + 16 * 3.0) / 20
+
+
+def test_a_gap_is_no_restart(toy_receipt: Receipt) -> None:
+    assert counted(toy_receipt(steps([0, 10, 20, 500, 510]))) == (5, 0, 0)
+
+
+def test_a_line_printed_twice_counts_once(toy_receipt: Receipt) -> None:
+    document = toy_receipt("".join(steps([n]) * 2 for n in range(6)))
+    assert counted(document) == (6, 0, 0)
+    assert document["summary"]["metrics"]["loss"]["record_count"] == 6
+
+
+@pytest.mark.parametrize("ranks", [2, 8])
+def test_what_many_ranks_print_counts_once(toy_receipt: Receipt, ranks: int) -> None:
+    log = "".join(steps([n], head=f"[rank{rank}]:") for n in range(6) for rank in range(ranks))
+    assert counted(toy_receipt(log)) == (6, 0, 0)
+
+
+def test_ranks_whose_lines_run_ahead_of_each_other(toy_receipt: Receipt) -> None:
+    order = [(0, 0), (0, 1), (1, 0), (0, 2), (1, 1), (1, 2), (1, 3), (0, 3)]
+    log = "".join(steps([n], head=f"[rank{rank}]:", loss=1.0 + rank) for rank, n in order)
+    document = toy_receipt(log)
+    assert counted(document) == (4, 0, 0)
+    assert document["summary"]["metrics"]["loss"]["max"] == 1.0  # of one rank, not of a mixture
+
+
+def test_redraws_collapse_to_the_last(toy_receipt: Receipt) -> None:
+    log = "".join(f"toy bar {n}/4 loss={9 - draw}.0\r" for n in range(4) for draw in range(5)) + "\n"
+    document = toy_receipt(log)
+    assert counted(document) == (4, 0, 0)
+    assert document["summary"]["metrics"]["loss"]["max"] == 5.0
+    assert document["derivation"]["log"]["line_count"] == 1
+
+
+def test_two_lines_about_one_step_are_one_record(toy_receipt: Receipt) -> None:
+    document = toy_receipt("".join(steps([n]) + f"toy norm {n}: {n}.5\n" for n in range(5)))
+    assert counted(document) == (5, 0, 0)
+    norms = document["summary"]["metrics"]["grad_norm"]
+    assert (norms["record_count"], norms["first"], norms["last"]) == (5, 0.5, 4.5)
+
+
+def test_a_companion_joins_the_record_before_it(toy_receipt: Receipt) -> None:
+    document = toy_receipt("".join(steps([n]) + f"toy memory {1000 + n}\n" for n in range(5)))
+    assert counted(document) == (5, 0, 0)
+    assert document["summary"]["metrics"]["peak_memory_bytes"]["last"] == 1004.0
+
+
+def test_an_end_marker_parts_phases(toy_receipt: Receipt) -> None:
+    document = toy_receipt(steps(range(4)) + "toy done in 1.0 s\n" + steps(range(7)) + "toy done in 2.0 s\n")
+    assert names(document) == [(None, 4), (None, 7)]
+    assert [p["summary"]["training_time_s"] for p in document["phases"]] == [1.0, 2.0]
+    assert counted(document) == (7, 0, 0)
+
+
+def test_a_name_parts_phases(toy_receipt: Receipt) -> None:
+    document = toy_receipt("toy stage base\n" + steps(range(5)) + "toy stage mid\n" + steps(range(5, 8)))
+    assert names(document) == [("base", 5), ("mid", 3)]
+    assert document["summary"]["phase"] == "base"
+
+
+def test_another_plan_parts_phases_and_the_same_plan_restarts(toy_receipt: Receipt) -> None:
+    assert names(toy_receipt(steps(range(6), plan="/6") + steps(range(4), plan="/4"))) == [(None, 6), (None, 4)]
+    assert names(toy_receipt(steps(range(6), plan="/6") + steps(range(4), plan="/6"))) == [(None, 4)]
+
+
+def test_another_trainer_is_another_phase(receipt_of: Receipt) -> None:
+    log = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))
+    log += "".join(f"step: {n}  loss:  6.5  grad_norm: 1.5  memory: 1.00GiB(1.00%)  tps: 100  mfu: 42.44%\n" for n in range(1, 10))
+    document = receipt_of(log)
+    assert [p["summary"]["steps"]["record_count"] for p in document["phases"]] == [6, 9]
+    assert [g["id"] for g in document["derivation"]["grammars"]] == ["torchtitan", "nanogpt"]  # the primary phase's first
+
+
+def test_the_stages_of_one_nanochat_log(receipt_of: Receipt) -> None:
+    tail = "loss: 3.0 | lrm: 1.00 | dt: 500.00ms | tok/sec: 1,000 | mfu: 40.00"
+    log = "".join(f"step {n:05d}/00012 (1.00%) | {tail} | total time: 0.02m\n" for n in range(12))
+    log += "".join(f"step {n:05d} (2.60%) | {tail} | total time: 0.09m\n" for n in range(6))
+    log += "".join(f"Step {n:05d}/00004 | Training loss: 0.9| lrm: 0.9| num_tokens: 9,876\n" for n in range(4))
+    document = receipt_of(log)
+    assert names(document) == [("base_train", 12), ("mid_train", 6), ("chat_sft", 4)]
+    assert document["summary"]["phase"] == "base_train"
+
+
+@pytest.mark.parametrize(("first", "second", "primary"), [(3, 5, "two"), (5, 3, "one"), (4, 4, "one")])
+def test_the_primary_phase_has_most_records(toy_receipt: Receipt, first: int, second: int, primary: str) -> None:
+    document = toy_receipt("toy stage one\n" + steps(range(first)) + "toy stage two\n" + steps(range(second)))
+    assert document["summary"]["phase"] == primary
+    assert document["summary"] == document["phases"][0 if primary == "one" else 1]["summary"]
+
+
+def test_an_evaluation_belongs_to_the_running_phase(toy_receipt: Receipt) -> None:
+    log = "toy stage one\n" + steps(range(4)) + "toy eval 3: 3.5\ntoy stage two\n" + steps(range(3)) + "toy eval 2: 1.5\n"
+    first, second = (p["summary"]["metrics"]["val_loss"] for p in toy_receipt(log)["phases"])
+    assert (first["last"], second["last"]) == (3.5, 1.5)
+    assert (first["record_count"], second["record_count"]) == (1, 1)
+
+
+def test_evaluations_of_overtaken_steps_are_left_out(toy_receipt: Receipt) -> None:
+    log = steps(range(10)) + "toy eval 2: 5.0\ntoy eval 9: 7.0\n" + steps(range(5, 12)) + "toy eval 9: 3.0\n"
+    val = toy_receipt(log)["summary"]["metrics"]["val_loss"]
+    assert (val["record_count"], val["max"], val["last"]) == (2, 5.0, 3.0)
+
+
+def test_an_evaluation_printed_twice_counts_once(toy_receipt: Receipt) -> None:
+    log = steps(range(3)) + "toy eval 2: 5.0\n" * 4 + steps(range(3, 5))
+    assert toy_receipt(log)["summary"]["metrics"]["val_loss"]["record_count"] == 1
+
+
+def test_evaluations_alone_are_no_steps(toy_receipt: Receipt) -> None:
+    document = toy_receipt("".join(f"toy eval {n}: {n}.5\n" for n in range(5)))
+    assert document["summary"]["steps"]["record_count"] == 0
+    assert document["checks"]["has_steps"] is False
+    assert document["phases"][0]["summary"]["metrics"]["val_loss"]["record_count"] == 5

@@ -1,0 +1,95 @@
+"""Values → statistics: exact sums, medians of the exact values, what is not finite counted and null."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import statistics
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from receipt_cli.statistics import describe, exact_mean, exact_median
+
+Receipt = Callable[..., dict[str, Any]]
+
+
+def iterations(losses: list[str]) -> str:
+    return "".join(f"iter {n}: loss {loss}, time 100.00ms, mfu 40.00%\n" for n, loss in enumerate(losses))
+
+
+def test_no_values_have_no_figures() -> None:
+    assert exact_mean([]) is None
+    assert exact_median([]) is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 100, 101])
+def test_medians_are_of_the_exact_values(n: int) -> None:
+    values = [random.Random(n).uniform(0, 12) for _ in range(n)]
+    assert exact_median(values) == statistics.median(values)
+    assert exact_median(values[::-1]) == exact_median(values)
+
+
+def test_sums_lose_nothing_to_cancellation() -> None:
+    assert exact_mean([1e100, 1.0, -1e100, 1.0]) == 0.5
+    assert exact_mean([0.1] * 10) == 0.1
+
+
+def test_means_do_not_depend_on_the_order() -> None:
+    values = [random.Random(7).uniform(-1, 1) * 10**power for power in range(-8, 9) for _ in range(20)]
+    shuffled = random.Random(8).sample(values, len(values))
+    assert exact_mean(values) == exact_mean(shuffled)
+    exact = sum(map(Fraction, values)) / len(values)
+    assert math.isclose(exact_mean(values) or 0.0, float(exact), rel_tol=2**-52)
+
+
+def test_a_sum_beyond_all_floats_has_no_mean() -> None:
+    assert exact_mean([1.7e308, 1.7e308]) is None
+
+
+def test_only_finite_values_take_part() -> None:
+    values = [math.nan, 3.0, math.inf, 1.0, -math.inf]
+    found = describe(values, values, "all", scope=None, definition=None)
+    assert (found.record_count, found.nonfinite_count) == (5, 3)
+    assert (found.first, found.last, found.min, found.max, found.mean, found.median) == (None, None, 1.0, 3.0, 2.0, 2.0)
+
+
+def test_an_empty_window_still_has_first_and_last() -> None:
+    found = describe([1.0, 2.0], [], "steady", scope="global", definition="x")
+    assert (found.first, found.last, found.min, found.mean, found.record_count) == (1.0, 2.0, None, None, 0)
+
+
+def test_nan_is_counted_and_null(receipt_of: Receipt) -> None:
+    document = receipt_of(iterations(["2.5", "nan", "1.5", "inf", "3.5"]))
+    loss = document["summary"]["metrics"]["loss"]
+    assert (loss["record_count"], loss["nonfinite_count"], loss["mean"], loss["last"]) == (5, 2, 2.5, 3.5)
+    assert document["summary"]["steps"]["record_count"] == 5
+    json.dumps(document, allow_nan=False)
+
+
+def test_a_first_or_last_that_is_nan_is_null(receipt_of: Receipt) -> None:
+    loss = receipt_of(iterations(["nan", "2.5", "nan"]))["summary"]["metrics"]["loss"]
+    assert (loss["first"], loss["last"], loss["min"], loss["max"]) == (None, None, 2.5, 2.5)
+
+
+def test_nothing_but_nan(receipt_of: Receipt) -> None:
+    loss = receipt_of(iterations(["nan"] * 4))["summary"]["metrics"]["loss"]
+    assert (loss["nonfinite_count"], loss["mean"], loss["median"], loss["min"]) == (4, None, None, None)
+
+
+def test_first_and_last_are_those_printed(receipt_of: Receipt) -> None:
+    losses = [f"{11 - n / 100:.4f}" for n in range(300)]
+    metrics = receipt_of(iterations(losses))["summary"]["metrics"]
+    assert (metrics["loss"]["first"], metrics["loss"]["last"]) == (float(losses[0]), float(losses[-1]))
+    assert metrics["loss"]["mean"] == math.fsum(map(float, losses)) / 300
+    assert metrics["loss"]["median"] == statistics.median(map(float, losses))
+
+
+def test_units_are_scaled_in_decimal(receipt_of: Receipt) -> None:
+    log = "".join(f"iter {n}: loss 1.0, time 131.97ms, mfu 29.53%\n" for n in range(5))
+    metrics = receipt_of(log)["summary"]["metrics"]
+    assert (metrics["step_time_s"]["last"], metrics["mfu_ratio"]["last"]) == (0.13197, 0.2953)
+    assert metrics["step_time_s"]["median"] == 0.13197
