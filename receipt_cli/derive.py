@@ -138,7 +138,7 @@ def _figures(
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
         checks=evaluate(phases, summaries, ending),
         ending=ending,
-        tail=tuple(log_tail(last_bytes)),
+        tail=tuple(log_tail(last_bytes, cut=len(last_bytes) < log.size_bytes)),
         lines=LineCounts(matched, ignored, unmatched, undecodable),
         near_misses=_near(body, grammars),
         problems=problems,

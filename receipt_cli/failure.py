@@ -59,7 +59,7 @@ class _Progress:
 
     def __init__(self, body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
         events = [e for p in phases for e in (*p.raw, *p.evals, *p.singles)]
-        self.steps = sorted(e.at for p in phases for e in p.raw)
+        self.steps = sorted(e.at for p in phases for e in (*p.steps, *p.superseded))  # once each, however often printed
         self.attempts = [a[0].at for p in phases for a in p.attempts[1:] if a]
         self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
         for marker in catalogue.markers:
@@ -87,11 +87,11 @@ def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: 
     progress = _Progress(body, catalogue, phases, exit_code)
     sightings = [s for m in catalogue.markers if (s := _sight(m, body.markers.get(m.id), progress)) is not None]
     codes = [s for s in sightings if s.marker.role == "exit_code" and s.open and s.exit_code]
-    code = exit_code if exit_code is not None else codes[-1].exit_code if codes else _zero(progress, sightings)
     guilty = sorted(
         (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),
         key=lambda s: (s.marker.rank, s.at),
     )
+    code = exit_code if exit_code is not None else codes[-1].exit_code if codes else _zero(progress, sightings, guilty)
     last = phases[-1] if phases else None
     done = _completed(last, progress)
     if guilty and guilty[0].marker.rank <= 1:
@@ -124,8 +124,11 @@ def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -
     return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died)
 
 
-def _zero(progress: _Progress, sightings: Sequence[Sighting]) -> int | None:
-    return 0 if any(s.marker.role == "exit_code" and s.exit_code == 0 for s in sightings) else None
+def _zero(progress: _Progress, sightings: Sequence[Sighting], guilty: Sequence[Sighting]) -> int | None:
+    """Return a printed exit code of zero, unless another run follows it in the log, or an error that ended one."""
+    last_step = progress.steps[-1] if progress.steps else -1
+    zero = any(s.marker.role == "exit_code" and s.exit_code == 0 and s.at > last_step for s in sightings)
+    return 0 if zero and not guilty else None
 
 
 def _sight(marker: Marker, hits: Hits | None, progress: _Progress) -> Sighting | None:

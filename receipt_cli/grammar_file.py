@@ -107,6 +107,17 @@ class _Reader:
             raise self.fail(f"{key} must be a text", *path)
         return value
 
+    def flag(self, data: Mapping[str, Any], key: str, *path: object) -> bool:
+        value = data.get(key, False)
+        if not isinstance(value, bool):
+            raise self.fail(f"{key} must be true or false", *path)
+        return value
+
+    def entries(self, value: object, *path: object) -> list[Any]:
+        if value is not None and not isinstance(value, list):
+            raise self.fail("must be a list", *path)
+        return value or []
+
     def choice(self, value: object, choices: Sequence[str], *path: object) -> str:
         if not isinstance(value, str) or value not in choices:
             raise self.fail(f"{value!r} is not one of {', '.join(choices)}", *path)
@@ -151,7 +162,7 @@ class _Reader:
 
     def evidence(self, value: object, side: str) -> tuple[Evidence, ...]:
         items = []
-        for entry in value if isinstance(value, list) else []:
+        for entry in self.entries(value, "evidence", side):
             body = self.closed(entry, {"seen", "reported_over_derived", "equals"}, "evidence", side)
             if "seen" in body:
                 items.append(Evidence(seen=self.text(body, "seen", None, "evidence", side)))
@@ -200,8 +211,8 @@ class _Reader:
             table=self.table(data["table"], name) if kinds == ["table"] else None,
             fields=made,
             phase=phase,
-            redraw=bool(data.get("redraw", False)),
-            companion=bool(data.get("companion", False)),
+            redraw=self.flag(data, "redraw", name),
+            companion=self.flag(data, "companion", name),
             samples=self.samples(data.get("samples"), name) if self.with_samples else (),
         )
         block = rule.pairs or rule.mapping or rule.table
@@ -212,7 +223,7 @@ class _Reader:
 
     def samples(self, value: object, name: str) -> tuple[Sample, ...]:
         made = []
-        for entry in value if isinstance(value, list) else []:
+        for entry in self.entries(value, name, "samples"):
             body = self.closed(entry, {"line", "fields", "others"}, name, "samples")
             fields, others = body.get("fields") or {}, body.get("others") or {}
             if not isinstance(fields, dict) or not isinstance(others, dict):
@@ -231,15 +242,19 @@ class _Reader:
 
     def pairs(self, body: object, name: str) -> Pairs:
         data = self.closed(body, _BLOCKS["pairs"], name, "pairs")
-        stop = data.get("stop")
+        cell, key = self.text(data, "cell", None, name), self.text(data, "key", None, name)
+        if not cell or not key:
+            raise self.fail("cell and key must not be empty", name, "pairs")
+        if not cell.strip() and not (key.strip() and key.isascii()):
+            raise self.fail("between cells parted by blanks, key must be visible ASCII", name, "pairs")
         return Pairs(
             start=self.text(data, "start", None, name),
-            cell=self.text(data, "cell", None, name),
-            key=self.text(data, "key", None, name),
+            cell=cell,
+            key=key,
             keys=self.keys(data, name),
             ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
             other=self.unknown(data, name),
-            stop=stop if isinstance(stop, str) else None,
+            stop=self.text(data, "stop", None, name) if "stop" in data else None,
         )
 
     def mapping(self, body: object, name: str) -> Mapped:
@@ -260,8 +275,8 @@ class _Reader:
     def table(self, body: object, name: str) -> Table:
         data = self.closed(body, _BLOCKS["table"], name, "table")
         skip = data.get("skip_cells", 0)
-        if not isinstance(skip, int):
-            raise self.fail("skip_cells must be an integer", name)
+        if not isinstance(skip, int) or isinstance(skip, bool) or skip < 0:
+            raise self.fail("skip_cells must be an integer from 0", name)
         return Table(
             header=self.text(data, "header", None, name),
             row=self.text(data, "row", None, name),
@@ -286,21 +301,25 @@ class _Reader:
         scope = data.get("scope")
         if scope is not None:
             self.choice(scope, SCOPES, rule, "fields", name)
-        value = data.get("value")
-        try:
-            part = regex.compile(value) if isinstance(value, str) else None
-        except regex.error as error:
-            raise self.fail(f"value is not a pattern: {error}", rule, "fields", name) from error
         return Field(
             name=name,
             type=kind,
             unit=unit,
             null_if=frozenset(self.texts(data.get("null_if"), rule, "fields", name, "null_if")),
             scope=scope,
-            value=part,
+            value=self.part(data["value"], rule, "fields", name) if data.get("value") is not None else None,
             definition=definition,
             target=self.target(name, data, kind, rule),
         )
+
+    def part(self, value: str, *path: object) -> regex.Pattern[str]:
+        try:
+            part = regex.compile(value)
+        except (regex.error, RecursionError, MemoryError) as error:
+            raise self.fail(f"value is not a pattern: {error}", *path) from error
+        if part.groups != 1:
+            raise self.fail(f"value needs exactly one group, it has {part.groups}", *path)
+        return part
 
     def target(self, name: str, data: Mapping[str, Any], kind: str, rule: str) -> Target:
         if "metric" in data and "fact" in data:

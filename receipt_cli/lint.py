@@ -15,7 +15,7 @@ from receipt_cli.definitions import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar import Grammar, Rule, Sample, compile_pattern
 from receipt_cli.grammar_file import load_grammar
-from receipt_cli.match import Extraction, PatternTimeout, bind_cells, convert, extract
+from receipt_cli.match import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, convert, extract
 from receipt_cli.model import Finding
 
 HOSTILE_BYTES = 100_000
@@ -56,7 +56,7 @@ def lint_together(grammars: Sequence[Grammar]) -> list[Finding]:
             if grammar.id == other.id:
                 continue
             for foreign in rules:
-                if _extract_line(foreign, sample.line):
+                if _reads(foreign, sample.line):
                     reason = f"sample of {rule.name} is also read by {other.ref} {foreign.name}"
                     found.append(Finding("error", grammar.where, reason, snippet=sample.line))
     return found
@@ -82,6 +82,19 @@ def _extract_line(rule: Rule, line: str) -> list[Extraction]:
     return events
 
 
+def _reads(rule: Rule, line: str) -> bool:
+    """Return whether ``rule`` reads ``line``; a pattern that runs out of time does not (``hostile`` tells of it)."""
+    try:
+        return bool(_extract_line(rule, line))
+    except PatternTimeout:
+        return False
+
+
+def _column(record: bytes, at: int) -> int:
+    """Return the column, in characters, of byte ``at`` of ``record``."""
+    return len(record[:at].decode("utf-8", "replace"))
+
+
 class _Linter:
     def __init__(self, grammar: Grammar, text: bytes) -> None:
         self.grammar = grammar
@@ -101,6 +114,9 @@ class _Linter:
         for rule in self.grammar.rules:
             if rule.name not in self.broken:
                 yield from self.samples(rule)
+                yield from self.hostile(rule)
+        for rule in self.grammar.ignore:
+            if rule.name not in self.broken:
                 yield from self.hostile(rule)
         yield from self.ignored()
         yield from self.silent()
@@ -139,6 +155,9 @@ class _Linter:
                 reason = f"{rule.name}: not a pattern: {getattr(error, 'msg', error)}"
                 yield self.finding(where, reason, snippet=pattern, caret=getattr(error, "pos", None))
                 return
+            except (RecursionError, MemoryError) as error:
+                yield self.finding(where, f"{rule.name}: not a pattern that can be used: {error}")
+                return
             except UnicodeEncodeError:
                 yield self.finding(where, f"{rule.name}: a pattern is ASCII", help="write other characters as \\xNN bytes")
                 return
@@ -159,7 +178,11 @@ class _Linter:
     def samples(self, rule: Rule) -> Iterator[Finding]:
         for number, sample in enumerate(rule.samples):
             path = (*self.path(rule), "samples", number)
-            events = _extract_line(rule, sample.line)
+            try:
+                events = _extract_line(rule, sample.line)
+            except PatternTimeout:
+                yield self.finding(path, f"{rule.name}: over {TIME_BOX_S} s for its own sample", snippet=sample.line)
+                continue
             if not events:
                 yield self.unmatched(rule, sample, path)
                 continue
@@ -169,12 +192,12 @@ class _Linter:
             event = events[-1]
             rest = (record[: event.start] + record[event.end :]).strip()
             if rest and rule.mapping is None:
-                caret = event.end if record[event.end :].strip() else 0
+                caret = _column(record, event.end) if record[event.end :].strip() else 0
                 reason = f"{rule.name}: sample is not matched entirely"
                 yield self.finding(path, reason, snippet=sample.line, caret=caret, help="samples are bare lines")
             yield from self.values(rule, sample, event, path)
             for other in (*self.grammar.rules, *self.grammar.ignore):
-                if other.name != rule.name and other.name not in self.broken and _extract_line(other, sample.line):
+                if other.name != rule.name and other.name not in self.broken and _reads(other, sample.line):
                     yield self.finding(path, f"{rule.name}: sample is also matched by {other.name}", snippet=sample.line)
 
     def unmatched(self, rule: Rule, sample: Sample, path: tuple[str | int, ...]) -> Finding:
@@ -183,7 +206,10 @@ class _Linter:
             return self.finding(path, f"{rule.name}: sample has none of the rule's literals", snippet=sample.line)
         caret = None
         if rule.pattern is not None or rule.pairs is not None:
-            caret = max((n for n in range(len(record) + 1) if rule.start.fullmatch(record[:n], partial=True)), default=0)
+            with contextlib.suppress(TimeoutError, MemoryError):
+                ends = range(len(record), 0, -1)
+                reached = (n for n in ends if rule.start.fullmatch(record[:n], partial=True, timeout=TIME_BOX_S))
+                caret = _column(record, next(reached, 0))
         return self.finding(path, f"{rule.name}: sample is not matched", snippet=sample.line, caret=caret)
 
     def values(self, rule: Rule, sample: Sample, event: Extraction, path: tuple[str | int, ...]) -> Iterator[Finding]:
@@ -217,13 +243,13 @@ class _Linter:
     def ignored(self) -> Iterator[Finding]:
         for rule in self.grammar.ignore:
             for number, sample in enumerate(rule.samples):
-                if rule.name not in self.broken and not _extract_line(rule, sample.line):
+                if rule.name not in self.broken and not _reads(rule, sample.line):
                     yield self.unmatched(rule, sample, ("ignore", rule.name, "samples", number))
 
     def silent(self) -> Iterator[Finding]:
         for number, line in enumerate(self.grammar.no_match):
             for rule in self.grammar.rules:
-                if rule.name not in self.broken and _extract_line(rule, line):
+                if rule.name not in self.broken and _reads(rule, line):
                     yield self.finding(("no_match", number), f"a line that must match nothing matches {rule.name}", snippet=line)
 
     def evidence(self) -> Iterator[Finding]:
@@ -250,7 +276,7 @@ def _hostile_lines(rule: Rule) -> Iterator[bytes]:
         yield line[:-1] * (size // max(1, len(line) - 1))
         for cut in (len(line) // 3, len(line) // 2, len(line) - 1):
             for filler in (b" ", b"0", b"1,", b"a", b"| ", b"{", b"'", b"("):
-                yield line[:cut] + filler * ((size - cut) // len(filler))
+                yield line[:cut] + filler * ((size - cut) // len(filler)) + b"!"
     for literal in rule.literals[:3]:
         yield literal * (size // len(literal))
         yield literal + b" " * size

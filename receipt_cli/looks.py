@@ -20,10 +20,20 @@ def metric_lines(records: bytes, limit: int) -> list[tuple[int, bytes]]:
     found: list[tuple[int, bytes]] = []
     for hit in METRIC_LINE.finditer(records):
         start = max(records.rfind(b"\n", 0, hit.start()), records.rfind(b"\r", 0, hit.start())) + 1
-        found.append((start, records[start : hit.end()]))
+        record = records[start : hit.end()]
+        if record.isascii() or _readable(record):
+            found.append((start, record))
         if len(found) >= limit:
             break
     return found
+
+
+def _readable(record: bytes) -> bool:
+    """True for UTF-8 text without control characters: not a chance find in binary data."""
+    try:
+        return record.decode("utf-8").isprintable()
+    except UnicodeDecodeError:
+        return False
 
 
 def count_step_lines(records: bytes, limit: int) -> int:

@@ -36,6 +36,8 @@ _SECRETS: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
 )  # fmt: skip
+_CUT = re.compile(rb"\A(?:[^\n]{0,4096}\n|[\s\S]{0,1024}\S*)")
+"""What a secret may have been cut in: the first line, or of an endless one its first words."""
 _WANDB = re.compile(r"(?i)(wandb[^\n]{0,80}?\b)([0-9a-f]{40})\b")
 
 
@@ -75,9 +77,14 @@ def mask_texts(value: Any) -> Any:
     return value
 
 
-def log_tail(raw: bytes) -> list[str]:
-    """Return the last lines of a log from its last bytes: at most 50 lines and 8 KiB, clean and masked."""
-    lines = mask_secrets("\n".join(clean(line) for line in display_lines(raw, TAIL_LINES))).split("\n")
+def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:
+    """Return the last lines of a log from its last bytes: at most 50 lines and 8 KiB, clean and masked.
+
+    ``cut``: the log is longer than ``raw``, which may begin inside a secret; nothing of what could be one is returned.
+    """
+    if cut:
+        raw = _CUT.sub(b"", raw, count=1)
+    lines = mask_secrets("\n".join(clean(line) for line in display_lines(raw, len(raw) + 1))).split("\n")
     kept: list[str] = []
     size = 0
     for line in reversed(lines[-TAIL_LINES:]):

@@ -7,6 +7,7 @@ in ``\\r\\n`` or in an envelope, and give the same result.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Iterable, Sequence
 
@@ -19,6 +20,8 @@ from receipt_cli.match import Extraction, PatternTimeout, convert, extract
 from receipt_cli.model import MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, first_end, last_end, normalise
 from receipt_cli.stretch import TAIL_KEPT, Body, Hits, RuleKey, Stretch
+
+_HIGH = re.compile(rb"[\x80-\xff]")
 
 
 class Engine:
@@ -289,24 +292,29 @@ def _join(left: Fragment, right: Fragment) -> None:
 def _invalid_records(buffer: bytes, redraws: bool) -> list[int]:
     """Return the starts of the records that are not UTF-8."""
     starts: list[int] = []
-    if buffer.isascii():
+    if buffer.isascii() or _is_utf8(buffer):
         return starts
-    at = 0
-    while at < len(buffer):
-        try:
-            buffer[at:].decode("utf-8") if at else buffer.decode("utf-8")
-            return starts
-        except UnicodeDecodeError as error:
-            position = at + error.start
-        start = buffer.rfind(b"\n", 0, position) + 1
-        end = buffer.find(b"\n", position)
+    found = _HIGH.search(buffer)
+    while found is not None:
+        start = buffer.rfind(b"\n", 0, found.start()) + 1
+        end = buffer.find(b"\n", found.start())
+        end = end if end >= 0 else len(buffer)
         if redraws:
-            start = max(start, buffer.rfind(b"\r", start, position) + 1)
-            carriage = buffer.find(b"\r", position, end if end >= 0 else len(buffer))
+            start = max(start, buffer.rfind(b"\r", start, found.start()) + 1)
+            carriage = buffer.find(b"\r", found.start(), end)
             end = carriage if carriage >= 0 else end
-        starts.append(start)
-        at = end + 1 if end >= 0 else len(buffer)
+        if not _is_utf8(buffer[start:end]):
+            starts.append(start)
+        found = _HIGH.search(buffer, end)
     return starts
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _excerpt(record: bytes) -> str:

@@ -466,6 +466,7 @@ class TestGrammarFile:
                 pytest.param(NANO.replace("PATTERN", PLAIN).replace(old, new), id=new)
                 for old, new in (
                     ("loss: {}", "loss: {value: '('}"),
+                    ("loss: {}", "loss: {value: no group}"),
                     ("loss: {}", "loss: {metric: [x]}"),
                     ("loss: {}", "loss: {fact: {x: 1}}"),
                     ("loss: {}", "loss: {printed_in: [ms]}"),
@@ -477,6 +478,8 @@ class TestGrammarFile:
                     ("literal: 'loss'", "literal: [1]"),
                     ("event: step", "event: [step]"),
                     ("rules:", "rules: 5\nignore:"),
+                    (f"pattern: {PLAIN}", "pairs: {start: 'step (?P<step>1)', cell: '', key: ' ', keys: {loss: loss}}"),
+                    (f"pattern: {PLAIN}", "pairs: {start: 'step (?P<step>1)', cell: '|', key: '', keys: {loss: loss}}"),
                 )
             ),
         ],

@@ -26,19 +26,20 @@ FAULT = "ValueError: could not broadcast input array from shape (3,) into shape 
     [  # finite_losses, zero_exit_code, has_steps, no_oom
         (STEPS + DONE, None, (True, None, True, True)),
         (STEPS + DONE, 0, (True, True, True, True)),
-        (STEPS + DONE, 1, (True, False, True, True)),
+        (STEPS + DONE, 1, (True, False, True, None)),  # of what, the log does not say
         (STEPS, None, (True, None, True, None)),  # breaks off: why, the log does not say
         (STEPS, 0, (True, True, True, True)),
         (STEPS, 137, (True, False, True, None)),
-        (STEPS + OOM, None, (True, None, True, False)),
-        (STEPS + HOST, None, (True, None, True, False)),
-        (STEPS + FAULT, None, (True, None, True, True)),
+        (STEPS + OOM, None, (True, False, True, False)),  # who dies does not exit with zero
+        (STEPS + HOST, None, (True, False, True, False)),
+        (STEPS + FAULT, None, (True, False, True, True)),
+        (STEPS + DONE + "EXIT_CODE=0\n" + STEPS + FAULT, None, (True, False, True, True)),  # the first of two runs
         (STEPS + NAN + MORE + DONE, None, (False, None, True, True)),
         (LOSSLESS + DONE, None, (None, None, True, True)),
-        ("toy model 1234\n" + OOM, None, (None, None, False, False)),
+        ("toy model 1234\n" + OOM, None, (None, False, False, False)),
         (STEPS + "EXIT_CODE=1\n", None, (True, False, True, None)),
         (STEPS + DONE + "EXIT_CODE=0\n", None, (True, True, True, True)),
-        (STEPS + DONE + "EXIT_CODE=0\n", 1, (True, False, True, True)),  # the caller knows better
+        (STEPS + DONE + "EXIT_CODE=0\n", 1, (True, False, True, None)),  # the caller knows better
     ],
 )
 def test_the_core_checks(toy_receipt: Receipt, log: str, exit_code: int | None, want: tuple[bool | None, ...]) -> None:
@@ -64,9 +65,9 @@ def test_a_cause_other_than_memory_leaves_the_kill_open(toy_receipt: Receipt) ->
     assert document["checks"]["no_oom"] is None
 
 
-@pytest.mark.parametrize(("mfu", "want"), [("0.4", True), ("1.0", True)])
+@pytest.mark.parametrize(("mfu", "want"), [("0.4", True), ("1.0", True), ("1.01", False)])
 def test_mfu_plausible(toy_receipt: Receipt, mfu: str, want: bool) -> None:
-    log = "".join(f"toy step {n} | loss=2.5 | mfu={mfu}\n" for n in range(5))
+    log = "".join(f"toy step {n} | loss=2.5 | mfu={mfu if n == 3 else 0.4}\n" for n in range(5))
     assert toy_receipt(log + DONE)["checks"]["mfu_plausible"] is want
     assert toy_receipt(STEPS + DONE)["checks"]["mfu_plausible"] is None
 

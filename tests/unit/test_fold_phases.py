@@ -117,7 +117,9 @@ def test_another_plan_parts_phases_and_the_same_plan_restarts(toy_receipt: Recei
 
 def test_another_trainer_is_another_phase(receipt_of: Receipt) -> None:
     log = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))
-    log += "".join(f"step: {n}  loss:  6.5  grad_norm: 1.5  memory: 1.00GiB(1.00%)  tps: 100  mfu: 42.44%\n" for n in range(1, 10))
+    log += "".join(
+        f"step: {n}  loss:  6.5  grad_norm: 1.5  memory: 1.00GiB(1.00%)  tps: 100  mfu: 42.44%\n" for n in range(1, 10)
+    )
     document = receipt_of(log)
     assert [p["summary"]["steps"]["record_count"] for p in document["phases"]] == [6, 9]
     assert [g["id"] for g in document["derivation"]["grammars"]] == ["torchtitan", "nanogpt"]  # the primary phase's first

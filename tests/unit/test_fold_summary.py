@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 Receipt = Callable[..., dict[str, Any]]
-NANOCHAT = "step {n:05d}/00100 ({n}.00%) | loss: 3.0 | lrm: 1.00 | dt: 500.00ms | tok/sec: {rate:,} | mfu: 40.00 | total time: 0.02m\n"
+NANOCHAT = (
+    "step {n:05d}/00100 ({n}.00%) | loss: 3.0 | lrm: 1.00 | dt: 500.00ms | tok/sec: {rate:,} | mfu: 40.00 | total time: 0.02m\n"
+)
 MEGATRON = (
     " iteration {n:8d}/     100 | consumed samples: {n:12d} | elapsed time per iteration (ms): {ms} | learning rate: 1.0E-05 |"
     " global batch size: {batch:5d} | lm loss: 9.0E+00 | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
@@ -53,9 +55,7 @@ def test_an_mfu_above_one_is_implausible(toy_receipt: Receipt) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "implausible"), [("0.004", 1), ("0.005", 0), ("50", 0)])
-def test_a_step_time_under_a_hundredth_of_the_median_is_implausible(
-    toy_receipt: Receipt, seconds: str, implausible: int
-) -> None:
+def test_a_step_time_under_a_hundredth_of_the_median_is_implausible(toy_receipt: Receipt, seconds: str, implausible: int) -> None:
     document = toy_receipt(steps(range(10)) + steps([10], time=seconds))
     assert document["summary"]["steady_state"]["excluded_implausible"] == implausible
     assert document["summary"]["metrics"]["step_time_s"]["last"] == float(seconds)

@@ -38,7 +38,7 @@ def test_normalise(raw: bytes, want: bytes) -> None:
 
 
 NOISE = st.lists(
-    st.sampled_from([b"a", b" ", b"\n", b"\r", b"\r\n", b"\x00", b"\b", b"\x1b", b"\x1b[31m", b"\x1b]0;t", b"^[[B", b"[", b"]", b"\x07", b"\xff"])
+    st.sampled_from([b"a", b" ", b"\n", b"\r", b"\r\n", b"\x00", b"\b", b"\x1b", b"\x1b[31m", b"\x1b]0;t", b"^[[B", b"[", b"]", b"\x07", b"\xff"])  # noqa: E501
 ).map(b"".join)  # fmt: skip
 
 
@@ -135,7 +135,9 @@ def reference(raw: bytes) -> tuple[bytes, list[tuple[int, int]]]:
     return out, cuts
 
 
-SIZES = st.sampled_from([0, 1, 7, 1000, RECORD_CAP // 2 - 1, RECORD_CAP // 2, RECORD_CAP - 1, RECORD_CAP, RECORD_CAP + 1, 3 * RECORD_CAP])
+SIZES = st.sampled_from(
+    [0, 1, 7, 1000, RECORD_CAP // 2 - 1, RECORD_CAP // 2, RECORD_CAP - 1, RECORD_CAP, RECORD_CAP + 1, 3 * RECORD_CAP]
+)
 
 
 @given(st.lists(st.tuples(SIZES, st.sampled_from([b"\n", b"\r", b"\r\n"])), max_size=8), SIZES)

@@ -159,7 +159,10 @@ def test_declared_units_and_special_ones_are_apart() -> None:
     assert SPECIAL_UNITS and not SPECIAL_UNITS & UNITS.keys()
 
 
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**9), max_value=10**9), st.sampled_from(sorted(UNITS)))
+@given(
+    st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**9), max_value=10**9),
+    st.sampled_from(sorted(UNITS)),
+)
 def test_every_unit_is_rounded_once(number: Decimal, unit: str) -> None:
     text = f"{number:f}"
     assert read_number(text, unit) == float(number * UNITS[unit].factor)

@@ -1,0 +1,116 @@
+"""Which grammar reads a log, in which version, and what became of every line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Receipt = Callable[..., dict[str, Any]]
+NANOGPT = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))
+TITAN = "step: {n}  loss:  6.5  grad_norm: 1.5  memory: 1.00GiB(1.00%)  tps: 100  tflops: 9.02  mfu: 42.44%\n"
+MEGATRON = (
+    " iteration {n:8d}/       6 | consumed samples: {n:12d} | elapsed time per iteration (ms): 500.0 | learning rate: 1.0E-05 |"
+    " global batch size:     8 | lm loss: 9.0E+00 | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+)
+HF = "{{'loss': 1.4872, 'grad_norm': 2.8125, 'learning_rate': 4.75e-05, 'epoch': 0.{n}}}\n"
+NANOCHAT = (
+    "step {n:05d}/00100 ({n}.00%) | loss: 3.0 | lrm: 1.00 | dt: 500.00ms | tok/sec: 1,000 | mfu: 40.00 | total time: 0.02m\n"
+)
+
+
+def chosen(document: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(g["id"], g["chosen_by"]) for g in document["derivation"]["grammars"]]
+
+
+def lines(document: dict[str, Any]) -> dict[str, int]:
+    derivation = document["derivation"]
+    assert sum(derivation["lines"].values()) == derivation["log"]["record_count"]
+    return dict(derivation["lines"])
+
+
+@pytest.mark.parametrize(
+    ("line", "name"), [(TITAN, "torchtitan"), (MEGATRON, "megatron-lm"), (HF, "hf-trainer"), (NANOCHAT, "nanochat")]
+)
+def test_trainers_are_recognised(receipt_of: Receipt, line: str, name: str) -> None:
+    document = receipt_of("".join(line.format(n=n) for n in range(1, 7)))
+    assert [g["id"] for g in document["derivation"]["grammars"]] == [name]
+    assert document["summary"]["steps"]["record_count"] == 6
+    assert document["derivation"]["lines"]["matched"] == 6
+
+
+@pytest.mark.parametrize("head", ["", "[rank0]:", "2026-01-02T03:04:05.678Z ", "\ufeff", "\x1b[32m", "0: "])
+def test_envelopes_change_nothing(receipt_of: Receipt, head: str) -> None:
+    document = receipt_of("".join(head + line + "\n" for line in NANOGPT.splitlines()))
+    assert chosen(document) == [("nanogpt", "only_version")]
+    assert document["summary"]["steps"]["record_count"] == 6
+
+
+def test_the_source_of_a_trainer_is_no_run(receipt_of: Receipt) -> None:
+    source = 'print(f"iter {iter_num}: loss {lossf:.4f}, time {dt*1000:.2f}ms, mfu {running_mfu*100:.2f}%")\n'
+    document = receipt_of(source * 5)
+    assert chosen(document) == []
+    assert document["failure"]["reason"] == "no_grammar_match"
+
+
+def test_a_stated_grammar_decides(receipt_of: Receipt) -> None:
+    document = receipt_of(NANOGPT, "nanogpt@v1")
+    assert chosen(document) == [("nanogpt", "option")]
+    assert document["derivation"]["options"]["grammar"] == "nanogpt@v1"
+    assert chosen(receipt_of(NANOGPT, "megatron-lm")) == []  # it explains no line of this log
+
+
+def test_without_evidence_the_version_is_a_default(receipt_of: Receipt) -> None:
+    document = receipt_of("".join(NANOCHAT.format(n=n) for n in range(6)))
+    [(name, by)] = chosen(document)
+    assert (name, by in ("default", "evidence")) == ("nanochat", True)
+
+
+def test_a_few_lines_of_another_trainer_are_no_second_one(receipt_of: Receipt) -> None:
+    document = receipt_of(NANOGPT + "".join(TITAN.format(n=n) for n in (1, 2)))
+    assert chosen(document) == [("nanogpt", "only_version")]
+
+
+def test_every_line_is_accounted_for(toy_receipt: Receipt) -> None:
+    log = (
+        b"toy step 0 | loss=2.5\n\n   \ntoy saving\nhello\ntoy bar 1/9 loss=2.0\rtoy bar 2/9 loss=1.0\n"
+        b"\xff\xfe\xfa broken\ntoy eval 2: 3.5\ntoy done in 1.0 s\nlast without an end"
+    )
+    document = toy_receipt(log)
+    assert lines(document) == {"matched": 5, "ignored": 3, "unmatched": 2, "undecodable": 1}
+    assert document["derivation"]["log"]["line_count"] == 10
+    assert document["derivation"]["log"]["size_bytes"] == len(log)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_change_no_figure(toy_receipt: Receipt, end: str) -> None:
+    log = "".join(f"toy step {n} | loss={n}{end}" for n in range(5))
+    document = toy_receipt(log)
+    assert lines(document)["matched"] == 5
+    assert document["summary"]["metrics"]["loss"]["mean"] == 2.0
+
+
+def test_the_count_holds_for_an_unknown_log(receipt_of: Receipt) -> None:
+    assert lines(receipt_of("hello\n\nworld\n")) == {"matched": 0, "ignored": 1, "unmatched": 2, "undecodable": 0}
+
+
+def test_near_misses_are_counted_and_shown(toy_receipt: Receipt) -> None:
+    log = "toy step 0 | loss=2.5\n" + "".join(f"toy eval {n} -> 3.5\n" for n in range(200)) + "toy done in 1.0 s\n"
+    document = toy_receipt(log)
+    near = document["derivation"]["near_misses"]
+    assert near["count"] == 200
+    assert near["first"][0] == {"grammar": "toy@v1", "rule": "evaluation", "line_number": 2, "excerpt": "toy eval 0 -> 3.5"}
+    assert 0 < len(near["first"]) < 200
+    assert lines(document)["unmatched"] == 200
+
+
+def test_a_clean_log_has_no_near_misses(toy_receipt: Receipt) -> None:
+    derivation = toy_receipt("toy step 0 | loss=2.5\ntoy saving\n")["derivation"]
+    assert (derivation["near_misses"], derivation["problems"]) == ({"count": 0, "first": []}, {"count": 0, "first": []})
+
+
+def test_nul_bytes_are_a_problem_and_not_the_end(toy_receipt: Receipt) -> None:
+    document = toy_receipt(b"toy step 0 | loss=2.5\n" + b"\0" * 512 + b"toy step 1 | loss=1.5\n")
+    assert document["summary"]["steps"]["record_count"] == 2
+    assert [p["kind"] for p in document["derivation"]["problems"]["first"]] == ["nul_bytes"]

@@ -1,0 +1,174 @@
+"""What of a log's text stands in a receipt: bounded, clean, without secrets, and otherwise as it was."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from receipt_cli.redact import clean, log_tail, mask_secrets, mask_texts, safe_text
+
+Receipt = Callable[..., dict[str, Any]]
+LETTERS = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"  # made up, as everything here: 32 characters
+SECRETS = {
+    "hf": ("token ", "hf_" + LETTERS),
+    "sk": ("key ", "sk-" + LETTERS),
+    "sk with a project": ("key ", "sk-proj-" + LETTERS),
+    "github": ("remote ", "ghp_" + LETTERS + "abcd"),
+    "github, fine-grained": ("remote ", "github_pat_" + LETTERS),
+    "gitlab": ("remote ", "glpat-" + LETTERS[:20]),
+    "slack": ("hook ", "xoxb-" + "1234567890-" + LETTERS),
+    "aws id": ("id ", "AKIA" + "ABCDEFGHIJ234567"),
+    "aws session id": ("id ", "ASIA" + "ABCDEFGHIJ234567"),
+    "aws secret": ("AWS_SECRET_ACCESS_KEY=", LETTERS + "/+abcdef"),
+    "google": ("maps ", "AIza" + LETTERS + "abc"),
+    "google access": ("gcp ", "ya29." + LETTERS),
+    "jwt": ("cookie ", "eyJ" + LETTERS + "." + LETTERS + "." + LETTERS),
+    "bearer": ("Authorization: Bearer ", LETTERS),
+    "basic": ("Authorization: Basic ", LETTERS),
+    "url": ("clone https://", "me:" + LETTERS + "@example.org/repo.git"),
+    "wandb": ("wandb: appending key ", "0123456789abcdef0123456789abcdef01234567"),
+    "wandb variable": ("WANDB_API_KEY=", "0123456789abcdef0123456789abcdef01234567"),
+    "named": ("api_key: '", LETTERS),
+    "password": ('"password": "', LETTERS),
+}
+KEPT = [
+    "commit 0123456789abcdef0123456789abcdef01234567",
+    "sha256 " + "0123456789abcdef" * 4,
+    "/home/user/checkpoints/step_1000/model.safetensors",
+    "https://example.org/repo.git@main",
+    "s3://bucket/run-7/step_100.pt",
+    "tokens_per_step: 524288, num_tokens: 9876",
+    "api_key=None",
+    "pad_token: '<|endoftext|>'",
+    "task-force-with-a-long-name-of-words",
+    "the password is asked for",
+]
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_secrets_of_every_kind_are_masked(kind: str) -> None:
+    head, secret = SECRETS[kind]
+    found = mask_secrets(f"{head}{secret} and so on")
+    hidden = secret.removesuffix("@example.org/repo.git").removeprefix("me:")
+    assert hidden not in found
+    assert found.startswith(head)
+    assert "[redacted:" in found
+    assert found.endswith(" and so on")
+
+
+@pytest.mark.parametrize("text", KEPT)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert mask_secrets(text) == text
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_masking_twice_changes_nothing(kind: str) -> None:
+    once = mask_secrets("".join(SECRETS[kind]))
+    assert mask_secrets(once) == once
+
+
+def test_a_private_key_is_masked_whole() -> None:
+    key = "-----BEGIN RSA PRIVATE KEY-----\n" + f"{LETTERS}\n" * 20 + "-----END RSA PRIVATE KEY-----"
+    found = mask_secrets(f"before\n{key}\nafter")
+    assert LETTERS not in found
+    assert found.startswith("before\n") and found.endswith("\nafter")
+
+
+def test_texts_at_any_depth() -> None:
+    secret = "".join(SECRETS["hf"])
+    assert secret not in json.dumps(mask_texts({"a": [{"b": secret}, 1, None, True]}))
+    assert mask_texts({"a": [1, None, True, 0.5]}) == {"a": [1, None, True, 0.5]}
+
+
+def is_clean(text: str) -> bool:
+    text.encode()
+    return not any(unicodedata.category(c) in ("Cc", "Cs") or c in "\u202e\u2066\u200f" for c in text)
+
+
+@pytest.mark.parametrize("text", ["a\x1b[31mb", "a\x00b", "a\x9bb", "a\u202eb", "a\ud800b", "a\tb", "a\rb", "a\x7fb"])
+def test_no_control_characters(text: str) -> None:
+    assert is_clean(clean(text))
+    assert clean(text).startswith("a") and clean(text).endswith("b")
+
+
+def test_letters_of_all_scripts_stay() -> None:
+    assert clean("Verlust äöü 損失 потеря 🙂") == "Verlust äöü 損失 потеря 🙂"
+
+
+@pytest.mark.parametrize("limit", [1, 10, 400])
+def test_excerpts_are_bounded(limit: int) -> None:
+    assert len(safe_text("x" * 5000, limit)) == limit
+
+
+def size(lines: list[str]) -> int:
+    return sum(len(line.encode()) + 1 for line in lines)
+
+
+def test_the_tail_is_the_last_fifty_lines() -> None:
+    assert log_tail(b"".join(b"line %d\n" % n for n in range(200))) == [f"line {n}" for n in range(150, 200)]
+    assert log_tail(b"one\ntwo") == ["one", "two"]
+
+
+@pytest.mark.parametrize("line", [b"x" * 300, b"x" * 5000, "損失".encode() * 200, b"\xff" * 900, b"\x1b[31m" * 500 + b"red"])
+def test_the_tail_is_at_most_8_kib(line: bytes) -> None:
+    tail = log_tail(b"".join(line + b" %d\n" % n for n in range(60)))
+    assert 0 < len(tail) <= 50
+    assert size(tail) <= 8192
+    assert all(is_clean(text) for text in tail)
+
+
+def test_the_tail_of_nothing() -> None:
+    assert log_tail(b"") == []
+    assert log_tail(b"\n\n\n") == []
+
+
+def test_one_endless_line_has_a_tail() -> None:
+    tail = log_tail(b"x" * 100_000)
+    assert len(tail) == 1
+    assert 0 < size(tail) <= 8192
+
+
+def test_a_progress_bar_shows_its_last_state() -> None:
+    assert log_tail(b"before\n" + b"".join(b"\r%3d%%" % n for n in range(101)) + b"\n")[-1].strip() == "100%"
+
+
+@pytest.mark.parametrize("kind", SECRETS)
+def test_no_secret_reaches_a_receipt(toy_receipt: Receipt, kind: str) -> None:
+    head, secret = SECRETS[kind]
+    log = "".join(f"toy step {n} | loss=2.5\n" for n in range(5))
+    log += f"{head}{secret}\ntoy eval x {head}{secret}\nValueError: no access: {head}{secret}\n"
+    document = toy_receipt(log)
+    assert document["failure"]["reason"] == "traceback"
+    assert document["derivation"]["near_misses"]["count"] == 1
+    hidden = secret.removesuffix("@example.org/repo.git").removeprefix("me:")
+    assert hidden not in json.dumps(document)
+    assert hidden[-12:] not in json.dumps(document)
+
+
+def test_the_tail_of_a_receipt(toy_receipt: Receipt) -> None:
+    log = "".join(f"\x1b[32mtoy step {n} | loss=2.5\x1b[0m\n" for n in range(100))
+    tail = toy_receipt(log)["failure"]["log_tail"]
+    assert tail == [f"toy step {n} | loss=2.5" for n in range(50, 100)]
+
+
+def test_a_secret_cut_by_the_limit_of_an_excerpt_is_masked(toy_receipt: Receipt) -> None:
+    secret = "hf_" + LETTERS
+    for pad in range(280, 540, 7):
+        text = json.dumps(toy_receipt(f"toy step 0 | loss=2.5\nValueError: {'x' * pad} {secret}\n"))
+        assert secret[:19] not in text
+
+
+def test_a_secret_cut_by_the_start_of_the_tail_does_not_show(toy_receipt: Receipt) -> None:
+    secret = "hf_" + LETTERS
+    for after in range(32 * 1024 - 40, 32 * 1024 + 4, 3):
+        tail = toy_receipt(f"toy step 0 | loss=2.5\n{secret} {'y ' * (after // 2)}{'z' * (after % 2)}")["failure"]["log_tail"]
+        assert tail and secret[-12:] not in tail[0]
+
+
+def test_a_private_key_longer_than_the_tail_does_not_show() -> None:
+    key = b"-----BEGIN PRIVATE KEY-----\n" + f"{LETTERS}{LETTERS}\n".encode() * 60 + b"-----END PRIVATE KEY-----\n"
+    assert log_tail(b"before\n" + key + b"after\n") == ["before", "[redacted:private-key]", "after"]

@@ -1,0 +1,304 @@
+"""A definition is read strictly, every refusal names its place, and the cache never changes what is read."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from receipt_cli import definition_cache
+from receipt_cli.definition_cache import cache_folder, keep, recall
+from receipt_cli.definitions import load_definition, locate
+from receipt_cli.errors import DataError
+from receipt_cli.grammar_file import check_patterns, load_grammar
+from receipt_cli.yaml_text import MAX_BYTES, MAX_DEPTH, read_yaml
+
+HEAD = b"grammar: small\nversion: 1\ntitle: small\ntrainer: small\n"
+RULE = b"rules:\n  train:\n    event: step\n    literal: 'loss '\n"
+FIELDS = b"    pattern: 'loss (?P<loss>\\d++)'\n    fields:\n      loss: "
+GOOD = HEAD + RULE + FIELDS + b"{type: number}\n    samples: [{line: 'loss 1', fields: {loss: 1.0}}]\n"
+
+
+def rule(body: str) -> bytes:
+    return HEAD + b"rules:\n  train: " + body.encode() + b"\n"
+
+
+def block(kind: str, body: str) -> bytes:
+    return rule(f"{{event: step, literal: 'loss', {kind}: {body}}}")
+
+
+def field(body: str) -> bytes:
+    return HEAD + RULE + FIELDS + body.encode() + b"\n"
+
+
+def test_a_grammar() -> None:
+    grammar = check_patterns(load_grammar(GOOD, "small/v1.yaml", with_samples=True))
+    (train,) = grammar.rules
+    assert (grammar.ref, grammar.layer, grammar.completion, grammar.sha256) == (
+        "small@v1", "trainer", "none", hashlib.sha256(GOOD).hexdigest(),
+    )  # fmt: skip
+    assert (train.kind, train.literals, train.fields["loss"].target) == ("pattern", (b"loss ",), ("metric", "loss"))
+    assert train.samples[0].line == "loss 1"
+    assert load_grammar(GOOD, "small/v1.yaml").rules[0].samples == ()
+
+
+REFUSED = [
+    ("unknown key", GOOD + b"extends: other\n", "extends"),
+    ("version text", GOOD.replace(b"version: 1", b"version: '1'"), "version: "),
+    ("version float", GOOD.replace(b"version: 1", b"version: 1.1"), "version: "),
+    ("version zero", GOOD.replace(b"version: 1", b"version: 0"), "version: "),
+    ("version boolean", GOOD.replace(b"version: 1", b"version: true"), "version: "),
+    ("no title", GOOD.replace(b"title: small\n", b""), "title"),
+    ("no rules", HEAD, "rules: "),
+    ("rules list", HEAD + b"rules: [a]\n", "rules: "),
+    ("layer", GOOD + b"layer: os\n", "layer: "),
+    ("completion", GOOD + b"completion: maybe\n", "completion: "),
+    ("ignore list", GOOD + b"ignore: [a]\n", "ignore: "),
+    ("ignore without pattern", GOOD + b"ignore: {a: {literal: saving}}\n", "ignore.a: "),
+    ("ignore without literal", GOOD + b"ignore: {a: {pattern: saving}}\n", "ignore.a: "),
+    ("no_match number", GOOD + b"no_match: [1]\n", "no_match: "),
+    ("evidence key", GOOD + b"evidence: {shows: []}\n", "evidence: "),
+    ("evidence text", GOOD + b"evidence: {proves: train}\n", "evidence.proves: "),
+    ("evidence equals", GOOD + b"evidence: {proves: [{reported_over_derived: mfu_ratio, equals: 2}]}\n", "evidence.proves: "),
+    ("rule text", rule("x"), "train: "),
+    ("rule of no kind", rule("{event: step, literal: loss}"), "train: "),
+    ("rule of two kinds", rule("{event: step, literal: loss, pattern: a, table: {header: a, row: b}}"), "train: "),
+    ("rule key", rule("{event: step, literal: loss, pattern: a, code: 1}"), "train: "),
+    ("event", rule("{event: steps, literal: loss, pattern: a}"), "train.event: "),
+    ("no literal", rule("{event: step, pattern: a}"), "train: "),
+    ("empty literal", rule("{event: step, literal: [loss, ''], pattern: a}"), "train: "),
+    ("literal with a line end", rule('{event: step, literal: "a\\nb", pattern: a}'), "train: "),
+    ("literal number", rule("{event: step, literal: 1, pattern: a}"), "train.literal: "),
+    ("pattern number", rule("{event: step, literal: loss, pattern: 1}"), "train: "),
+    ("phase", rule("{event: step, literal: loss, pattern: a, phase: 1}"), "train.phase: "),
+    ("redraw", rule("{event: step, literal: loss, pattern: a, redraw: 'no'}"), "train: "),
+    ("companion", rule("{event: step, literal: loss, pattern: a, companion: 'no'}"), "train: "),
+    ("fields list", rule("{event: step, literal: loss, pattern: a, fields: [{a: 1}]}"), "train.fields: "),
+    ("samples text", GOOD.replace(b"[{line: 'loss 1', fields: {loss: 1.0}}]", b"loss 1"), "train.samples: "),
+    ("sample without line", GOOD.replace(b"line: 'loss 1', ", b""), "train.samples: "),
+    ("sample fields", GOOD.replace(b"{loss: 1.0}", b"[1]"), "train.samples: "),
+    ("pairs text", block("pairs", "x"), "train.pairs: "),
+    ("pairs key", block("pairs", "{start: a, cell: ',', key: ':', sep: 1}"), "train.pairs: "),
+    ("pairs without start", block("pairs", "{cell: ',', key: ':'}"), "train: "),
+    ("pairs empty cell", block("pairs", "{start: a, cell: '', key: ':'}"), "train.pairs: "),
+    ("pairs empty key", block("pairs", "{start: a, cell: ',', key: ''}"), "train.pairs: "),
+    ("pairs blank key", block("pairs", "{start: a, cell: ' ', key: ' '}"), "train.pairs: "),
+    ("pairs foreign key", block("pairs", "{start: a, cell: ' ', key: '→'}"), "train.pairs: "),
+    ("pairs stop", block("pairs", "{start: a, cell: ',', key: ':', stop: 1}"), "train: "),
+    ("pairs unknown", block("pairs", "{start: a, cell: ',', key: ':', unknown: keep}"), "train.unknown: "),
+    ("pairs target", block("pairs", "{start: a, cell: ',', key: ':', keys: {lm: loss}}"), "train: "),
+    ("pairs keys", block("pairs", "{start: a, cell: ',', key: ':', keys: [loss]}"), "train: "),
+    ("mapping syntax", block("mapping", "{syntax: toml}"), "train.syntax: "),
+    ("mapping where", block("mapping", "{syntax: json, where: [a]}"), "train: "),
+    ("mapping requires", block("mapping", "{syntax: json, requires: 1}"), "train.requires: "),
+    ("table without row", block("table", "{header: a}"), "train: "),
+    ("table skip", block("table", "{header: a, row: b, skip_cells: '1'}"), "train: "),
+    ("table skip below zero", block("table", "{header: a, row: b, skip_cells: -1}"), "train: "),
+    ("table skip boolean", block("table", "{header: a, row: b, skip_cells: true}"), "train: "),
+    ("field text", field("number"), "train.fields.loss: "),
+    ("field key", field("{unit: ms}"), "train.fields.loss: "),
+    ("field type", field("{type: float}"), "train.fields.loss: "),
+    ("field scope", field("{scope: world}"), "train.fields.loss: "),
+    ("field unit", field("{printed_in: furlong}"), "train.fields.loss: "),
+    ("field unit list", field("{printed_in: [ms]}"), "train.fields.loss: "),
+    ("field metric", field("{metric: lossiness}"), "train.fields.loss: "),
+    ("field metric list", field("{metric: [loss]}"), "train.fields.loss: "),
+    ("field fact", field("{fact: shoe_size}"), "train.fields.loss: "),
+    ("field fact mapping", field("{fact: {a: 1}}"), "train.fields.loss: "),
+    ("field of two targets", field("{fact: seed, metric: loss}"), "train.fields.loss: "),
+    ("field null_if", field("{null_if: [-1]}"), "train.fields.loss.null_if: "),
+    ("field definition", field("{definition: 1}"), "train.fields.loss: "),
+    ("field value number", field("{value: 1}"), "train.fields.loss: "),
+    ("field value no pattern", field("{value: '('}"), "train.fields.loss: "),
+    ("field value no group", field("{value: 'a+'}"), "train.fields.loss: "),
+    ("field value two groups", field("{value: '(a)(b)'}"), "train.fields.loss: "),
+    ("field without target", field("{}").replace(b"loss: {}", b"lossiness: {}"), "train.fields.lossiness: "),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "names"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_every_refusal_names_its_place(text: bytes, names: str) -> None:
+    with pytest.raises(DataError) as caught:
+        load_grammar(text, "small/v1.yaml", with_samples=True)
+    assert names in caught.value.message
+    assert caught.value.where == "small/v1.yaml"
+
+
+@pytest.mark.parametrize("pattern", ["(", "a**b", "[a", "(?P<1>a)", "é", "(" * 5000 + ")" * 5000])
+@pytest.mark.parametrize("place", ["pattern", "start", "stop", "header", "row"])
+def test_patterns_that_cannot_be_used(pattern: str, place: str) -> None:
+    bodies = {
+        "pattern": f"    pattern: '{pattern}'\n",
+        "start": f"    pairs: {{start: '{pattern}', cell: ',', key: ':'}}\n",
+        "stop": f"    pairs: {{start: a, cell: ',', key: ':', stop: '{pattern}'}}\n",
+        "header": f"    table: {{header: '{pattern}', row: a}}\n",
+        "row": f"    table: {{header: a, row: '{pattern}'}}\n",
+    }
+    with pytest.raises(DataError, match="train: not a pattern") as caught:
+        check_patterns(load_grammar(HEAD + RULE + bodies[place].encode(), "small/v1.yaml"))
+    assert caught.value.where == "small/v1.yaml"
+
+
+YAML = [
+    ("duplicate key", b"a: 1\nb: 2\na: 3\n", "duplicate key 'a'", "f:3"),
+    ("duplicate key deep", b"a:\n  b: 1\n  b: 2\n", "duplicate key 'b'", "f:3"),
+    ("alias", b"a: &x 1\nb: *x\n", "aliases are not allowed", "f:2"),
+    ("merge", b"a: 1\n<<: {b: 2}\n", "", "f"),
+    ("tag", b"a: 1\nb: !!python/object/apply:os.system ['true']\n", "tags are not allowed", "f:2"),
+    ("plain tag", b"a: !!str 1\n", "tags are not allowed", "f:1"),
+    ("own tag", b"a: !thing 1\n", "tags are not allowed", "f:1"),
+    ("depth", b"a: " + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"\n", "nested deeper", "f:1"),
+    ("great depth", b"a: " + b"[" * 100_000, "nested deeper", "f:1"),
+    ("block depth", b"".join(b" " * n + b"a:\n" for n in range(60)), "nested deeper", "f:"),
+    ("list key", b"? [1]\n: 2\n", "a key must be a scalar", "f:1"),
+    ("syntax", b"a: 1\nb: [1\n", "", "f:3"),
+    ("tab", b"a:\n\tb: 1\n", "", "f:2"),
+    ("two documents", b"a: 1\n---\nb: 2\n", "", "f:2"),
+    ("empty", b"", "not a mapping", "f"),
+    ("list", b"- 1\n", "not a mapping", "f"),
+    ("text", b"hello\n", "not a mapping", "f"),
+    ("not UTF-8", b"a: \xff\n", "not UTF-8", "f"),
+    ("control character", b"a: \x01\n", "invalid YAML", "f"),
+    ("impossible date", b"a: 2026-13-45\n", "invalid YAML", "f"),
+    ("endless integer", b"a: " + b"9" * 10_000 + b"\n", "invalid YAML", "f"),
+    ("too large", b"a: " + b"x" * MAX_BYTES, "too large", "f"),
+]
+
+
+@pytest.mark.parametrize(("text", "says", "where"), [row[1:] for row in YAML], ids=[row[0] for row in YAML])
+def test_yaml_that_is_refused(text: bytes, says: str, where: str) -> None:
+    with pytest.raises(DataError) as caught:
+        read_yaml(text, "f")
+    assert says in caught.value.message
+    assert str(caught.value.where).startswith(where)
+
+
+def test_depth_up_to_the_limit() -> None:
+    assert read_yaml(b"a: " + b"[" * (MAX_DEPTH - 1) + b"]" * (MAX_DEPTH - 1), "f")
+
+
+def test_locate() -> None:
+    text = b"a:\n  b:\n    - 1\n    - c: 2\nd: 3\n"
+    paths: list[tuple[tuple[str | int, ...], int]] = [
+        ((), 1), (("a",), 1), (("a", "b"), 2), (("a", "b", 1), 4), (("a", "b", 1, "c"), 4), (("a", "x", "y"), 1), (("d",), 5), (("z",), 1),  # noqa: E501
+    ]  # fmt: skip
+    assert [locate(text, path) for path, _ in paths] == [line for _, line in paths]
+    assert locate(b"a: [", ("a",)) == 1
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "receipt-cli"
+
+
+BIG = b"# " + b"x" * 300 + b"\n" + GOOD
+
+
+def test_a_definition_is_kept_and_recalled(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = load_definition(BIG, "f")
+    assert [p.suffix for p in cache.iterdir()] == [".json"]
+    assert cache.stat().st_mode & 0o777 == 0o700
+
+    def unread(text: bytes, where: str) -> None:
+        raise AssertionError("the cache was not used")
+
+    monkeypatch.setattr("receipt_cli.yaml_text.read_yaml", unread)
+    assert load_definition(BIG, "f") == first
+
+
+def corrupt_nothing(path: Path) -> None:
+    path.unlink()
+
+
+def corrupt_cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+def corrupt_empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def corrupt_digest(path: Path) -> None:
+    path.write_bytes(b"0" * 64 + b"\n{}")
+
+
+def corrupt_bytes(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe\n\x00")
+
+
+def corrupt_list(path: Path) -> None:
+    path.write_bytes(hashlib.sha256(b"[]").hexdigest().encode() + b"\n[]")
+
+
+def corrupt_json(path: Path) -> None:
+    path.write_bytes(hashlib.sha256(b"{").hexdigest().encode() + b"\n{")
+
+
+def corrupt_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+CORRUPTIONS = [
+    corrupt_nothing,
+    corrupt_cut,
+    corrupt_empty,
+    corrupt_digest,
+    corrupt_bytes,
+    corrupt_list,
+    corrupt_json,
+    corrupt_folder,
+]
+
+
+@pytest.mark.parametrize("corrupt", CORRUPTIONS)
+def test_a_bad_cache_is_passed_over(cache: Path, corrupt: Callable[[Path], None]) -> None:
+    first = load_definition(BIG, "f")
+    corrupt(next(cache.iterdir()))
+    assert recall(hashlib.sha256(BIG).hexdigest()) is None
+    assert load_definition(BIG, "f") == first
+    assert not list(cache.glob("*.tmp"))
+
+
+def test_a_foreign_cache_is_passed_over(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_definition(BIG, "f")
+    mine = os.getuid()
+    monkeypatch.setattr(definition_cache.os, "getuid", lambda: mine + 1)
+    assert recall(hashlib.sha256(BIG).hexdigest()) is None
+
+
+def test_a_cache_that_cannot_be_written(cache: Path) -> None:
+    cache.write_text("a file stands where the folder would be")
+    assert load_definition(BIG, "f") == load_definition(BIG, "f")
+    assert cache.is_file()
+
+
+def test_a_cache_that_cannot_be_replaced(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(definition_cache.os, "replace", full)
+    assert load_definition(BIG, "f")
+    assert list(cache.iterdir()) == []
+
+
+def test_only_what_json_gives_back_is_kept(cache: Path) -> None:
+    keep("a", {"a": {1: "integer key"}})
+    keep("b", {"a": {1, 2}})
+    keep("c", {"a": float("nan"), "b": [1, 1.0, True, None, "ü"]})
+    assert [recall(name) is not None for name in "abc"] == [False, False, True]
+
+
+def test_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache_folder() == tmp_path / ".cache" / "receipt-cli"
+
+    def homeless() -> Path:
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(definition_cache.Path, "home", homeless)
+    assert cache_folder() is None
+    assert load_definition(BIG, "f")
