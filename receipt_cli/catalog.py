@@ -39,7 +39,7 @@ class Entry:
 def list_grammars() -> tuple[Entry, ...]:
     """Return the index, ordered by id and version. Raises ``DataError``."""
     where = "grammars/index.yaml"
-    data = load_definition(data_root("grammars").joinpath("index.yaml").read_bytes(), where)
+    data = load_definition(data_root("grammars").joinpath("index.yaml").read_bytes(), where, shipped=True)
     entries = []
     for row in data.get("grammars", ()):
         try:
@@ -64,7 +64,7 @@ def read_entry(entry: Entry) -> bytes:
 def shipped(with_samples: bool = False) -> tuple[Grammar, ...]:
     """Return every shipped grammar that is not deprecated, ordered by id and version."""
     return tuple(
-        load_grammar(read_entry(entry), f"grammars/{entry.path}", with_samples=with_samples)
+        load_grammar(read_entry(entry), f"grammars/{entry.path}", with_samples=with_samples, shipped=True)
         for entry in list_grammars()
         if entry.status != "deprecated"
     )

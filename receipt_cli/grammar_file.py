@@ -32,13 +32,15 @@ from receipt_cli.registry import Registry, load_registry
 from receipt_cli.units import SPECIAL_UNITS, UNITS
 
 
-def load_grammar(text: bytes, where: str, *, with_samples: bool = False) -> Grammar:
+def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped: bool = False) -> Grammar:
     """Return the grammar that ``text`` defines; ``where`` names it in errors.
 
     Only what the engine needs is checked here (shape, closed vocabularies, targets); ``lint`` proves the rest.
     ``with_samples`` also keeps samples. Raises ``DataError``.
     """
-    return _Reader(load_definition(text, where), where, load_registry(), with_samples).grammar(hashlib.sha256(text).hexdigest())
+    return _Reader(load_definition(text, where, shipped=shipped), where, load_registry(), with_samples).grammar(
+        hashlib.sha256(text).hexdigest()
+    )
 
 
 def check_patterns(grammar: Grammar) -> Grammar:

@@ -199,7 +199,7 @@ def lint_catalogue(text: bytes, where: str) -> list[CatalogueFinding]:
 
 def _read(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFinding]]:
     """Return the catalogue and the findings on its shape; a broken marker is found and left out."""
-    data = load_definition(text, where)
+    data = load_definition(text, where, shipped=True)
     unknown = sorted(map(str, data.keys() - {"catalogue", "version", "head", "markers"}))
     problems = [f"unknown key {key!r}" for key in unknown]
     version, head, entries = data.get("version"), data.get("head", ""), data.get("markers")

@@ -95,7 +95,7 @@ def parse_registry(text: bytes, where: str) -> Registry:
     Raises ``DataError`` that names the entry for an unknown key or enum value, a repeated id or name, a name
     whose ending contradicts its unit, and an alias that is another metric's name.
     """
-    data = load_definition(text, where)
+    data = load_definition(text, where, shipped=True)
     version = data.get("version")
     if set(data) != set(_KEYS) or data["registry"] != "metrics" or type(version) is not int:
         raise DataError("not a metric registry", where=where, why="needs registry: metrics, version, metrics")
