@@ -44,6 +44,10 @@ demo: $(CORE) ## install into .venv, parse a recorded training log, show its sum
 test: $(DEV) $(if $(SELECTED),,lint type) ## ruff, mypy --strict and all tests
 	$(PYTEST) $(T) $(if $(TESTS),-x -k '$(TESTS)')
 
+.PHONY: explore
+explore: $(DEV) ## property tests on inputs never tried before (make test repeats the same ones)
+	HYPOTHESIS_PROFILE=explore $(PYTEST) tests/property tests/unit
+
 .PHONY: setup
 setup: $(DEV) ## make .venv with everything that a change needs
 

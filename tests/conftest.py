@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True, print_blob=True)
+settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("repeatable", settings.get_profile("explore"), derandomize=True)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,7 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("ci" if os.environ.get("CI") else "default")
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
     for name in [name for name in os.environ if name.startswith("RECEIPT_")]:
         del os.environ[name]
     os.environ.update(

@@ -31,11 +31,12 @@ def sparkline(
     known = [mean for mean in means if mean is not None]
     if not known:
         return ""
-    low, high = min(known), max(known)
+    means = [None if mean is None else mean / 4 for mean in means]  # so that no difference of large values overflows
+    low, high = min(known) / 4, max(known) / 4
     span = max(high - low, least_span * max(abs(low), abs(high)))
-    if span == 0 or not math.isfinite(span):
+    if span == 0:
         return "".join(gap if mean is None else BLOCKS[3] for mean in means)
-    base = low / 2 + high / 2 - span / 2  # halved first: the sum of two large values overflows
+    base = (low + high) / 2 - span / 2
     top = len(BLOCKS) - 1
     levels = [None if mean is None else min(top, max(0, round((mean - base) / span * top))) for mean in means]
     return "".join(gap if level is None else BLOCKS[level] for level in levels)

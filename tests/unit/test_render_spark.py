@@ -58,5 +58,7 @@ def test_every_series_has_a_line(values: list[float], width: int, least_span: fl
     assert set(line) <= {*BLOCKS, GAP}
 
 
-def test_one_value_near_the_limit_of_floats_has_a_line() -> None:
-    assert sparkline([8.98846567431158e307], 1, least_span=1.0) != ""
+@pytest.mark.parametrize("value", [8.98846567431158e307, -1.1984620899082105e308, 1.7e308, -1.7e308])
+def test_one_value_near_the_limit_of_floats_has_a_line(value: float) -> None:
+    assert sparkline([value], 1, least_span=1.0) != ""
+    assert len(sparkline([value, -value], 2)) == 2
