@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from receipt_cli.columns import NO_RANK
@@ -14,6 +15,19 @@ _RANK = re.compile(
     rb"|\[\d{1,4},(\d{1,7})\]<std(?:out|err)>"  # MPI: [1,0]<stdout>:
     rb"|^ {0,6}(\d{1,7}): |^(\d{1,7})/\d{1,7}: "  # srun --label; 1/8:
 )
+_ENVELOPE = re.compile(
+    rb"\[(?:default|rank)\d{1,7}\]: ?"  # torchrun
+    rb"|\[\d{1,4},(?P<mpi>\d{1,7})\]<std(?:out|err)>: ?"
+    rb"| {0,6}(?P<srun>\d{1,7}): |(?P<of>\d{1,7})/\d{1,7}: "
+    rb"|[\w.-]{1,64} {1,16}\| "  # compose
+    rb"|\([\w.:-]{1,64} (?:pid|rank)=[^()\r\n]{1,80}\) "  # Ray
+    rb"|\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]? "
+    rb"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.-]{1,64} [\w./-]{1,64}(?:\[\d{1,10}\])?: "  # syslog
+    rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} +\d{1,20} [\w./-]{1,200}:\d{1,7}\] "  # glog
+    rb"|- [\w.]{1,80} - (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - |(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[\w.]{1,80}:"
+)
+"""Heads that launchers and collectors put before a line, each with the blank that ends it."""
+MAX_ENVELOPES = 6
 _TIME = re.compile(
     rb"(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d)?"
     rb"|\b(20\d\d)(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\b"
@@ -23,10 +37,31 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def read_rank(prefix: bytes) -> int:
     """Return the rank that the last label in ``prefix`` names, or ``NO_RANK``."""
-    rank = NO_RANK
-    for found in _RANK.finditer(prefix):
-        rank = int(next(g for g in found.groups() if g is not None))
-    return rank
+    labels = [(0, NO_RANK)]
+    for at, found in _peel(prefix):
+        label = found["srun"] or found["of"] or found["mpi"]
+        if label is not None:
+            labels.append((at, int(label)))
+    labels += [(f.end(), int(next(g for g in f.groups() if g is not None))) for f in _RANK.finditer(prefix)]
+    return max(labels)[1]
+
+
+def _peel(record: bytes) -> Iterator[tuple[int, re.Match[bytes]]]:
+    at = 0
+    for _ in range(MAX_ENVELOPES):
+        found = _ENVELOPE.match(record, at)
+        if found is None:
+            return
+        at = found.end()
+        yield at, found
+
+
+def starts(record: bytes) -> list[int]:
+    """Return where the line itself may begin: behind the first envelope, behind the second, and so on.
+
+    The blank that ends an envelope may belong to the line: both places count.
+    """
+    return [place for at, _ in _peel(record) for place in ((at, at - 1) if record[at - 1 : at] == b" " else (at,))]
 
 
 def read_clock(prefix: bytes) -> float:

@@ -142,6 +142,12 @@ class Rule:
         return "pattern" if self.pattern else "pairs" if self.pairs else "mapping" if self.mapping else "table"
 
     @cached_property
+    def anchored(self) -> bool:
+        """True when a pattern of the rule asks what stands before it: the beginning of the line, or no other word."""
+        sources = (self.pattern, self.pairs and self.pairs.start, self.table and self.table.header, self.table and self.table.row)
+        return any(source and ("^" in source or "(?<!" in source) for source in sources)
+
+    @cached_property
     def start(self) -> regex.Pattern[bytes]:
         """The compiled pattern that finds this rule in a record (``pattern``, or the start of ``pairs``)."""
         return compile_pattern(self.pattern or (self.pairs.start if self.pairs else ""))

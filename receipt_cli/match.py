@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import regex
 
+from receipt_cli.envelope import starts
 from receipt_cli.grammar import Field, Mapped, Pairs, Rule, Table
 from receipt_cli.literals import NotALiteral, Number, Value, parse_object
 from receipt_cli.units import read_number
@@ -52,6 +53,17 @@ def extract(rule: Rule, record: bytes) -> list[Extraction]:
         return _table(rule, record)
     except (TimeoutError, MemoryError, RecursionError) as error:
         raise PatternTimeout(rule.name) from error
+
+
+def extract_behind(rule: Rule, record: bytes) -> list[Extraction]:
+    """Return what an anchored ``rule`` finds where an envelope ends, with offsets into the whole ``record``."""
+    for at in starts(record):
+        events = extract(rule, record[at:])
+        if events:
+            for event in events:
+                event.start, event.end = event.start + at, event.end + at
+            return events
+    return []
 
 
 def _text(raw: bytes) -> str:

@@ -16,7 +16,7 @@ from receipt_cli.envelope import read_clock, read_rank
 from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
-from receipt_cli.match import Extraction, PatternTimeout, convert, extract
+from receipt_cli.match import Extraction, PatternTimeout, convert, extract, extract_behind
 from receipt_cli.model import MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, first_end, last_end, normalise
 from receipt_cli.stretch import TAIL_KEPT, Body, Hits, RuleKey, Stretch
@@ -199,6 +199,8 @@ class Engine:
             grammar, rule, ignored = tried[order]
             try:
                 events = extract(rule, record)
+                if not events and rule.anchored:
+                    events = extract_behind(rule, record)
             except PatternTimeout:
                 problem = Problem("pattern_timeout", line, f"{grammar.ref} {rule.name} took too long", _excerpt(record))
                 found.append((place(ordinal), problem))

@@ -36,7 +36,7 @@ TABLE: dict[str, str] = {
     "grammar_file": "definitions errors grammar registry units",
     "markers": "definitions errors resources",
     "catalog": "definitions errors grammar grammar_file resources",
-    "match": "grammar literals units",
+    "match": "envelope grammar literals units",
     "stretch": "columns looks model records",
     "scan": "columns envelope grammar looks markers match model records stretch",
     "parallel": "grammar markers scan source stretch",
