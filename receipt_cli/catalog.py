@@ -14,6 +14,8 @@ from receipt_cli.grammar import Grammar
 from receipt_cli.grammar_file import check_patterns, load_grammar
 from receipt_cli.resources import data_root
 
+MAX_BYTES = 1 << 20
+"""A definition larger than this is refused: as ``yaml_text`` has it."""
 STATUSES = ("draft", "released", "deprecated")
 _REF = re.compile(r"(?P<id>[a-z0-9][a-z0-9-]*)(?:@v(?P<version>[1-9]\d{0,5}))?\Z")
 
@@ -101,6 +103,7 @@ def _resolve(name: str) -> tuple[bytes, str]:
 def read_file(path: str) -> bytes:
     """Return the bytes of a user's definition file. Raises ``InputError``."""
     try:
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as file:
+            return file.read(MAX_BYTES + 1)  # one more than is allowed: a larger file is refused by its size
     except OSError as error:
         raise InputError("cannot read the grammar file", where=path, why=str(error)) from error

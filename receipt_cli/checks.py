@@ -12,8 +12,8 @@ from receipt_cli.summary import Summary
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
-_BLIND = ("killed", "truncated", "child_failed", "unknown", "no_grammar_match")
-"""Reasons that leave open whether memory ran out."""
+_BLIND = ("killed", "nccl_timeout", "nccl_error")
+"""Deaths that leave open whether memory ran out: of the host, or on the rank that the others waited for."""
 
 Checks = dict[str, bool | None]
 
@@ -46,9 +46,9 @@ def _zero_exit_code(ending: Ending) -> bool | None:
 def _no_oom(ending: Ending) -> bool | None:
     if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
         return False
-    if ending.reason in _BLIND or (ending.reason is None and ending.completed is not True):
-        return None
-    return True
+    if ending.completed or (ending.died and ending.reason not in _BLIND):
+        return True
+    return None
 
 
 def healthy(checks: Checks) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,19 +30,21 @@ class Comparison:
 def tokens_per_step(facts: Mapping[str, float | str]) -> float | None:
     """Return the tokens of one optimizer step: printed, or samples times sequence length; None when unknown."""
     tokens = facts.get("tokens_per_step")
-    if isinstance(tokens, float) and tokens > 0:
+    if isinstance(tokens, float) and 0 < tokens < math.inf:
         return tokens
     samples, length = facts.get("samples_per_step"), facts.get("sequence_length")
-    if isinstance(samples, float) and isinstance(length, float) and samples > 0 and length > 0:
+    if isinstance(samples, float) and isinstance(length, float) and 0 < samples * length < math.inf:
         return samples * length
     return None
 
 
 def compare(metric: str, reported: Statistic | None, derived: Statistic | None) -> Comparison | None:
-    """Return the comparison of two medians, or None where one is missing or zero."""
+    """Return the comparison of two medians, or None where one is missing or zero, or the ratio is beyond float64."""
     if reported is None or derived is None or not reported.median or not derived.median:
         return None
     ratio = reported.median / derived.median
+    if not math.isfinite(ratio):
+        return None
     return Comparison(metric, reported.median, derived.median, ratio, abs(ratio - 1) <= TOLERANCE)
 
 
@@ -64,7 +67,7 @@ def version_ratio(engine: Engine, body: Body, grammar: Grammar, metric: str) -> 
         if rate is not None and time is not None:
             seconds = dict(zip(time.rows, time.values, strict=True))
             ratios += [v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r)]
-    middle = exact_median(ratios)
+    middle = exact_median([ratio for ratio in ratios if math.isfinite(ratio)])
     if middle is None:
         return None
     if abs(middle - 1) <= TOLERANCE:

@@ -10,6 +10,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from receipt_cli.columns import POSITION_BITS
 from receipt_cli.markers import Catalogue, Marker
@@ -89,9 +90,10 @@ def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: 
     codes = [s for s in sightings if s.marker.role == "exit_code" and s.open and s.exit_code]
     guilty = sorted(
         (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),
-        key=lambda s: (s.marker.rank, s.at),
+        key=lambda s: (s.marker.rank, s.at >> POSITION_BITS),  # on one line the catalogue's order decides
     )
-    code = exit_code if exit_code is not None else codes[-1].exit_code if codes else _zero(progress, sightings, guilty)
+    stated = max(codes, key=lambda s: s.at, default=None)
+    code = exit_code if exit_code is not None else stated.exit_code if stated else _zero(progress, sightings, guilty)
     last = phases[-1] if phases else None
     done = _completed(last, progress)
     if guilty and guilty[0].marker.rank <= 1:
@@ -104,10 +106,10 @@ def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: 
     if guilty:
         return _ending(guilty[0], code, sightings)
     if code:
-        line = codes[-1].line if codes and exit_code is None else None
+        line = stated.line if stated and exit_code is None else None
         return Ending("unknown", "unknown", line, f"exit code {code}", False, code, tuple(sightings))
     if last is not None and last.failed_end:
-        event = last.singles[-1]
+        event = [e for e in last.singles if e.rule.event == "end"][-1]
         message = f"the run ended with status {event.texts.get('status', '')}"
         return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
     if last is None:
@@ -155,17 +157,21 @@ def _completed(last: Phase | None, progress: _Progress) -> bool | None:
     numbers = [e.step for e in last.steps if e.step is not None]
     planned = last.planned
     if numbers and planned is not None:
-        return numbers[-1] >= planned - 1
+        if numbers[-1] >= planned - 1:
+            return True
+        stride = numbers[-1] - numbers[-2] if len(numbers) > 1 else 1
+        if numbers[-1] + stride < planned:
+            return False  # another record would have been printed
     if not last.steps:
         return False
     return False if last.grammar.completion == "reliable" else None
 
 
 def _nan_loss(phases: Sequence[Phase]) -> int | None:
-    """Return the line of the first non-finite loss when the last loss that stands is not finite either."""
+    """Return the line from which on no loss that stands is finite, or None when the last one is."""
     for phase in reversed(phases):
         losses = [(e.metrics["loss"], e.line) for e in phase.steps if "loss" in e.metrics]
         if losses:
-            bad = [line for value, line in losses if not math.isfinite(value)]
-            return bad[0] if not math.isfinite(losses[-1][0]) else None
+            bad = list(takewhile(lambda loss: not math.isfinite(loss[0]), reversed(losses)))
+            return bad[-1][1] if bad else None
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -18,6 +17,8 @@ TIME_BOX_S = 2.0
 MAX_EVENTS = 64
 """Events that one rule may find in one record."""
 MAX_KEY = 64
+MAX_INTEGER = 1 << 53
+"""From it on a float64 may hold another integer than the one printed: such a value is not read."""
 _MAX_OPENINGS = 16
 _CELL = regex.compile(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
 
@@ -246,6 +247,6 @@ def convert(spec: Field, text: str) -> tuple[float | str | None, bool]:
     if spec.type in ("string", "boolean"):
         return text, bool(text)
     value = read_number(text, spec.unit)
-    if value is None or (spec.type == "integer" and (not math.isfinite(value) or value != int(value))):
+    if value is None or (spec.type == "integer" and not (abs(value) < MAX_INTEGER and value == int(value))):
         return None, False
     return value, True

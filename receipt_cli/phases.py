@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from receipt_cli.grammar import Grammar
 from receipt_cli.timeline import Event
 
+LATE_RECORDS = 4
+"""How many records back a second line about a step still belongs to it."""
+
 
 @dataclass(slots=True)
 class Phase:
@@ -135,6 +138,8 @@ class _Sweep:
             phase.singles.append(event)
         elif phase is None or phase.name != name or phase.raw or phase.ended or not self._mine(event):
             self.open(event, name, True).singles.append(event)
+        else:
+            phase.singles.append(event)
 
     def companion(self, event: Event) -> None:
         """Add the values of a line without a step to the record before it; before any record they stand alone."""
@@ -208,10 +213,12 @@ def _resolve(phase: Phase) -> None:
             _unnumbered(phase, attempts[-1], event)
         elif event.step == numbered.step:
             _same_step(phase, attempts, numbered, event)
-        elif event.step < numbered.step:
-            attempts.append([event])
-        else:
+        elif event.step > numbered.step:
             attempts[-1].append(event)
+        elif (late := _late(attempts[-1], event)) is not None:
+            late.join(event)
+        else:
+            attempts.append([event])
         if attempts[-1][-1].step is not None:
             numbered = attempts[-1][-1]
     limit: float = math.inf
@@ -233,6 +240,11 @@ def _unnumbered(phase: Phase, attempt: list[Event], event: Event) -> None:
         attempt.append(event)
 
 
+def _late(attempt: list[Event], event: Event) -> Event | None:
+    """Return the record, one of the last few, that another kind of line describes after the next step began."""
+    return next((e for e in attempt[-LATE_RECORDS:] if e.step == event.step and event.rule.name not in e.rules), None)
+
+
 def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Event) -> None:
     if event.rule.name not in last.rules:  # another line about the same step
         last.join(event)
@@ -241,6 +253,7 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
         last.at, last.line = event.at, event.line
     elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank or not _began_anew(phase, last, event):
         phase.duplicates += 1
+        last.fill(event)  # a companion line stands behind the last copy
     else:
         attempts.append([event])
 
@@ -258,7 +271,8 @@ def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
     for event in phase.evals:
         overtaken = event.step is not None and any(event.at < at and event.step > step for at, step in starts)
         twin = seen.get((event.rule.name, event.step))
-        if overtaken or (twin is not None and event.step is not None and twin.same_values(event)):
+        copy = twin is not None and twin.same_values(event) and (event.step is not None or event.rank != twin.rank)
+        if overtaken or copy:
             continue
         seen[event.rule.name, event.step] = event
         kept.append(event)

@@ -32,7 +32,7 @@ def assemble(
         "run": {key: run.get(key) for key in RUN_KEYS},
         "header": dict(header),
         "summary": _primary(derivation, phases),
-        "phases": [{"name": s.phase, "summary": p} for s, p in zip(derivation.summaries, phases, strict=True)],
+        "phases": [{"name": _name(s), "summary": p} for s, p in zip(derivation.summaries, phases, strict=True)],
         "checks": dict(derivation.checks),
         "failure": _failure(derivation),
         "goodput": None,
@@ -67,7 +67,7 @@ def derived_bytes(document: Mapping[str, Any]) -> bytes:
 def _summary(summary: Summary, derivation: Derivation) -> Document:
     registry = derivation.registry
     return {
-        "phase": summary.phase,
+        "phase": _name(summary),
         "steps": {
             "first": summary.first,
             "last": summary.last,
@@ -95,6 +95,11 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
             for c in summary.consistency
         ],
     }
+
+
+def _name(summary: Summary) -> str | None:
+    """Return the phase's name as the log prints it, fit for a document; None when nothing of it is left."""
+    return (safe_text(summary.phase) or None) if summary.phase is not None else None
 
 
 def _statistic(statistic: Statistic) -> Document:

@@ -158,7 +158,7 @@ def _derive(summary: Summary, steps: list[Event], steady: set[int], facts: Mappi
 
     def tokens(event: Event) -> float | None:
         samples = event.metrics.get("global_batch_size")  # of this very step: batches ramp up
-        if samples is not None and isinstance(length, float):
+        if samples is not None and isinstance(length, float) and 0 < samples * length < math.inf:
             return samples * length
         return constant
 
@@ -184,13 +184,13 @@ def _parameters(phase: Phase) -> int | None:
 
     Shards of a model-parallel run do not add up to the model: tied embeddings and norms stand on several ranks.
     """
-    total = phase.fact("parameter_count")
-    if isinstance(total, float):
+    total = _number(phase.fact("parameter_count"))
+    if total is not None:
         return int(total)
     sizes = [phase.fact(f"{name}_parallel") for name in ("tensor", "pipeline", "expert")]
-    shard = phase.fact("parameter_count_per_rank")
+    shard = _number(phase.fact("parameter_count_per_rank"))
     whole = sizes[0] == sizes[1] == 1 and sizes[2] in (None, 1)
-    return int(shard) if whole and isinstance(shard, float) else None
+    return int(shard) if whole and shard is not None else None
 
 
 def _number(value: float | str | None) -> float | None:

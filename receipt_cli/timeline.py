@@ -43,6 +43,10 @@ class Event:
     def join(self, other: Event) -> None:
         """Add what another line about the same step prints; what this one printed itself stands."""
         self.rules = (*self.rules, other.rule.name)
+        self.fill(other)
+
+    def fill(self, other: Event) -> None:
+        """Add the values that ``other`` has and this event has not."""
         self.metrics = {**other.metrics, **self.metrics}
         self.others = {**other.others, **self.others}
         self.meanings = {**other.meanings, **self.meanings}

@@ -50,7 +50,7 @@ _SUFFIXES = {
 }  # fmt: skip
 _EXACT = Context(prec=80)
 _NUMBER = re.compile(r"([-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)\s*([A-Za-z%/]*)\Z", re.ASCII)
-_THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?\Z", re.ASCII)
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?\Z", re.ASCII)
 _NONFINITE = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf,
     "-inf": -math.inf, "-infinity": -math.inf, "+infinity": math.inf,

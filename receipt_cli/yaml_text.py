@@ -55,7 +55,7 @@ def read_yaml(text: bytes, where: str, *, shipped: bool = False) -> dict[str, An
     a mapping at the top.
     """
     if len(text) > MAX_BYTES:
-        raise DataError("definition is too large", where=where, why=f"{len(text)} bytes, at most {MAX_BYTES}")
+        raise DataError("definition is too large", where=where, why=f"over {MAX_BYTES} bytes")
     try:
         decoded = text.decode("utf-8")
     except UnicodeDecodeError as error:
