@@ -41,7 +41,7 @@ class Entry:
 def list_grammars() -> tuple[Entry, ...]:
     """Return the index, ordered by id and version. Raises ``DataError``."""
     where = "grammars/index.yaml"
-    data = load_definition(data_root("grammars").joinpath("index.yaml").read_bytes(), where, shipped=True)
+    data = load_definition(_read_shipped("index.yaml"), where, shipped=True)
     entries = []
     for row in data.get("grammars", ()):
         try:
@@ -54,9 +54,16 @@ def list_grammars() -> tuple[Entry, ...]:
     return tuple(sorted(entries, key=lambda e: (e.id, e.version)))
 
 
+def _read_shipped(path: str) -> bytes:
+    try:
+        return data_root("grammars").joinpath(*path.split("/")).read_bytes()
+    except OSError as error:
+        raise DataError("is missing here", where=f"grammars/{path}", try_="install receipt-cli again") from error
+
+
 def read_entry(entry: Entry) -> bytes:
-    """Return the bytes of a shipped grammar. Raises ``DataError`` when a released file is not the released one."""
-    text = data_root("grammars").joinpath(*entry.path.split("/")).read_bytes()
+    """Return the bytes of a shipped grammar. Raises ``DataError`` when it is missing, or a released one was changed."""
+    text = _read_shipped(entry.path)
     if entry.status != "draft" and hashlib.sha256(text).hexdigest() != entry.sha256:
         raise DataError(f"{entry.ref} is not the released file: its digest differs", where=f"grammars/{entry.path}")
     return text

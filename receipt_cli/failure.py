@@ -109,8 +109,8 @@ def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: 
         line = stated.line if stated and exit_code is None else None
         return Ending("unknown", "unknown", line, f"exit code {code}", False, code, tuple(sightings))
     if last is not None and last.failed_end:
-        event = [e for e in last.singles if e.rule.event == "end"][-1]
-        message = f"the run ended with status {event.texts.get('status', '')}"
+        event = [e for e in last.singles if e.rule.event == "end" and "status" in e.texts][-1]
+        message = f"the run ended with status {event.texts['status']}"
         return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
     if last is None:
         return Ending("no_grammar_match", "unknown", None, "no grammar recognises this log", None, code, tuple(sightings))
@@ -152,13 +152,16 @@ def _completed(last: Phase | None, progress: _Progress) -> bool | None:
         return None
     if last.failed_end:
         return False
-    if last.ended or any(end >= last.first_at for end in progress.ends):
+    last_step = progress.steps[-1] if progress.steps else -1
+    if last.ended or any(end > last_step and end >= last.first_at for end in progress.ends):
         return True
     numbers = [e.step for e in last.steps if e.step is not None]
     planned = last.planned
+    if numbers and planned is not None and numbers[-1] >= planned - 1:
+        return True
+    if any(end >= last.first_at for end in progress.ends):
+        return None  # steps follow: written late, or of a part of the run that is over
     if numbers and planned is not None:
-        if numbers[-1] >= planned - 1:
-            return True
         stride = numbers[-1] - numbers[-2] if len(numbers) > 1 else 1
         if numbers[-1] + stride < planned:
             return False  # another record would have been printed

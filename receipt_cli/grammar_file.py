@@ -8,7 +8,7 @@ from typing import Any
 
 import regex
 
-from receipt_cli.definitions import load_definition
+from receipt_cli.definitions import load_definition, locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar import (
     EVENTS,
@@ -38,9 +38,8 @@ def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped
     Only what the engine needs is checked here (shape, closed vocabularies, targets); ``lint`` proves the rest.
     ``with_samples`` also keeps samples. Raises ``DataError``.
     """
-    return _Reader(load_definition(text, where, shipped=shipped), where, load_registry(), with_samples).grammar(
-        hashlib.sha256(text).hexdigest()
-    )
+    data = load_definition(text, where, shipped=shipped)
+    return _Reader(data, text, where, load_registry(), with_samples).grammar(hashlib.sha256(text).hexdigest())
 
 
 def check_patterns(grammar: Grammar) -> Grammar:
@@ -84,35 +83,41 @@ _BLOCKS: dict[str, set[str]] = {
 
 
 class _Reader:
-    """Walks one definition; every refusal names the rule and the field."""
+    """Walks one definition; every refusal names the rule and the field, and the line."""
 
-    def __init__(self, data: dict[str, Any], where: str, registry: Registry, with_samples: bool) -> None:
+    def __init__(self, data: dict[str, Any], text: bytes, where: str, registry: Registry, with_samples: bool) -> None:
         self.data = data
+        self.source = text
         self.where = where
         self.registry = registry
         self.with_samples = with_samples
 
-    def fail(self, what: str, *path: object) -> DataError:
-        return DataError(f"{'.'.join(map(str, path))}: {what}" if path else what, where=self.where)
+    def fail(self, what: str, *path: object, key: str | None = None) -> DataError:
+        """Return the refusal of what stands at ``path``, or under ``key`` there; the path of a rule begins with its name."""
+        steps = [str(part) for part in (*path, *(() if key is None else (key,)))]
+        rules = self.data.get("rules")
+        root = ["rules"] if path and isinstance(rules, dict) and path[0] in rules else []
+        line = locate(self.source, (*root, *steps))
+        return DataError(f"{'.'.join(map(str, path))}: {what}" if path else what, where=f"{self.where}:{line}")
 
     def closed(self, data: object, allowed: set[str], *path: object) -> dict[str, Any]:
         if not isinstance(data, dict):
             raise self.fail("is not a mapping", *path)
         unknown = [str(k) for k in data if k not in allowed]
         if unknown:
-            raise self.fail(f"unknown key {unknown[0]!r}", *path)
+            raise self.fail(f"unknown key {unknown[0]!r}", *path, key=unknown[0])
         return data
 
     def text(self, data: Mapping[str, Any], key: str, default: str | None = None, *path: object) -> str:
         value = data.get(key, default)
         if not isinstance(value, str):
-            raise self.fail(f"{key} must be a text", *path)
+            raise self.fail(f"{key} must be a text", *path, key=key)
         return value
 
     def flag(self, data: Mapping[str, Any], key: str, *path: object) -> bool:
         value = data.get(key, False)
         if not isinstance(value, bool):
-            raise self.fail(f"{key} must be true or false", *path)
+            raise self.fail(f"{key} must be true or false", *path, key=key)
         return value
 
     def entries(self, value: object, *path: object) -> list[Any]:
@@ -292,7 +297,7 @@ class _Reader:
         data = self.closed(body if body is not None else {}, _FIELD, rule, "fields", name)
         for key in ("printed_in", "metric", "fact", "value", "definition"):
             if data.get(key) is not None and not isinstance(data[key], str):
-                raise self.fail(f"{key} must be a text", rule, "fields", name)
+                raise self.fail(f"{key} must be a text", rule, "fields", name, key=key)
         definition = data.get("definition")
         if definition is not None and _SLUG.match(definition) is None:
             raise self.fail(f"definition {definition!r} is not a slug", rule, "fields", name)

@@ -22,6 +22,8 @@ HOSTILE_BYTES = 100_000
 HOSTILE_BOUND_S = 0.5
 """CPU seconds that one rule may spend on a hostile line of 100 kB."""
 MIN_LITERAL = 4
+COMPARED = "tokens_per_s"
+"""The metric that a log lets us recompute, so that evidence can ask what was printed."""
 
 
 def lint_grammar(text: bytes, where: str) -> list[Finding]:
@@ -243,8 +245,14 @@ class _Linter:
     def ignored(self) -> Iterator[Finding]:
         for rule in self.grammar.ignore:
             for number, sample in enumerate(rule.samples):
-                if rule.name not in self.broken and not _reads(rule, sample.line):
-                    yield self.unmatched(rule, sample, ("ignore", rule.name, "samples", number))
+                if rule.name in self.broken:
+                    continue
+                path = ("ignore", rule.name, "samples", number)
+                if not _reads(rule, sample.line):
+                    yield self.unmatched(rule, sample, path)
+                for other in self.grammar.rules:
+                    if other.name not in self.broken and _reads(other, sample.line):
+                        yield self.finding(path, f"{rule.name}: sample is also matched by {other.name}", snippet=sample.line)
 
     def silent(self) -> Iterator[Finding]:
         for number, line in enumerate(self.grammar.no_match):
@@ -257,6 +265,8 @@ class _Linter:
         for side, entries in (("proves", self.grammar.proves), ("excludes", self.grammar.excludes)):
             for number, entry in enumerate(entries):
                 rule, _, field = (entry.seen or "").partition(".")
+                if entry.metric is not None and entry.metric != COMPARED:
+                    yield self.finding(("evidence", side, number), f"{entry.metric} is not compared with a derived figure")
                 if entry.seen and (rule not in names or (field and field not in names[rule].fields)):
                     yield self.finding(("evidence", side, number), f"evidence names the unknown {entry.seen}")
 

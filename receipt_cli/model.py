@@ -9,6 +9,8 @@ RULES = "derive/1"
 SCHEMA_VERSION = "receipt/1.0"
 MAX_EXCERPT = 500
 """Characters of a message or an excerpt."""
+EXCERPT_BYTES = 2048
+"""Raw bytes that are kept of a record for one: more, so that a secret at its end is whole when it is masked."""
 MAX_FIRST = 20
 """Problems, near-misses and markers that are told one by one; the rest is counted."""
 TAIL_LINES = 50

@@ -17,7 +17,7 @@ from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
 from receipt_cli.match import Extraction, PatternTimeout, convert, extract, extract_behind
-from receipt_cli.model import MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
+from receipt_cli.model import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, first_end, last_end, normalise
 from receipt_cli.stretch import TAIL_KEPT, Body, Hits, RuleKey, Stretch
 
@@ -236,7 +236,7 @@ class Engine:
                 seen.add(marker.id)
                 found = marker.search(record)
                 if found is not None:
-                    text = record[found.start : found.start + MAX_EXCERPT].decode("utf-8", "replace")
+                    text = record[found.start : found.start + EXCERPT_BYTES].decode("utf-8", "replace")
                     hits = body.markers.setdefault(marker.id, Hits())
                     hits.add(place(ordinal, min(found.start, 65535)), line, text, found.exit_code)
 
@@ -320,7 +320,7 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def _excerpt(record: bytes) -> str:
-    return record[:MAX_EXCERPT].decode("utf-8", "replace").strip()
+    return record[:EXCERPT_BYTES].decode("utf-8", "replace").strip()
 
 
 def _store(

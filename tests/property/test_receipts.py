@@ -42,7 +42,7 @@ def test_any_bytes_give_a_valid_receipt_or_an_error_of_ours(log: bytes, exit_cod
     try:
         product = made(log, exit_code=exit_code)
     except ReceiptError:
-        assert not log  # only an empty log is refused
+        assert not log or log.startswith((b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ"))  # empty, or half an archive
         return
     document = product.document
     assert [f for f in validate_document(document) if f.severity == "error"] == []

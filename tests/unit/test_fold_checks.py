@@ -18,6 +18,10 @@ DONE = "toy done in 9.0 s\n"
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 839.33 MiB. GPU 0 has a total capacity of 201.68 GiB.\n"
 HOST = "slurmstepd: error: Detected 1 oom_kill event in StepId=40538625.3. Some of the step tasks have been OOM Killed.\n"
 KILLED = "Received 15 death signal, shutting down workers\n"
+TIMEOUT = (
+    "[rank0]:[E520 06:31:05.050097785 ProcessGroupNCCL.cpp:757] [Rank 0] Watchdog caught collective operation timeout:"
+    " WorkNCCL(SeqNum=3, OpType=_ALLGATHER_BASE, Timeout(ms)=600000) ran for 600010 milliseconds\n"
+)
 FAULT = "ValueError: could not broadcast input array from shape (3,) into shape (4,)\n"
 
 
@@ -40,6 +44,9 @@ FAULT = "ValueError: could not broadcast input array from shape (3,) into shape 
         (STEPS + "EXIT_CODE=1\n", None, (True, False, True, None)),
         (STEPS + DONE + "EXIT_CODE=0\n", None, (True, True, True, True)),
         (STEPS + DONE + "EXIT_CODE=0\n", 1, (True, False, True, None)),  # the caller knows better
+        (STEPS + NAN, None, (False, None, True, None)),  # diverged, and what ended it is not said
+        (STEPS + NAN + DONE, None, (False, None, True, True)),
+        (STEPS + TIMEOUT, None, (True, False, True, None)),  # of what died the rank that was waited for
     ],
 )
 def test_the_core_checks(toy_receipt: Receipt, log: str, exit_code: int | None, want: tuple[bool | None, ...]) -> None:

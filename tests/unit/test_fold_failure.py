@@ -215,3 +215,75 @@ def test_markers_and_messages_are_bounded(toy_receipt: Receipt) -> None:
     assert all(len(m["message"]) <= 2000 for m in failure["markers"])
     [oom] = [m for m in failure["markers"] if m["id"] == "cuda_out_of_memory"]
     assert (oom["count"], oom["first_line"], oom["last_line"]) == (3000, 7, 3006)
+
+
+@pytest.mark.parametrize(
+    ("codes", "want"),
+    [
+        ("  exitcode  : 1 (pid: 921)\nEXIT_CODE=3\n", "exit code 3"),
+        ("EXIT_CODE=3\n  exitcode  : 1 (pid: 921)\n", "exit code 1"),
+    ],
+)
+def test_of_two_exit_codes_the_later_counts(toy_receipt: Receipt, codes: str, want: str) -> None:
+    failure = toy_receipt(steps(0, 5) + DONE + codes)["failure"]
+    assert (failure["message"], failure["line_number"]) == (want, 8)
+
+
+def test_the_line_of_a_failed_end_is_its_own(toy_receipt: Receipt) -> None:
+    failure = toy_receipt(steps(0, 5) + "toy ended: aborted\ntoy model 7\n")["failure"]
+    assert (failure["line_number"], failure["message"]) == (6, "the run ended with status aborted")
+
+
+def test_a_nan_that_was_got_over_is_not_where_the_loss_was_lost(toy_receipt: Receipt) -> None:
+    log = steps(0, 2, loss="nan") + steps(2, 5) + steps(5, 7, loss="inf") + steps(7, 9, loss="nan") + DONE
+    assert toy_receipt(log)["failure"]["line_number"] == 6
+
+
+@pytest.mark.parametrize(
+    ("stop", "stride", "want"),
+    [
+        (1000, 10, None),  # 990 of 1000: the next line would be beyond the plan, whether 999 was reached is not said
+        (990, 10, False),
+        (1000, 1, True),
+        (999, 1, False),
+        (1, 1, False),
+    ],
+)
+def test_a_plan_is_missed_where_a_line_is_missing(receipt_of: Receipt, stop: int, stride: int, want: bool | None) -> None:
+    log = "max_iters = 1000\n" + "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(0, stop, stride))
+    document = receipt_of(log)
+    assert document["checks"]["completed"] is want
+    assert reason(document) == ("truncated" if want is False else None)
+
+
+def test_on_one_line_the_order_of_the_catalogue_decides(receipt_of: Receipt) -> None:
+    log = "[rank1]: RuntimeError: CUDA error: an illegal memory access was encountered\n"
+    document = receipt_of("hello\n" + log)
+    assert reason(document) == "cuda_error"
+
+
+WANDB = "wandb: Waiting for W&B process to finish... (success).\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "completed"),
+    [
+        (steps(0, 5, plan="/100") + WANDB, True),
+        (steps(0, 5, plan="/100") + WANDB + steps(5, 50, plan="/100"), None),  # the good end was of something else
+        (steps(0, 5, plan="/100") + "EXIT_CODE=0\n" + steps(3, 50, plan="/100"), None),
+        (steps(0, 5, plan="/50") + WANDB + steps(5, 50, plan="/50"), True),  # all planned steps were done
+    ],
+)
+def test_a_good_end_before_the_last_steps_proves_nothing(toy_receipt: Receipt, log: str, completed: bool | None) -> None:
+    document = toy_receipt(log)
+    assert document["checks"]["completed"] is completed
+    assert document["checks"]["no_oom"] is completed
+    assert document["failure"] is None
+
+
+def test_a_failed_end_of_an_attempt_is_not_that_of_the_next(toy_receipt: Receipt) -> None:
+    first = steps(0, 5) + "toy ended: aborted\n"
+    assert toy_receipt(first + steps(0, 5) + DONE)["failure"] is None
+    assert reason(toy_receipt(first + steps(0, 5))) == "truncated"
+    failure = toy_receipt(first + DONE)["failure"]  # both are about one end
+    assert (failure["line_number"], failure["message"]) == (6, "the run ended with status aborted")

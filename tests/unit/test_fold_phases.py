@@ -97,6 +97,26 @@ def test_a_companion_joins_the_record_before_it(toy_receipt: Receipt) -> None:
     assert document["summary"]["metrics"]["peak_memory_bytes"]["last"] == 1004.0
 
 
+def test_a_second_line_that_comes_late_is_no_restart(toy_receipt: Receipt) -> None:
+    log = steps([0, 1]) + "toy norm 0: 0.5\n" + steps([2, 3]) + "toy norm 1: 1.5\ntoy norm 2: 2.5\ntoy norm 3: 3.5\n" + steps([4])
+    document = toy_receipt(log)
+    assert counted(document) == (5, 0, 0)
+    norms = document["summary"]["metrics"]["grad_norm"]
+    assert (norms["record_count"], norms["first"], norms["last"]) == (4, 0.5, 3.5)
+
+
+def test_a_restart_that_begins_with_the_second_line(toy_receipt: Receipt) -> None:
+    both = [f"toy norm {n}: 0.5\n" + steps([n]) for n in range(6)]
+    assert counted(toy_receipt("".join(both + both[2:]))) == (6, 1, 4)
+
+
+def test_a_companion_behind_the_last_of_several_copies(toy_receipt: Receipt) -> None:
+    document = toy_receipt("".join(steps([n]) * 3 + f"toy memory {1000 + n}\n" for n in range(5)))
+    assert counted(document) == (5, 0, 0)
+    memory = document["summary"]["metrics"]["peak_memory_bytes"]
+    assert (memory["first"], memory["last"]) == (1000.0, 1004.0)
+
+
 def test_an_end_marker_parts_phases(toy_receipt: Receipt) -> None:
     document = toy_receipt(steps(range(4)) + "toy done in 1.0 s\n" + steps(range(7)) + "toy done in 2.0 s\n")
     assert names(document) == [(None, 4), (None, 7)]
@@ -165,3 +185,30 @@ def test_evaluations_alone_are_no_steps(toy_receipt: Receipt) -> None:
     assert document["summary"]["steps"]["record_count"] == 0
     assert document["checks"]["has_steps"] is False
     assert document["phases"][0]["summary"]["metrics"]["val_loss"]["record_count"] == 5
+
+
+STEPLESS_EVAL = r"""
+grammar: bare
+version: 1
+title: Evaluations without a step
+trainer: bare
+rules:
+  train:
+    event: step
+    literal: 'bare step '
+    pattern: 'bare step (?P<step>\d++): (?P<loss>[\d.]++)'
+    fields: {step: {type: integer}, loss: {type: number}}
+  evaluation:
+    event: eval
+    literal: 'bare eval '
+    pattern: 'bare eval (?P<val_loss>[\d.]++)'
+    fields: {val_loss: {type: number}}
+"""
+
+
+@pytest.mark.parametrize(("heads", "count"), [(("0: ", "1: ", "2: "), 2), (("",), 2), (("", ""), 4)])
+def test_an_evaluation_that_several_ranks_print_counts_once(receipt_of: Receipt, heads: tuple[str, ...], count: int) -> None:
+    log = "".join(f"{head}bare step {n}: 2.5\n" for n in range(3) for head in heads)
+    log += "".join(f"{head}bare eval {value}\n" for value in (3.5, 2.5) for head in heads)  # without a rank: who can tell
+    val = receipt_of(log, STEPLESS_EVAL)["summary"]["metrics"]["val_loss"]
+    assert (val["record_count"], val["first"], val["last"]) == (count, 3.5, 2.5)

@@ -154,3 +154,45 @@ def test_evaluations_stand_in_the_same_map(toy_receipt: Receipt) -> None:
     metrics = toy_receipt(steps(range(3)) + "toy eval 2: 3.5\n" + steps(range(3, 6)) + "toy eval 5: 2.5\n")["summary"]["metrics"]
     val = metrics["val_loss"]
     assert (val["record_count"], val["first"], val["last"], val["window"]) == (2, 3.5, 2.5, "all")
+
+
+BARE = r"""
+grammar: bare
+version: 1
+title: Any text may be a number
+trainer: bare
+rules:
+  train:
+    event: step
+    literal: 'bare step '
+    pattern: 'bare step (?P<step>\d++): (?P<loss>\S++) (?P<step_time_s>\S++) (?P<tokens_per_s>\S++) (?P<global_batch_size>\S++)'
+    fields:
+      step: {type: integer}
+      loss: {type: number}
+      step_time_s: {type: number}
+      tokens_per_s: {type: number}
+      global_batch_size: {type: number}
+  model:
+    event: header
+    literal: 'bare model '
+    pattern: 'bare model (?P<parameter_count>\S++) (?P<samples_per_step>\S++) (?P<sequence_length>\S++)'
+    fields: {parameter_count: {type: number}, samples_per_step: {type: number}, sequence_length: {type: number}}
+"""
+WILD = ["nan", "inf", "-inf", "-1", "0", "1e308", "1e-320", "1e400", "1"]
+
+
+@pytest.mark.parametrize("head", [f"{a} {b} {a}" for a in WILD for b in ("inf", "1e308", "8")])
+def test_a_number_beyond_all_sense_is_left_out(receipt_of: Receipt, head: str) -> None:
+    columns = zip(WILD, reversed(WILD), WILD[3:] + WILD[:3], strict=True)
+    rows = [f"bare step {n}: {v} {w} {v} {u}\n" for n, (v, w, u) in enumerate(columns)]
+    document = receipt_of(f"bare model {head}\n" + "".join(rows) * 2, BARE)  # valid, or it would not be made
+    count = document["summary"]["parameter_count"]
+    assert count is None or count == int(float(head.split()[0]))
+    for part in (document["summary"]["metrics"], document["summary"]["derived"]):
+        assert all(math.isfinite(v) for s in part.values() for v in s.values() if isinstance(v, float))
+
+
+def test_a_step_that_a_float_cannot_hold_is_no_step(receipt_of: Receipt) -> None:
+    document = receipt_of("bare step 99999999999999999999999: 2.5 1 1 1\n", BARE)
+    assert (document["summary"]["steps"]["record_count"], document["summary"]["steps"]["first"]) == (1, None)
+    assert document["derivation"]["problems"]["first"][0]["kind"] == "unreadable_value"

@@ -122,7 +122,8 @@ def test_every_refusal_names_its_place(text: bytes, names: str) -> None:
     with pytest.raises(DataError) as caught:
         load_grammar(text, "small/v1.yaml", with_samples=True)
     assert names in caught.value.message
-    assert caught.value.where == "small/v1.yaml"
+    name, _, line = caught.value.where.partition(":")
+    assert (name, 1 <= int(line) <= text.count(b"\n") + 1) == ("small/v1.yaml", True)
 
 
 @pytest.mark.parametrize("pattern", ["(", "a**b", "[a", "(?P<1>a)", "é", "(" * 5000 + ")" * 5000])

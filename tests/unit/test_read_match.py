@@ -226,6 +226,9 @@ CONVERTED: list[tuple[str, str, Any]] = [
     ("{type: integer, metric: other}", "1,000", (1000.0, True)),
     ("{type: integer, metric: other}", "10.0", (10.0, True)),
     ("{type: integer, metric: other}", "1.5", (None, False)),
+    ("{type: integer, metric: other}", "9007199254740991", (9007199254740991.0, True)),
+    ("{type: integer, metric: other}", "9007199254740993", (None, False)),  # as a float it would be ...992
+    ("{type: integer, metric: other}", "-1e22", (None, False)),
     ("{type: integer, metric: other}", "nan", (None, False)),
     ("{type: integer, metric: other}", "inf", (None, False)),
     ("{type: string, fact: model_name}", "gpt2", ("gpt2", True)),

@@ -54,6 +54,8 @@ EXACT = [
 
 REFUSED = [
     ("", None),
+    ("0,123", None),  # a decimal comma: no group of thousands begins with a zero
+    ("00,123", None),
     (" ", None),
     ("-", None),
     (".", None),

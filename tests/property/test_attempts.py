@@ -1,0 +1,60 @@
+"""However often a run starts over and however many copies are printed: each step stands once, from its last attempt."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import tempfile
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.produce import Request, produce
+
+Attempt = list[tuple[int, float]]
+numbers = st.floats(1e-3, 1e3).map(lambda value: round(value, 4))
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Attempt]:
+    """Return attempts of (step, loss), each of which begins before the last step of the one before."""
+    attempts: list[Attempt] = []
+    start = draw(st.integers(0, 20))
+    for _ in range(draw(st.integers(1, 5))):
+        losses = draw(st.lists(numbers, min_size=2, max_size=30))
+        attempts.append([(start + n, loss) for n, loss in enumerate(losses)])
+        start = draw(st.integers(0, attempts[-1][-1][0] - 1))
+    return attempts
+
+
+def printed(attempts: list[Attempt], copies: int, noise: list[str]) -> str:
+    lines = [f"iter {n}: loss {loss}, time {100 + n}.00ms, mfu 40.00%" for attempt in attempts for n, loss in attempt]
+    lines = [line for line in lines for _ in range(copies)]
+    return "".join(f"{line}\n{noise[i % len(noise)] if noise else ''}" for i, line in enumerate(lines))
+
+
+@settings(max_examples=80)
+@given(runs(), st.integers(1, 3), st.lists(st.sampled_from(["\n", "saving\n", "\x1b[0m\n", "loss\n", "   \r"]), max_size=3))
+def test_each_step_stands_once(attempts: list[Attempt], copies: int, noise: list[str]) -> None:
+    limit: float = math.inf
+    standing: list[tuple[int, float]] = []
+    for attempt in reversed(attempts):
+        standing[:0] = [(n, loss) for n, loss in attempt if n < limit]
+        limit = min(limit, attempt[0][0])
+    with tempfile.NamedTemporaryFile("w", suffix=".log") as file:
+        file.write(printed(attempts, copies, noise))
+        file.flush()
+        summary = produce(Request(path=file.name)).document["summary"]
+    total, losses = sum(map(len, attempts)), [loss for _, loss in standing]
+    steps = summary["steps"]
+    assert (steps["first"], steps["last"]) == (standing[0][0], standing[-1][0])
+    assert (steps["record_count"], steps["superseded_count"]) == (len(standing), total - len(standing))
+    assert steps["restart_count"] == len(attempts) - 1
+    found = summary["metrics"]["loss"]
+    assert (found["record_count"], found["first"], found["last"]) == (len(losses), losses[0], losses[-1])
+    assert (found["min"], found["max"], found["median"]) == (min(losses), max(losses), statistics.median(losses))
+    assert found["mean"] == math.fsum(losses) / len(losses)
+    times = summary["metrics"]["step_time_s"]
+    assert (times["first"], times["last"]) == ((100 + standing[0][0]) / 1000, (100 + standing[-1][0]) / 1000)
+    steady = summary["steady_state"]
+    assert times["record_count"] == steady["record_count"] == len(standing) - steady["excluded_warmup"]
