@@ -12,6 +12,7 @@ from receipt_cli.catalog import get_grammar, shipped
 from receipt_cli.checks import Checks, evaluate
 from receipt_cli.consistency import phase_facts
 from receipt_cli.detect import Detection, count_explained, detect
+from receipt_cli.epochs import count_epochs
 from receipt_cli.errors import InputError
 from receipt_cli.failure import Ending, judge
 from receipt_cli.grammar import Grammar
@@ -21,6 +22,7 @@ from receipt_cli.model import MAX_FIRST, NearMiss, Problem
 from receipt_cli.numbering import number_steps
 from receipt_cli.parallel import scan_source
 from receipt_cli.phases import Phase, split_phases
+from receipt_cli.ranks import leading_rank
 from receipt_cli.redact import log_tail, safe_text
 from receipt_cli.registry import Registry, load_registry
 from receipt_cli.scan import Engine
@@ -117,7 +119,7 @@ def _figures(
 ) -> Derivation:
     registry = load_registry()
     events, more_problems = read_events(engine, body, grammars)
-    phases = split_phases(number_steps(events))
+    phases = split_phases(number_steps(leading_rank(count_epochs(events))))
     summaries: list[Summary] = []
     known: dict[str, float | str] = {}
     for phase in phases:
@@ -184,6 +186,8 @@ def _first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
     for event in events:
         for name, value in event.facts.items():
             facts.setdefault(name, (value, event.line))
+    if "trainer_name" in facts:
+        facts["trainer"] = facts["trainer_name"]
     return facts
 
 

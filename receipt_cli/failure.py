@@ -157,7 +157,7 @@ def _completed(last: Phase | None, progress: _Progress) -> bool | None:
         return True
     numbers = [e.step for e in last.steps if e.step is not None]
     planned = last.planned
-    if numbers and planned is not None and numbers[-1] >= planned - 1:
+    if numbers and planned is not None and numbers[-1] >= planned - 1 and not _within_epoch(last, planned):
         return True
     if any(end >= last.first_at for end in progress.ends):
         return None  # steps follow: written late, or of a part of the run that is over
@@ -168,6 +168,17 @@ def _completed(last: Phase | None, progress: _Progress) -> bool | None:
     if not last.steps:
         return False
     return False if last.grammar.completion == "reliable" else None
+
+
+def _within_epoch(phase: Phase, planned: int) -> bool:
+    """True when the last record counts by epoch and stands in an epoch that goes on, or before the last one."""
+    last = phase.steps[-1]
+    if last.rule.counts != "epoch" and (last.counters is None or "epoch_step" in last.counters):
+        return False
+    counters = last.counters or {}
+    inside, length = counters.get("epoch_step"), counters.get("epoch_steps")
+    early = last.step is not None and last.step < planned - 1 + last.rule.epochs_from
+    return early or (inside is not None and length is not None and inside < length)
 
 
 def _nan_loss(phases: Sequence[Phase]) -> int | None:

@@ -13,7 +13,10 @@ EVENTS = ("step", "eval", "checkpoint", "compile", "phase", "header", "end", "fa
 LAYERS = ("trainer", "library", "benchmark")
 TYPES = ("number", "integer", "string", "boolean")
 SCOPES = ("global", "device", "rank")
-STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status"})
+COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
+"""What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
+STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS})
+UNITS_COUNTED = ("step", "epoch")
 FACTS = frozenset(
     [
         "parameter_count",
@@ -50,6 +53,7 @@ FACTS = frozenset(
         "tokens_per_micro_batch",
         "tokens_per_micro_batch_per_rank",
         "parameter_count_per_rank",
+        "trainer_name",
     ]
 )
 """Single values that a run prints about itself; they become header facts or inputs of derived figures."""
@@ -92,6 +96,8 @@ class Pairs:
     ignore: frozenset[str]
     other: bool
     stop: str | None
+    requires: frozenset[str] = frozenset()
+    forbids: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,19 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Block:
+    """One record over several lines: an opening line, if there is one, then a row for each key."""
+
+    open: str | None
+    row: str
+    gap: int
+    requires: frozenset[str]
+    keys: Mapping[str, str]
+    ignore: frozenset[str]
+    other: bool
+
+
+@dataclass(frozen=True)
 class Rule:
     """One named way in which a trainer prints one kind of event."""
 
@@ -130,22 +149,37 @@ class Rule:
     pairs: Pairs | None = None
     mapping: Mapped | None = None
     table: Table | None = None
+    block: Block | None = None
     fields: Mapping[str, Field] = field(default_factory=dict)
     phase: str | None = None
     redraw: bool = False
     companion: bool = False
+    counts: str = "step"
+    epochs_from: int = 1
     samples: tuple[Sample, ...] = ()
 
     @property
     def kind(self) -> str:
-        """Return ``pattern``, ``pairs``, ``mapping`` or ``table``."""
-        return "pattern" if self.pattern else "pairs" if self.pairs else "mapping" if self.mapping else "table"
+        """Return ``pattern``, ``pairs``, ``mapping``, ``table`` or ``block``."""
+        if self.pattern:
+            return "pattern"
+        return "pairs" if self.pairs else "mapping" if self.mapping else "table" if self.table else "block"
+
+    @property
+    def keyed(self) -> Pairs | Mapped | Table | Block | None:
+        """Whatever part of the rule names its values by printed keys."""
+        return self.pairs or self.mapping or self.table or self.block
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The patterns that find this rule's records."""
+        found = [self.pattern, self.pairs and self.pairs.start, self.table and self.table.header, self.table and self.table.row]
+        return tuple(source for source in (*found, self.block and self.block.open, self.block and self.block.row) if source)
 
     @cached_property
     def anchored(self) -> bool:
         """True when a pattern of the rule asks what stands before it: the beginning of the line, or no other word."""
-        sources = (self.pattern, self.pairs and self.pairs.start, self.table and self.table.header, self.table and self.table.row)
-        return any(source and ("^" in source or "(?<!" in source) for source in sources)
+        return any("^" in source or "(?<!" in source for source in self.sources)
 
     @cached_property
     def start(self) -> regex.Pattern[bytes]:
@@ -175,6 +209,13 @@ class Rule:
         if self.table is None:
             raise ValueError(f"{self.name} is not a table")
         return compile_pattern(self.table.header), compile_pattern(self.table.row)
+
+    @cached_property
+    def block_patterns(self) -> tuple[regex.Pattern[bytes] | None, regex.Pattern[bytes]]:
+        """The compiled patterns of opening lines, if the block has them, and of rows."""
+        if self.block is None:
+            raise ValueError(f"{self.name} is not a block")
+        return compile_pattern(self.block.open) if self.block.open else None, compile_pattern(self.block.row)
 
 
 @dataclass(frozen=True)

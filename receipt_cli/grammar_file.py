@@ -17,6 +17,8 @@ from receipt_cli.grammar import (
     SCOPES,
     STRUCTURAL,
     TYPES,
+    UNITS_COUNTED,
+    Block,
     Evidence,
     Field,
     Grammar,
@@ -47,17 +49,27 @@ def check_patterns(grammar: Grammar) -> Grammar:
     for rule in (*grammar.rules, *grammar.ignore):
         sources = [rule.pattern, *([rule.pairs.start, rule.pairs.stop] if rule.pairs else ())]
         sources += [rule.table.header, rule.table.row] if rule.table else []
+        sources += [rule.block.open] if rule.block else []
+        if rule.block and set(_groups(rule.block.row, rule, grammar)) != {"key", "value"}:
+            raise DataError(f"{rule.name}: a row has exactly the groups key and value", where=grammar.where)
         for source in sources:
-            try:
-                groups = set(compile_pattern(source or "").groupindex)
-            except (regex.error, UnicodeEncodeError, RecursionError, MemoryError) as error:
-                raise DataError(f"{rule.name}: not a pattern that can be used", where=grammar.where, why=str(error)) from error
+            groups = set(_groups(source or "", rule, grammar))
             if rule.event != "ignored" and groups - set(rule.fields):
                 missing = sorted(groups - set(rule.fields))[0]
                 raise DataError(f"{rule.name}: captures the undeclared field {missing!r}", where=grammar.where)
     return grammar
 
 
+def _groups(source: str, rule: Rule, grammar: Grammar) -> Mapping[str, int]:
+    try:
+        return compile_pattern(source).groupindex
+    except (regex.error, UnicodeEncodeError, RecursionError, MemoryError) as error:
+        raise DataError(f"{rule.name}: not a pattern that can be used", where=grammar.where, why=str(error)) from error
+
+
+KINDS = ("pattern", "pairs", "mapping", "table", "block")
+BLOCK_GAP = 4
+"""Records of other kinds that may stand between two rows of a block, where its grammar does not say."""
 _SLUG = regex.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _TOP = {"grammar", "version", "title", "upstream", "trainer", "layer", "evidence", "completion", "rules", "ignore", "no_match"}
 _RULE = {
@@ -65,20 +77,24 @@ _RULE = {
     "phase",
     "redraw",
     "companion",
+    "counts",
+    "epochs_from",
     "literal",
     "pattern",
     "pairs",
     "mapping",
     "table",
+    "block",
     "fields",
     "samples",
     "description",
 }
 _FIELD = {"type", "printed_in", "null_if", "scope", "value", "definition", "metric", "fact", "description"}
 _BLOCKS: dict[str, set[str]] = {
-    "pairs": {"start", "cell", "key", "keys", "ignore", "unknown", "stop"},
+    "pairs": {"start", "cell", "key", "keys", "ignore", "unknown", "stop", "requires", "forbids"},
     "mapping": {"syntax", "requires", "forbids", "where", "keys", "ignore", "unknown"},
     "table": {"header", "row", "skip_cells", "keys", "ignore", "unknown"},
+    "block": {"open", "row", "gap", "requires", "keys", "ignore", "unknown"},
 }
 
 
@@ -198,9 +214,9 @@ class _Reader:
 
     def rule(self, name: str, body: object) -> Rule:
         data = self.closed(body, _RULE, name)
-        kinds = [k for k in ("pattern", "pairs", "mapping", "table") if k in data]
+        kinds = [k for k in KINDS if k in data]
         if len(kinds) != 1:
-            raise self.fail("a rule is exactly one of pattern, pairs, mapping, table", name)
+            raise self.fail(f"a rule is exactly one of {', '.join(KINDS)}", name)
         phase = data.get("phase")
         if phase is not None and not isinstance(phase, str):
             raise self.fail("must be a text", name, "phase")
@@ -216,17 +232,28 @@ class _Reader:
             pairs=self.pairs(data["pairs"], name) if kinds == ["pairs"] else None,
             mapping=self.mapping(data["mapping"], name) if kinds == ["mapping"] else None,
             table=self.table(data["table"], name) if kinds == ["table"] else None,
+            block=self.block(data["block"], name) if kinds == ["block"] else None,
             fields=made,
             phase=phase,
             redraw=self.flag(data, "redraw", name),
             companion=self.flag(data, "companion", name),
+            counts=self.choice(data.get("counts", "step"), UNITS_COUNTED, name, "counts"),
+            epochs_from=self.whole(data, "epochs_from", 1, name),
             samples=self.samples(data.get("samples"), name) if self.with_samples else (),
         )
-        block = rule.pairs or rule.mapping or rule.table
-        for key, target in block.keys.items() if block else ():
+        for key, target in rule.keyed.keys.items() if rule.keyed else ():
             if target not in made:
                 raise self.fail(f"key {key!r} names the undeclared field {target!r}", name)
+        if rule.block is not None and rule.block.requires - set(made):
+            missing = sorted(rule.block.requires - set(made))[0]
+            raise self.fail(f"requires the undeclared field {missing!r}", name, "block")
         return rule
+
+    def whole(self, data: Mapping[str, Any], key: str, default: int, *path: object) -> int:
+        value = data.get(key, default)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            raise self.fail(f"{key} must be an integer from 0", *path)
+        return value
 
     def samples(self, value: object, name: str) -> tuple[Sample, ...]:
         made = []
@@ -262,6 +289,8 @@ class _Reader:
             ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
             other=self.unknown(data, name),
             stop=self.text(data, "stop", None, name) if "stop" in data else None,
+            requires=frozenset(self.texts(data.get("requires"), name, "requires")),
+            forbids=frozenset(self.texts(data.get("forbids"), name, "forbids")),
         )
 
     def mapping(self, body: object, name: str) -> Mapped:
@@ -281,13 +310,22 @@ class _Reader:
 
     def table(self, body: object, name: str) -> Table:
         data = self.closed(body, _BLOCKS["table"], name, "table")
-        skip = data.get("skip_cells", 0)
-        if not isinstance(skip, int) or isinstance(skip, bool) or skip < 0:
-            raise self.fail("skip_cells must be an integer from 0", name)
         return Table(
             header=self.text(data, "header", None, name),
             row=self.text(data, "row", None, name),
-            skip_cells=skip,
+            skip_cells=self.whole(data, "skip_cells", 0, name),
+            keys=self.keys(data, name),
+            ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
+            other=self.unknown(data, name),
+        )
+
+    def block(self, body: object, name: str) -> Block:
+        data = self.closed(body, _BLOCKS["block"], name, "block")
+        return Block(
+            open=self.text(data, "open", None, name) if "open" in data else None,
+            row=self.text(data, "row", None, name),
+            gap=self.whole(data, "gap", BLOCK_GAP, name),
+            requires=frozenset(self.texts(data.get("requires"), name, "requires")),
             keys=self.keys(data, name),
             ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
             other=self.unknown(data, name),

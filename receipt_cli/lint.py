@@ -13,9 +13,9 @@ import regex
 
 from receipt_cli.definitions import locate
 from receipt_cli.errors import DataError
-from receipt_cli.grammar import Grammar, Rule, Sample, compile_pattern
+from receipt_cli.grammar import Block, Grammar, Rule, Sample, compile_pattern
 from receipt_cli.grammar_file import load_grammar
-from receipt_cli.match import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, convert, extract
+from receipt_cli.match import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, bind_row, convert, extract
 from receipt_cli.model import Finding
 
 HOSTILE_BYTES = 100_000
@@ -68,6 +68,7 @@ def _extract_line(rule: Rule, line: str) -> list[Extraction]:
     """Return what ``rule`` reads in the records of ``line``, gated as in a scan; table rows named by their header."""
     events: list[Extraction] = []
     header: tuple[str, ...] = ()
+    begun: set[str] = set()
     for record in line.encode("utf-8").split(b"\n"):
         if not any(literal in record for literal in rule.literals):
             continue
@@ -80,8 +81,30 @@ def _extract_line(rule: Rule, line: str) -> list[Extraction]:
                 if bound is None:
                     continue
                 event.texts, event.others = bound
-            events.append(event)
+            if event.row is None or rule.block is None:
+                events.append(event)
+                begun = set()
+                continue
+            if rule.block.open is None and (not events or event.row[0] in begun):
+                events.append(Extraction(event.start, event.end))
+                begun = set()
+            if events:  # a row before any opening line is nobody's
+                _join_row(rule.block, events[-1], event, begun)
+    if rule.block is not None:
+        events = [e for e in events if rule.block.requires <= e.texts.keys()]
     return events
+
+
+def _join_row(spec: Block, event: Extraction, row: Extraction, begun: set[str]) -> None:
+    """Add one row of a sample to the event that it belongs to."""
+    assert row.row is not None
+    bound = bind_row(spec, row.row) if row.row[0] not in begun else None
+    begun.add(row.row[0])
+    event.start, event.end = row.start, row.end
+    if bound is not None and isinstance(bound[1], str):
+        event.texts.setdefault(bound[0], bound[1])
+    elif bound is not None and isinstance(bound[1], float):
+        event.others.setdefault(bound[0], bound[1])
 
 
 def _reads(rule: Rule, line: str) -> bool:
@@ -145,6 +168,8 @@ class _Linter:
             "pairs.stop": rule.pairs.stop if rule.pairs else None,
             "table.header": rule.table.header if rule.table else None,
             "table.row": rule.table.row if rule.table else None,
+            "block.open": rule.block.open if rule.block else None,
+            "block.row": rule.block.row if rule.block else None,
         }
         groups: set[str] = set()
         for key, pattern in patterns.items():
@@ -152,7 +177,7 @@ class _Linter:
                 continue
             where = (*path, *key.split("."))
             try:
-                groups |= set(compile_pattern(pattern).groupindex)
+                found = set(compile_pattern(pattern).groupindex)
             except regex.error as error:
                 reason = f"{rule.name}: not a pattern: {getattr(error, 'msg', error)}"
                 yield self.finding(where, reason, snippet=pattern, caret=getattr(error, "pos", None))
@@ -163,11 +188,14 @@ class _Linter:
             except UnicodeEncodeError:
                 yield self.finding(where, f"{rule.name}: a pattern is ASCII", help="write other characters as \\xNN bytes")
                 return
+            if key == "block.row" and found != {"key", "value"}:
+                yield self.finding(where, f"{rule.name}: a row has exactly the groups key and value", snippet=pattern)
+            elif key != "block.row":
+                groups |= found
             if re.match(r"\(?\.[*+]", pattern) and re.search(r"\.[*+][+?]?\)?\Z", pattern):
                 reason = f"{rule.name}: open at both ends"
                 yield self.finding(where, reason, snippet=pattern, help="the search is unanchored: leave .* out")
-        block = rule.pairs or rule.mapping or rule.table
-        wanted = groups | (set(block.keys.values()) if block else set())
+        wanted = groups | (set(rule.keyed.keys.values()) if rule.keyed else set())
         if rule.event != "ignored" and wanted != set(rule.fields):
             for name in sorted(wanted ^ set(rule.fields)):
                 side = "declared but never captured" if name in rule.fields else "captured but not declared"
@@ -188,7 +216,7 @@ class _Linter:
             if not events:
                 yield self.unmatched(rule, sample, path)
                 continue
-            if len(events) > 1 and rule.table is None:
+            if len(events) > 1 and rule.table is None and rule.block is None:
                 yield self.finding(path, f"{rule.name}: sample matches {len(events)} times", snippet=sample.line)
             record = sample.line.encode().split(b"\n")[-1]
             event = events[-1]

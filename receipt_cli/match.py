@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import regex
 
 from receipt_cli.envelope import starts
-from receipt_cli.grammar import Field, Mapped, Pairs, Rule, Table
+from receipt_cli.grammar import Block, Field, Mapped, Pairs, Rule, Table
 from receipt_cli.literals import NotALiteral, Number, Value, parse_object
 from receipt_cli.units import read_number
 
@@ -27,7 +27,8 @@ _CELL = regex.compile(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
 class Extraction:
     """One event as printed: its span in the record, the text of each field, and values under keys nobody declared.
 
-    ``header`` holds the column names of a table's header row; ``cells`` the cells of a value row, not yet named.
+    ``header`` holds the column names of a table's header row; ``cells`` the cells of a value row, not yet named;
+    ``row`` key and value of one row of a block.
     """
 
     start: int
@@ -36,6 +37,7 @@ class Extraction:
     others: dict[str, float] = field(default_factory=dict)
     header: tuple[str, ...] | None = None
     cells: tuple[str, ...] | None = None
+    row: tuple[str, str] | None = None
 
 
 class PatternTimeout(Exception):
@@ -51,7 +53,7 @@ def extract(rule: Rule, record: bytes) -> list[Extraction]:
             return list(_pairs(rule, rule.pairs, record))
         if rule.mapping is not None:
             return list(_mapping(rule, rule.mapping, record))
-        return _table(rule, record)
+        return _table(rule, record) if rule.table is not None else _block(rule, record)
     except (TimeoutError, MemoryError, RecursionError) as error:
         raise PatternTimeout(rule.name) from error
 
@@ -92,7 +94,9 @@ def _pairs(rule: Rule, pairs: Pairs, record: bytes) -> Iterator[Extraction]:
             limit = stop.start() if stop else limit
         event = Extraction(found.start(), found.end())
         event.texts = {name: _text(raw) for name, raw in found.groupdict().items() if raw is not None}
+        printed: set[str] = set()
         for key, value, end in _cells(rule, pairs, record, found.end(), limit):
+            printed.add(key)
             if key in pairs.keys:
                 name = pairs.keys[key]
                 if name not in event.texts:
@@ -105,7 +109,8 @@ def _pairs(rule: Rule, pairs: Pairs, record: bytes) -> Iterator[Extraction]:
                     event.end = end
             elif key in pairs.ignore:
                 event.end = end
-        yield event
+        if pairs.requires <= printed and not pairs.forbids & printed:
+            yield event
 
 
 def _cells(rule: Rule, pairs: Pairs, record: bytes, start: int, limit: int) -> Iterator[tuple[str, str, int]]:
@@ -210,6 +215,29 @@ def _table(rule: Rule, record: bytes) -> list[Extraction]:
         return []
     cells = tuple(_text(cell.group()) for cell in _CELL.finditer(record, found.start()))
     return [Extraction(found.start(), len(record), cells=cells)]
+
+
+def _block(rule: Rule, record: bytes) -> list[Extraction]:
+    opening, row = rule.block_patterns
+    found = opening.search(record, timeout=TIME_BOX_S) if opening is not None else None
+    if found is not None:
+        texts = {name: _text(raw) for name, raw in found.groupdict().items() if raw is not None}
+        return [Extraction(found.start(), found.end(), texts)]
+    found = row.search(record, timeout=TIME_BOX_S)
+    if found is None:
+        return []
+    return [Extraction(found.start(), found.end(), row=(_text(found["key"]), _text(found["value"])))]
+
+
+def bind_row(spec: Block, row: tuple[str, str]) -> tuple[str, str | float] | None:
+    """Name one row of a block: (field, its text), (printed key, number) for an undeclared one, None for what is dropped."""
+    key, value = row
+    if key in spec.keys:
+        return spec.keys[key], value
+    if not spec.other or key in spec.ignore or not 0 < len(key) <= MAX_KEY:
+        return None
+    other = read_other(value)
+    return (key, other) if other is not None else None
 
 
 def bind_cells(spec: Table, header: tuple[str, ...], cells: tuple[str, ...]) -> tuple[dict[str, str], dict[str, float]] | None:

@@ -252,7 +252,7 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
         last.join(event)
     elif event.rule.redraw:
         last.metrics, last.others = {**last.metrics, **event.metrics}, {**last.others, **event.others}
-        last.at, last.line = event.at, event.line
+        last.at, last.line, last.counters = event.at, event.line, event.counters
     elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank or not _began_anew(phase, last, event):
         phase.duplicates += 1
         last.fill(event)  # a companion line stands behind the last copy

@@ -11,8 +11,10 @@ import re
 from array import array
 from collections.abc import Iterable, Sequence
 
+from ahocorasick_rs import BytesAhoCorasick
+
 from receipt_cli.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
-from receipt_cli.envelope import read_clock, read_rank
+from receipt_cli.envelope import read_clock, read_rank, unwrap
 from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
@@ -47,6 +49,8 @@ class Engine:
         for marker in catalogue.markers:
             for literal in marker.literals:
                 self.marker_gates.setdefault(literal, []).append(marker)
+        self.literals = tuple(sorted({*self.gates, *self.marker_gates}))
+        self._automaton = BytesAhoCorasick(self.literals)
 
     def columns(self, body: Body, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
@@ -129,7 +133,7 @@ class Engine:
             body.nul_count += raw.count(b"\x00")
             if body.nul_line is None:
                 body.nul_line = body.lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
-        buffer = normalise(raw)
+        buffer = unwrap(raw)
         blank = count_blank(buffer)
         lines, returns = buffer.count(b"\n"), buffer.count(b"\r")
         self._looks(body, buffer)
@@ -152,27 +156,23 @@ class Engine:
 
     def _match(self, body: Body, buffer: bytes, redraws: bool, invalid: list[int], found: list[tuple[int, Problem]]) -> None:
         """Find the records with a literal, read them in order, and book the outcome of each."""
-        candidates: dict[int, tuple[int, set[bytes]]] = {}
-        for literals in (self.gates, self.marker_gates):
-            for literal in literals:
-                at = buffer.find(literal)
-                while at >= 0:
-                    start = buffer.rfind(b"\n", 0, at) + 1
-                    end = buffer.find(b"\n", at)
-                    if redraws:
-                        start = max(start, buffer.rfind(b"\r", start, at) + 1)
-                        carriage = buffer.find(b"\r", at, end)
-                        end = carriage if carriage >= 0 else end
-                    if start in candidates:
-                        candidates[start][1].add(literal)
-                    else:
-                        candidates[start] = (end, {literal})
-                    at = buffer.find(literal, end)
+        candidates: list[tuple[int, int, set[bytes]]] = []
+        end = -1
+        for index, at, _ in self._automaton.find_matches_as_indexes(buffer, overlapping=True):  # in order of their ends
+            if at >= end:
+                start = buffer.rfind(b"\n", 0, at) + 1
+                newline = buffer.find(b"\n", at)
+                end = newline if newline >= 0 else len(buffer)
+                if redraws:
+                    start = max(start, buffer.rfind(b"\r", start, at) + 1)
+                    carriage = buffer.find(b"\r", at, end)
+                    end = carriage if carriage >= 0 else end
+                candidates.append((start, end, set()))
+            candidates[-1][2].add(self.literals[index])
         matched_invalid: set[int] = set()
         bad = set(invalid)
         done = ordinal = line = 0
-        for start in sorted(candidates):
-            end, literals_found = candidates[start]
+        for start, end, literals_found in candidates:
             newlines = buffer.count(b"\n", done, start)
             line += newlines
             ordinal += newlines + (buffer.count(b"\r", done, start) if redraws else 0)
@@ -244,7 +244,7 @@ class Engine:
 def _reading(rule: Rule) -> tuple[object, ...]:
     """Return what decides how a rule reads text, as against what the numbers then mean."""
     fields = [(f.name, f.type, f.unit, sorted(f.null_if), f.value.pattern if f.value else None) for f in rule.fields.values()]
-    spec = (rule.pattern, repr(rule.pairs), repr(rule.mapping), repr(rule.table), repr(fields))
+    spec = (rule.pattern, repr(rule.pairs), repr(rule.mapping), repr(rule.table), repr(rule.block), repr(fields))
     return (rule.name, rule.event == "ignored", rule.literals, *spec)
 
 
@@ -343,6 +343,9 @@ def _store(
         return
     if event.cells is not None:
         columns.texts.setdefault("\tcells", TextColumn()).append(row, "\t".join(event.cells))
+        return
+    if event.row is not None:
+        columns.texts.setdefault("\trow", TextColumn()).append(row, "\t".join(event.row)[:MAX_EXCERPT])
         return
     for name, text in event.texts.items():
         spec = rule.fields[name]

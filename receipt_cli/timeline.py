@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from receipt_cli.columns import NO_RANK, RuleColumns
-from receipt_cli.grammar import Grammar, Rule
-from receipt_cli.match import bind_cells, convert
+from receipt_cli.columns import POSITION_BITS, RuleColumns
+from receipt_cli.grammar import COUNTERS, Grammar, Rule
+from receipt_cli.match import bind_cells, bind_row, convert
 from receipt_cli.model import MAX_EXCERPT, Problem
 from receipt_cli.scan import Engine
 from receipt_cli.stretch import Body
@@ -22,7 +21,8 @@ Meaning = tuple[str | None, str | None]
 class Event:
     """One thing that a trainer printed.
 
-    ``metrics`` and ``others`` hold numbers in base units; ``facts`` numbers or texts; ``texts`` what has no number.
+    ``metrics`` and ``others`` hold numbers in base units; ``facts`` numbers or texts; ``texts`` what has no number;
+    ``counters`` what a trainer that counts by epoch printed (see ``grammar.COUNTERS``).
     """
 
     at: int
@@ -33,6 +33,7 @@ class Event:
     rule: Rule
     step: int | None = None
     planned: int | None = None
+    counters: dict[str, int] | None = None
     metrics: dict[str, float] = field(default_factory=dict)
     others: dict[str, float] = field(default_factory=dict)
     facts: dict[str, float | str] = field(default_factory=dict)
@@ -74,13 +75,15 @@ def read_events(engine: Engine, body: Body, grammars: Sequence[Grammar]) -> tupl
             made = _rows(columns, grammar, rule)
             if rule.table is not None:
                 made = _name_rows(made, columns, rule, problems)
+            elif rule.block is not None:
+                made = _fold_block(made, columns, rule, problems)
             events.extend(made)
     events.sort(key=lambda event: event.at)
-    return _one_rank(events), problems
+    return events, problems
 
 
 def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule) -> list[Event]:
-    printed = [spec for name, spec in rule.fields.items() if name in columns.numbers or rule.table is not None]
+    printed = [spec for name, spec in rule.fields.items() if name in columns.numbers or rule.table or rule.block]
     meanings = {s.target[1]: (s.scope, s.definition) for s in reversed(printed) if s.target[0] == "metric"}
     events = [
         Event(at, line, rank, clock, grammar, rule, rules=(rule.name,), meanings=meanings)
@@ -117,6 +120,8 @@ def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
             event.planned = int(value)
         elif target == "rank":
             event.rank = int(value)
+        elif target in COUNTERS:
+            event.counters = {**(event.counters or {}), target: int(value)}
     elif kind == "other":
         event.others[target] = value
 
@@ -149,31 +154,58 @@ def _name_rows(events: list[Event], columns: RuleColumns, rule: Rule, problems: 
     return named
 
 
-def _one_rank(events: list[Event]) -> list[Event]:
-    """Leave out step records of other ranks where the leading rank printed that step itself.
+@dataclass(slots=True)
+class _Open:
+    """A block that rows may still join: its event, the ordinal of its last line, the keys it has."""
 
-    The leader is the rank with most step records, the lowest on a tie; records without a rank always stay.
-    """
-    counts: dict[tuple[str, str], Counter[int]] = {}
-    for event in events:
-        if event.rule.event == "step" and event.rank != NO_RANK and event.step is not None:
-            counts.setdefault((event.grammar.id, event.rule.name), Counter())[event.rank] += 1
-    leaders = {key: min(c, key=lambda rank: (-c[rank], rank)) for key, c in counts.items() if len(c) > 1}
-    if not leaders:
-        return events
-    led: dict[tuple[str, str], set[int | None]] = {key: set() for key in leaders}
-    for event in _of(events, leaders):
-        if event.rank == leaders[event.grammar.id, event.rule.name]:
-            led[event.grammar.id, event.rule.name].add(event.step)
-    return [e for e in events if not _follows(e, leaders, led)]
+    event: Event
+    last: int
+    keys: set[str] = field(default_factory=set)
 
 
-def _of(events: Iterable[Event], leaders: Mapping[tuple[str, str], int]) -> Iterable[Event]:
-    return (e for e in events if (e.grammar.id, e.rule.name) in leaders)
+def _fold_block(events: list[Event], columns: RuleColumns, rule: Rule, problems: list[Problem]) -> list[Event]:
+    """Join the rows of each block to its opening line, or to the row that began it; a rank's rows stay its own."""
+    spec = rule.block
+    assert spec is not None
+    rows = columns.texts.get("\trow")
+    texts = dict(zip(rows.rows, rows.values, strict=True)) if rows is not None else {}
+    folded: list[Event] = []
+    begun: dict[int, _Open] = {}
+    named: dict[int, set[str]] = {}
+    for row, event in enumerate(events):
+        ordinal = event.at >> POSITION_BITS
+        if row not in texts:
+            begun[event.rank] = _Open(event, ordinal)
+            folded.append(event)
+            continue
+        key, _, value = texts[row].partition("\t")
+        block = begun.get(event.rank)
+        if block is not None and (ordinal - block.last > spec.gap + 1 or (spec.open is None and key in block.keys)):
+            block = None
+        if block is None:
+            if spec.open is not None:
+                problems.append(Problem("block_row_without_opening", event.line, f"{rule.name}: {key[:64]!r}", ""))
+                continue
+            block = begun[event.rank] = _Open(event, ordinal)
+            folded.append(event)
+        block.last = ordinal
+        bound = bind_row(spec, (key, value)) if key not in block.keys else None
+        block.keys.add(key)
+        if bound is not None:
+            _put_row(block.event, rule, *bound, problems, named)
+    return [e for e in folded if spec.requires <= named.get(id(e), set())]
 
 
-def _follows(event: Event, leaders: Mapping[tuple[str, str], int], led: Mapping[tuple[str, str], set[int | None]]) -> bool:
-    key = (event.grammar.id, event.rule.name)
-    if key not in leaders or event.rank in (NO_RANK, leaders[key]):
-        return False
-    return event.step is not None and event.step in led[key]
+def _put_row(
+    event: Event, rule: Rule, name: str, value: str | float, problems: list[Problem], named: dict[int, set[str]]
+) -> None:
+    if isinstance(value, float):
+        event.others[name] = value
+        return
+    read, readable = convert(rule.fields[name], value)
+    if read is not None:
+        _put(event, rule, name, read)
+    elif not readable:
+        detail = f"{event.grammar.ref} {rule.name}.{name}: {value[:64]!r}"
+        problems.append(Problem("unreadable_value", event.line, detail, value[:MAX_EXCERPT]))
+    named.setdefault(id(event), set()).add(name)

@@ -41,6 +41,8 @@ TABLE: dict[str, str] = {
     "scan": "columns envelope grammar looks markers match model records stretch",
     "parallel": "grammar markers scan source stretch",
     "timeline": "columns grammar match model scan stretch",
+    "ranks": "columns timeline",
+    "epochs": "columns timeline",
     "numbering": "timeline",
     "phases": "grammar timeline",
     "consistency": "grammar phases scan statistics stretch",
@@ -49,8 +51,8 @@ TABLE: dict[str, str] = {
     "failure": "columns markers phases stretch",
     "checks": "failure phases summary",
     "derive": (
-        "catalog checks consistency detect errors failure grammar looks markers model numbering parallel phases redact "
-        "registry scan source stretch summary timeline"
+        "catalog checks consistency detect epochs errors failure grammar looks markers model numbering parallel phases ranks "
+        "redact registry scan source stretch summary timeline"
     ),
     "receipt": "derive failure model redact statistics summary",
     "lint": "definitions errors grammar grammar_file match model",
@@ -119,6 +121,7 @@ TABLE: dict[str, str] = {
 
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
+    "ahocorasick_rs": ("scan",),
     "git": ("header.git",),
     "jsonschema": ("validate",),
     "psutil": ("header.host",),

@@ -1,0 +1,90 @@
+"""Counters that start again with every epoch → steps of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Receipt = Callable[..., dict[str, Any]]
+
+HEAD = """
+grammar: toy
+version: 1
+title: A trainer that counts by epoch
+upstream: https://example.org/toy
+trainer: toy
+rules:
+"""
+ITERATIONS = (
+    HEAD
+    + r"""
+  train:
+    event: step
+    epochs_from: {first}
+    literal: 'toy epoch '
+    pattern: >-
+      toy epoch (?P<epoch_number>\d++)(?:/(?P<epochs_planned>\d++))?
+      \[(?P<epoch_step>\d++)/(?P<epoch_steps>\d++)\] loss (?P<loss>\S++)
+    fields:
+      epoch_number: {{type: integer}}
+      epochs_planned: {{type: integer}}
+      epoch_step: {{type: integer}}
+      epoch_steps: {{type: integer}}
+      loss: {{type: number}}
+"""
+)
+BARS = (
+    HEAD
+    + r"""
+  epoch:
+    event: progress
+    literal: 'Toy '
+    pattern: 'Toy (?P<epoch_number>\d++)/(?P<epochs_planned>\d++)'
+    fields: {epoch_number: {type: integer}, epochs_planned: {type: integer}}
+  bar:
+    event: step
+    counts: epoch
+    redraw: true
+    literal: ' [bar] '
+    pattern: '(?P<epoch_step>\d++)/(?P<epoch_steps>\d++) \[bar\] loss (?P<loss>\S++)'
+    fields: {epoch_step: {type: integer}, epoch_steps: {type: integer}, loss: {type: number}}
+"""
+)
+
+
+@pytest.mark.parametrize(("first", "places"), [(0, range(5)), (1, range(1, 6))])
+def test_iterations_of_an_epoch_are_steps_of_the_run(receipt_of: Receipt, first: int, places: range) -> None:
+    lines = [f"toy epoch {e + first}/4 [{i}/5] loss {9 - e}" for e in range(3) for i in places]
+    document = receipt_of("\n".join(lines) + "\n", ITERATIONS.format(first=first))
+    steps = document["summary"]["steps"]
+    assert (steps["first"], steps["last"], steps["planned"]) == (places[0], 10 + places[-1], 20)
+    assert (steps["record_count"], steps["restart_count"]) == (15, 0)
+    assert document["summary"]["metrics"]["epoch"]["last"] == first + 2
+
+
+def test_an_epoch_begun_again_is_a_restart(receipt_of: Receipt) -> None:
+    lines = [f"toy epoch {e} [{i}/5] loss 2" for e in (0, 1, 1, 2) for i in range(5)]
+    steps = receipt_of("\n".join(lines) + "\n", ITERATIONS.format(first=0))["summary"]["steps"]
+    assert (steps["record_count"], steps["restart_count"], steps["superseded_count"]) == (15, 1, 5)
+
+
+def test_the_epoch_on_its_own_line_holds_for_the_bars_below(receipt_of: Receipt) -> None:
+    log = "".join(f"Toy {e}/3\n" + "".join(f"{n}/4 [bar] loss {e}.{n}\r" for n in range(1, 5)) + "\n" for e in (1, 2, 3))
+    document = receipt_of(log, BARS)
+    steps = document["summary"]["steps"]
+    assert (steps["first"], steps["last"], steps["planned"], steps["record_count"]) == (1, 3, 3, 3)
+    loss = document["summary"]["metrics"]["loss"]
+    assert (loss["first"], loss["last"], loss["record_count"]) == (1.4, 3.4, 3)
+    assert document["checks"]["completed"] is True
+
+
+@pytest.mark.parametrize("log", ["Toy 3/3\n1/4 [bar] loss 1\n2/4 [bar] loss 2\n", "Toy 2/3\n4/4 [bar] loss 1\n"])
+def test_the_last_epoch_is_not_over_before_its_last_step(receipt_of: Receipt, log: str) -> None:
+    assert receipt_of(log, BARS)["checks"]["completed"] is not True
+
+
+def test_bars_without_an_epoch_have_no_step(receipt_of: Receipt) -> None:
+    steps = receipt_of("4/4 [bar] loss 2\n4/4 [bar] loss 1\n", BARS)["summary"]["steps"]
+    assert (steps["first"], steps["record_count"]) == (None, 2)
