@@ -17,6 +17,8 @@ from receipt_cli.resources import data_root
 MAX_BYTES = 1 << 20
 """A definition larger than this is refused: as ``yaml_text`` has it."""
 STATUSES = ("draft", "released", "deprecated")
+INDUCED = "generic"
+"""The id of the file that holds no rules: what reads logs that no grammar knows."""
 _REF = re.compile(r"(?P<id>[a-z0-9][a-z0-9-]*)(?:@v(?P<version>[1-9]\d{0,5}))?\Z")
 
 
@@ -75,7 +77,7 @@ def shipped(with_samples: bool = False) -> tuple[Grammar, ...]:
     return tuple(
         load_grammar(read_entry(entry), f"grammars/{entry.path}", with_samples=with_samples, shipped=True)
         for entry in list_grammars()
-        if entry.status != "deprecated"
+        if entry.status != "deprecated" and entry.id != INDUCED
     )
 
 

@@ -44,7 +44,7 @@ SPECIAL_UNITS = frozenset({"si", "suffix", "hms"})
 _SUFFIXES = {
     "%": "percent", "ns": "ns", "us": "us", "ms": "ms", "msec": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s",
     "m": "min", "min": "min", "minutes": "min", "h": "h", "hr": "h", "b": "B", "bytes": "B", "TFLOPS": "TFLOPS",
-    "TFLOP/s": "TFLOPS", "TFLOPs": "TFLOPS", "GFLOPS": "GFLOPS",
+    "TFLOP/s": "TFLOPS", "TFLOPs": "TFLOPS", "GFLOPS": "GFLOPS", "GFLOP/s": "GFLOPS", "PFLOPS": "PFLOPS", "PFLOP/s": "PFLOPS",
     **{f"{p}B": f"{p}B" for p in "KMGT"}, **{f"{p}iB": f"{p}iB" for p in "KMGT"}, **{f"{p}b": f"{p}B" for p in "kmgt"},
     "kB": "KB", "K": "K", "k": "K", "M": "M", "G": "G", "B": "billion", "T": "T",
 }  # fmt: skip
