@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import regex
@@ -41,7 +41,8 @@ def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped
     ``with_samples`` also keeps samples. Raises ``DataError``.
     """
     data = load_definition(text, where, shipped=shipped)
-    return _Reader(data, text, where, load_registry(), with_samples).grammar(hashlib.sha256(text).hexdigest())
+    reader = _Reader(data, text, where, load_registry(), with_samples, trusted=shipped and not with_samples)
+    return reader.grammar(hashlib.sha256(text).hexdigest())
 
 
 def check_patterns(grammar: Grammar) -> Grammar:
@@ -65,6 +66,28 @@ def _groups(source: str, rule: Rule, grammar: Grammar) -> Mapping[str, int]:
         return compile_pattern(source).groupindex
     except (regex.error, UnicodeEncodeError, RecursionError, MemoryError) as error:
         raise DataError(f"{rule.name}: not a pattern that can be used", where=grammar.where, why=str(error)) from error
+
+
+class _Fields(Mapping[str, Field]):
+    """The fields of a rule, each made when it is first asked for: most rules of what ships never read a line."""
+
+    def __init__(self, reader: _Reader, rule: str, bodies: Mapping[str, object]) -> None:
+        self._reader, self._rule, self._bodies = reader, rule, bodies
+        self._made: dict[str, Field] = {}
+
+    def __getitem__(self, name: str) -> Field:
+        if name not in self._made:
+            self._made[name] = self._reader.field(name, self._bodies[name], self._rule)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._bodies)
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._bodies
 
 
 KINDS = ("pattern", "pairs", "mapping", "table", "block")
@@ -101,8 +124,11 @@ _BLOCKS: dict[str, set[str]] = {
 class _Reader:
     """Walks one definition; every refusal names the rule and the field, and the line."""
 
-    def __init__(self, data: dict[str, Any], text: bytes, where: str, registry: Registry, with_samples: bool) -> None:
+    def __init__(
+        self, data: dict[str, Any], text: bytes, where: str, registry: Registry, with_samples: bool, *, trusted: bool = False
+    ) -> None:
         self.data = data
+        self.trusted = trusted
         self.source = text
         self.where = where
         self.registry = registry
@@ -223,7 +249,9 @@ class _Reader:
         fields = data.get("fields") or {}
         if not isinstance(fields, dict):
             raise self.fail("is not a mapping", name, "fields")
-        made = {str(k): self.field(str(k), v, name) for k, v in fields.items()}
+        made: Mapping[str, Field] = _Fields(self, name, {str(k): v for k, v in fields.items()})
+        if not self.trusted:
+            made = dict(made)
         rule = Rule(
             name=name,
             event=self.choice(data.get("event"), EVENTS, name, "event"),
