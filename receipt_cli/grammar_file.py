@@ -89,6 +89,9 @@ class _Fields(Mapping[str, Field]):
     def __contains__(self, name: object) -> bool:
         return name in self._bodies
 
+    def __reduce__(self) -> tuple[type[dict[str, Field]], tuple[dict[str, Field]]]:
+        return dict, (dict(self),)
+
 
 KINDS = ("pattern", "pairs", "mapping", "table", "block")
 BLOCK_GAP = 4
