@@ -16,6 +16,7 @@ MIN_SECONDARY = 3
 """Step records that a second trainer must explain alone to be one."""
 MIN_RECORDS = 3
 """Records of one single rule that speak for a trainer of which no step was seen; two rules are enough with fewer."""
+WITH_STEPS = {"trainer": 4, "library": 3, "benchmark": 3, "format": 2}
 EVIDENCE = ("step", "eval", "phase", "header", "end")
 """Events that identify a trainer; progress bars and checkpoint lines look alike everywhere."""
 
@@ -34,10 +35,10 @@ class Candidate:
 
     @property
     def score(self) -> tuple[int, int, int]:
-        """Trainers with steps first, then libraries with steps, then whoever explains most records alone."""
+        """Trainers with steps first, then libraries and then mere formats with steps, then whoever explains most alone."""
         if self.alone_steps:
-            return (3 if self.layer == "trainer" else 2, self.alone_steps, self.alone)
-        return (0 if self.layer == "library" else 1, 0, self.alone)
+            return (WITH_STEPS.get(self.layer, 3), self.alone_steps, self.alone)
+        return (0 if self.layer in ("library", "format") else 1, 0, self.alone)
 
     @property
     def identified(self) -> bool:
@@ -70,8 +71,9 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Dete
     records = {i: _records(engine, body, versions) for i, versions in by_id.items()}
     steps = {i: _records(engine, body, versions, steps=True) for i, versions in by_id.items()}
     rules = {i: _rules(engine, body, versions[-1]) for i, versions in by_id.items()}
+    layers = {i: versions[-1].layer for i, versions in by_id.items()}
     candidates = sorted(
-        (_candidate(i, versions[-1].layer, records, steps, rules[i]) for i, versions in by_id.items() if records[i]),
+        (_candidate(i, layers, records, steps, rules[i]) for i in by_id if records[i]),
         key=lambda c: (*(-part for part in c.score), c.id),
     )
     if forced is not None:
@@ -84,7 +86,7 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Dete
     best = known[0]
     chosen = [best]
     for other in known[1:]:
-        if other.layer == "trainer" and other.alone_steps >= MIN_SECONDARY and best.score[0] == 3:
+        if other.layer == "trainer" and other.alone_steps >= MIN_SECONDARY and best.score[0] == WITH_STEPS["trainer"]:
             mine = steps[other.id] - set().union(*(records[c.id] for c in chosen))
             if len(mine) >= MIN_SECONDARY and not any(_interleaved(mine, steps[c.id]) for c in chosen):
                 chosen.append(other)
@@ -121,8 +123,12 @@ def _rules(engine: Engine, body: Body, grammar: Grammar) -> int:
     return sum(1 for rule in grammar.rules if rule.event in EVIDENCE and engine.columns(body, grammar, rule) is not None)
 
 
-def _candidate(name: str, layer: str, records: dict[str, set[int]], steps: dict[str, set[int]], rules: int) -> Candidate:
-    others = [other for i, other in records.items() if i != name and other]
+def _candidate(
+    name: str, layers: dict[str, str], records: dict[str, set[int]], steps: dict[str, set[int]], rules: int
+) -> Candidate:
+    layer = layers[name]
+    rivals = (i for i in records if i != name and (layer == "format" or layers[i] != "format"))
+    others = [records[i] for i in rivals if records[i]]
     mine, mine_steps = records[name], steps[name]
     shared = set().union(*(mine & other for other in others)) if others else set()
     return Candidate(

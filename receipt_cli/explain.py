@@ -88,6 +88,8 @@ def _why(name: str, derivation: Derivation) -> str:
     if name in derivation.detection.tie:
         return "ties with another grammar"
     layer = next(c.layer for c in derivation.detection.candidates if c.id == name)
+    if layer == "format":
+        return "a common format: whoever knows the program goes first"
     return "explains fewer records alone" if layer == "trainer" else f"a {layer}: its lines accompany a trainer's"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import regex
 
 EVENTS = ("step", "eval", "checkpoint", "compile", "phase", "header", "end", "failure", "progress")
-LAYERS = ("trainer", "library", "benchmark")
+LAYERS = ("trainer", "library", "benchmark", "format")
 TYPES = ("number", "integer", "string", "boolean")
 SCOPES = ("global", "device", "rank")
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
