@@ -1,7 +1,7 @@
 """Trainers that count by epoch → steps of the whole run.
 
-An iteration counter that starts again with every epoch says where the run stands only together with the epoch and its
-length: step = (epoch - first epoch) * steps of an epoch + step inside the epoch.
+An iteration counter that starts again with every epoch says where the run stands only together with the epochs before:
+step = steps of the epochs before + step inside the epoch. An epoch that the log did not show counts as long as this one.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from receipt_cli.columns import NO_RANK
 from receipt_cli.timeline import Event
 
 EPOCH = "epoch"
+MAX_EPOCHS = 1_000_000
+"""Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
 
 
 def count_epochs(events: list[Event]) -> list[Event]:
@@ -18,20 +20,39 @@ def count_epochs(events: list[Event]) -> list[Event]:
     An epoch that stands on a line of its own holds for the records after it that print none, of the same rank.
     """
     running: dict[tuple[str, int], dict[str, int]] = {}
+    lengths: dict[tuple[str, int], _Lengths] = {}
+    from_zero = {e.grammar.id for e in events if e.counters and e.counters.get("epoch_number") == 0}
     for event in events:
         kind = event.rule.event
         own = event.counters
-        if own and "epoch_number" in own and kind in ("progress", "header", "phase"):
-            running[event.grammar.id, event.rank] = own
+        if own and kind in ("progress", "header", "phase"):
+            running[event.grammar.id, event.rank] = {**running.get((event.grammar.id, event.rank), {}), **own}
         if kind == "step":
-            before = running.get((event.grammar.id, event.rank)) or running.get((event.grammar.id, NO_RANK))
-            _count(event, own or {}, before or {})
+            before = running.get((event.grammar.id, event.rank)) or running.get((event.grammar.id, NO_RANK)) or {}
+            first = event.rule.epochs_from if event.rule.epochs_from >= 0 else 0 if event.grammar.id in from_zero else 1
+            _count(event, own or {}, before, lengths.setdefault((event.grammar.id, event.rank), _Lengths(first)))
         elif kind == "eval" and own and "epoch_number" in own:
             event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
-    return events
+    return _records(events)
 
 
-def _count(event: Event, own: dict[str, int], running: dict[str, int]) -> None:
+class _Lengths:
+    """How many steps each epoch had, and so how many stand before each."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.seen: dict[int, int] = {}
+        self.before: dict[int, int] = {}
+
+    def steps_before(self, epoch: int, length: int) -> int:
+        """Return the steps of the epochs before ``epoch``, which has ``length``."""
+        if epoch not in self.before:
+            self.before[epoch] = sum(self.seen.get(e, length) for e in range(self.first, epoch))
+        self.seen[epoch] = length
+        return self.before[epoch]
+
+
+def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: _Lengths) -> None:
     rule = event.rule
     counted = rule.counts == "epoch" or "epoch_step" in own or "epoch_number" in own
     if event.step is not None or not counted:
@@ -47,6 +68,40 @@ def _count(event: Event, own: dict[str, int], running: dict[str, int]) -> None:
     if rule.counts == "epoch" or inside is None:
         event.step = epoch
         event.planned = event.planned if planned is None else planned
-    elif length:
-        event.step = (epoch - rule.epochs_from) * length + inside
-        event.planned = event.planned if planned is None else planned * length
+    elif length and epoch < MAX_EPOCHS:
+        before = lengths.steps_before(epoch, length)
+        event.step = before + inside
+        event.planned = event.planned if planned is None else before + (planned - epoch + lengths.first) * length
+
+
+def _records(events: list[Event]) -> list[Event]:
+    """Leave out what looks like a step record and is none.
+
+    That is: what a line (``repeats``) says was printed before; the epoch line of an evaluation, where no epoch runs and
+    other records have one; the last bar, drawn once more when the trainer has said that it is done.
+    """
+    numbered = {(e.grammar.id, e.rule.name) for e in events if e.rule.counts == "epoch" and e.step is not None}
+    repeats: dict[str, int] = {}
+    last: dict[str, Event] = {}
+    done: set[str] = set()
+    kept: list[Event] = []
+    for event in events:
+        name, rule = event.grammar.id, event.rule
+        if rule.event == "step" and not rule.companion:
+            if repeats.get(name):
+                repeats[name] -= 1
+                continue
+            if rule.counts == "epoch" and event.step is None and (name, rule.name) in numbered:
+                continue
+            if name in done and rule.redraw and event.step is not None and last[name].step == event.step:
+                last[name].metrics.update(event.metrics)
+                last[name].others.update(event.others)
+                continue
+            last[name] = event
+            done.discard(name)
+        elif rule.event == "end" and name in last:
+            done.add(name)
+        if rule.repeats:
+            repeats[name] = rule.repeats
+        kept.append(event)
+    return kept

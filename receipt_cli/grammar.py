@@ -156,6 +156,7 @@ class Rule:
     companion: bool = False
     counts: str = "step"
     epochs_from: int = 1
+    repeats: int = 0
     samples: tuple[Sample, ...] = ()
 
     @property
@@ -245,6 +246,7 @@ class Grammar:
     excludes: tuple[Evidence, ...]
     sha256: str
     where: str
+    eras: tuple[str, ...] = ()
 
     @property
     def ref(self) -> str:

@@ -45,6 +45,11 @@ def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped
     return reader.grammar(hashlib.sha256(text).hexdigest())
 
 
+def build_grammar(data: dict[str, Any], where: str, sha256: str, *, with_samples: bool = False) -> Grammar:
+    """Return the grammar that the plain ``data`` of a definition means, with ``sha256`` for its digest. Raises ``DataError``."""
+    return check_patterns(_Reader(data, b"", where, load_registry(), with_samples).grammar(sha256))
+
+
 def check_patterns(grammar: Grammar) -> Grammar:
     """Return ``grammar`` when every pattern of it compiles and captures declared fields. Raises ``DataError``."""
     for rule in (*grammar.rules, *grammar.ignore):
@@ -97,7 +102,7 @@ KINDS = ("pattern", "pairs", "mapping", "table", "block")
 BLOCK_GAP = 4
 """Records of other kinds that may stand between two rows of a block, where its grammar does not say."""
 _SLUG = regex.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
-_TOP = {"grammar", "version", "title", "upstream", "trainer", "layer", "evidence", "completion", "rules", "ignore", "no_match"}
+_TOP = {"grammar", "version", "title", "upstream", "trainer", "layer", "eras", "evidence", "completion", "rules", "ignore", "no_match"}
 _RULE = {
     "event",
     "phase",
@@ -105,6 +110,7 @@ _RULE = {
     "companion",
     "counts",
     "epochs_from",
+    "repeats",
     "literal",
     "pattern",
     "pairs",
@@ -202,6 +208,7 @@ class _Reader:
             upstream=self.text(data, "upstream", ""),
             trainer=self.text(data, "trainer"),
             layer=self.choice(data.get("layer", "trainer"), LAYERS, "layer"),
+            eras=self.texts(data.get("eras"), "eras"),
             completion=self.choice(data.get("completion", "none"), ("reliable", "none"), "completion"),
             rules=tuple(self.rule(str(name), body) for name, body in rules.items()),
             ignore=tuple(self.ignored(str(name), body) for name, body in ignore.items()),
@@ -269,7 +276,8 @@ class _Reader:
             redraw=self.flag(data, "redraw", name),
             companion=self.flag(data, "companion", name),
             counts=self.choice(data.get("counts", "step"), UNITS_COUNTED, name, "counts"),
-            epochs_from=self.whole(data, "epochs_from", 1, name),
+            epochs_from=-1 if data.get("epochs_from") == "log" else self.whole(data, "epochs_from", 1, name),
+            repeats=self.whole(data, "repeats", 0, name),
             samples=self.samples(data.get("samples"), name) if self.with_samples else (),
         )
         for key, target in rule.keyed.keys.items() if rule.keyed else ():
