@@ -12,8 +12,8 @@ from receipt_cli.summary import Summary
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
-_BLIND = ("killed", "nccl_timeout", "nccl_error")
-"""Deaths that leave open whether memory ran out: of the host, or on the rank that the others waited for."""
+_BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
+"""Deaths that leave open whether memory ran out: of the host, on the rank that the others waited for, or untold."""
 
 Checks = dict[str, bool | None]
 

@@ -20,8 +20,8 @@ from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError
 from receipt_cli.resources import data_root
 
-Role = Literal["cause", "stop", "error", "consequence", "observation", "completion", "exit_code"]
-"""What the text is evidence of; the last three never carry a reason."""
+Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code"]
+"""What the text is evidence of; the last four never carry a reason."""
 Category = Literal[
     "memory", "hardware", "network", "numerics", "scheduler", "signal", "storage", "environment", "code",
     "unknown",
@@ -37,7 +37,7 @@ Reason = Literal[
 PATH: Final = "markers/v1.yaml"
 SEARCH_SECONDS: Final = 1.0
 """A search that takes longer counts as no match: a marker must never stop a receipt."""
-SILENT_ROLES: Final = ("observation", "completion", "exit_code")
+SILENT_ROLES: Final = ("observation", "restart", "completion", "exit_code")
 MIN_LITERAL: Final = 5
 WORST_BYTES: Final = 64 * 1024
 WORST_SECONDS: Final = 0.1
@@ -287,8 +287,8 @@ _SHAPE: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "rank": (lambda v: _is_integer(v, 0, 3), "an integer from 0 to 3"),
     "overcome_after": (lambda v: _is_integer(v, 1), "a positive integer"),
     "literal": (
-        lambda v: _are_texts(_texts(v), MIN_LITERAL) and all(map(str.isascii, _texts(v))),
-        f"one or several ASCII texts of at least {MIN_LITERAL} characters",
+        lambda v: _are_texts(_texts(v)) and all(len(item.encode()) >= MIN_LITERAL for item in _texts(v)),
+        f"one or several texts of at least {MIN_LITERAL} bytes",
     ),
     "pattern": (lambda v: isinstance(v, str) and v != "" and v.isascii(), "ASCII text"),
     "samples": (_are_texts, "a list of lines"),

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ahocorasick_rs import BytesAhoCorasick
 
 from receipt_cli.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
-from receipt_cli.envelope import read_clock, read_rank, unwrap
+from receipt_cli.envelope import before, read_clock, read_rank, unwrap
 from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
@@ -36,11 +37,12 @@ class Engine:
         self.shared: dict[RuleKey, RuleKey] = {}
         order = 0
         seen: dict[tuple[object, ...], RuleKey] = {}
+        versions = Counter(grammar.id for grammar in self.grammars)
         for grammar in self.grammars:
             for rule in (*grammar.rules, *grammar.ignore):
                 order += 1
                 key = (grammar.ref, rule.name)
-                self.shared[key] = seen.setdefault((grammar.id, *_reading(rule)), key)
+                self.shared[key] = seen.setdefault((grammar.id, *_reading(rule)), key) if versions[grammar.id] > 1 else key
                 if self.shared[key] != key:
                     continue  # another version of this trainer reads the same text: one pass serves both
                 for literal in rule.literals:
@@ -238,7 +240,8 @@ class Engine:
                 if found is not None:
                     text = record[found.start : found.start + EXCERPT_BYTES].decode("utf-8", "replace")
                     hits = body.markers.setdefault(marker.id, Hits())
-                    hits.add(place(ordinal, min(found.start, 65535)), line, text, found.exit_code)
+                    rank = read_rank(record[: found.start])
+                    hits.add(place(ordinal, min(found.start, 65535)), line, text, found.exit_code, rank)
 
 
 def _reading(rule: Rule) -> tuple[object, ...]:
@@ -334,7 +337,7 @@ def _store(
     line: int,
 ) -> None:
     """Append one event to its columns; values that cannot be read become problems."""
-    prefix = record[: event.start]
+    prefix = before(record, event.start)
     rank, clock = (read_rank(prefix), read_clock(prefix)) if prefix else (-1, float("nan"))
     at = place(ordinal, min(event.start, 65535))
     row = columns.open_row(at, line, rank, clock)

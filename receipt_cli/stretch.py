@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 
-from receipt_cli.columns import Bounded, RuleColumns, place
+from receipt_cli.columns import NO_RANK, Bounded, RuleColumns, place
 from receipt_cli.looks import MAX_SEEN
 from receipt_cli.model import MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import Fragment
@@ -18,16 +18,18 @@ RuleKey = tuple[str, str]
 
 @dataclass(slots=True)
 class Hits:
-    """Where one marker fired: position and line of every hit, text and exit code of the first and the last."""
+    """Where one marker fired: position, line and rank of every hit, text and exit code of the first and the last."""
 
     at: array[int] = field(default_factory=lambda: array("q"))
     line: array[int] = field(default_factory=lambda: array("q"))
     texts: list[tuple[int, str, int | None]] = field(default_factory=list)
+    rank: array[int] = field(default_factory=lambda: array("q"))
 
-    def add(self, at: int, line: int, text: str, exit_code: int | None) -> None:
+    def add(self, at: int, line: int, text: str, exit_code: int | None, rank: int = NO_RANK) -> None:
         """Add a hit; positions ascend."""
         self.at.append(at)
         self.line.append(line)
+        self.rank.append(rank)
         self.texts.append((at, text, exit_code))
         self._trim()
 
@@ -36,6 +38,7 @@ class Hits:
         shift = place(records)
         self.at.extend(array("q", [a + shift for a in other.at]))
         self.line.extend(array("q", [n + lines for n in other.line]))
+        self.rank.extend(other.rank)
         self.texts.extend((at + shift, text, code) for at, text, code in other.texts)
         self._trim()
 

@@ -287,3 +287,177 @@ def test_a_failed_end_of_an_attempt_is_not_that_of_the_next(toy_receipt: Receipt
     assert reason(toy_receipt(first + steps(0, 5))) == "truncated"
     failure = toy_receipt(first + DONE)["failure"]  # both are about one end
     assert (failure["line_number"], failure["message"]) == (6, "the run ended with status aborted")
+
+
+def child(rank: int, code: int, how: str) -> str:
+    return (
+        f"[{rank}]:\n  time      : 2026-01-15_05:44:28\n  host      : node7\n  rank      : {rank} (local_rank: {rank % 8})\n"
+        f"  exitcode  : {code} (pid: {4100 + rank})\n  error_file: <N/A>\n  traceback : {how}\n"
+    )
+
+
+KILLED = "Signal 9 (SIGKILL) received by PID 4102"
+NO_TEXT = "To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html"
+RULE = "------------------------------------------------------------\n"
+
+
+def summary(culprit: str, *others: str) -> str:
+    """What torchrun prints when a rank failed: the others first, then the one that failed first."""
+    return (
+        f"{CHILD}============================================================\ntrain.py FAILED\n{RULE}Failures:\n"
+        f"{''.join(others) or '  <NO_OTHER_FAILURES>' + chr(10)}{RULE}Root Cause (first observed failure):\n{culprit}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("culprit", "others", "want", "message"),
+    [
+        (child(6, 1, NO_TEXT), (), "child_failed", "rank 6 (local rank 6) failed first: exit code 1"),
+        (child(6, 1, NO_TEXT), (child(2, -9, KILLED),), "child_failed", "exit code 1"),
+        (child(6, 1, NO_TEXT), (child(2, -11, "Signal 11 (SIGSEGV) received by PID 4102"),), "child_failed", "exit code 1"),
+        (child(9, -9, "Signal 9 (SIGKILL) received by PID 4109"), (), "killed", "rank 9 (local rank 1) failed first: signal 9"),
+        (child(9, -15, "Signal 15 (SIGTERM) received by PID 4109"), (), "killed", "signal 15"),
+        (child(9, -11, "Signal 11 (SIGSEGV) received by PID 4109"), (), "segfault", "signal 11"),
+        (child(9, -7, "Signal 7 (SIGBUS) received by PID 4109"), (), "segfault", "signal 7"),
+        (child(9, -6, "Signal 6 (SIGABRT) received by PID 4109"), (child(2, -9, KILLED),), "child_failed", "signal 6"),
+        (child(9, 137, NO_TEXT), (), "killed", "exit code 137"),
+    ],
+)  # fmt: skip
+def test_the_launcher_names_the_rank_that_failed_first(
+    toy_receipt: Receipt, culprit: str, others: tuple[str, ...], want: str, message: str
+) -> None:
+    log = steps(0, 5) + summary(culprit, *others)
+    document = toy_receipt(log)
+    failure = document["failure"]
+    assert failure["reason"] == want
+    assert message in failure["message"]
+    assert failure["line_number"] == log[: log.index("exitcode", log.index("Root Cause"))].count("\n") + 1
+    assert document["checks"]["no_oom"] is None
+    assert document["checks"]["zero_exit_code"] is False
+
+
+def test_a_rank_that_was_told_to_stop_is_no_culprit_while_another_is(toy_receipt: Receipt) -> None:
+    told = child(9, -15, "Signal 15 (SIGTERM) received by PID 4109")
+    log = steps(0, 5) + summary(told) + summary(child(3, 1, NO_TEXT))
+    assert "rank 3 " in toy_receipt(log)["failure"]["message"]
+
+
+def test_an_exception_says_more_than_the_launcher(toy_receipt: Receipt) -> None:
+    failure = toy_receipt(steps(0, 5) + TRACEBACK + summary(child(6, 1, NO_TEXT)))["failure"]
+    assert (failure["reason"], failure["line_number"]) == ("traceback", 9)
+
+
+def test_the_first_error_of_the_rank_that_failed_first(toy_receipt: Receipt) -> None:
+    log = steps(0, 5) + "[rank0]: ConnectionResetError: [Errno 104] Connection reset by peer\n[rank3]: KeyError: 'images'\n"
+    assert toy_receipt(log)["failure"]["line_number"] == 6
+    failure = toy_receipt(log + summary(child(3, 1, NO_TEXT)))["failure"]
+    assert (failure["line_number"], failure["message"]) == (7, "KeyError: 'images'")
+    assert toy_receipt(log + summary(child(5, 1, NO_TEXT)))["failure"]["line_number"] == 6
+
+
+def test_a_watchdog_that_aborts_its_own_rank_is_the_cause(toy_receipt: Receipt) -> None:
+    abort = "terminate called after throwing an instance of 'c10::DistBackendError'\n"
+    died = child(3, -6, "Signal 6 (SIGABRT) received by PID 4103")
+    assert reason(toy_receipt(steps(0, 5) + abort + summary(died))) == "nccl_error"
+    assert reason(toy_receipt(steps(0, 5) + abort + summary(child(3, 1, NO_TEXT)))) == "child_failed"
+
+
+@pytest.mark.parametrize(
+    ("code", "want"),
+    [
+        (137, "killed"),
+        (143, "killed"),
+        (130, "interrupted"),
+        (139, "segfault"),
+        (135, "segfault"),
+        (134, "unknown"),
+        (1, "unknown"),
+    ],
+)
+def test_an_exit_code_of_a_signal(toy_receipt: Receipt, code: int, want: str) -> None:
+    failure = toy_receipt(steps(0, 5), code)["failure"]
+    assert (failure["reason"], failure["message"]) == (want, f"exit code {code}")
+    assert reason(toy_receipt(steps(0, 5) + f"trainer-0 exited with code {code}\n")) == want
+    assert toy_receipt(steps(0, 5), code)["checks"]["no_oom"] is None
+
+
+def test_a_log_that_goes_on_after_its_error_failed_if_its_exit_code_says_so(receipt_of: Receipt) -> None:
+    quiet = "cleaning up\n" * 300
+    log = "hello\n" + TRACEBACK
+    assert reason(receipt_of(log + quiet)) == "no_grammar_match"
+    assert reason(receipt_of(log + "##[error]Process completed with exit code 1.\n" + quiet)) == "traceback"
+    assert reason(receipt_of("##[error]Process completed with exit code 1.\n" + log + quiet)) == "unknown"
+
+
+def test_what_fails_long_after_a_run_that_did_its_plan(toy_receipt: Receipt) -> None:
+    quiet = "$ tail results.txt\n" * 300
+    assert toy_receipt(steps(1, 11, plan="/10") + TRACEBACK + quiet)["failure"] is None
+    assert reason(toy_receipt(steps(1, 11, plan="/10") + TRACEBACK)) == "traceback"
+    assert reason(toy_receipt(steps(1, 9, plan="/10") + TRACEBACK + quiet)) == "traceback"
+
+
+def rising(*losses: float) -> str:
+    return "".join(f"toy step {n} | loss={loss} | time=0.5\n" for n, loss in enumerate(losses))
+
+
+@pytest.mark.parametrize(
+    ("losses", "want"),
+    [
+        ([10.0 - n * 0.2 for n in range(20)] + [6.0 + n * n for n in range(20)], True),
+        ([10.0 - n * 0.2 for n in range(40)], False),
+        ([10.0 - n * 0.2 for n in range(20)] + [6.0] * 20, False),
+        ([10.0] * 38 + [90.0], False),  # a spike
+        ([10.0, 90.0, 90.0], False),  # too few
+        ([-1.0 - n for n in range(20)] + [90.0] * 20, False),  # a reward, or a loss below zero
+    ],
+)
+def test_a_finite_loss_that_diverges_is_observed(toy_receipt: Receipt, losses: list[float], want: bool) -> None:
+    document = toy_receipt(rising(*losses) + DONE)
+    assert document["failure"] is None
+    assert document["checks"]["finite_losses"] is True
+    assert ("loss_diverged" in observed(document)) is want
+
+
+@pytest.mark.parametrize("said", ["Training completed and model saved.\n", "[INFO] Total training time: 21.5 s\n"])
+def test_a_script_that_says_that_it_is_done(toy_receipt: Receipt, said: str) -> None:
+    assert toy_receipt(steps(0, 5))["checks"]["completed"] is False  # this trainer says so itself when it is done
+    document = toy_receipt(steps(0, 5) + said)
+    assert (document["failure"], document["checks"]["completed"]) == (None, None)
+    assert reason(toy_receipt(steps(0, 5, plan="/50") + said)) == "truncated"  # it may say so in any case
+    assert reason(toy_receipt(said + steps(0, 5))) == "truncated"
+    assert reason(toy_receipt("toy model 7\n" + said)) == "unknown"
+    assert reason(toy_receipt("toy model 7\n")) == "truncated"
+
+
+@pytest.mark.parametrize(
+    ("error", "want"),
+    [
+        ("RuntimeError: probability tensor contains either `inf`, `nan` or element < 0", "nan_loss"),
+        (
+            "ValueError: Expected parameter loc to satisfy the constraint Real(), but found invalid values: tensor([1.0])",
+            "nan_loss",
+        ),
+        ("KeyError: 'images'", "traceback"),
+        ("KeyError: 'inference'", "traceback"),
+        ("KeyboardInterrupt", "interrupted"),
+    ],
+)
+def test_an_exception_that_complains_of_a_loss_that_was_nan_before(toy_receipt: Receipt, error: str, want: str) -> None:
+    failure = toy_receipt(steps(0, 5) + steps(5, 9, loss="nan") + error + "\n")["failure"]
+    assert (failure["reason"], failure["line_number"]) == (want, 6 if want == "nan_loss" else 10)
+    assert reason(toy_receipt(steps(0, 5) + error + "\n")) in ("traceback", "interrupted")
+
+
+def test_the_loss_of_evaluations_counts_where_none_other_is_printed(receipt_of: Receipt) -> None:
+    log = "".join(f"step:{n}/30 train_time:{n * 95}ms step_avg:95.00ms\n" for n in range(1, 31))
+    evals = "step:{n}/30 val_loss:{loss} train_time:{t}ms step_avg:95.00ms\n"
+    log = evals.format(n=0, loss="10.8", t=0) + log + evals.format(n=30, loss="nan", t=2850)
+    document = receipt_of(log)
+    assert (reason(document), document["failure"]["line_number"]) == ("nan_loss", 32)
+
+
+@pytest.mark.parametrize(("epochs", "want"), [(9, "cuda_oom"), (10, "truncated")])
+def test_an_oom_is_got_over_in_fewer_epochs_than_steps(receipt_of: Receipt, epochs: int, want: str) -> None:
+    bars = "Epoch {n}/40\n60/60 - 3s - 42ms/step - accuracy: 0.8000 - loss: 0.5000\n"
+    log = OOM + "".join(bars.format(n=n) for n in range(1, epochs + 1))
+    assert reason(receipt_of(log)) == want

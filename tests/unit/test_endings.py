@@ -1,0 +1,192 @@
+"""The ends of logs as launchers, schedulers and shells write them → why the run ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Receipt = Callable[..., dict[str, Any]]
+HEAD = "max_iters = 500\n" + "".join(f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%\n" for n in range(20))
+
+ENDS = {
+    "slurm oom": (
+        "host_oom",
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=91.0. Some of the step tasks have bee"
+        "n OOM Killed.\n"
+        "srun: error: node4: task 0: Out Of Memory\n"
+        "srun: Terminating StepId=91.0\n"
+        "slurmstepd: error: *** STEP 91.0 ON node4 CANCELLED AT 2026-06-04T07:20:14 ***\n"
+        "srun: error: node5: task 1: Terminated\n"
+        "srun: Force Terminated StepId=91.0\n",
+    ),
+    "slurm crash": (
+        "traceback",
+        "[rank3]: Traceback (most recent call last):\n"
+        '[rank3]:   File "a.py", line 3\n'
+        "[rank3]: IndexError: list index out of range\n"
+        "srun: error: node4: task 3: Exited with exit code 1\n"
+        "srun: Terminating StepId=91.0\n"
+        "slurmstepd: error: *** STEP 91.0 ON node4 CANCELLED AT 2026-06-04T07:20:14 ***\n"
+        "srun: error: node5: task 1: Terminated\n",
+    ),
+    "slurm crash no text": (
+        "child_failed",
+        "srun: error: node4: task 3: Exited with exit code 1\n"
+        "srun: Terminating StepId=91.0\n"
+        "slurmstepd: error: *** STEP 91.0 ON node4 CANCELLED AT 2026-06-04T07:20:14 ***\n"
+        "srun: error: node5: task 1: Terminated\n",
+    ),
+    "slurm scancel": (
+        "killed",
+        "srun: Job step aborted: Waiting up to 62 seconds for job step to finish.\n"
+        "slurmstepd: error: *** STEP 91.0 ON node4 CANCELLED AT 2026-06-04T07:20:14 ***\n"
+        "slurmstepd: error: *** JOB 91 ON node4 CANCELLED AT 2026-06-04T07:20:14 ***\n"
+        "[2025-02-11 23:11:12,834] [INFO] [launch.py:295:sigkill_handler] Main process received SIGTE"
+        "RM, exiting\n",
+    ),
+    "slurm segv": (
+        "segfault",
+        "srun: error: node4: task 3: Segmentation fault (core dumped)\n"
+        "srun: Terminating StepId=91.0\n"
+        "slurmstepd: error: *** STEP 91.0 ON node4 CANCELLED AT 2026-06-04T07:20:14 ***\n",
+    ),
+    "timelimit sigterm first": (
+        "time_limit",
+        "W0612 05:12:43.162000 70133 torch/distributed/elastic/agent/server/api.py:739] Received Sign"
+        "als.SIGTERM death signal, shutting down workers\n"
+        "W0612 05:12:43.163000 70133 torch/distributed/elastic/multiprocessing/api.py:897] Sending pr"
+        "ocess 44 closing signal SIGTERM\n"
+        "Traceback (most recent call last):\n"
+        '  File "x", line 3\n'
+        "torch.distributed.elastic.multiprocessing.api.SignalException: Process 70133 got signal: 15\n"
+        "slurmstepd: error: *** JOB 91 ON node4 CANCELLED AT 2026-06-04T07:20:14 DUE TO TIME LIMIT **"
+        "*\n",
+    ),
+    "preempt": (
+        "preempted",
+        "slurmstepd: error: *** STEP 91.0 ON node4 CANCELLED AT 2026-06-04T07:20:14 DUE TO PREEMPTION"
+        " ***\n"
+        "srun: error: node4: task 0: Terminated\n",
+    ),
+    "deepspeed -9": (
+        "killed",
+        "[2025-02-11 11:08:24,316] [INFO] [launch.py:314:sigkill_handler] Killing subprocess 91\n"
+        "[2025-02-11 11:08:25,316] [ERROR] [launch.py:320:sigkill_handler] ['/opt/conda/bin/python', "
+        "'-u', 'main.py'] exits with return code = -9\n",
+    ),
+    "deepspeed oom": (
+        "cuda_oom",
+        "Traceback (most recent call last):\n"
+        '  File "a.py", line 3\n'
+        "    x\n"
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.75 GiB (GPU 0; 44.10 Gi"
+        "B total capacity)\n"
+        "[2025-02-11 11:08:25,316] [ERROR] [launch.py:320:sigkill_handler] ['/opt/conda/bin/python', "
+        "'-u', 'main.py'] exits with return code = 1\n",
+    ),
+    "accelerate notebooks": (
+        "killed",
+        "Traceback (most recent call last):\n"
+        '  File "a.py", line 3\n'
+        "subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGKILL: "
+        "9>.\n",
+    ),
+    "accelerate sigsegv": (
+        "segfault",
+        "subprocess.CalledProcessError: Command '['python', 'train.py']' died with <Signals.SIGSEGV: 11>.\n",
+    ),
+    "mpi": (
+        "killed",
+        "--------------------------------------------------------------------------\n"
+        "mpirun noticed that process rank 3 with PID 812 on node node4 exited on signal 9 (Killed).\n"
+        "--------------------------------------------------------------------------\n",
+    ),
+    "mpi abort": ("child_failed", "MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD\nwith errorcode 1.\n"),
+    "ray actor died": (
+        "traceback",
+        "ray.exceptions.RayTaskError(ValueError): ray::main_task() (pid=70412, ip=10.0.0.4)\n"
+        '  File "x", line 3\n'
+        "ValueError: bad shape\n",
+    ),
+    "hf gated": (
+        "traceback",
+        "huggingface_hub.errors.GatedRepoError: 403 Client Error. (Request ID: Root=1-0)\n"
+        "\n"
+        "OSError: You are trying to access a gated repo.\n",
+    ),
+    "kb ddp": (
+        "interrupted",
+        "^CTraceback (most recent call last):\n"
+        '  File "a.py", line 3\n'
+        "KeyboardInterrupt\n"
+        "[rank1]:[E520 08:11:25.150097785 ProcessGroupNCCL.cpp:757] [Rank 1] Watchdog caught collecti"
+        "ve operation timeout: WorkNCCL(SeqNum=3)\n",
+    ),
+    "docker 137": ("killed", "trainer-1 exited with code 137\n"),
+    "xid": (
+        "ecc_or_xid",
+        "[Fri Aug 30 11:43:09 2026] NVRM: Xid (PCI:0000:cb:00): 79, pid=1, GPU has fallen off the bus"
+        ".\n"
+        "RuntimeError: CUDA error: unspecified launch failure\n",
+    ),
+    "nan amp": ("nan_loss", "Exception: Current loss scale already at minimum - cannot decrease scale anymore. Exiting run.\n"),
+    "disk": (
+        "disk_full",
+        "Traceback (most recent call last):\n"
+        '  File "a.py", line 3\n'
+        "OSError: [Errno 28] No space left on device\n"
+        "\n"
+        "During handling of the above exception, another exception occurred:\n"
+        "\n"
+        "Traceback (most recent call last):\n"
+        "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0\n",
+    ),
+    "disk torch": ("traceback", "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0\n"),
+    "wandb sweep": ("interrupted", "wandb: Ctrl + C detected. Stopping sweep.\n"),
+    "vm": ("truncated", "Connection to 10.0.0.4 closed by remote host.\n"),
+    "py abort": ("traceback", "Fatal Python error: Aborted\n\nThread 0x0 (most recent call first):\n  <no Python frame>\n"),
+    "gloo": (
+        "child_failed",
+        "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:41002\n",
+    ),
+    "glibc": ("child_failed", "free(): invalid pointer\nAborted (core dumped)\n"),
+    "pt aborted corrupted": ("truncated", "double free or corruption (!prev)\n"),
+    "jax preempt": (
+        "truncated",
+        "W0612 12:00:00.1 12 coordination_service_agent.cc:580] Terminating process because the JAX d"
+        "istributed service detected fatal errors. This most likely indicates that another task died;"
+        " see the other task logs for more details.\n",
+    ),
+    "colab": ("truncated", "^C\n"),
+    "oom bare": ("cuda_oom", "RuntimeError: CUDA out of memory.\n"),
+    "oom caught": ("truncated", "WARNING: ran out of memory, retrying batch\n"),
+    "tf oom": (
+        "cuda_oom",
+        "2026-01-01 10:00:00.123: W tensorflow/core/framework/op_kernel.cc:968] Resource exhausted: O"
+        "OM when allocating tensor with shape[128,640,9,9]\n"
+        "tensorflow.python.framework.errors_impl.ResourceExhaustedError: OOM when allocating tensor\n",
+    ),
+    "lightning sigterm": (
+        "killed",
+        "/x/trainer/connectors/signal_connector.py:163: [rank: 0] Received SIGTERM: 15\n"
+        "lightning.pytorch.utilities.exceptions.SIGTERMException\n",
+    ),
+    "k8s": ("truncated", "rpc error: code = Unknown desc = Error: No such container: abc\n"),
+    "condor": (
+        "host_oom",
+        "012 (123.000.000) 2026-01-01 10:00:00 Job was held.\n"
+        "\tError from slot1@h: Job has gone over memory limit of 4096 megabytes. Peak usage: 4100 mega"
+        "bytes.\n",
+    ),
+    "zsh": ("killed", "zsh: killed     python train.py\n"),
+    "apport": ("segfault", "[1]    20417 segmentation fault (core dumped)  python train.py\n"),
+    "process finished": ("segfault", "\nProcess finished with exit code 139 (interrupted by signal 11: SIGSEGV)\n"),
+    "win": ("segfault", "Process finished with exit code -1073741819 (0xC0000005)\n"),
+}
+
+
+@pytest.mark.parametrize(("want", "end"), ENDS.values(), ids=ENDS)
+def test_the_end_of_a_log_says_why(receipt_of: Receipt, want: str, end: str) -> None:
+    assert receipt_of(HEAD + end)["failure"]["reason"] == want
