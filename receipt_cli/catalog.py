@@ -19,6 +19,8 @@ MAX_BYTES = 1 << 20
 STATUSES = ("draft", "released", "deprecated")
 INDUCED = "generic"
 """The id of the file that holds no rules: what reads logs that no grammar knows."""
+_ID = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
+_FILE = re.compile(r"v([1-9]\d{0,5})\.yaml\Z")
 _REF = re.compile(r"(?P<id>[a-z0-9][a-z0-9-]*)(?:@v(?P<version>[1-9]\d{0,5}))?\Z")
 
 
@@ -53,7 +55,41 @@ def list_grammars() -> tuple[Entry, ...]:
         if entry.status not in STATUSES:
             raise DataError(f"{entry.ref}: unknown status {entry.status!r}", where=where)
         entries.append(entry)
-    return tuple(sorted(entries, key=lambda e: (e.id, e.version)))
+    return tuple(sorted([*entries, *_unlisted({e.path for e in entries})], key=lambda e: (e.id, e.version)))
+
+
+def _unlisted(listed: set[str]) -> list[Entry]:
+    """Return a draft entry for each grammar file that the index does not list: a new trainer is one new file."""
+    found = []
+    for folder in data_root("grammars").iterdir():
+        if folder.name == "markers" or _ID.match(folder.name) is None or not folder.is_dir():
+            continue
+        for file in folder.iterdir():
+            version = _FILE.match(file.name)
+            path = f"{folder.name}/{file.name}"
+            if version is not None and path not in listed:
+                digest = hashlib.sha256(_read_shipped(path)).hexdigest()
+                found.append(Entry(folder.name, int(version[1]), path, "draft", "", digest))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Fixtures:
+    """How many logs of a grammar are kept with it: of runs that were made for them, and written in the format."""
+
+    run: int = 0
+    written: int = 0
+
+
+@cache
+def list_fixtures() -> dict[str, Fixtures]:
+    """Return what is kept for each grammar, by ``id@vN``. Raises ``DataError``."""
+    where = "grammars/fixtures.yaml"
+    data = load_definition(_read_shipped("fixtures.yaml"), where, shipped=True)
+    try:
+        return {row["grammar"]: Fixtures(row["run"], row["written"]) for row in data.get("fixtures", ())}
+    except (KeyError, TypeError) as error:
+        raise DataError("bad entry", where=where, why=str(error)) from error
 
 
 def _read_shipped(path: str) -> bytes:

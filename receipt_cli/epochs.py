@@ -6,6 +6,8 @@ step = steps of the epochs before + step inside the epoch. An epoch that the log
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from receipt_cli.columns import NO_RANK
 from receipt_cli.timeline import Event
 
@@ -33,7 +35,27 @@ def count_epochs(events: list[Event]) -> list[Event]:
             _count(event, own or {}, before, lengths.setdefault((event.grammar.id, event.rank), _Lengths(first)))
         elif kind == "eval" and own and "epoch_number" in own:
             event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
+    _number_single_passes(events)
     return _records(events)
+
+
+def _number_single_passes(events: list[Event]) -> None:
+    """Number the records that say where they stand in a pass of one length, and of which the log shows one pass.
+
+    Where the counter never goes back, the pass is the whole run; where it does, nothing says which pass a record is of.
+    """
+    passes: dict[tuple[str, str, int], list[Event]] = {}
+    for event in events:
+        if event.rule.event == "step" and event.step is None and event.rule.counts == "step" and event.counters:
+            passes.setdefault((event.grammar.id, event.rule.name, event.rank), []).append(event)
+    for records in passes.values():
+        counted = [(e.counters or {}).get("epoch_step") for e in records]
+        lengths = {(e.counters or {}).get("epoch_steps") for e in records}
+        inside = [n for n in counted if n is not None]
+        if len(inside) < len(records) or len(lengths) != 1 or None in lengths or any(b < a for a, b in pairwise(inside)):
+            continue
+        for event, number in zip(records, inside, strict=True):
+            event.step, event.planned = number, lengths.copy().pop()
 
 
 class _Lengths:

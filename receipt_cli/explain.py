@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
+from receipt_cli.catalog import INDUCED
 from receipt_cli.derive import Derivation, Options, derive
 from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.looks import METRIC_LINE
@@ -77,6 +78,8 @@ def explain_log(path: str, grammar: str | None = None, progress: Progress | None
 
 def _why(name: str, derivation: Derivation) -> str:
     for chosen in derivation.detection.chosen:
+        if chosen.grammar.id == name == INDUCED:
+            return "no grammar knows this trainer: read by the words beside its numbers"
         if chosen.grammar.id == name:
             by = {
                 "option": "asked for",

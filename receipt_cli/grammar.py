@@ -102,9 +102,10 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A Python-literal dict or JSON object on a line."""
+    """A Python-literal dict or JSON object on a line; ``start`` finds the braces that may open it, where not all may."""
 
     syntax: str
+    start: str | None
     requires: tuple[str, ...]
     forbids: tuple[str, ...]
     where: Mapping[str, Any]
@@ -174,13 +175,17 @@ class Rule:
     @property
     def sources(self) -> tuple[str, ...]:
         """The patterns that find this rule's records."""
-        found = [self.pattern, self.pairs and self.pairs.start, self.table and self.table.header, self.table and self.table.row]
-        return tuple(source for source in (*found, self.block and self.block.open, self.block and self.block.row) if source)
+        found = [self.pattern]
+        found += [self.pairs.start] if self.pairs else []
+        found += [self.mapping.start] if self.mapping else []
+        found += [self.table.header, self.table.row] if self.table else []
+        found += [self.block.open, self.block.row] if self.block else []
+        return tuple(source for source in found if source)
 
     @cached_property
     def anchored(self) -> bool:
         """True when a pattern of the rule asks what stands before it: the beginning of the line, or no other word."""
-        return any("^" in source or "(?<!" in source for source in self.sources)
+        return self.mapping is None and any("^" in source or "(?<!" in source for source in self.sources)
 
     @cached_property
     def start(self) -> regex.Pattern[bytes]:
@@ -210,6 +215,11 @@ class Rule:
         if self.table is None:
             raise ValueError(f"{self.name} is not a table")
         return compile_pattern(self.table.header), compile_pattern(self.table.row)
+
+    @cached_property
+    def opening(self) -> regex.Pattern[bytes] | None:
+        """The compiled ``start`` of a mapping, if it has one: a match ends with the brace."""
+        return compile_pattern(self.mapping.start) if self.mapping and self.mapping.start else None
 
     @cached_property
     def block_patterns(self) -> tuple[regex.Pattern[bytes] | None, regex.Pattern[bytes]]:

@@ -56,6 +56,7 @@ def check_patterns(grammar: Grammar) -> Grammar:
         sources = [rule.pattern, *([rule.pairs.start, rule.pairs.stop] if rule.pairs else ())]
         sources += [rule.table.header, rule.table.row] if rule.table else []
         sources += [rule.block.open] if rule.block else []
+        sources += [rule.mapping.start] if rule.mapping else []
         if rule.block and set(_groups(rule.block.row, rule, grammar)) != {"key", "value"}:
             raise DataError(f"{rule.name}: a row has exactly the groups key and value", where=grammar.where)
         for source in sources:
@@ -124,7 +125,7 @@ _RULE = {
 _FIELD = {"type", "printed_in", "null_if", "scope", "value", "definition", "metric", "fact", "description"}
 _BLOCKS: dict[str, set[str]] = {
     "pairs": {"start", "cell", "key", "keys", "ignore", "unknown", "stop", "requires", "forbids"},
-    "mapping": {"syntax", "requires", "forbids", "where", "keys", "ignore", "unknown"},
+    "mapping": {"syntax", "start", "requires", "forbids", "where", "keys", "ignore", "unknown"},
     "table": {"header", "row", "skip_cells", "keys", "ignore", "unknown"},
     "block": {"open", "row", "gap", "requires", "keys", "ignore", "unknown"},
 }
@@ -339,6 +340,7 @@ class _Reader:
             raise self.fail("where must be a mapping", name)
         return Mapped(
             syntax=self.choice(data.get("syntax"), ("python", "json"), name, "syntax"),
+            start=self.text(data, "start", None, name) if "start" in data else None,
             requires=self.texts(data.get("requires"), name, "requires"),
             forbids=self.texts(data.get("forbids"), name, "forbids"),
             where=where,

@@ -15,13 +15,17 @@ from receipt_cli.definitions import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar import Block, Grammar, Rule, Sample, compile_pattern
 from receipt_cli.grammar_file import load_grammar
+from receipt_cli.learn.vocabulary import load_vocabulary
 from receipt_cli.match import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, bind_row, convert, extract
 from receipt_cli.model import Finding
+from receipt_cli.registry import load_registry
 
 HOSTILE_BYTES = 100_000
 HOSTILE_BOUND_S = 0.5
 """CPU seconds that one rule may spend on a hostile line of 100 kB."""
 MIN_LITERAL = 4
+_VOCABULARY = re.compile(r"(?:\A|[/\\])generic[/\\]v\d+\.yaml\Z")
+"""The file that holds words instead of rules."""
 COMPARED = "tokens_per_s"
 """The metric that a log lets us recompute, so that evidence can ask what was printed."""
 
@@ -29,6 +33,9 @@ COMPARED = "tokens_per_s"
 def lint_grammar(text: bytes, where: str) -> list[Finding]:
     """Return everything that is wrong with one grammar file; an empty list means that it proves itself."""
     try:
+        if _VOCABULARY.search(where):
+            load_vocabulary(text, where, load_registry())
+            return []
         grammar = load_grammar(text, where, with_samples=True)
     except DataError as error:
         return [Finding("error", error.where or where, error.message, help=error.try_ or error.why or None)]
@@ -107,6 +114,20 @@ def _join_row(spec: Block, event: Extraction, row: Extraction, begun: set[str]) 
         event.others.setdefault(bound[0], bound[1])
 
 
+def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
+    """Return the fields that ``rule`` reads in ``line``, as a sample states them; empty where it reads nothing."""
+    try:
+        events = _extract_line(rule, line)
+    except PatternTimeout:
+        return {}
+    read: dict[str, float | int | str] = {}
+    for name, text in events[-1].texts.items() if events else ():
+        value, _ = convert(rule.fields[name], text)
+        if value is not None:
+            read[name] = int(value) if isinstance(value, float) and rule.fields[name].type == "integer" else value
+    return read
+
+
 def _reads(rule: Rule, line: str) -> bool:
     """Return whether ``rule`` reads ``line``; a pattern that runs out of time does not (``hostile`` tells of it)."""
     try:
@@ -169,6 +190,7 @@ class _Linter:
             "table.header": rule.table.header if rule.table else None,
             "table.row": rule.table.row if rule.table else None,
             "block.open": rule.block.open if rule.block else None,
+            "mapping.start": rule.mapping.start if rule.mapping else None,
             "block.row": rule.block.row if rule.block else None,
         }
         groups: set[str] = set()

@@ -131,13 +131,18 @@ def _cells(rule: Rule, pairs: Pairs, record: bytes, start: int, limit: int) -> I
 
 
 def read_other(text: str) -> float | None:
-    """Return the number that an undeclared key's value spells in base units, or None."""
+    """Return the number that an undeclared key's value spells in base units, or None. numpy's own repr counts as a number."""
+    if text.startswith("np.") and text.endswith(")"):
+        text = text[text.find("(") + 1 : -1]
     return read_number(text) if text[:1] in "+-.0123456789niNI" and text else None
 
 
 def _mapping(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
     text = record.decode("utf-8", "surrogateescape")
     ascii_only = len(text) == len(record)
+    if rule.opening is not None:
+        yield from _opened(rule, spec, record)
+        return
     at = text.find("{")
     tries = count = 0
     while at >= 0 and tries < _MAX_OPENINGS and count < MAX_EVENTS:
@@ -153,6 +158,27 @@ def _mapping(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
             event.start, event.end = (at, end) if ascii_only else (_offset(text, at), _offset(text, end))
             yield event
         at = text.find("{", end)
+
+
+def _opened(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
+    """Yield the objects of ``record`` whose brace ends a match of the rule's start."""
+    assert rule.opening is not None
+    end = 0
+    for count, found in enumerate(rule.opening.finditer(record, timeout=TIME_BOX_S)):
+        if count >= _MAX_OPENINGS:
+            return
+        if found.end() <= end:
+            continue  # inside the object before
+        text = record[found.end() - 1 :].decode("utf-8", "surrogateescape")
+        try:
+            data, length = parse_object(text, 0)
+        except (NotALiteral, RecursionError):
+            continue
+        event = _mapped(spec, data)
+        if event is not None:
+            event.start = found.end() - 1
+            event.end = end = event.start + _offset(text, length)
+            yield event
 
 
 def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:

@@ -160,7 +160,7 @@ class _Sweep:
             phase.name = tag
         elif phase.raw and _starts_over(phase.raw[-1], event) and _other_plan(phase, event):
             phase = self.open(event, tag)
-        elif phase.raw and _starts_over(phase.raw[-1], event):
+        else:
             phase.failed_end = False  # that was the end of an attempt
         if tag is not None and phase.name is None:
             phase.name = tag

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from receipt_cli.columns import POSITION_BITS, RuleColumns
+from receipt_cli.columns import NO_RANK, POSITION_BITS, RuleColumns
 from receipt_cli.grammar import COUNTERS, Grammar, Rule
 from receipt_cli.match import bind_cells, bind_row, convert
 from receipt_cli.model import MAX_EXCERPT, Problem
@@ -68,6 +68,8 @@ def read_events(engine: Engine, body: Body, grammars: Sequence[Grammar]) -> tupl
     events: list[Event] = []
     problems: list[Problem] = []
     for grammar in grammars:
+        orphans: dict[int, Problem] = {}
+        joined: set[int] = set()
         for rule in grammar.rules:
             columns = engine.columns(body, grammar, rule)
             if columns is None:
@@ -76,8 +78,9 @@ def read_events(engine: Engine, body: Body, grammars: Sequence[Grammar]) -> tupl
             if rule.table is not None:
                 made = _name_rows(made, columns, rule, problems)
             elif rule.block is not None:
-                made = _fold_block(made, columns, rule, problems)
+                made = _fold_block(made, columns, rule, problems, orphans, joined)
             events.extend(made)
+        problems += [problem for at, problem in orphans.items() if at not in joined]  # a row may be another block's
     events.sort(key=lambda event: event.at)
     return events, problems
 
@@ -163,32 +166,47 @@ class _Open:
     keys: set[str] = field(default_factory=set)
 
 
-def _fold_block(events: list[Event], columns: RuleColumns, rule: Rule, problems: list[Problem]) -> list[Event]:
-    """Join the rows of each block to its opening line, or to the row that began it; a rank's rows stay its own."""
+def _fold_block(
+    events: list[Event],
+    columns: RuleColumns,
+    rule: Rule,
+    problems: list[Problem],
+    orphans: dict[int, Problem],
+    joined: set[int],
+) -> list[Event]:
+    """Join the rows of each block to its opening line, or to the row that began it; a rank's rows stay its own.
+
+    A row without a rank joins the block opened last where only opening lines say a rank. Rows that join no block go
+    to ``orphans``, by their position; those that do go to ``joined``.
+    """
     spec = rule.block
     assert spec is not None
     rows = columns.texts.get("\trow")
     texts = dict(zip(rows.rows, rows.values, strict=True)) if rows is not None else {}
     folded: list[Event] = []
     begun: dict[int, _Open] = {}
+    latest: _Open | None = None
     named: dict[int, set[str]] = {}
     for row, event in enumerate(events):
         ordinal = event.at >> POSITION_BITS
         if row not in texts:
-            begun[event.rank] = _Open(event, ordinal)
+            latest = begun[event.rank] = _Open(event, ordinal)
             folded.append(event)
             continue
         key, _, value = texts[row].partition("\t")
         block = begun.get(event.rank)
+        if block is None and event.rank == NO_RANK and spec.open is not None:
+            block = latest
         if block is not None and (ordinal - block.last > spec.gap + 1 or (spec.open is None and key in block.keys)):
             block = None
         if block is None:
             if spec.open is not None:
-                problems.append(Problem("block_row_without_opening", event.line, f"{rule.name}: {key[:64]!r}", ""))
+                orphans[event.at] = Problem("block_row_without_opening", event.line, f"{rule.name}: {key[:64]!r}", "")
                 continue
             block = begun[event.rank] = _Open(event, ordinal)
             folded.append(event)
         block.last = ordinal
+        joined.add(event.at)
         bound = bind_row(spec, (key, value)) if key not in block.keys else None
         block.keys.add(key)
         if bound is not None:

@@ -29,7 +29,7 @@ def _units() -> dict[str, Unit]:
         table[f"{letter}iB"] = Unit("bytes", Decimal(1024) ** power)
     table["B"] = Unit("bytes", Decimal(1))
     table["thousand"], table["million"] = Unit("count", Decimal(1000)), Unit("count", Decimal(10) ** 6)
-    table["billion"] = Unit("count", Decimal(10) ** 9)
+    table["billion"], table["P"] = Unit("count", Decimal(10) ** 9), Unit("count", Decimal(10) ** 15)
     for power, prefix in ((0, ""), (9, "G"), (12, "T"), (15, "P")):
         table[f"{prefix}FLOPS"] = Unit("flops", Decimal(10) ** power)
     table["percent"] = Unit("ratio", Decimal("0.01"))
@@ -39,14 +39,14 @@ def _units() -> dict[str, Unit]:
 
 UNITS = _units()
 SPECIAL_UNITS = frozenset({"si", "suffix", "hms"})
-"""``si``: an optional K, M, G, B or T (base 1000) is glued on; ``suffix``: the text names its unit; ``hms``: ``1:02:03.5``."""
+"""``si``: an optional K, M, G, B, T or P (base 1000) is glued on; ``suffix``: the text names its unit; ``hms``: ``1:02:03.5``."""
 
 _SUFFIXES = {
     "%": "percent", "ns": "ns", "us": "us", "ms": "ms", "msec": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s",
     "m": "min", "min": "min", "minutes": "min", "h": "h", "hr": "h", "b": "B", "bytes": "B", "TFLOPS": "TFLOPS",
     "TFLOP/s": "TFLOPS", "TFLOPs": "TFLOPS", "GFLOPS": "GFLOPS", "GFLOP/s": "GFLOPS", "PFLOPS": "PFLOPS", "PFLOP/s": "PFLOPS",
     **{f"{p}B": f"{p}B" for p in "KMGT"}, **{f"{p}iB": f"{p}iB" for p in "KMGT"}, **{f"{p}b": f"{p}B" for p in "kmgt"},
-    "kB": "KB", "K": "K", "k": "K", "M": "M", "G": "G", "B": "billion", "T": "T",
+    "kB": "KB", "K": "K", "k": "K", "M": "M", "G": "G", "B": "billion", "T": "T", "P": "P",
 }  # fmt: skip
 _EXACT = Context(prec=80)
 _NUMBER = re.compile(r"([-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)\s*([A-Za-z%/]*)\Z", re.ASCII)

@@ -88,3 +88,26 @@ def test_the_last_epoch_is_not_over_before_its_last_step(receipt_of: Receipt, lo
 def test_bars_without_an_epoch_have_no_step(receipt_of: Receipt) -> None:
     steps = receipt_of("4/4 [bar] loss 2\n4/4 [bar] loss 1\n", BARS)["summary"]["steps"]
     assert (steps["first"], steps["record_count"]) == (None, 2)
+
+
+ONE_PASS = HEAD + r"""
+  bar:
+    event: step
+    redraw: true
+    literal: ' [bar] '
+    pattern: '(?P<epoch_step>\d++)/(?P<epoch_steps>\d++) \[bar\] loss (?P<loss>\S++)'
+    fields: {epoch_step: {type: integer}, epoch_steps: {type: integer}, loss: {type: number}}
+"""
+
+
+def test_a_counter_that_never_goes_back_is_the_step(receipt_of: Receipt) -> None:
+    log = "".join(f"{n}/900 [bar] loss {9 - n / 1000}\r" for n in (301, 302, 302, 304)) + "\n"
+    steps = receipt_of(log, ONE_PASS)["summary"]["steps"]
+    assert (steps["first"], steps["last"], steps["planned"], steps["record_count"]) == (301, 304, 900, 3)
+
+
+@pytest.mark.parametrize("second", ["1/4 [bar] loss 1\r", "9/9 [bar] loss 1\r"])
+def test_two_passes_have_no_step(receipt_of: Receipt, second: str) -> None:
+    log = "".join(f"{n}/4 [bar] loss 2\r" for n in (1, 2, 3, 4)) + second + "\n"
+    steps = receipt_of(log, ONE_PASS)["summary"]["steps"]
+    assert (steps["first"], steps["last"], steps["record_count"]) == (None, None, 5)

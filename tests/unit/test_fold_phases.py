@@ -118,7 +118,7 @@ def test_a_companion_behind_the_last_of_several_copies(toy_receipt: Receipt) -> 
 
 
 def test_an_end_marker_parts_phases(toy_receipt: Receipt) -> None:
-    document = toy_receipt(steps(range(4)) + "toy done in 1.0 s\n" + steps(range(7)) + "toy done in 2.0 s\n")
+    document = toy_receipt(steps(range(4)) + "toy done in 1.0 s\n" + steps(range(4, 11)) + "toy done in 2.0 s\n")
     assert names(document) == [(None, 4), (None, 7)]
     assert [p["summary"]["training_time_s"] for p in document["phases"]] == [1.0, 2.0]
     assert counted(document) == (7, 0, 0)

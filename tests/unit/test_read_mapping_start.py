@@ -1,0 +1,35 @@
+"""Which of the objects on a line a mapping reads: all, or those behind what its ``start`` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Receipt = Callable[..., dict[str, Any]]
+GRAMMAR = r"""
+grammar: toy
+version: 1
+title: A trainer whose callback says each record once more
+upstream: https://example.org/toy
+trainer: toy
+rules:
+  record:
+    event: step
+    literal: "'loss': "
+    mapping:
+      syntax: python
+      start: '(?<!again - )\{'
+      requires: [loss]
+      keys: {loss: loss}
+    fields: {loss: {type: number}}
+"""
+
+
+@pytest.mark.parametrize("head", ["", "[rank0]: ", "2026-01-02 03:04:05 - INFO - x.y - ", "100%|###| 3/3 [00:01<00:00]  "])
+def test_only_objects_behind_the_start_are_read(receipt_of: Receipt, head: str) -> None:
+    log = "".join(f"{head}again - {{'loss': 9.{n}}}\n{head}{{'loss': 1.{n}, 'more': {{'loss': 7}}}}\n" for n in range(3))
+    summary = receipt_of(log, GRAMMAR)["summary"]
+    assert summary["steps"]["record_count"] == 3
+    assert (summary["metrics"]["loss"]["first"], summary["metrics"]["loss"]["last"]) == (1.0, 1.2)
