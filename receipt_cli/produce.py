@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from receipt_cli.derive import Derivation, Options, derive
+from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import header_document, read_header_file
 from receipt_cli.header.values import text
+from receipt_cli.inputs import arrange, find_logs
+from receipt_cli.lanes import SeveralRuns
 from receipt_cli.receipt import Document, assemble
 from receipt_cli.redact import mask_secrets, mask_texts
-from receipt_cli.source import Progress, Source
+from receipt_cli.source import Progress, Source, Stream
 from receipt_cli.validate import validate_document
 
 
@@ -27,6 +28,8 @@ class Request:
     """What to make: see the options of ``receipt parse``."""
 
     path: str
+    more: tuple[str, ...] = ()
+    """Further files of the same run; each, and ``path`` too, may be a folder."""
     grammar: str | None = None
     exit_code: int | None = None
     name: str | None = None
@@ -68,25 +71,84 @@ class InvalidReceipt(ReceiptError):
 
 
 def produce(request: Request) -> Product:
-    """Derive, assemble and validate the receipt of one log. Raises ``ReceiptError``."""
+    """Derive, assemble and validate the receipt of one run: of several in the log, the last. Raises ``ReceiptError``."""
+    return next(_produce(request, every=False))
+
+
+def produce_all(request: Request) -> Iterator[Product]:
+    """Yield the receipt of every run that the log holds, or that the files are of. Raises ``ReceiptError``."""
+    return _produce(request, every=True)
+
+
+def _produce(request: Request, every: bool) -> Iterator[Product]:
     captured = read_header_file(request.header_file) if request.header_file is not None else None
     attachments = [read_attachment(text) for text in request.attachments]
     run = dict(captured["run"]) if captured is not None else {}
     run |= _stated(request)
-    with closing(Source(request.path, request.progress)) as source:
-        derivation = derive(source, Options(request.grammar, request.exit_code), workers=request.workers)
+    paths, left_out = find_logs([request.path, *request.more])
+    if "-" in paths and len(paths) > 1:
+        raise UsageError("- goes alone", why="stdin has no name that says what it is a part of")
+    notes = [f"{left_out} {'file looks' if left_out == 1 else 'files look'} like no log: left out"] if left_out else []
+    for reading in _read(request, _streams(request, paths), every):
+        count = len(reading.launches)
+        numbers = range(count) if every else [count - 1]
+        if count > 1 and not every:
+            line = reading.launches[-1].line
+            notes.append(f"the log holds {count} runs; this is the last, from line {line} on: --all-runs gives each its receipt")
+        for number in numbers:
+            last = number == count - 1
+            mine = run if last else {**run, "exit_code": None}
+            yield _product(request, reading.derivation(number), captured, mine, attachments, notes)
+
+
+def _streams(request: Request, paths: Sequence[str]) -> list[Stream]:
+    if len(paths) == 1:
+        return [Stream((Source(paths[0], request.progress),), (Path(paths[0]).name,))]
+    streams: list[Stream] = []
+    for files in arrange(paths):
+        parts = tuple(Source(file.path, later=True) for file in files)
+        streams.append(Stream(parts, tuple(f.name for f in files), files[0].rank, files[0].certain, files[0].attempt))
+    return streams
+
+
+def _read(request: Request, streams: Sequence[Stream], every: bool) -> Iterator[Reading]:
+    """Yield what the streams hold: once, or where they are of several runs and ``every`` one is wanted, run by run."""
+    options = Options(request.grammar, request.exit_code)
+    try:
+        yield read_log(streams, options, workers=request.workers)
+    except SeveralRuns as error:
+        if not every:
+            raise
+        for group in error.groups:
+            again = [replace(s, parts=tuple(Source(p.path, later=True) for p in s.parts)) for s in (streams[n] for n in group)]
+            yield read_log(again, options, workers=request.workers)
+    finally:
+        for part in (part for stream in streams for part in stream.parts):
+            part.close()
+
+
+def _product(
+    request: Request,
+    derivation: Derivation,
+    captured: Document | None,
+    run: Mapping[str, Any],
+    attachments: Sequence[Mapping[str, Any]],
+    notes: Sequence[str],
+) -> Product:
     from_log, log_notes = log_facts(derivation.facts)
-    header, notes = collect_header(
+    header, more = collect_header(
         environ=request.environ, header_file=captured, log_facts=from_log, here=request.here, now=request.now
     )
-    notes = [*log_notes, *notes]
+    notes = [*notes, *log_notes, *more]
     document = assemble(derivation, run=run, header=mask_texts(header), attachments=attachments)
     findings = [f for f in validate_document(document) if f.severity == "error"]
+    name = "stdin" if request.path == "-" else request.path
     if findings:
         first = findings[0]
-        raise InvalidReceipt("made an invalid receipt", why=f"{first.pointer}: {first.reason}", where=source.name)
+        raise InvalidReceipt("made an invalid receipt", why=f"{first.pointer}: {first.reason}", where=name)
     if derivation.changed:
-        notes = [*notes, f"{source.name} changed while it was read: the receipt is of the {source.size_bytes} bytes read"]
+        size = derivation.log.size_bytes
+        notes = [*notes, f"{name} changed while it was read: the receipt is of the {size} bytes read"]
     return Product(document, derivation, tuple(notes))
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from receipt_cli import __version__
 from receipt_cli.derive import Derivation
 from receipt_cli.failure import Sighting
 from receipt_cli.model import MAX_FIRST, RULES, SCHEMA_VERSION
+from receipt_cli.ranks import RankFigures
 from receipt_cli.redact import clean, safe_text
 from receipt_cli.statistics import Statistic
 from receipt_cli.summary import NOTHING, Summary
@@ -26,7 +28,7 @@ def assemble(
 
     ``run`` may lack keys (they become null); ``header`` is a whole header; both are carried over as they are.
     """
-    phases = [_summary(s, derivation) for s in derivation.summaries]
+    phases = [{**_summary(s, derivation), **_ranks(r)} for s, r in zip(derivation.summaries, derivation.ranks, strict=True)]
     return {
         "schema_version": SCHEMA_VERSION,
         "run": {key: run.get(key) for key in RUN_KEYS},
@@ -52,6 +54,11 @@ def _primary(derivation: Derivation, phases: Sequence[Document]) -> Document | N
 def canonical_bytes(document: Mapping[str, Any]) -> bytes:
     """Return the document as UTF-8 JSON: keys as they stand, shortest round-trip floats, one newline at the end."""
     return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n").encode("utf-8")
+
+
+def canonical_line(document: Mapping[str, Any]) -> bytes:
+    """Return the document as one line of JSON Lines."""
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n").encode("utf-8")
 
 
 DERIVED = ("summary", "phases", "checks", "failure", "goodput", "derivation")
@@ -95,6 +102,15 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
             for c in summary.consistency
         ],
     }
+
+
+def _ranks(ranks: Mapping[int, RankFigures]) -> Document:
+    """Return the block of the ranks, or nothing where only one printed."""
+    figures = {
+        str(rank): {"record_count": r.records, "first": r.first, "last": r.last, "peak_memory_bytes": r.peak_memory_bytes}
+        for rank, r in ranks.items()
+    }
+    return {"ranks": figures} if figures else {}
 
 
 def _name(summary: Summary) -> str | None:
@@ -158,8 +174,10 @@ def _derivation(derivation: Derivation) -> Document:
             "size_bytes": derivation.log.size_bytes,
             "line_count": derivation.log.line_count,
             "record_count": derivation.log.record_count,
+            **({"files": [asdict(file) for file in derivation.log.files]} if derivation.log.files else {}),
         },
         "options": {"grammar": derivation.options.grammar, "exit_code": derivation.options.exit_code},
+        **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
         "lines": {
             "matched": lines.matched,
             "ignored": lines.ignored,

@@ -7,7 +7,9 @@ import os
 import select
 import stat
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import IO
 
 from receipt_cli.decompress import HEAD, compression_of, decompress
@@ -15,6 +17,8 @@ from receipt_cli.errors import InputError
 from receipt_cli.model import Problem
 
 BLOCK = 1 << 20
+SPOOLED = 16 << 20
+"""Bytes of a pipe that are kept in memory for a second look; more go to a temporary file."""
 _FOREIGN = {
     b"PK\x03\x04": ("a zip archive", "unzip -p {0} | receipt parse -"),
     b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "7z x -so {0} | receipt parse -"),
@@ -35,8 +39,13 @@ class Source:
     ``changed`` says whether the file was written to while it was read.
     """
 
-    def __init__(self, path: str, progress: Progress | None = None) -> None:
-        """Open ``path`` (``-`` is stdin). Raises ``InputError``."""
+    def __init__(
+        self, path: str, progress: Progress | None = None, *, origin: Source | None = None, later: bool = False
+    ) -> None:
+        """Open ``path`` (``-`` is stdin), or read again what ``origin`` kept of it. Raises ``InputError``.
+
+        With ``later`` the file is opened when its first block is asked for: of many files only one is open at a time.
+        """
         self.path = path
         self.name = "stdin" if path == "-" else path
         self.size_bytes = 0
@@ -49,7 +58,12 @@ class Source:
         self._stored = 0
         self._head = b""
         self._tells = True
-        self._file = self._open()
+        self._spool: IO[bytes] | None = None
+        self._origin = origin  # which must not be gone before what it kept was read
+        self._ours = origin is None and path != "-"
+        self._opened: IO[bytes] | None = origin._spool if origin is not None else None
+        if not later:
+            self._begin()
 
     @property
     def sha256(self) -> str:
@@ -60,6 +74,17 @@ class Source:
     def plain_size(self) -> int | None:
         """Bytes of an uncompressed regular file, or None: what can be read in ranges."""
         return self._limit if self.compression is None else None
+
+    @property
+    def _file(self) -> IO[bytes]:
+        assert self._opened is not None
+        return self._opened
+
+    def _begin(self) -> None:
+        if self._opened is None:
+            self._opened = self._open()
+            if self._limit is None:
+                self._spool = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115  # a pipe gives its bytes once
 
     def _open(self) -> IO[bytes]:
         if self.path == "-":
@@ -109,6 +134,7 @@ class Source:
         of progress.
         """
         self._tells = not keep_open
+        self._begin()
         try:
             for block in self._read():
                 if not self.size_bytes and block[_TAR_AT : _TAR_AT + 5] == b"ustar":
@@ -123,7 +149,7 @@ class Source:
             raise InputError("cannot read the log", where=self.name, why=_reason(error)) from error
         finally:
             if not keep_open:
-                self.close()
+                self._close_file()
 
     def again(self) -> Iterator[bytes]:
         """Yield the blocks of a plain file once more, from its start, after ``blocks(keep_open=True)``."""
@@ -132,10 +158,35 @@ class Source:
         self.size_bytes = self._stored = 0
         return self.blocks()
 
+    def reopen(self) -> Source | None:
+        """Return a source of the same stored bytes, to read them again once they were read; None where that cannot be.
+
+        Raises ``InputError``. Whether they are the same bytes, only the digest tells.
+        """
+        if self._limit is None:
+            if self._spool is None:
+                return None
+            self._spool.seek(0)
+            return Source(self.path, origin=self)
+        again = Source(self.path)
+        again._limit = self._limit
+        return again
+
     def close(self) -> None:
-        """Close the file, if it is ours."""
-        if self.path != "-":
-            self._file.close()
+        """Close the file, if it is ours, and give up what was kept of a pipe."""
+        self._close_file()
+        if self._spool is not None:
+            self._spool.close()
+            self._spool = None
+
+    def __del__(self) -> None:
+        """Give up what was kept of a pipe."""
+        if self.__dict__.get("_spool") is not None:
+            self.close()
+
+    def _close_file(self) -> None:
+        if self._ours and self._opened is not None:
+            self._opened.close()
 
     def _read(self) -> Iterator[bytes]:
         if self._limit is None:
@@ -157,11 +208,22 @@ class Source:
         head, self._head = self._head[:size], self._head[size:]
         if self._limit is not None:
             size = min(size, self._limit - self._stored)
-        block = head + self._wait(size - len(head))
+        fresh = self._wait(size - len(head))
+        if self._spool is not None:
+            self._keep(fresh)
+        block = head + fresh
         self._stored += len(block)
         if self._tells and self.progress is not None and self._limit is not None:
             self.progress(self._stored, self._limit)
         return block
+
+    def _keep(self, block: bytes) -> None:
+        assert self._spool is not None
+        try:
+            self._spool.write(block)
+        except OSError:  # no room for a second look
+            self._spool.close()
+            self._spool = None
 
     def _wait(self, size: int) -> bytes:
         pieces: list[bytes] = []
@@ -175,6 +237,21 @@ class Source:
                 pieces.append(piece)
                 size -= len(piece)
         return b"".join(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What one process wrote: the parts of its log, the oldest first.
+
+    ``names`` are the files' names as a receipt lists them, ``rank`` what they say of the rank, ``certain`` when a word
+    of the name says that it is one, ``attempt`` the launcher's number of the attempt.
+    """
+
+    parts: tuple[Source, ...]
+    names: tuple[str, ...] = ()
+    rank: int | None = None
+    certain: bool = False
+    attempt: int | None = None
 
 
 def _reason(error: Exception) -> str:

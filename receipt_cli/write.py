@@ -31,6 +31,40 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise OutputError("cannot write", where=str(path), why=why) from error
 
 
+def make_folder(path: Path) -> None:
+    """Make the folder ``path`` where there is none. Raises ``OutputError``."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError("cannot make the folder", where=str(path), why=error.strerror or str(error)) from error
+
+
+def check_new(path: Path) -> None:
+    """Raise ``OutputError`` where ``path`` is taken."""
+    if os.path.lexists(path):
+        raise OutputError("exists and is not overwritten", where=str(path), try_="name another file")
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write ``data`` to a file that does not exist yet, all of it or nothing. Raises ``OutputError``, also where it does."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".receipt-", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(name, 0o666 & ~_umask())
+            os.link(name, path)  # unlike a rename, this refuses a name that is taken
+        finally:
+            os.unlink(name)
+    except FileExistsError as error:
+        raise OutputError("exists and is not overwritten", where=str(path), try_="name another file") from error
+    except (OSError, RuntimeError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise OutputError("cannot write", where=str(path), why=why) from error
+
+
 def _replace(target: Path, data: bytes, mode: int) -> None:
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=".receipt-", suffix=".tmp")
     try:

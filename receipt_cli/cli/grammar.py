@@ -1,13 +1,14 @@
-"""``receipt grammar``: list, show, lint, test, and explain what a log matched."""
+"""``receipt grammar``: list, show, lint, test, explain what a log matched, and learn a new one."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from receipt_cli.cli.output import Color, Json, progress, style, write_json, write_stdout
+from receipt_cli.cli.output import Color, Json, print_line, progress, style, write_json, write_stdout
 from receipt_cli.cli.parse import GrammarOption
 from receipt_cli.errors import ExitCode
 
@@ -18,9 +19,10 @@ app = typer.Typer(help="The grammars that read logs.", no_args_is_help=True, ric
 def list_(json_output: Json = False, color: Color = "auto") -> None:
     """List the grammars that ship."""
     from receipt_cli.catalog import list_grammars, shipped
+    from receipt_cli.fallback import GENERIC, load_generic
     from receipt_cli.render.table import render_table
 
-    titles = {g.ref: g.title for g in shipped()}
+    titles = {GENERIC: load_generic().title, **{g.ref: g.title for g in shipped()}}
     rows = [
         {"grammar": e.ref, "status": e.status, "since": e.since, "sha256": e.sha256, "title": titles.get(e.ref, "")}
         for e in list_grammars()
@@ -29,6 +31,31 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
         write_json(rows)
     else:
         write_stdout(render_table(rows, ("grammar", "status", "title"), style(color)))
+
+
+@app.command("matrix")
+def matrix_(
+    json_output: Json = False,
+    markdown_output: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
+    color: Color = "auto",
+) -> None:
+    """Show what is known: trainers, versions and eras, metrics read, and the logs that stand for it.
+
+    Evidence counts the logs kept with the grammars: of runs made for them, and written in the trainer's format.
+    """
+    from dataclasses import asdict
+
+    from receipt_cli.matrix import COLUMNS, markdown, matrix
+    from receipt_cli.render.table import render_table
+
+    rows = matrix()
+    if json_output:
+        write_json([asdict(row) for row in rows])
+    elif markdown_output:
+        write_stdout(markdown(rows).encode("utf-8"))
+    else:
+        counted = [row.cells | {"metrics": str(len(row.metrics))} for row in rows]
+        write_stdout(render_table(counted, COLUMNS, style(color)))
 
 
 @app.command("show")
@@ -116,3 +143,30 @@ def explain(
     error = refusal(derivation, log)
     if error is not None:
         raise error
+
+
+@app.command("learn")
+def learn(
+    log: Annotated[str, typer.Argument(help="The log, or - for stdin.", metavar="LOG")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the draft to this new file.")] = None,
+    name: Annotated[str | None, typer.Option("--id", help="Id of the grammar; by default made of the file's name.")] = None,
+    color: Color = "auto",
+) -> None:
+    """Propose a grammar for the log of an unknown trainer, learned from its own lines.
+
+    Prints a draft that proves itself, or writes it to a file that does not exist yet; what it reads of the log goes to
+    stderr. Exits 4 when the log shows no training that it can be sure of, 6 when the file exists.
+    """
+    from receipt_cli.propose import proposal_id, propose, reading_of
+    from receipt_cli.render.learned import render_learned
+    from receipt_cli.write import check_new, write_new
+
+    if output is not None:
+        check_new(output)
+    with progress(log) as bar:
+        proposal = propose(log, proposal_id(name, output, log), bar)
+    if output is not None:
+        write_new(output, proposal.text)
+    else:
+        write_stdout(proposal.text)
+    print_line(render_learned(reading_of(proposal), style(color, sys.stderr)).rstrip())

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TextIO
 
 import typer
 
@@ -67,11 +67,11 @@ def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
         yield bar
 
 
-def style(color: Literal["auto", "always", "never"]) -> Style:
-    """Return what stdout can show."""
+def style(color: Literal["auto", "always", "never"], stream: TextIO | None = None) -> Style:
+    """Return what stdout can show, or ``stream``."""
     from receipt_cli.render.style import Style
 
-    return Style.detect(sys.stdout, color=color)
+    return Style.detect(stream or sys.stdout, color=color)
 
 
 def abandon_stdout() -> None:

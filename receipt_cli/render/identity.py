@@ -82,6 +82,12 @@ def _log(page: Page, document: Mapping[str, object]) -> Iterator[Item]:
         yield [Span(f"{count(lines)} {'line' if lines == 1 else 'lines'}")]
     if digest:
         yield [Span(f"sha256 {page.say(digest[:12])}")]
+    files = len(items(log, "files"))
+    if files:
+        yield [Span(f"{count(files)} files")]
+    runs, used = (whole(document, "derivation", "launches", key) for key in ("count", "used"))
+    if runs is not None and used is not None:
+        yield [Span(f"run {count(used)} of {count(runs)} in it")]
 
 
 def _grammars(page: Page, document: Mapping[str, object]) -> Iterator[Item]:

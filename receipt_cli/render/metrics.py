@@ -188,6 +188,25 @@ def _write_notes(page: Page, summary: Mapping[str, object], entries: Sequence[_E
     for note in notes:
         if note:
             page.prose(note, "warn", indent=2, bullet="! ")
+    _write_ranks(page, mapping(summary, "ranks"))
+
+
+def _write_ranks(page: Page, ranks: Mapping[str, object]) -> None:
+    """Add how much memory the ranks took, and which of them stopped early."""
+    if len(ranks) < 2:
+        return
+    peaks = sorted((peak, name) for name, rank in ranks.items() if (peak := real(rank, "peak_memory_bytes")) is not None)
+    lasts = {name: last for name, rank in ranks.items() if (last := whole(rank, "last")) is not None}
+    facts: list[list[Span]] = [[Span(f"{len(ranks)} ranks")]]
+    if peaks:
+        (low, lowest), (high, highest) = peaks[0], peaks[-1]
+        facts.append([Span(f"most memory {measure('peak_memory_bytes', high)} on rank {page.say(highest)}")])
+        facts.append([Span(f"least {measure('peak_memory_bytes', low)} on rank {page.say(lowest)}", "dim")])
+    behind = sorted(name for name, last in lasts.items() if last < max(lasts.values()))
+    if behind:
+        first = min(behind, key=lambda name: (lasts[name], name))
+        facts.append([Span(f"rank {page.say(first)} stopped at step {count(lasts[first])}", "warn")])
+    page.flow("ranks", facts)
 
 
 def _inconsistency(page: Page, entry: object) -> str | None:

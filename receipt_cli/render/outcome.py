@@ -90,7 +90,7 @@ def write_failure(page: Page, document: Mapping[str, object]) -> None:
     if not failure:
         return
     reason, category, line = text(failure, "reason"), text(failure, "category"), whole(failure, "line_number")
-    place = f" · line {count(line)} of the log" if line is not None else ""
+    place = f" · {_place(page, document, line)}" if line is not None else ""
     page.gap()
     page.line(
         Span("failure", "heading"),
@@ -108,6 +108,17 @@ def write_failure(page: Page, document: Mapping[str, object]) -> None:
         more = len(seen) - _MAX_MARKERS
         page.flow("seen", [*shown, *([[Span(f"{more} more", "dim")]] if more > 0 else [])])
     _tail(page, failure, message)
+
+
+def _place(page: Page, document: Mapping[str, object], line: int) -> str:
+    """Return the line in words: of several files, the file that holds it and the line there."""
+    before = 0
+    for file in items(document, "derivation", "log", "files"):
+        own = whole(file, "line_count") or 0
+        if before < line <= before + own:
+            return f"line {count(line - before)} of {page.say(text(file, 'name') or '?')} (line {count(line)} of all)"
+        before += own
+    return f"line {count(line)} of the log"
 
 
 def _marker(marker: object) -> tuple[str, str] | None:

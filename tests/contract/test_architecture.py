@@ -27,7 +27,7 @@ TABLE: dict[str, str] = {
     "yaml_text": "errors",
     "definitions": "definition_cache yaml_text",
     "redact": "model records",
-    "envelope": "columns",
+    "envelope": "columns records",
     "decompress": "",
     "source": "decompress errors model",
     "schemas": "definitions errors resources",
@@ -44,20 +44,46 @@ TABLE: dict[str, str] = {
     "ranks": "columns timeline",
     "epochs": "columns timeline",
     "numbering": "timeline",
+    "launches": "columns markers stretch timeline",
+    "lanes": "errors source timeline",
+    "gather": "columns lanes model parallel scan source stretch timeline",
+    "inputs": "decompress errors",
     "phases": "grammar timeline",
     "consistency": "grammar phases scan statistics stretch",
     "detect": "columns consistency grammar scan stretch",
     "summary": "consistency phases registry statistics timeline",
-    "failure": "columns markers phases stretch",
+    "rootcause": "columns stretch",
+    "failure": "columns markers phases rootcause stretch",
     "checks": "failure phases summary",
-    "derive": (
-        "catalog checks consistency detect epochs errors failure grammar looks markers model numbering parallel phases ranks "
-        "redact registry scan source stretch summary timeline"
+    "learn": "",
+    "learn.vocabulary": "definitions errors registry",
+    "learn.tokens": "envelope",
+    "learn.mining": "envelope learn.tokens records",
+    "learn.naming": "learn.mining learn.tokens learn.vocabulary",
+    "learn.counting": "learn.mining learn.naming learn.tokens learn.vocabulary",
+    "learn.choosing": "learn.counting learn.mining learn.naming learn.tokens learn.vocabulary",
+    "learn.patterns": "learn.mining learn.naming learn.tokens",
+    "learn.rules": "grammar learn.choosing learn.counting learn.naming learn.patterns learn.tokens learn.vocabulary",
+    "learn.blocks": "grammar learn.choosing learn.counting learn.naming learn.patterns learn.rules learn.vocabulary",
+    "learn.learned": "learn.blocks learn.choosing learn.counting learn.mining learn.rules learn.vocabulary",
+    "learn.draft": "",
+    "fallback": (
+        "catalog detect epochs errors gather grammar grammar_file learn.learned learn.vocabulary markers model numbering "
+        "registry scan source timeline"
     ),
-    "receipt": "derive failure model redact statistics summary",
-    "lint": "definitions errors grammar grammar_file match model",
+    "derive": (
+        "catalog checks consistency detect epochs errors failure fallback gather grammar launches looks markers model "
+        "numbering phases ranks redact registry scan source stretch summary timeline"
+    ),
+    "receipt": "derive failure model ranks redact statistics summary",
+    "matrix": "catalog grammar registry",
+    "lint": "definitions errors grammar grammar_file learn.vocabulary match model registry",
     "proof": "catalog derive grammar_file lint markers model resources source",
-    "explain": "derive grammar looks match records redact source",
+    "explain": "catalog derive grammar looks match records redact source",
+    "propose": (
+        "derive errors explain fallback grammar grammar_file learn.draft learn.learned learn.rules learn.vocabulary lint "
+        "redact source"
+    ),
     "invariants": "",
     "invariants.rule": "",
     "invariants.statistics": "invariants.rule registry",
@@ -81,8 +107,8 @@ TABLE: dict[str, str] = {
         "header.header_file header.host"
     ),
     "produce": (
-        "derive errors header.collect header.from_log header.header_file header.host header.values receipt redact "
-        "source validate"
+        "derive errors header.collect header.from_log header.header_file header.host header.values inputs lanes receipt "
+        "redact source validate"
     ),
     "render": "",
     "render.scale": "",
@@ -100,6 +126,7 @@ TABLE: dict[str, str] = {
     "render.receipt": "render.identity render.metrics render.outcome render.page render.phases render.style",
     "render.findings": "render.page render.scale render.style render.text",
     "render.explain": "render.fields render.page render.scale render.style render.table",
+    "render.learned": "render.fields render.page render.scale render.style render.table",
     "cli": "",
     "cli.output": "errors render.progress render.style render.text",
     "cli.parse": "cli.output errors parallel produce receipt render.receipt write",
@@ -108,8 +135,8 @@ TABLE: dict[str, str] = {
     "cli.validate": "cli.output errors model render.findings validate",
     "cli.header": "cli.output produce receipt write",
     "cli.grammar": (
-        "catalog cli.output cli.parse errors explain produce proof render.explain render.findings "
-        "render.table"
+        "catalog cli.output cli.parse errors explain fallback matrix produce proof propose render.explain render.findings "
+        "render.learned render.table write"
     ),
     "cli.schema": "cli.output render.table schemas",
     "cli.main": (

@@ -1,5 +1,7 @@
 """Bring ``grammars/index.yaml`` and ``schemas/index.yaml`` up to date: new grammars as drafts, draft digests renewed.
 
+``grammars/fixtures.yaml`` counts the logs that are kept for each grammar.
+
 ``--release`` turns every draft into a released file. A released file whose bytes have changed is refused (exit 1) and
 left as it is: add a version instead.
 """
@@ -8,12 +10,15 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
+import re
 import sys
 from pathlib import Path
 
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
+ORIGIN = re.compile(r"^## Origin\s+(Real|Really|Written)\b", re.MULTILINE)
 HEADS = {
     "grammars": "# One entry a grammar file. A released file never changes by a byte: a fix is a new version.\n",
     "schemas": "# What this folder ships. A released file never changes by a byte; a draft's digest is checked all the same.\n",
@@ -34,6 +39,24 @@ def entries(kind: str) -> list[dict[str, object]]:
         for p in sorted(files, key=lambda p: (p.parent.name, int(p.stem[1:])))
         for path in [p.relative_to(ROOT / kind).as_posix()]
     ]
+
+
+def fixtures() -> str:
+    """Return what ``grammars/fixtures.yaml`` has to say: the logs kept for each grammar, by what their notes say of them.
+
+    The first word below ``## Origin`` tells: Real or Really, or Written. The golden receipt names the grammar.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    for golden in sorted((ROOT / "fixtures" / "logs").glob("*/*.receipt.json")):
+        read = json.loads(golden.read_bytes())["derivation"]["grammars"]
+        note = golden.with_name(golden.name.removesuffix(".receipt.json") + ".md")
+        origin = ORIGIN.search(note.read_text("utf-8")) if note.exists() else None
+        if read and origin:
+            known = counts.setdefault(f"{read[0]['id']}@v{read[0]['version']}", {"run": 0, "written": 0})
+            known["written" if origin[1] == "Written" else "run"] += 1
+    rows = [f"  - {{grammar: {ref}, run: {n['run']}, written: {n['written']}}}\n" for ref, n in sorted(counts.items())]
+    head = "# The logs kept for each grammar: really run for it, or written in its format. Made by tests/tools/freeze.py.\n"
+    return f"{head}fixtures:\n{''.join(rows)}"
 
 
 def freeze(kind: str, release: bool) -> list[str]:
@@ -64,6 +87,7 @@ def main() -> int:
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     options = parser.parse_args()
     wrong = freeze("grammars", options.release) + freeze("schemas", options.release)
+    (ROOT / "grammars" / "fixtures.yaml").write_text(fixtures(), "utf-8")
     print("\n".join(wrong) or "up to date", file=sys.stderr if wrong else sys.stdout)
     return 1 if wrong else 0
 

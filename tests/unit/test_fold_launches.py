@@ -1,0 +1,138 @@
+"""Several runs in one log: what tells another run from another attempt of the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipt_cli.produce import Request, produce_all
+
+Receipt = Callable[..., dict[str, Any]]
+BANNER = "toy model 1000\ntoy batch 8 x 32\n"
+TRACE = "Traceback (most recent call last):\nValueError: no such batch\n"
+OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.14 GiB.\n"
+DONE = "toy done in 5.0 s\n"
+OTHER = BANNER.replace("1000", "2000")
+RESUMED = "Resuming training from out\n"
+
+
+def steps(numbers: Iterable[int], loss: float = 2.5, plan: str = "") -> str:
+    return "".join(f"toy step {n}{plan} | loss={loss + n / 64} | time=0.5\n" for n in numbers)
+
+
+def launches(document: dict[str, Any]) -> tuple[int, int, int]:
+    found = document["derivation"].get("launches", {"count": 1, "used": 1, "first_line": 1})
+    return found["count"], found["used"], found["first_line"]
+
+
+def spread(document: dict[str, Any]) -> tuple[int | None, int | None, int, int]:
+    found = document["summary"]["steps"]
+    return found["first"], found["last"], found["record_count"], found["restart_count"]
+
+
+SEVERAL = [
+    ("appended, begun anew", BANNER + steps(range(9)) + BANNER + steps(range(4), loss=3.5), 2),
+    ("after a crash, from the start", BANNER + steps(range(9)) + TRACE + BANNER + steps(range(4), loss=3.5), 2),
+    ("a queue of three", (BANNER + steps(range(6)) + DONE) * 3, 3),
+    ("done, no banner", (steps(range(6)) + DONE) * 2, 2),
+    ("the plan was reached", steps(range(6), plan="/6") * 2, 2),
+    ("another model", BANNER + steps(range(6)) + OTHER + steps(range(6)), 2),
+    ("another batch", BANNER + steps(range(6)) + BANNER.replace(" 8 ", " 16 ") + steps(range(6)), 2),
+    ("another plan", BANNER + steps(range(6), plan="/9") + BANNER + steps(range(6), plan="/12"), 2),
+    ("another model that goes on from its checkpoint", BANNER + steps(range(6)) + OTHER + steps(range(8, 12)), 2),
+    ("folds without a word", steps(range(6)) * 5, 5),
+    ("a smaller batch after running out of memory at once", BANNER + OOM + BANNER.replace(" 8 ", " 4 ") + steps(range(6)), 2),
+    ("died at its start with another model", BANNER + steps(range(6)) + DONE + OTHER + TRACE, 2),
+]  # fmt: skip
+ONE = [
+    ("one run", BANNER + steps(range(9)) + DONE),
+    ("resumed in the middle", BANNER + steps(range(9)) + TRACE + BANNER + steps(range(6, 12))),
+    ("resumed and extended", BANNER + steps(range(9), plan="/9") + BANNER + steps(range(9, 15), plan="/15")),
+    ("from the start, no banner", steps(range(9)) + steps(range(4))),
+    ("the same trajectory again", BANNER + steps(range(9)) + TRACE + BANNER + steps(range(12))),
+    (
+        "the launcher started it again",
+        BANNER + steps(range(9)) + "[default] Worker group FAILED. 3/3 attempts left; will restart worker group\n"
+        + BANNER + steps(range(12), loss=3.0),
+    ),
+    ("resumed from the first checkpoint", BANNER + steps(range(9)) + BANNER + RESUMED + steps(range(3), loss=3.0)),
+    ("every rank introduces itself", BANNER * 4 + steps(range(9))),
+    ("introduced late", BANNER + steps(range(3)) + BANNER + steps(range(3, 9))),
+    ("stages with names", "".join(f"toy stage {name}\n{steps(range(5))}" for name in ("one", "two", "three"))),
+    ("another plan, no banner", steps(range(6), plan="/6") + steps(range(4), plan="/4")),
+    ("died at its start, the same run", BANNER + steps(range(9)) + DONE + BANNER + TRACE),
+    ("three crashes without a banner", (steps(range(4)) + TRACE) * 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("log", "count"), [row[1:] for row in SEVERAL], ids=[row[0] for row in SEVERAL])
+def test_several_runs(log: str, count: int, toy_receipt: Receipt) -> None:
+    assert launches(toy_receipt(log))[:2] == (count, count)
+
+
+@pytest.mark.parametrize("log", [row[1] for row in ONE], ids=[row[0] for row in ONE])
+def test_one_run(log: str, toy_receipt: Receipt) -> None:
+    document = toy_receipt(log)
+    assert "launches" not in document["derivation"]
+
+
+def test_the_receipt_is_of_the_last_run_alone(toy_receipt: Receipt) -> None:
+    log = BANNER + steps(range(9), loss=1.0) + "toy eval 8: 1.25\n" + OOM
+    log += "toy model 2000\ntoy batch 4 x 32\ntoy eval 0: 9.0\n" + steps(range(5), loss=5.0) + "toy eval 4: 8.0\n" + DONE
+    document = toy_receipt(log)
+    assert launches(document) == (2, 2, 14)
+    assert spread(document) == (0, 4, 5, 0)
+    metrics = document["summary"]["metrics"]
+    assert (metrics["loss"]["first"], metrics["val_loss"]["first"], metrics["val_loss"]["record_count"]) == (5.0, 9.0, 2)
+    assert document["summary"]["parameter_count"] == 2000
+    assert document["header"]["sources"]["/model/parameter_count"] == "log:14"
+    assert document["failure"] is None
+    assert document["checks"]["no_oom"] is True
+    assert document["derivation"]["observed"] == []
+    assert sum(document["derivation"]["lines"].values()) == log.count("\n")  # the accounting is of the whole log
+
+
+def test_a_run_that_died_at_its_start_has_no_steps(toy_receipt: Receipt) -> None:
+    document = toy_receipt(BANNER + steps(range(6)) + DONE + "toy model 2000\n" + OOM)
+    assert document["checks"]["has_steps"] is False
+    assert document["failure"]["reason"] == "cuda_oom"
+
+
+def test_a_fold_goes_by_the_banner_before_the_first(toy_receipt: Receipt) -> None:
+    document = toy_receipt(BANNER + (steps(range(6)) + DONE) * 3)
+    assert launches(document) == (3, 3, 17)
+    assert document["summary"]["parameter_count"] == 1000
+
+
+def every(tmp_path: Path, log: str, **request: Any) -> list[dict[str, Any]]:
+    path = tmp_path / "queue.log"
+    path.write_text(log)
+    return [product.document for product in produce_all(Request(path=str(path), workers=1, **request))]
+
+
+def nanogpt(numbers: Iterable[int], loss: float) -> str:
+    head = f"tokens per iteration will be: 4,096\nnumber of parameters: 0.{int(loss)}1M\n"
+    return head + "".join(f"iter {n}: loss {loss - n / 10:.4f}, time 21.00ms, mfu 2.00%\n" for n in numbers)
+
+
+def test_all_runs_have_their_receipt(tmp_path: Path) -> None:
+    log = nanogpt(range(8), 4.0) + TRACE + nanogpt(range(6), 5.0) + OOM + nanogpt(range(9), 6.0)
+    documents = every(tmp_path, log, exit_code=0, name="sweep")
+    assert [launches(d) for d in documents] == [(3, 1, 1), (3, 2, 13), (3, 3, 22)]
+    assert [d["summary"]["metrics"]["loss"]["first"] for d in documents] == [4.0, 5.0, 6.0]
+    assert [d["summary"]["parameter_count"] for d in documents] == [410000, 510000, 610000]
+    assert [(d["failure"] or {}).get("reason") for d in documents] == ["traceback", "cuda_oom", None]
+    assert [(d["failure"] or {}).get("line_number") for d in documents] == [12, 21, None]
+    assert documents[0]["failure"]["log_tail"][-1] == "ValueError: no such batch"
+    assert documents[1]["failure"]["log_tail"][-1].startswith("torch.OutOfMemoryError")
+    assert [d["run"]["exit_code"] for d in documents] == [None, None, 0]  # the job's exit code is the last run's
+    assert {d["run"]["name"] for d in documents} == {"sweep"}
+    assert len({d["derivation"]["log"]["sha256"] for d in documents}) == 1
+
+
+def test_one_run_is_all_runs(tmp_path: Path) -> None:
+    (document,) = every(tmp_path, nanogpt(range(8), 4.0))
+    assert "launches" not in document["derivation"]
