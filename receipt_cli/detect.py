@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from receipt_cli.columns import POSITION_BITS
+from receipt_cli.columns import POSITION_BITS, RuleColumns
 from receipt_cli.consistency import version_ratio
-from receipt_cli.grammar import Evidence, Grammar
+from receipt_cli.grammar import Evidence, Grammar, Rule
 from receipt_cli.scan import Engine
 from receipt_cli.stretch import Body
 
@@ -70,7 +70,7 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Dete
         by_id.setdefault(grammar.id, []).append(grammar)
     records = {i: _records(engine, body, versions) for i, versions in by_id.items()}
     steps = {i: _records(engine, body, versions, steps=True) for i, versions in by_id.items()}
-    rules = {i: _rules(engine, body, versions[-1]) for i, versions in by_id.items()}
+    rules = {i: max(_rules(engine, body, version) for version in versions) for i, versions in by_id.items()}
     layers = {i: versions[-1].layer for i, versions in by_id.items()}
     candidates = sorted(
         (_candidate(i, layers, records, steps, rules[i]) for i in by_id if records[i]),
@@ -108,7 +108,7 @@ def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: 
             if (
                 columns is None
                 or (steps and (rule.event != "step" or rule.companion))
-                or (evidence and rule.event not in EVIDENCE)
+                or (evidence and not (rule.event in EVIDENCE and _whole(columns, rule)))
             ):
                 continue
             headers = set(columns.texts["\theader"].rows) if steps and "\theader" in columns.texts else set()
@@ -124,7 +124,16 @@ def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: 
 
 def _rules(engine: Engine, body: Body, grammar: Grammar) -> int:
     """Return how many rules that identify a trainer read something."""
-    return sum(1 for rule in grammar.rules if rule.event in EVIDENCE and engine.columns(body, grammar, rule) is not None)
+    read = ((rule, engine.columns(body, grammar, rule)) for rule in grammar.rules if rule.event in EVIDENCE)
+    return sum(1 for rule, columns in read if columns is not None and _whole(columns, rule))
+
+
+def _whole(columns: RuleColumns, rule: Rule) -> bool:
+    """False for the columns of a block of which the log has only rows, or only opening lines that are nothing alone."""
+    if rule.block is None or rule.block.open is None:
+        return True
+    rows = len(columns.texts["\trow"].rows) if "\trow" in columns.texts else 0
+    return rows < len(columns) and (rows > 0 or not rule.block.requires)
 
 
 def _candidate(

@@ -23,6 +23,7 @@ from receipt_cli.stretch import Body
 CONVICTING = ("cause", "stop", "error", "consequence")
 FATAL = ("cause", "stop", "error")
 FAR = 1 << 62
+NOTHING_SHOWN = "no step of a training was found, and nothing shows how it ended"
 QUIET_RECORDS = 200
 """Records after the last sign of trouble that show that errors were got over where no step can: none were, or all."""
 EPOCH = 10
@@ -150,8 +151,7 @@ def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: 
         message = "the log ends before the run does"
         return Ending("truncated", "unknown", None, message, False, code, tuple(sightings))
     if done is None and not any(phase.steps for phase in phases):
-        message = "no step of a training was found, and nothing shows how it ended"
-        return Ending("unknown", "unknown", None, message, None, code, tuple(sightings))
+        return Ending("unknown", "unknown", None, NOTHING_SHOWN, None, code, tuple(sightings))
     return Ending(None, None, None, None, done, code, tuple(sightings))
 
 
