@@ -6,7 +6,7 @@ A pure function of the log's bytes, the bytes of grammars, catalogue and registr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from receipt_cli.catalog import get_grammar, shipped
 from receipt_cli.checks import Checks, evaluate
@@ -14,22 +14,24 @@ from receipt_cli.consistency import phase_facts
 from receipt_cli.detect import Detection, count_explained, detect
 from receipt_cli.epochs import count_epochs
 from receipt_cli.errors import InputError
-from receipt_cli.failure import Ending, judge
+from receipt_cli.failure import NOTHING_SHOWN, Ending, judge
+from receipt_cli.fallback import GENERIC, is_generic, read_generically, wanted
+from receipt_cli.gather import Gathered, LogFacts, gather, last_bytes_before
 from receipt_cli.grammar import Grammar
+from receipt_cli.launches import Launch, split_launches, window
 from receipt_cli.looks import MAX_SEEN
 from receipt_cli.markers import Catalogue, load_catalogue
 from receipt_cli.model import MAX_FIRST, NearMiss, Problem
 from receipt_cli.numbering import number_steps
-from receipt_cli.parallel import scan_source
 from receipt_cli.phases import Phase, split_phases
-from receipt_cli.ranks import leading_rank
+from receipt_cli.ranks import RankFigures, leading_rank, rank_figures, sole_rank
 from receipt_cli.redact import log_tail, safe_text
 from receipt_cli.registry import Registry, load_registry
 from receipt_cli.scan import Engine
-from receipt_cli.source import Source
+from receipt_cli.source import Source, Stream
 from receipt_cli.stretch import Body
 from receipt_cli.summary import Summary, summarise
-from receipt_cli.timeline import read_events
+from receipt_cli.timeline import Event, read_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,12 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class LogFacts:
-    """The log as such. ``line_count`` as ``wc -l`` plus an open last line; ``record_count`` with redraws apart."""
+class LaunchFacts:
+    """Which of the runs of a log is meant: ``used`` of ``count``, from 1; it begins at ``first_line``."""
 
-    sha256: str
-    size_bytes: int
-    line_count: int
-    record_count: int
+    count: int
+    used: int
+    first_line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,63 +85,104 @@ class Derivation:
     """No step was found, and no line of the log looks like one that we cannot read."""
     rule_records: Mapping[tuple[str, str], int]
     changed: bool
+    launch: LaunchFacts
+    ranks: tuple[Mapping[int, RankFigures], ...]
+    """What each rank printed, phase by phase; empty where only one did."""
 
 
-def derive(source: Source, options: Options | None = None, *, workers: int | None = None) -> Derivation:
-    """Derive everything from one log. Reads ``source`` once.
+def derive(
+    source: Source, options: Options | None = None, *, workers: int | None = None, using: Grammar | None = None
+) -> Derivation:
+    """Derive everything from one log: of several runs in it, the last. Reads ``source`` once, twice where nobody knows it.
+
+    ``using`` is a grammar to read it with and no other, as ``Options.grammar`` names one.
 
     Raises ``InputError`` for a log that is empty or cannot be read, ``DataError`` for a broken or unknown grammar and
     ``UsageError`` for a malformed grammar name. A log that nobody recognises is a result, not an error.
     """
+    return read_log([Stream((source,))], options, workers=workers, using=using).derivation()
+
+
+def read_log(
+    streams: Sequence[Stream], options: Options | None = None, *, workers: int | None = None, using: Grammar | None = None
+) -> Reading:
+    """Read the streams of one log, each once. Raises as ``derive``, and ``UsageError`` where they are not of one run."""
     options = options or Options()
-    forced = get_grammar(options.grammar) if options.grammar is not None else None
-    if forced is not None:
-        options = Options(forced.ref, options.exit_code)  # never the path of a file
-    engine = Engine([forced] if forced is not None else shipped(), load_catalogue())
-    stretch = scan_source(engine, source, workers)
-    if not source.size_bytes:
-        raise InputError("the log is empty", where=source.name)
-    body, line_count = engine.finish(stretch)
-    log = LogFacts(source.sha256, source.size_bytes, line_count, body.records)
-    detection = detect(engine, body, forced=forced)
+    generic = using is None and is_generic(options.grammar)
+    forced = get_grammar(options.grammar) if options.grammar is not None and using is None and not generic else using
+    if forced is not None or generic:
+        options = replace(options, grammar=GENERIC if forced is None else forced.ref)  # never the path of a file
+    known = [forced] if forced is not None else () if generic else shipped()
+    engine = Engine(known, load_catalogue())
+    gathered = gather(engine, streams, workers)
+    if not gathered.log.size_bytes:
+        raise InputError("the log is empty", where=streams[0].parts[0].name)
+    detection = detect(engine, gathered.body, forced=forced)
     grammars = [chosen.grammar for chosen in detection.chosen]
-    return _figures(engine, body, log, options, detection, grammars, source, stretch.last_bytes)
+    if forced is None and wanted(detection):
+        second = read_generically(streams, gathered, detection, workers)
+        if second is not None:
+            engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
+    events, problems = read_events(engine, gathered.body, grammars)
+    events, body = gathered.in_order(events)
+    events = count_epochs(sole_rank(events))
+    launches = split_launches(number_steps(leading_rank(events)), body, engine.catalogue)
+    return Reading(engine, gathered, body, options, detection, grammars, events, launches, problems)
 
 
-def _figures(
-    engine: Engine,
-    body: Body,
-    log: LogFacts,
-    options: Options,
-    detection: Detection,
-    grammars: Sequence[Grammar],
-    source: Source,
-    last_bytes: bytes,
-) -> Derivation:
+@dataclass(frozen=True)
+class Reading:
+    """A log that has been read, and the runs that it holds."""
+
+    engine: Engine
+    gathered: Gathered
+    body: Body
+    options: Options
+    detection: Detection
+    grammars: Sequence[Grammar]
+    events: Sequence[Event]
+    launches: Sequence[Launch]
+    problems: Sequence[Problem]
+
+    def derivation(self, number: int | None = None) -> Derivation:
+        """Return what run ``number`` of the log gives, counted from 0; None is the last one.
+
+        The exit code that the caller knows is the last run's. A log of one file is read again for the last lines of a
+        run that others follow. Raises ``InputError`` where it cannot.
+        """
+        number = len(self.launches) - 1 if number is None else number
+        last = number == len(self.launches) - 1
+        return _figures(self, number, self.options if last else replace(self.options, exit_code=None))
+
+
+def _figures(reading: Reading, number: int, options: Options) -> Derivation:
+    engine, grammars, log = reading.engine, reading.grammars, reading.gathered.log
+    launch, body = reading.launches[number], reading.gathered.body
     registry = load_registry()
-    events, more_problems = read_events(engine, body, grammars)
-    phases = split_phases(number_steps(leading_rank(count_epochs(events))))
+    phases = split_phases(launch.events)
     summaries: list[Summary] = []
     known: dict[str, float | str] = {}
     for phase in phases:
         known = phase_facts(phase, known)
         summaries.append(summarise(phase, known, registry))
     found = any(summary.record_count for summary in summaries)
-    ending = judge(body, engine.catalogue, phases, options.exit_code)
+    ending = judge(window(reading.body, launch), engine.catalogue, phases, options.exit_code)
+    if ending.reason == "no_grammar_match" and grammars:  # recognised, but nothing of it is an event
+        ending = replace(ending, reason="unknown", message=NOTHING_SHOWN)
     matched, ignored, undecodable = count_explained(engine, body, grammars)
     unmatched = body.records - matched - ignored - undecodable
-    problems = _problems(body, [*source.problems, *more_problems, *_dropped(summaries)])
+    problems = _problems(body, [*reading.gathered.problems, *reading.problems, *_dropped(summaries)])
     doubtful = body.step_like >= MAX_SEEN if grammars else bool(body.metric_like.count)
     return Derivation(
         log=log,
         options=options,
-        detection=detection,
+        detection=reading.detection,
         summaries=tuple(summaries),
         phase_grammars=tuple(phase.grammar.id for phase in phases),
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
         checks=evaluate(phases, summaries, ending),
         ending=ending,
-        tail=tuple(log_tail(last_bytes, cut=len(last_bytes) < log.size_bytes)),
+        tail=tuple(_tail(reading, number, ending)),
         lines=LineCounts(matched, ignored, unmatched, undecodable),
         near_misses=_near(body, grammars),
         problems=problems,
@@ -150,8 +192,26 @@ def _figures(
         metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
         stepless=not found and not doubtful,
         rule_records=_rule_records(engine, body, grammars),
-        changed=source.changed,
+        changed=reading.gathered.changed,
+        launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
+        ranks=tuple(rank_figures(reading.events, start, end) for start, end in _spans(phases, launch)),
     )
+
+
+def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:
+    """Return the last lines of a run that failed, as far as they can still be read."""
+    if number == len(reading.launches) - 1:
+        end, cut = reading.gathered.tail(ending.line_number)
+        return log_tail(end, cut=cut)
+    if ending.reason is None or len(reading.gathered.streams) > 1:
+        return []
+    return log_tail(last_bytes_before(reading.gathered.streams[0], reading.launches[number + 1].line), cut=number > 0)
+
+
+def _spans(phases: Sequence[Phase], launch: Launch) -> list[tuple[int, int]]:
+    """Return the positions where each phase begins and ends."""
+    starts = [max(launch.start, phase.first_at) for phase in phases]
+    return list(zip(starts, [*starts[1:], launch.end], strict=False))
 
 
 def _problems(body: Body, more: Sequence[Problem]) -> tuple[int, tuple[Problem, ...]]:
@@ -181,7 +241,8 @@ def _first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
     facts: dict[str, tuple[float | str, int]] = {}
     if phases:
         lines = [e.line for e in (*phases[0].raw, *phases[0].evals, *phases[0].singles)]
-        facts["trainer"] = (phases[0].grammar.trainer, min(lines))
+        if phases[0].grammar.trainer:
+            facts["trainer"] = (phases[0].grammar.trainer, min(lines))
     events = sorted((e for p in phases for e in p.singles), key=lambda e: e.at)
     for event in events:
         for name, value in event.facts.items():

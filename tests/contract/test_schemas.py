@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "schemas"
 KINDS = ("receipt", "header", "grammar", "markers")
 DOCUMENTS = sorted((ROOT / "fixtures" / "receipts").glob("*/valid/*.json"))
-GRAMMARS = sorted(path for path in (ROOT / "grammars").glob("*/v*.yaml") if path.parent.name != "markers")
+GRAMMARS = sorted(path for path in (ROOT / "grammars").glob("*/v*.yaml") if path.parent.name not in ("markers", "generic"))
 CATALOGUES = sorted((ROOT / "grammars" / "markers").glob("v*.yaml"))
 
 TOP = "schema_version run header summary phases checks failure goodput attachments derivation"

@@ -1,0 +1,201 @@
+"""What is left of a trainer's logs when nobody knows the trainer: generic reading and learning, family by family.
+
+    python benchmarks/leave_one_out.py [FOLDER] [--family NAME]... [--details]
+
+FOLDER (default: the environment variable RECEIPT_LOGS) holds ``<kind>/<family>/<log>`` and, where somebody counted by
+hand, ``truth.jsonl``: ``{"path": …, "expect": {"summary.steps.record_count": …, "summary.metrics.loss.first": …}}``.
+For each family its grammars are taken out of what ships, the spellings that only its trainers print included. A log is
+right when the step count and the first and last loss are those of the truth, or, without one, those of the receipt
+that the full program makes; it is wrong when one of them is another number, and missing when less is said. Logs that
+neither a truth nor a shipped grammar reads, and those that a grammar of another family reads, are not counted. The
+exit code is 1 when a number is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from receipt_cli import derive as engine  # noqa: E402
+from receipt_cli import fallback  # noqa: E402
+from receipt_cli.catalog import definition, shipped  # noqa: E402
+from receipt_cli.errors import ReceiptError  # noqa: E402
+from receipt_cli.learn.vocabulary import load_vocabulary  # noqa: E402
+from receipt_cli.propose import propose  # noqa: E402
+from receipt_cli.registry import load_registry  # noqa: E402
+from receipt_cli.source import Source  # noqa: E402
+
+FIELDS = ("summary.steps.record_count", "summary.metrics.loss.first", "summary.metrics.loss.last")
+Figures = tuple[float | None, float | None, float | None]
+"""Step records, first and last loss; no steps is 0, no loss None."""
+NO_LOGS = {"MANIFEST.tsv", "README.md", "truth.jsonl"}
+
+
+def figures(derivation: engine.Derivation) -> Figures:
+    """Return what a derivation says of the primary phase."""
+    if derivation.primary is None:
+        return 0, None, None
+    summary = derivation.summaries[derivation.primary]
+    loss = summary.metrics.get("loss")
+    finite = [None if v is None or not math.isfinite(v) else v for v in ((loss.first, loss.last) if loss else (None, None))]
+    return summary.record_count, finite[0], finite[1]
+
+
+def full(path: Path) -> tuple[Figures | None, list[str]]:
+    """Return what the full program reads, None where generic reading did it, and the grammars that it chose."""
+    try:
+        with closing(Source(str(path))) as source:
+            derivation = engine.derive(source)
+    except ReceiptError:
+        return None, []
+    ids = [chosen.grammar.id for chosen in derivation.detection.chosen]
+    known = bool(ids) and "generic" not in ids
+    primary = derivation.phase_grammars[derivation.primary] if derivation.primary is not None else None
+    return figures(derivation) if known else None, [primary] if known and primary else [i for i in ids if known]
+
+
+def expected(truth: dict[str, Any] | None, read: Figures | None) -> dict[str, float | None] | None:
+    """Return what a reading must say, by field, or None when nobody knows."""
+    wanted: dict[str, float | None] = {}
+    if truth is not None:
+        wanted = {field: truth[field] for field in FIELDS if field in truth}
+    if read is not None:
+        for field, value in zip(FIELDS, read, strict=True):
+            wanted.setdefault(field, value)
+    return wanted or None
+
+
+def verdict(wanted: dict[str, float | None], got: Figures | None, counted: bool) -> str:
+    """Return ``right``, ``missing``, ``wrong``, or ``more``: right, and a loss that the full program does not read.
+
+    ``counted``: ``wanted`` was counted by hand, so that a loss it has not is none.
+    """
+    have = dict(zip(FIELDS, got if got is not None else (0, None, None), strict=True))
+    if all(have[field] == value for field, value in wanted.items()):
+        return "right"
+    known = {f: v for f, v in wanted.items() if counted or v is not None}
+    if all(have[field] == value for field, value in known.items()):
+        return "more"
+    wrong = [f for f, v in wanted.items() if have[f] != v and have[f] is not None and not (f == FIELDS[0] and have[f] == 0)]
+    return "wrong" if wrong else "missing"
+
+
+def read_without(path: Path, removed: set[str]) -> Figures | str | None:
+    """Return what generic reading gives of ``path`` when the grammars ``removed`` do not ship.
+
+    The id of a grammar of another family where that reads steps of it: then generic reading does not run.
+    """
+    rest = tuple(grammar for grammar in shipped() if grammar.id not in removed)
+    vocabulary = vocabulary_without(removed)
+    with mock.patch.object(engine, "shipped", lambda: rest), mock.patch.object(fallback, "load_generic", lambda: vocabulary):
+        try:
+            with closing(Source(str(path))) as source:
+                derivation = engine.derive(source)
+        except ReceiptError:
+            return None
+    ids = [chosen.grammar.id for chosen in derivation.detection.chosen]
+    found = figures(derivation)
+    return ids[0] if ids and "generic" not in ids and found[0] else found
+
+
+def learn_without(path: Path, removed: set[str]) -> Figures | None:
+    """Return what a learned grammar reads of the log that it was learned from."""
+    try:
+        return figures(propose(str(path), "learned", vocabulary=vocabulary_without(removed)).derivation)
+    except ReceiptError:
+        return None
+
+
+def vocabulary_without(removed: set[str]) -> Any:
+    """Return the vocabulary without the spellings that the removed trainers brought."""
+    trainers = {grammar.trainer for grammar in shipped() if grammar.id in removed} | removed
+    return load_vocabulary(definition("generic"), fallback.WHERE, load_registry(), trainers)
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", default=os.environ.get("RECEIPT_LOGS", ""))
+    parser.add_argument("--family", action="append", help="only this family; may be given several times")
+    parser.add_argument("--details", action="store_true", help="print every log")
+    options = parser.parse_args()
+    folder = Path(options.folder)
+    if not options.folder or not folder.is_dir():
+        print("no logs")
+        return 0
+    truths: dict[str, dict[str, Any]] = {}
+    if (folder / "truth.jsonl").is_file():
+        entries = (json.loads(line) for line in (folder / "truth.jsonl").read_text("utf-8").splitlines() if line.strip())
+        truths = {entry["path"]: entry["expect"] for entry in entries}
+    families: dict[str, list[Path]] = defaultdict(list)
+    for path in sorted(folder.glob("*/*/*")):
+        if (
+            path.is_file()
+            and path.name not in NO_LOGS
+            and not path.name.endswith((".md", ".receipt.json"))
+            and (not options.family or path.parent.name in options.family)
+        ):
+            families[path.parent.name].append(path)
+    table: dict[str, dict[str, int]] = {}
+    for family, paths in sorted(families.items()):
+        table[family] = measure(family, paths, folder, truths, options.details)
+    return show(table)
+
+
+def measure(family: str, paths: list[Path], folder: Path, truths: dict[str, Any], details: bool) -> dict[str, int]:
+    """Return the counts of one family."""
+    counts: dict[str, int] = defaultdict(int)
+    read = {path: full(path) for path in paths}
+    removed = {name for _, names in read.values() for name in names} | {family}
+    for path in paths:
+        wanted = expected(truths.get(path.relative_to(folder).as_posix()), read[path][0])
+        counts["logs"] += 1
+        if wanted is None:
+            continue
+        counts["known"] += 1
+        results: dict[str, Figures | str | None] = {
+            "generic": read_without(path, removed),
+            "learn": learn_without(path, removed),
+        }
+        for how, got in results.items():
+            if isinstance(got, str):
+                counts["generic other"] += 1
+                print(f"other    {how:8} {path.relative_to(folder)}: read by {got}", flush=True)
+                continue
+            said = verdict(wanted, got, path.relative_to(folder).as_posix() in truths)
+            counts[f"{how} {said}"] += 1
+            if details or said in ("wrong", "more"):
+                print(f"{said:8} {how:8} {path.relative_to(folder)}: wanted {list(wanted.values())}, got {got}", flush=True)
+    return counts
+
+
+def show(table: dict[str, dict[str, int]]) -> int:
+    """Print the counts by family and in all; return the exit code."""
+    columns = ["logs", "known"]
+    columns += [f"{how} {said}" for how in ("generic", "learn") for said in ("right", "more", "missing", "wrong")]
+    columns.append("generic other")
+    print(f"{'family':20}" + "".join(f"{column:>16}" for column in columns))
+    table["TOTAL"] = {column: sum(counts.get(column, 0) for counts in table.values()) for column in columns}
+    for family, counts in table.items():
+        print(f"{family:20}" + "".join(f"{counts.get(column, 0):>16}" for column in columns))
+    total = table["TOTAL"]
+    for how in ("generic", "learn"):
+        asked = total["known"] - (total["generic other"] if how == "generic" else 0)
+        share = (total[f"{how} right"] + total[f"{how} more"]) / max(1, asked)
+        print(f"{how}: {share:.0%} of {asked} logs right, {total[f'{how} wrong']} wrong")
+    return 1 if total["generic wrong"] + total["learn wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,167 @@
+"""What in the records of one shape counts: a step of the run, a step inside an epoch, or the epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from receipt_cli.learn.mining import Column, Shape
+from receipt_cli.learn.naming import EPOCH, STEP, Name, Role
+from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE, TIME
+from receipt_cli.learn.vocabulary import Vocabulary
+
+GLOBAL, PER_EPOCH, EPOCHS, UNNUMBERED, ABSENT = "global", "per epoch", "epochs", "unnumbered", "absent"
+"""How records are counted: by step; by step inside an epoch; one an epoch; by a counter that gives no step; not at all."""
+AGREE = 0.9
+FEW = 8
+"""Records of a shape that are all kept: too few to judge a counter by them alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """The columns that count: ``step`` and ``epoch`` are places in the shape, or None.
+
+    ``tentative``: too few records of this shape to see it count. ``heading``: the epoch stands on a line of its own.
+    """
+
+    mode: str
+    step: int | None = None
+    epoch: int | None = None
+    epochs_from: int = 1
+    tentative: bool = False
+    heading: Shape | None = None
+
+
+def glued_bar(shape: Shape) -> int:
+    """Return the last column of a progress bar that only stands before the record on its line, or -1.
+
+    What belongs to a bar stands inside its brackets, or before it.
+    """
+    for at, column in enumerate(shape.columns):
+        behind = shape.literals[at + 1].strip()
+        if column.kind == RATE and behind.startswith(b"]") and (len(behind) > 1 or at + 1 < len(shape.columns)):
+            return at
+    return -1
+
+
+def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> Counter:
+    """Return what counts the records of ``shape``: the surest name that rises, else a nameless number that does."""
+    columns = shape.columns
+    named = [at for at, role in enumerate(roles) if role is not None and role.kind == STEP and columns[at].integer]
+    counting = [at for at in named if _counts(columns[at], shape, vocabulary)]
+    few = [at for at in named if shape.count < FEW and columns[at].count and not columns[at].drops]
+    epochs = [at for at, r in enumerate(roles) if r is not None and r.kind == EPOCH and columns[at].integer and columns[at].count]
+    head = next((at for at, r in enumerate(roles) if r is not None and r.kind not in (STEP, EPOCH)), len(columns))
+    places = range(head if head < len(columns) or not epochs else len(columns))
+    free = [at for at in places if at > glued_bar(shape) and at not in epochs and at not in named]
+    nameless = [at for at in free if _nameless(shape, names, at)]
+    steps = counting or few
+    if not steps:
+        moving = [at for at in nameless if _counts(columns[at], shape, vocabulary)]
+        if moving:
+            best = max(moving, key=lambda at: (columns[at].rises, columns[at].kind == FRACTION, at))
+            steps = [best]
+            if not epochs:
+                slower = [at for at in nameless if at < best and columns[at].kind == columns[best].kind]
+                epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
+    epoch = epochs[0] if epochs else None
+    if not steps:
+        ended = [at for at in nameless if is_full(columns[at])]
+        return _by_epoch(shape, epoch, ended[0] if ended else None, vocabulary)
+
+    def surest(at: int) -> tuple[int, float, int]:
+        role = roles[at]
+        return (role.rank if role is not None else 99, -_rising(columns[at]), at)
+
+    step = min(steps, key=surest)
+    found = _by_step(shape, step, epoch)
+    if not names[step].text and shape.literals[step + 1].strip() == b"(" and found.mode == PER_EPOCH:
+        found = replace(found, mode=UNNUMBERED)  # ``[640/60000 (1%)]`` counts samples
+    return replace(found, tentative=step not in counting and step in few)
+
+
+def is_full(column: Column) -> bool:
+    """True for ``14/14`` in every record: a bar that is printed when it is full."""
+    return column.kind == FRACTION and all(t.total is None or t.value == t.total for t in column.values)
+
+
+def _rising(column: Column) -> float:
+    return column.rises / max(1, column.count - 1)
+
+
+def _counts(column: Column, shape: Shape, vocabulary: Vocabulary) -> bool:
+    """True for a column of whole numbers that rises in most records, or stands still between redraws."""
+    if column.kind not in (NUMBER, FRACTION) or not column.integer or column.rises < 2:
+        return False
+    drops = column.drops if not column.drops else column.drops * (1 - _with_epochs(column, shape))
+    moves = column.rises + drops
+    bar = any(c.kind in (BAR, RATE) for c in shape.columns)
+    often = column.rises >= (column.count - 1) * (0.2 if bar else 0.4) or (not column.drops and column.rises >= FEW)
+    return column.rises >= vocabulary.rising * moves and often
+
+
+def _with_epochs(column: Column, shape: Shape) -> float:
+    """Return in what share of the records where ``column`` went back another whole number rose: an epoch."""
+    at = next(i for i, c in enumerate(shape.columns) if c is column)
+    falls = [(b, a) for b, a in shape.drops if at in b and at in a and a[at] < b[at]]
+    risen = [1 for b, a in falls if any(a.get(i, 0) > v for i, v in b.items() if i != at and shape.columns[i].integer)]
+    return len(risen) / len(falls) if falls else 0.0
+
+
+def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
+    """True for ``[20/597]``, ``[50]`` and for a whole number that begins the line or follows a time."""
+    column, name = shape.columns[at], names[at]
+    if not column.integer or name.evaluation or (name.sure and not name.bracket):
+        return False
+    if column.kind == FRACTION:
+        return True
+    if name.bracket:
+        return shape.literals[at + 1].lstrip()[:1] == b"]"
+    first = all(c.kind == TIME for c in shape.columns[:at])
+    return (
+        first
+        and column.kind == NUMBER
+        and not name.text
+        and column.strides * 2 > column.rises
+        and not any(v.unit for v in column.values)
+    )
+
+
+def _by_epoch(shape: Shape, epoch: int | None, full: int | None, vocabulary: Vocabulary) -> Counter:
+    if epoch is None:
+        return Counter(ABSENT, full)
+    column = shape.columns[epoch]
+    once = column.rises >= vocabulary.rising * (column.count - 1) and column.rises >= 2
+    if once and full is not None and epoch < full:
+        return Counter(PER_EPOCH, full, epoch, first_epoch(column))
+    return Counter(EPOCHS if once else UNNUMBERED, None, epoch, first_epoch(column))
+
+
+def first_epoch(column: Column) -> int:
+    """Return what the trainer calls its first epoch."""
+    return 0 if column.first == 0 else 1
+
+
+def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
+    """Tell a counter of the whole run from one that every epoch begins anew, by what happens where it goes back."""
+    column = shape.columns[step]
+    falls = [(b, a) for b, a in shape.drops if step in b and step in a and a[step] < b[step]]
+    if epoch is not None:
+        counted = shape.columns[epoch]
+        rose = [1 for b, a in falls if epoch in b and a.get(epoch, 0) > b[epoch]]
+        at = [a[epoch] for _, a in falls if epoch in a]
+        apart = column.kind == FRACTION and counted.rises >= AGREE * len(falls) and all(b > a for a, b in pairwise(at))
+        per_epoch = apart or len(rose) >= AGREE * len(falls) if falls else counted.rises == 0 and counted.first in (0, 1)
+        if per_epoch and (falls or column.kind == FRACTION):
+            whole = column.kind == FRACTION and column.one_total
+            return Counter(PER_EPOCH if whole else UNNUMBERED, step, epoch, first_epoch(counted))
+        if not falls and counted.rises == 0 and column.kind == FRACTION:
+            return Counter(UNNUMBERED, step, epoch, first_epoch(counted))
+        return Counter(GLOBAL, step, epoch, first_epoch(counted))
+    if not falls:
+        return Counter(GLOBAL, step)
+    full = [b[step] for b, _ in falls]
+    same = max(full) - min(full) <= max(column.stride or 1, 0.02 * max(full)) and len(falls) > 1
+    if column.kind == FRACTION:  # a counter that begins again far from its total is that of another attempt
+        same = column.one_total and min(full) >= AGREE * (column.total or 0)
+    return Counter(UNNUMBERED if same else GLOBAL, step)

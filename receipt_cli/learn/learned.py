@@ -1,0 +1,103 @@
+"""Blocks of a log → what was learned of its trainer: a grammar as plain data, or nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from receipt_cli.learn.blocks import induce_block
+from receipt_cli.learn.choosing import Group, Reading, choose
+from receipt_cli.learn.counting import ABSENT, GLOBAL
+from receipt_cli.learn.mining import Miner
+from receipt_cli.learn.rules import Induced, induce, induce_heading, induce_progress
+from receipt_cli.learn.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The rules that read a log, and how many records looked like metrics."""
+
+    rules: tuple[Induced, ...]
+    candidates: int
+    silent: tuple[bytes, ...]
+    """Records that speak of an evaluation: no rule may read them."""
+    needs_steps: bool
+    """Records without a step that start over: only where a progress bar numbers them they can be told apart."""
+    sure: bool
+    """A counter and a training loss were found: enough to stand beside a grammar that knows other lines of the log."""
+
+    @property
+    def records(self) -> int:
+        """Records of the shapes that the rules were made from."""
+        return sum(rule.group.count if rule.group is not None else rule.count for rule in self.rules)
+
+    def definition(self, name: str, version: int, title: str) -> dict[str, Any]:
+        """Return the grammar as its file has it, without samples."""
+        return {
+            "grammar": name,
+            "version": version,
+            "title": title,
+            "upstream": "",
+            "trainer": name,
+            "layer": "trainer",
+            "completion": "none",
+            "rules": {rule.name: rule.body for rule in self.rules},
+        }
+
+
+def learn(blocks: Iterable[bytes], vocabulary: Vocabulary) -> Learned | None:
+    """Mine a log for the records of its training. Reads ``blocks`` once; the result does not depend on how they are cut."""
+    miner = Miner(_interesting(vocabulary)).mine(blocks)
+    groups, readings = choose(miner.shapes.values(), vocabulary)
+    rules = _steps(groups, readings, vocabulary)
+    sure = any(r.group is not None and r.group.main.tier == 4 for r in rules)
+    if not sure:
+        block = induce_block(readings, vocabulary)
+        rules, sure = ([block], True) if block is not None else (rules, False)
+    silent = tuple(core for r in readings if r.evaluation for core in r.shape.samples[:2])
+    mains = [rule.group.main for rule in rules if rule.group is not None]
+    bars = induce_progress(readings) if any(main.counter.mode == ABSENT for main in mains) else None
+    if any(main.starts_over for main in mains) and bars is None:
+        return None
+    rules = rules if bars is None else [bars, *rules]
+    return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure) if rules else None
+
+
+def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary) -> list[Induced]:
+    rules: list[Induced] = []
+    headings: list[Induced] = []
+    for group in groups:
+        others = [r for r in readings if not any(r is own for own in group.readings)]
+        rule = induce(group, f"train_step_{len(rules) + 1}" if rules else "train_step", others, vocabulary)
+        heading = induce_heading(group) if rule is not None and not headings else None
+        if rule is None or (group.main.counter.heading is not None and heading is None):
+            continue
+        rules.append(rule)
+        headings += [heading] if heading is not None else []
+    if not _one_count([rule.group for rule in rules if rule.group is not None]):
+        for number, rule in enumerate(rules, start=1):
+            rule.body["phase"] = f"stage_{number}"
+    return [*headings, *rules]
+
+
+def _one_count(groups: list[Group]) -> bool:
+    """True when each group counts on where the one before it in the log ended: one stage, printed in two ways."""
+    spans = []
+    for group in sorted(groups, key=lambda g: g.span):
+        step = group.main.counter.step
+        column = group.main.shape.columns[step] if step is not None and group.main.counter.mode == GLOBAL else None
+        if column is None or column.first is None or column.last is None:
+            return len(groups) < 2
+        spans.append((column.first, column.last))
+    return all(before[1] < after[0] for before, after in pairwise(spans))
+
+
+@cache
+def _interesting(vocabulary: Vocabulary) -> frozenset[bytes]:
+    """Return the words of which a record has one that names a counter or a metric."""
+    phrases = [*vocabulary.step, *vocabulary.epoch, *vocabulary.loss, *vocabulary.scores, *vocabulary.names]
+    return frozenset(phrase.encode("utf-8") for phrase in (re.split(r"[^a-z]+", text)[-1] for text in phrases) if len(phrase) > 1)

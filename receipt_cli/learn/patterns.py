@@ -1,0 +1,140 @@
+"""Literals and columns of a shape → the pieces of the pattern that reads its records again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from receipt_cli.learn.mining import Column, Shape
+from receipt_cli.learn.naming import OTHERS, Name, Role
+from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
+
+REACH = 2000
+"""Bytes behind the counter within which a field is looked for."""
+_REST = r"(?:\.\d*+)?+(?:[eE][-+]?\d++)?+|\.\d++(?:[eE][-+]?\d++)?+|(?i:nan|inf))"
+NUMBER_TEXT = rf"[-+]?(?:\d++{_REST}"
+GROUPED_TEXT = rf"[-+]?(?:(?:\d{{1,3}}(?:,\d{{3}})++(?!\d)|\d++){_REST}"
+_WHOLE, _WHOLE_GROUPED = r"\d++", r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
+_BLANKS = r"[ \t]*+"
+_SIDES = b"|,;{[(\"'-:*>"
+"""What may part a key from what stands before it."""
+_NOT_EVALUATION = r"(?<!(?:val|valid|validation|eval|evaluation|test|dev)[ _/])"
+
+
+def literal(text: bytes) -> str:
+    """Return the ASCII pattern of ``text``: a run of blanks matches any run of them, outer ones also none."""
+    words = [re.escape(word.decode("latin-1")) if word.isascii() else _bytes(word) for word in text.split()]
+    inner = r"[ \t]++".join(words)
+    before = _BLANKS if text[:1].isspace() or not words else ""
+    return before + inner + (_BLANKS if words and text[-1:].isspace() else "")
+
+
+def _bytes(word: bytes) -> str:
+    return "".join(re.escape(chr(b)) if b < 128 else f"\\x{b:02x}" for b in word)
+
+
+def chunks(text: bytes) -> list[bytes]:
+    """Return the runs of visible bytes of a literal, which stand in every record as they are."""
+    return text.split()
+
+
+def context(shape: Shape, at: int, name: Name) -> str:
+    """Return the pattern of the key before column ``at``, with what parts it from the text before; it ends at the value."""
+    left = shape.literals[at]
+    key = name.text.encode("utf-8")
+    place = left.rfind(key)
+    before, behind = left[:place].rstrip(), left[place + len(key) :]
+    gap = left[len(before) : place]
+    if before and before[-1:] in _SIDES:
+        side = literal(before[-1:]) + (_BLANKS if gap else "")
+    else:
+        side = r"(?<![\w/.-])" + _NOT_EVALUATION
+    return side + literal(key) + literal(behind) + _BLANKS
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The pattern of a value, with its named group, and the declaration of the field."""
+
+    pattern: str
+    field: str
+    spec: dict[str, str]
+
+
+def counter_value(column: Column, number: str, total: str | None, *, done: bool = False) -> tuple[str, dict[str, dict[str, str]]]:
+    """Return the pattern of a counter (``number``, and its ``total`` where it prints one) and the fields it fills."""
+    whole = _WHOLE_GROUPED if column.grouped else _WHOLE
+    fields = {number: {"type": "integer"}}
+    part = rf"[ \t]*+(?:/|of |out of ){_BLANKS}"
+    least = r"(?!0++(?![\d.]))" if done else ""  # at 0 nothing is done yet
+    if column.kind != FRACTION:
+        return rf"{least}(?P<{number}>{whole})(?!\.?\d|{part}\d)", fields
+    if total is None:
+        return rf"(?P<{number}>{whole}){part}{whole}(?!\.?\d)", fields
+    fields[total] = {"type": "integer"}
+    return rf"{least}(?P<{number}>{whole}){part}(?P<{total}>{whole})(?!\.?\d)", fields
+
+
+def full_counter(column: Column) -> tuple[str, dict[str, dict[str, str]]]:
+    """Return the pattern of ``14/14``: a bar of an epoch that is full."""
+    whole = _WHOLE_GROUPED if column.grouped else _WHOLE
+    pattern = rf"(?P<epoch_step>{whole})[ \t]*+/{_BLANKS}(?P<epoch_steps>(?P=epoch_step))(?!\.?\d)"
+    return pattern, {"epoch_step": {"type": "integer"}, "epoch_steps": {"type": "integer"}}
+
+
+def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str]) -> Value | None:
+    """Return how the metric of column ``at`` is read, or None where its unit changes from record to record."""
+    column = shape.columns[at]
+    units = {t.unit for t in column.values if t.kind == NUMBER}
+    number = GROUPED_TEXT if column.grouped else NUMBER_TEXT
+    field = role.metric or _field_name(name.text, taken)
+    spec: dict[str, str] = {"type": "number"}
+    if role.kind in OTHERS:
+        spec["metric"] = "other"
+    if role.unit == "si":
+        return Value(rf"(?P<{field}>{number}[KkMGBT]?+)(?!\w)", field, {**spec, "printed_in": "si"})
+    if len(units) > 1:
+        if role.unit in ("ms", "s", "us", "min") and units <= {"ms", "s", "us", "sec", "min", "m"}:
+            return Value(rf"(?P<{field}>{number}[ \t]?(?:ms|us|sec|min|s|m))(?!\w)", field, {**spec, "printed_in": "suffix"})
+        return None
+    glued = next(iter(units), "")
+    if role.unit is not None:
+        spec["printed_in"] = role.unit
+    if glued:
+        behind = r"[ \t]?" + re.escape(glued)
+        if name.follows is not None and not name.follows.startswith(glued.lower()):
+            return None
+        tail = r"(?![\w/])" if "/" not in glued else r"(?!\w)"
+        if name.follows is not None and name.text == "":
+            tail = _rate(name.follows, glued)
+        return Value(rf"(?P<{field}>{number}){behind}{tail}", field, spec)
+    if name.follows is not None and not name.text:
+        return Value(rf"(?P<{field}>{number})[ \t]*+{_rate(name.follows, '')}", field, spec)
+    return Value(rf"(?P<{field}>{number})(?![\w%]|,\d{{3}})", field, spec)
+
+
+def _rate(follows: str, done: str) -> str:
+    what, _, time = follows.partition("/")
+    rest = rf" ?/ ?(?i:{re.escape(time)})(?!\w)"
+    return rest if done else rf"(?i:{re.escape(what)})" + rest
+
+
+def _field_name(text: str, taken: set[str]) -> str:
+    base = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:40] or "value"
+    base = base if base[0].isalpha() else f"value_{base}"
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}_{number}", number + 1
+    return name
+
+
+def filler(column: Column) -> str:
+    """Return the pattern of a token that is not read."""
+    number = GROUPED_TEXT if column.grouped else NUMBER_TEXT
+    if column.kind == BAR:
+        return r"(?:\|[^|,\n]{0,400}+\|?+|\[[^\]\n]{0,400}\]|[^ \t\n]{0,400})"
+    if column.kind == RATE:
+        return r"\[[^\[\],\n]{0,80},[^\],\n]{0,40}"
+    if column.kind in (NUMBER, FRACTION):
+        return rf"(?:{number}(?:[ \t]*+(?:/|of ){_BLANKS}\d[\d,]*+)?+[ \t]?[%A-Za-z/]{{0,16}}+|N/A|n/a|None|null|\?{{3}})"
+    return r"[\w:.,/+-]{1,40}+(?: days?, [\d:.]{1,20}+)?+"

@@ -1,0 +1,405 @@
+"""A group of readings → the rule that reads its records, checked against every sample that was kept of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from receipt_cli.grammar import compile_pattern
+from receipt_cli.learn.choosing import Group, Reading
+from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED
+from receipt_cli.learn.naming import LOSS, METRIC, OTHERS, Name, Role
+from receipt_cli.learn.patterns import REACH, chunks, context, counter_value, filler, full_counter, literal, metric_value
+from receipt_cli.learn.tokens import read_token, split
+from receipt_cli.learn.vocabulary import Vocabulary
+
+MIN_GATE = 4
+"""Bytes of a literal that may gate a rule."""
+MAX_HEAD = 40
+
+
+@dataclass(slots=True)
+class Induced:
+    """A rule as the grammar format has it, without samples, and the records it was made from."""
+
+    name: str
+    body: dict[str, Any]
+    pattern: str
+    group: Group | None
+    samples: list[bytes] = field(default_factory=list)
+    count: int = 0
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The declared fields."""
+        found: Mapping[str, Any] = self.body["fields"]
+        return found
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A field that may stand anywhere behind the head: its pattern, its fields, the literal that it needs."""
+
+    pattern: str
+    fields: dict[str, dict[str, str]]
+    gate: bytes
+    place: int
+    required: bool = False
+    proves: bool = False
+
+
+def induce(group: Group, name: str, others: Iterable[Reading], vocabulary: Vocabulary) -> Induced | None:
+    """Return the rule of ``group``, or None when no rule reads its samples as they were understood.
+
+    ``others`` are readings of other records, which the rule must leave alone where they speak of an evaluation.
+    """
+    dropped: set[str] = set()
+    guards: set[str] = set()
+    for _ in range(24):
+        rule = _build(group, name, dropped, guards)
+        if rule is None:
+            return None
+        compiled = compile_pattern(rule.pattern)
+        wrong = _wrong(group, rule, compiled)
+        if wrong is None:
+            return None
+        twins = {word for r in others if r.evaluation for word in _twin(r, compiled, vocabulary)}
+        if not wrong and (not twins or twins <= guards):
+            rule.samples = _samples(group, compiled)
+            return rule if rule.samples else None
+        dropped |= wrong
+        guards |= twins
+    return None
+
+
+def _build(group: Group, name: str, dropped: set[str], guards: set[str]) -> Induced | None:
+    main = group.main
+    counters = counters_of(main, _before_training(group))
+    pieces = _pieces(group, dropped)
+    first_metric = min((p.place for p in pieces), default=1 << 30)
+    early = [at for at in sorted(counters) if at < first_metric]
+    fields: dict[str, dict[str, str]] = {}
+    gates: list[bytes]
+    if early or not counters:
+        if not early:
+            return None if not pieces else _headed(group, name, pieces, counters, guards)
+        begin, gates = head(main, early[0], early[-1], counters)
+        for at in early:
+            fields.update(counters[at][1])
+        late = [at for at in counters if at > early[-1]]
+        extra = [_counter_piece(main, at, counters[at]) for at in late]
+        if any(piece is None for piece in extra):
+            return None
+        rest = [*(p for p in extra if p is not None), *pieces]
+        return _finish(group, name, begin, gates, fields, rest, guards)
+    return _headed(group, name, pieces, counters, guards)
+
+
+def _headed(
+    group: Group,
+    name: str,
+    pieces: list[_Piece],
+    counters: dict[int, tuple[str, dict[str, dict[str, str]]]],
+    guards: set[str],
+) -> Induced | None:
+    """Return a rule that begins with a metric: no counter stands before it."""
+    main = group.main
+    own = [p for p in pieces if p.place in main.roles]
+    if not own:
+        return None
+    first = min(own, key=lambda p: p.place)
+    extra = [_counter_piece(main, at, counters[at]) for at in counters]
+    if any(piece is None for piece in extra) or not first.gate:
+        return None
+    rest = [*(p for p in extra if p is not None), *(p for p in pieces if p is not first)]
+    alone = first.proves and (bool(counters) or not any(p.proves for p in rest))
+    return _finish(group, name, first.pattern, [first.gate], dict(first.fields), rest, guards, proven=alone)
+
+
+def _finish(
+    group: Group,
+    name: str,
+    begin: str,
+    gates: list[bytes],
+    fields: dict[str, dict[str, str]],
+    pieces: list[_Piece],
+    guards: set[str],
+    proven: bool = False,
+) -> Induced | None:
+    reach = rf"[^\n]{{0,{REACH}}}?"
+    pattern = begin
+    for word in sorted(guards):
+        pattern += rf"(?!{reach}(?<![A-Za-z])(?i:{word})(?![a-z]))"
+    proofs: list[str] = []
+    headed = any(len(gate) >= MIN_GATE for gate in gates)
+    for piece in pieces:
+        if set(piece.fields) & set(fields):
+            continue
+        fields.update(piece.fields)
+        if piece.required:
+            pattern += rf"(?=(?>{reach}{piece.pattern}))"
+            continue
+        pattern += rf"(?:(?=(?>{reach}{piece.pattern}))|)"
+        if piece.proves and (headed or len(piece.gate) >= MIN_GATE):
+            proofs.append(next(iter(piece.fields)))
+            gates = gates if headed else [*gates, piece.gate]
+    usable = [g for g in gates if len(g) >= MIN_GATE]
+    if not usable or not (proofs or proven) or not any(s.get("metric") or n not in _STRUCTURAL for n, s in fields.items()):
+        return None
+    if not proven:
+        condition = r"[^\n]*+(*SKIP)(*FAIL)"
+        for proof in reversed(proofs):
+            condition = f"(?({proof})|{condition})"
+        pattern += condition
+    pattern += r"[^\n]*+"
+    main = group.main
+    body: dict[str, Any] = {"event": "step"}
+    if main.counter.mode == EPOCHS and main.counter.heading is not None:
+        body["counts"] = "epoch"
+    elif main.bar:
+        body["redraw"] = True
+    starts = [r.counter.epochs_from for r in group.readings if r.counter.mode == main.counter.mode]
+    if main.counter.mode in (PER_EPOCH, EPOCHS) and min(starts) == 0:
+        body["epochs_from"] = 0
+    texts = sorted({g.decode("utf-8", "surrogateescape") for g in usable})
+    body["literal"] = texts[0] if len(texts) == 1 else texts
+    body["pattern"] = pattern
+    body["fields"] = fields
+    return Induced(name, body, pattern, group)
+
+
+_STRUCTURAL = {"step", "planned_steps", "epoch_number", "epoch_step", "epoch_steps", "epochs_planned"}
+
+
+def counters_of(main: Reading, idle: bool = False) -> dict[int, tuple[str, dict[str, dict[str, str]]]]:
+    """Return the places of the counters with their patterns and fields; ``idle``: at 0 nothing is done yet."""
+    counter, columns = main.counter, main.shape.columns
+    found: dict[int, tuple[str, dict[str, dict[str, str]]]] = {}
+    if counter.mode == GLOBAL and counter.step is not None:
+        found[counter.step] = counter_value(columns[counter.step], "step", "planned_steps", done=main.bar or idle)
+        if counter.epoch is not None:
+            found[counter.epoch] = counter_value(columns[counter.epoch], "epoch", None)
+    elif counter.mode == PER_EPOCH and counter.step is not None:
+        found[counter.step] = counter_value(columns[counter.step], "epoch_step", "epoch_steps", done=main.bar)
+        if counter.epoch is not None:
+            found[counter.epoch] = counter_value(columns[counter.epoch], "epoch_number", "epochs_planned")
+    elif counter.mode == EPOCHS and counter.step is not None:
+        found[counter.step] = full_counter(columns[counter.step])
+    elif counter.mode == EPOCHS and counter.epoch is not None:
+        found[counter.epoch] = counter_value(columns[counter.epoch], "epoch_number", "epochs_planned")
+    elif counter.mode == UNNUMBERED:
+        if counter.epoch is not None:
+            found[counter.epoch] = counter_value(columns[counter.epoch], "epoch", None)
+        if counter.step is not None:  # it tells a step record from the summary of an epoch
+            found[counter.step] = (filler(columns[counter.step]), {})
+    return found
+
+
+def _before_training(group: Group) -> bool:
+    """True where step 0 of a counter by tens shows a learning rate and nothing else: what was set before training."""
+    main = group.main
+    step = main.counter.step
+    if step is None or {role.metric for role in main.roles.values() if role.metric is not None} != {"learning_rate"}:
+        return False
+    firsts = [r.shape.columns[r.counter.step].first for r in group.readings if r.counter.step is not None]
+    return 0 in firsts and (main.shape.columns[step].stride or 1) > 1
+
+
+def _counter_piece(main: Reading, at: int, counter: tuple[str, dict[str, dict[str, str]]]) -> _Piece | None:
+    name = main.names[at]
+    if not name.text:
+        return None
+    return _Piece(context(main.shape, at, name) + counter[0], counter[1], b"", at, required=True)
+
+
+def _pieces(group: Group, dropped: set[str]) -> list[_Piece]:
+    """Return the metrics of all readings of the group, those of most records first."""
+    pieces: list[_Piece] = []
+    known: set[str] = set()
+    for reading in sorted(group.readings, key=lambda r: (r is not group.main, -r.shape.count, r.shape.first)):
+        for at, role in reading.roles.items():
+            name = reading.names[at]
+            key = role.metric or name.words
+            if key in known or (reading is not group.main and role.kind in OTHERS):
+                continue
+            piece = _piece(reading, at, name, role, {f for p in pieces for f in p.fields})
+            if piece is None or set(piece.fields) & dropped:
+                continue
+            known.add(key)
+            pieces.append(piece if reading is group.main else _moved(piece))
+    return pieces
+
+
+def _moved(piece: _Piece) -> _Piece:
+    """Return a piece of another shape: where it stands says nothing about the main one."""
+    piece.place = 1 << 20
+    return piece
+
+
+def _piece(reading: Reading, at: int, name: Name, role: Role, taken: set[str]) -> _Piece | None:
+    value = metric_value(reading.shape, at, name, role, taken)
+    if value is None:
+        return None
+    proves = role.kind in (LOSS, METRIC, *OTHERS)
+    if not name.text:
+        if name.follows is None:
+            return None
+        return _Piece(r"(?<![\w.,])" + value.pattern, {value.field: value.spec}, b"", at, proves=False)
+    left = reading.shape.literals[at]
+    gate = max(chunks(left[left.rfind(name.text.encode("utf-8")) :]), key=len)
+    return _Piece(context(reading.shape, at, name) + value.pattern, {value.field: value.spec}, gate, at, proves=proves)
+
+
+def head(main: Reading, first: int, last: int, counters: Mapping[int, tuple[str, object]]) -> tuple[str, list[bytes]]:
+    """Return the pattern from the words before the first counter to the end of the last, and its gates."""
+    shape = main.shape
+    begin = first
+    while (
+        begin > main.glued + 1 and not any(len(c) >= MIN_GATE for c in chunks(_tail(shape.literals[begin]))) and first - begin < 4
+    ):
+        begin -= 1
+    opening = _tail(shape.literals[begin])
+    if main.glued >= 0 and begin == main.glued + 1:
+        opening = opening.lstrip(b"] ")
+    whole = begin == 0 and opening == shape.literals[0]
+    lettered = any(chr(b).isalpha() for b in opening)
+    pattern = r"^[ \t]*+" if whole and not lettered else ""
+    if lettered and opening.lstrip()[:1].isalnum():
+        pattern = r"(?<![\w/.-])"
+    gates: list[bytes] = []
+    for at in range(begin, last + 1):
+        text = opening.lstrip() if at == begin else shape.literals[at]
+        gates += chunks(text)
+        pattern += literal(text) + r"[ \t]*+"
+        pattern += counters[at][0] if at in counters else filler(shape.columns[at])
+    if pattern.startswith("^"):
+        pattern += _what_follows(shape.samples[0], last)
+    best = max(gates, key=lambda g: (any(chr(b).isalpha() for b in g), len(g)), default=b"")
+    return pattern, [best] if len(best) >= MIN_GATE else []
+
+
+def _what_follows(core: bytes, at: int) -> str:
+    """Return what must stand behind a counter without words before it: the first number of a date is none."""
+    parts = split(core)
+    behind = parts[2 * at + 2] + (b" " if 2 * at + 3 < len(parts) and parts[2 * at + 3][:1].isspace() else b"")
+    words = behind.split()
+    if not words or behind[:1].isspace():
+        return r"(?=[ \t])"
+    return rf"(?={literal(words[0])}{'[ ]' if len(behind) > len(words[0]) else ''})".replace("[ ]", r"[ \t]")
+
+
+def _tail(text: bytes) -> bytes:
+    """Return the end of a literal, from the beginning of a word."""
+    if len(text) <= MAX_HEAD:
+        return text
+    cut = text[-MAX_HEAD:]
+    at = cut.find(b" ")
+    return cut[at + 1 :] if 0 <= at < MAX_HEAD - MIN_GATE else cut
+
+
+def _wrong(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
+    """Return the fields that the rule reads otherwise than the shapes of its records say; None when it misses a record."""
+    wrong: set[str] = set()
+    for reading in group.readings:
+        shape, counter = reading.shape, reading.counter
+        places = {role.metric: at for at, role in reading.roles.items() if role.metric is not None}
+        if counter.step is not None:
+            places["step" if counter.mode == GLOBAL else "epoch_step"] = counter.step
+        for core in shape.samples:
+            parts = split(core)
+            if len(parts) != 2 * len(shape.columns) + 1:
+                continue
+            if counter.heading is not None and counter.step is not None and counter.mode == EPOCHS:
+                token = read_token(parts[2 * counter.step + 1])
+                if token.value != token.total:
+                    continue  # only full bars are read
+            zero = counter.step is not None and not read_token(parts[2 * counter.step + 1]).value
+            if zero and (reading.bar or _before_training(group)):
+                continue  # nothing is done yet
+            found = compiled.search(core)
+            if found is None:
+                if reading is group.main:
+                    return None
+                continue
+            for name, text in found.groupdict().items():
+                if text is None or name not in places or name not in rule.fields:
+                    continue
+                want, have = read_token(parts[2 * places[name] + 1]), read_token(text)
+                if have.value != want.value and not (have.value != have.value and want.value != want.value):
+                    if name in ("step", "epoch_step"):
+                        return None
+                    wrong.add(name)
+    return wrong
+
+
+def _twin(reading: Reading, compiled: Any, vocabulary: Vocabulary) -> set[str]:
+    """Return the words of evaluation in a record that the rule reads though it is none of training."""
+    words: set[str] = set()
+    for core in reading.shape.samples[:4]:
+        found = compiled.search(core)
+        if found is not None:
+            spelled = re.findall(rb"[A-Za-z]+", core[found.start() :].lower())
+            words |= {w.decode() for w in spelled} & vocabulary.evaluation
+    return words
+
+
+def _samples(group: Group, compiled: Any) -> list[bytes]:
+    """Return up to four records, of different shapes first, each cut to what the rule matches."""
+    picked: list[bytes] = []
+    ordered = sorted(group.readings, key=lambda r: (-r.shape.count, r.shape.first))
+    for turn in (0, -1):
+        for reading in ordered:
+            core = reading.shape.samples[turn]
+            found = compiled.search(core)
+            text = found.group().rstrip() if found else b""
+            if text and text not in picked and len(text) <= 1500:
+                picked.append(text)
+    return picked[:4]
+
+
+def induce_heading(group: Group) -> Induced | None:
+    """Return the rule of the line that says which epoch begins, where the records of ``group`` need it."""
+    heading = group.main.counter.heading
+    if heading is None:
+        return None
+    value, fields = counter_value(heading.columns[0], "epoch_number", "epochs_planned")
+    gates = [g for g in chunks(heading.literals[0]) if len(g) >= MIN_GATE]
+    if not gates:
+        return None
+    pattern = rf"^{literal(heading.literals[0])}[ \t]*+{value}{literal(heading.literals[1])}[ \t]*+$"
+    compiled = compile_pattern(pattern)
+    samples = [core for core in heading.samples if compiled.search(core)][:2]
+    if not samples:
+        return None
+    gate = max(gates, key=len).decode("utf-8", "surrogateescape")
+    body: dict[str, Any] = {"event": "progress", "literal": gate, "pattern": pattern, "fields": fields}
+    return Induced("epoch_begins", body, pattern, None, [core.strip() for core in samples], heading.count)
+
+
+_BAR = (
+    r"(?<![^\s\])])\d{1,3}+%\|[^|\r\n]{0,400}+\|[ \t]*+(?P<step>\d++)/(?P<planned_steps>\d++)"
+    r" \[[\d:]++<[\d:?]++,[ \t]*+(?:\d[\d.]*+|\?)(?:s/it|it/s)\]"
+)
+
+
+def induce_progress(readings: Iterable[Reading]) -> Induced | None:
+    """Return the rule of a progress bar that says nothing but how far the run is: it may number records without a step."""
+    compiled = compile_pattern(_BAR)
+    for reading in sorted(readings, key=lambda r: -r.shape.count):
+        if not reading.bar or reading.roles or reading.shape.literals[0].strip() or reading.evaluation:
+            continue
+        samples = [found.group() for core in reading.shape.samples if (found := compiled.search(core)) is not None]
+        if samples and reading.shape.count >= MIN_BARS:
+            body: dict[str, Any] = {
+                "event": "progress",
+                "literal": ["s/it]", "it/s]"],
+                "pattern": _BAR,
+                "fields": {"step": {"type": "integer"}, "planned_steps": {"type": "integer"}},
+            }
+            return Induced("progress_bar", body, _BAR, None, samples[-2:], 0)
+    return None
+
+
+MIN_BARS = 3

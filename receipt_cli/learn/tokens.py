@@ -1,0 +1,94 @@
+"""One record → the literal texts of its shape, and the numbers, times and bars that stand between them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from receipt_cli.envelope import starts
+
+_NUMBER = (
+    rb"(?<![\w.@])[-+]?(?:\d{1,3}(?:,\d{3})++(?:\.\d++)?+|\d++(?:\.\d++|\.(?=[eE]))?+|\.\d++)(?:[eE][-+]?\d++)?+"
+    rb"(?:[ \t]?%|[A-Za-z]{1,8}(?:/[A-Za-z]{1,8})?+)?+(?!\w|\.\d)"
+)
+_WHOLE = rb"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d{1,20}+)"
+_MASK = re.compile(
+    rb"(?<![ \t])([ \t]*+(?:"
+    rb"\[[^\[\]<>\r\n]{0,24}<[^\[\]<>,\r\n]{0,30},[ \t]*+[^\],\s]{1,16}(?=[\],])"  # [00:10<01:00, 3.2it/s
+    rb"|\[\d{1,3}:\d\d(?::\d\d)?+,[ \t]*+[^\],\s]{1,16}(?=[\],])"  # [00:10, 3.2it/s
+    rb"|(?<!\d)\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d:\d\d(?:[.,]\d++)?+(?:Z|[+-]\d\d:?\d\d)?+)?+(?!\w)"
+    rb"|(?<![\w.])(?:-?\d{1,5} days?, *+)?+\d{1,4}:\d\d(?::\d\d)?+(?:[.,]\d++)?+(?![\w:])"
+    rb"|(?<![\w.])\d{1,4}[dhm] ?\d{1,2}[hms](?: ?\d{1,2}[ms])?+(?!\w)"
+    rb"|(?<=%)\|(?:[ #=>.\-]|[\xe2][\x94-\x96][\x80-\xbf]){0,300}+\|?+"
+    rb"|\[[=>.\-]{5,300}\]|(?:\xe2[\x94\x95][\x80-\xbf]){5,100}"
+    rb"|(?<![\w.@])" + _WHOLE + rb"[ \t]*+(?:/|of |out of )[ \t]*+" + _WHOLE + rb"(?!\w|\.\d)"
+    rb"|" + _NUMBER + rb"|(?<![\w/])[-+]?(?:[nN][aA][nN]|NAN|[iI]nf|INF|[iI]nfinity)(?:ms|s|%)?+(?!\w)"
+    rb"|(?<![\w/])(?:N/A|n/a|None|null|\?\?\?)(?![\w/])))"
+)
+_FRACTION = re.compile(rb"(\d[\d,]*+)[ \t]*+(?:/|of |out of )[ \t]*+(\d[\d,]*+)\Z")
+_VALUE = re.compile(rb"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+|[-+]?(?i:nan|inf(?:inity)?))([ \t]?%|[A-Za-z/]*+)\Z")
+MAX_TOKENS = 200
+"""Numbers in a record; the shape of a record that holds more is not learned."""
+MAX_CORE = 8192
+"""Bytes of a record behind its envelopes that are looked at."""
+
+NUMBER, FRACTION, BAR, RATE, TIME, NOTHING = "number", "fraction", "bar", "rate", "time", "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What stands between two literals: its kind, its value, the total of a fraction, and the unit glued to a number."""
+
+    kind: str
+    value: float | None = None
+    total: float | None = None
+    unit: str = ""
+    grouped: bool = False
+    integer: bool = False
+
+
+def core_start(record: bytes) -> int:
+    """Return where the line itself begins, behind what launchers and collectors put before it."""
+    at = 0
+    for place in starts(record)[::2]:
+        if _COUNT_CELL.match(record[at:place]):
+            break  # ``10 | loss …``: a table's first cell, not the name of a container
+        at = place
+    return at
+
+
+_COUNT_CELL = re.compile(rb"\[?\d{1,12} {1,16}\| \Z")
+
+
+def split(core: bytes) -> list[bytes]:
+    """Return the parts of a record: literal, token, literal, token, …, literal."""
+    return _MASK.split(core)
+
+
+def shape(parts: list[bytes]) -> bytes:
+    """Return what records of one shape share: their literals, each run of blanks as one blank, and which numbers have a total."""
+    totals = bytes([1 + (b"/" in text and text[-1:].isdigit()) for text in parts[1::2]])
+    return b" ".join(b"\x01".join(parts[::2]).split()) + b"\x01" + totals
+
+
+def read_token(text: bytes) -> Token:
+    """Return what the text of a token says."""
+    text = text.strip()
+    found = _FRACTION.match(text)
+    if found is not None:
+        number, total = (float(group.replace(b",", b"")) for group in found.groups())
+        return Token(FRACTION, number, total, grouped=b"," in text, integer=True)
+    found = _VALUE.match(text)
+    if found is not None:
+        number_text = found.group(1)
+        try:
+            value = float(number_text.replace(b",", b""))
+        except ValueError:
+            return Token(NOTHING)
+        integer = number_text.replace(b",", b"").isdigit() and len(number_text) < 16
+        return Token(NUMBER, value, None, found.group(2).decode("ascii").strip(), b"," in number_text, integer)
+    if text.startswith(b"[") and b"," in text:
+        return Token(RATE)
+    if text[:1] in (b"|", b"[", b"\xe2"):
+        return Token(BAR)
+    return Token(NOTHING if text[:1] in b"Nn?" else TIME)

@@ -1,0 +1,122 @@
+"""The words by which an unknown trainer is read: ``grammars/generic/v1.yaml`` and the registry's aliases → lookups."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from receipt_cli.definitions import load_definition
+from receipt_cli.errors import DataError
+from receipt_cli.registry import Registry
+
+_TOP = {"grammar", "version", "title", "layer", "words", "metrics", "units", "thresholds"}
+_WORDS = (
+    "step", "step_letters", "epoch", "evaluation", "training", "averaging", "foreign", "loss", "validation_loss", "scores",
+    "timings",
+)  # fmt: skip
+_PARTS = re.compile(r"[\s_\-./@]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """The words of one version of the generic reading. ``names`` maps a normalised spelling to a metric and its unit."""
+
+    version: int
+    sha256: str
+    title: str
+    step: tuple[str, ...]
+    step_letters: frozenset[str]
+    epoch: frozenset[str]
+    evaluation: frozenset[str]
+    training: frozenset[str]
+    averaging: frozenset[str]
+    foreign: frozenset[str]
+    loss: tuple[str, ...]
+    validation_loss: frozenset[str]
+    scores: frozenset[str]
+    timings: frozenset[str]
+    names: Mapping[str, tuple[str, str | None]]
+    units: Mapping[str, str]
+    min_records: int
+    rising: float
+
+
+def normalise(text: str) -> str:
+    """Return ``text`` in lower case with one blank between its words and without a unit in brackets at its end."""
+    return " ".join(_PARTS.sub(" ", _UNIT.sub("", text)).lower().split())
+
+
+def stated_unit(text: str) -> str | None:
+    """Return the unit that stands in brackets at the end of a printed name, or None."""
+    found = _UNIT.search(text)
+    return found.group(1) if found else None
+
+
+def load_vocabulary(text: bytes, where: str, registry: Registry, without: Collection[str] = ()) -> Vocabulary:
+    """Return the vocabulary that ``text`` defines. Raises ``DataError``.
+
+    ``without`` names trainers whose spellings are left out, as if nobody knew them.
+    """
+    data = load_definition(text, where, shipped=True)
+    if set(data) != _TOP or data["grammar"] != "generic" or set(data["words"]) != set(_WORDS):
+        raise DataError("not the vocabulary of generic reading", where=where, why=f"needs {', '.join(sorted(_TOP))}")
+    words: dict[str, list[str]] = {key: _texts(data["words"][key], key, where) for key in _WORDS}
+    metrics = _texts(data["metrics"], "metrics", where)
+    units = data["units"]
+    unknown = [name for name in (*metrics, *units.values()) if name not in registry.by_name]
+    if unknown:
+        raise DataError(f"unknown metric {unknown[0]!r}", where=where)
+    thresholds = data["thresholds"]
+    if set(thresholds) != {"records", "rising"} or not all(type(v) is int and v > 0 for v in thresholds.values()):
+        raise DataError("thresholds are records and rising, both positive integers", where=where)
+    return Vocabulary(
+        version=data["version"],
+        sha256=hashlib.sha256(text).hexdigest(),
+        title=data["title"],
+        step=tuple(words["step"]),
+        step_letters=frozenset(words["step_letters"]),
+        epoch=frozenset(words["epoch"]),
+        evaluation=frozenset(words["evaluation"]),
+        training=frozenset(words["training"]),
+        averaging=frozenset(words["averaging"]),
+        foreign=frozenset(words["foreign"]),
+        loss=(*words["loss"], *_losses(registry, without)),
+        validation_loss=frozenset(words["validation_loss"]),
+        scores=frozenset(words["scores"]),
+        timings=frozenset(words["timings"]),
+        names=_names(registry, metrics, without),
+        units=units,
+        min_records=thresholds["records"],
+        rising=thresholds["rising"] / 100,
+    )
+
+
+def _texts(value: Any, key: str, where: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+        raise DataError(f"{key} must be a list of texts", where=where)
+    return value
+
+
+def _losses(registry: Registry, without: Collection[str]) -> list[str]:
+    return [normalise(a.spelling) for a in registry.by_name["loss"].aliases if a.trainer not in without]
+
+
+def _names(registry: Registry, metrics: Collection[str], without: Collection[str]) -> dict[str, tuple[str, str | None]]:
+    """Return normalised spelling → metric and unit, for the spellings that mean one thing in all trainers."""
+    meanings: dict[str, set[tuple[str, str | None]]] = {}
+    for metric in registry.metrics:
+        own = [(metric.name, None)] if metric.name in metrics else []
+        spellings = [*own, *((a.spelling, a.printed_in) for a in metric.aliases if a.trainer not in without)]
+        for spelling, unit in spellings:
+            meanings.setdefault(normalise(spelling), set()).add((metric.name, unit))
+    sure: dict[str, tuple[str, str | None]] = {}
+    for spelling, found in meanings.items():
+        if len({name for name, _ in found}) == 1 and next(iter(found))[0] in metrics:
+            units = {unit for _, unit in found}
+            sure[spelling] = (next(iter(found))[0], units.pop() if len(units) == 1 else None)
+    return sure

@@ -1,0 +1,160 @@
+"""Any plausible way to print a step and a loss is learned; what is learned proves itself; nothing depends on cuts."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.derive import Options, derive
+from receipt_cli.errors import GrammarChoiceError
+from receipt_cli.fallback import load_generic
+from receipt_cli.learn.learned import Learned, learn
+from receipt_cli.learn.mining import MAX_SHAPES, Miner
+from receipt_cli.lint import lint_grammar
+from receipt_cli.propose import draft
+from receipt_cli.source import Source
+
+STEP = ("step", "iter", "Iteration", "global_step", "global step", "Update", "it")
+LOSS = ("loss", "Loss", "train_loss", "training loss", "train/loss", "total_loss", "lm loss", "nll", "cross_entropy")
+MORE = ("lr", "learning_rate", "grad_norm", "grad norm", "loss scale", "alpha", "kl_coef", "tau", "beta2", "queue depth")
+JOINTS = ((": ", ", "), ("=", " "), (": ", " | "), ("=", ", "), (": ", " - "), (" = ", "; "), (":", "\t"))
+HEADS = ("", "[trainer] ", "INFO - ", "rank0 | ", "2026-01-02 03:04:05,678 - train - INFO - ", "[rank0]: ")
+WORDS = load_generic()
+
+
+@st.composite
+def formats(draw: st.DrawFn) -> tuple[str, bool]:
+    """Return a template of a step record with ``{n}``, ``{x}``, ``{a}`` and ``{b}``, and whether it prints a total."""
+    between, cell = draw(st.sampled_from(JOINTS))
+    total = draw(st.booleans())
+    first, second = draw(st.lists(st.sampled_from(MORE), min_size=2, max_size=2, unique_by=lambda name: name.split("_")[0][:4]))
+    cells = [
+        f"{draw(st.sampled_from(STEP))}{between}{{n}}" + ("/{t}" if total else ""),
+        f"{draw(st.sampled_from(LOSS))}{between}{{x}}",
+        f"{first}{between}{{a}}",
+        f"{second}{between}{{b}}",
+    ]
+    return draw(st.sampled_from(HEADS)) + cell.join(draw(st.permutations(cells))), total
+
+
+def printed(template: str, count: int, stride: int, losses: list[float]) -> bytes:
+    lines = [
+        template.format(
+            n=k * stride, t=count * stride, x=f"{losses[k % len(losses)]:.4f}", a=f"{0.5 + k / 7:.3f}", b=f"{k / 3:.2e}"
+        )
+        for k in range(1, count + 1)
+    ]
+    return "".join(f"{line}\n" for line in ["starting", *lines, "done"]).encode()
+
+
+def summary(learned: Learned | None) -> object:
+    return None if learned is None else ([(r.name, r.body, r.samples) for r in learned.rules], learned.candidates, learned.silent)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    made=formats(),
+    count=st.integers(4, 90),
+    stride=st.sampled_from((1, 5, 10, 100)),
+    losses=st.lists(st.floats(0.01, 20), min_size=2, max_size=9),
+)
+def test_a_trainer_that_nobody_knows_is_read(
+    made: tuple[str, bool], count: int, stride: int, losses: list[float], tmp_path: Path
+) -> None:
+    log = tmp_path / "run.log"
+    log.write_bytes(printed(made[0], count, stride, losses))
+    derivation = derive(Source(str(log)), Options(grammar="generic"))
+    assert derivation.primary is not None
+    found = derivation.summaries[derivation.primary]
+    last = losses[count % len(losses)]
+    loss = found.metrics["loss"]
+    assert (found.record_count, found.first, found.last) == (count, stride, count * stride)
+    assert (loss.first, loss.last) == (float(f"{losses[1]:.4f}"), float(f"{last:.4f}"))
+    assert found.planned == (count * stride if made[1] else None)
+
+
+@given(made=formats(), count=st.integers(4, 30))
+def test_what_is_learned_passes_lint(made: tuple[str, bool], count: int) -> None:
+    learned = learn([printed(made[0], count, 10, [3.5, 2.5, 1.5])], WORDS)
+    assert learned is not None
+    text, grammar = draft(learned, "mine")
+    assert lint_grammar(text, "mine.yaml") == []
+    assert grammar.rules[0].samples == () and grammar.id == "mine"
+
+
+LINES = st.one_of(
+    st.builds(lambda n, x: f"step {n} loss {x:.3f} lr 0.1".encode(), st.integers(0, 400), st.floats(0, 9)),
+    st.builds(lambda n, x: f"[batch={n}/40]:\n\tloss: {x:.3f}".encode(), st.integers(0, 40), st.floats(0, 9)),
+    st.builds(lambda n: f"\r 5%|#  | {n}/40 [00:01<00:02, 3.0it/s, loss=1.5]".encode(), st.integers(0, 40)),
+    st.builds(lambda n: f"Epoch {n}/9".encode(), st.integers(0, 9)),
+    st.binary(max_size=40),
+    st.sampled_from([b"", b"\r", b"\x1b[31mstep 3 loss 2.5\x1b[0m", b"\xff\xfe step 1", b"\x00step 2 loss", b"step " * 9]),
+)
+LOGS = st.lists(LINES, max_size=40).map(b"\n".join)
+
+
+@given(log=LOGS, cuts=st.lists(st.integers(0, 4000), max_size=6))
+@example(log=b"step 1 loss 3\r\nstep 2 loss 2.5\r\n" * 3, cuts=[14, 15, 31])
+def test_what_is_learned_does_not_depend_on_where_the_log_is_cut(log: bytes, cuts: list[int]) -> None:
+    bounds = sorted({0, len(log), *(c for c in cuts if c < len(log))})
+    pieces = [log[a:b] for a, b in pairwise(bounds)]
+    assert summary(learn(pieces, WORDS)) == summary(learn([log], WORDS))
+
+
+@given(log=LOGS)
+def test_whatever_is_learned_of_anything_proves_itself_or_is_refused(log: bytes) -> None:
+    learned = learn([log], WORDS)
+    if learned is None:
+        return
+    try:
+        text, _ = draft(learned, "mine")
+    except GrammarChoiceError:
+        return
+    assert lint_grammar(text, "mine.yaml") == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
+@given(made=formats(), count=st.integers(3, 60))
+def test_workers_do_not_matter(made: tuple[str, bool], count: int, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_bytes(printed(made[0], count, 10, [3.5, 2.5, 1.5]))
+    one, two = (derive(Source(str(log)), Options(grammar="generic"), workers=n) for n in (1, 2))
+    assume(one.primary is not None)
+    assert one.summaries == two.summaries and one.lines == two.lines
+
+
+HOSTILE = {
+    "digits": b"step " + b"1" * 60_000,
+    "numbers": b"step " + b"1 " * 30_000,
+    "commas": b"loss " + b"1,111" * 12_000,
+    "blanks": b"step" + b" " * 60_000 + b"1",
+    "bars": b"step 1%|" + b"#" * 60_000,
+    "brackets": b"loss [" * 10_000 + b"1",
+    "times": b"step 1:11" * 7_000,
+    "equal signs": b"loss=" * 12_000 + b"1",
+    "slashes": b"step 1/" * 9_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_line_costs_bounded_time(name: str) -> None:
+    begun = time.process_time()
+    learn([(HOSTILE[name] + b"\n") * 20], WORDS)
+    assert time.process_time() - begun < 5
+
+
+def test_a_log_of_ever_new_shapes_takes_bounded_memory() -> None:
+    words = [
+        f"step {chr(97 + k % 26)}{'x' * (k % 97)}{chr(97 + k // 26 % 26)}{chr(97 + k // 676 % 26)} {k} loss 1"
+        for k in range(20_000)
+    ]
+    lines = "".join(f"{word}\nstep {k} loss {k / 7:.3f} lr 1\n" for k, word in enumerate(words)).encode()
+    miner = Miner(frozenset([b"step", b"loss"])).mine([lines])
+    assert len(miner.shapes) <= MAX_SHAPES
+    learned = learn([lines], WORDS)
+    assert learned is not None and learned.records == 20_000

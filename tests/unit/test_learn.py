@@ -1,0 +1,218 @@
+"""Logs of trainers that nobody knows: what is learned of them, and what is left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipt_cli.catalog import definition
+from receipt_cli.derive import Derivation, Options, derive
+from receipt_cli.errors import DataError, GrammarChoiceError
+from receipt_cli.fallback import WHERE, load_generic
+from receipt_cli.learn.learned import learn
+from receipt_cli.learn.vocabulary import load_vocabulary
+from receipt_cli.lint import lint_grammar
+from receipt_cli.propose import proposal_id, propose
+from receipt_cli.registry import load_registry
+from receipt_cli.source import Source
+
+Figures = tuple[int, int | None, int | None, float | None, float | None]
+
+
+def write(path: Path, lines: Iterable[str]) -> str:
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return str(path)
+
+
+def read(path: str) -> Derivation:
+    return derive(Source(path), Options(grammar="generic"))
+
+
+def figures(derivation: Derivation) -> Figures | None:
+    """Return step records, first and last step, first and last loss."""
+    if derivation.primary is None:
+        return None
+    summary = derivation.summaries[derivation.primary]
+    loss = summary.metrics.get("loss")
+    first, last = (loss.first, loss.last) if loss is not None else (None, None)
+    return summary.record_count, summary.first, summary.last, first, last
+
+
+def formatted(template: str, count: int, start: int = 1, stride: int = 1) -> list[str]:
+    """Return ``count`` lines: ``{n}`` counts, ``{e}`` and ``{i}`` count epochs of five, ``{x}`` falls."""
+    numbers = [start + k * stride for k in range(count)]
+    return [template.format(n=n, e=k // 5 + 1, i=k % 5 + 1, x=4 - k / 100) for k, n in enumerate(numbers)]
+
+
+STEPS: dict[str, tuple[str, Figures]] = {
+    "words": ("tick it {n} train_ce {x:.2f} lr 0.1", (20, 1, 20, 4.0, 3.81)),
+    "colons": ("global step: {n}, training loss: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
+    "equals": ("[trainer] step={n} | loss={x:.2f} | gnorm=0.5", (20, 1, 20, 4.0, 3.81)),
+    "json": ('{{"step": {n}, "train": {{"loss": {x:.2f}}}, "lr": 0.1}}', (20, 1, 20, 4.0, 3.81)),
+    "loss first": ("loss: {x:.2f} - step: {n}", (20, 1, 20, 4.0, 3.81)),
+    "of a total": ("Update {n} of 20 --- nll {x:.2f}", (20, 1, 20, 4.0, 3.81)),
+    "thousands": ("iter 1,{n:03d} loss {x:.2f}", (20, 1001, 1020, 4.0, 3.81)),
+    "a bracket": ("[{n}]\ttrain loss: {x:.2f}\tlr: 0.1", (20, 1, 20, 4.0, 3.81)),
+    "a mean beside it": ("step {n}: loss {x:.2f} avg_loss 9.99 lr 0.1", (20, 1, 20, 4.0, 3.81)),
+    "value (average)": ("step {n} loss: {x:.2f} (9.99) lr: 0.1", (20, 1, 20, 4.0, 3.81)),
+    "parts of a loss": ("step {n} total_loss: {x:.2f} loss_box: 9.9 loss_cls: 8.8", (20, 1, 20, 4.0, 3.81)),
+    "epochs of iterations": ("Epoch [{e}/4][{i}/5] loss: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
+    "named epochs and steps": ("Epoch [{e}/4], Step [{i}/5], Loss: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
+    "an epoch a line": ("Epoch {n}/20 - train loss: {x:.2f} - val loss: 9.9", (20, 1, 20, 4.0, 3.81)),
+    "a bar": ("train:  5%|#    | {n}/20 [00:01<00:09, 3.9it/s, loss={x:.2f}]", (20, 1, 20, 4.0, 3.81)),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_records_of_training_are_read(name: str, tmp_path: Path) -> None:
+    template, wanted = STEPS[name]
+    lines = ["loading", *formatted(template, 20), "done"]
+    assert figures(read(write(tmp_path / "log", lines))) == wanted
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_what_is_learned_proves_itself_and_reads_the_log(name: str, tmp_path: Path) -> None:
+    template, wanted = STEPS[name]
+    path = write(tmp_path / "log", ["loading", *formatted(template, 20), "done"])
+    proposal = propose(path, "mine")
+    assert lint_grammar(proposal.text, "mine.yaml") == []
+    own = tmp_path / "mine.yaml"
+    own.write_bytes(proposal.text)
+    assert figures(derive(Source(path), Options(grammar=str(own)))) == wanted
+
+
+QUIET = {
+    "prose": ["step 1 is to read the loss of 3.5 units", "step 2 was shorter", "in step 3 the loss fell to 2 units"],
+    "source code": [f"    for step in range({n}): loss = model(x, {n}.5)" for n in range(9)],
+    "configuration": [f"layer_{n}: {{lr: 0.1, loss: 0.5, epochs: 10}}" for n in range(9)],
+    "two records": formatted("step {n} loss {x:.2f}", 2),
+    "evaluation": formatted("Validation step {n} loss {x:.2f}", 20),
+    "evaluation in the name": formatted("step {n} val_loss {x:.2f} lr 0.1", 20),
+    "losses without a total": formatted("step {n} box_loss {x:.2f}", 5),
+    "tests": [f"tests/test_loss.py::test_step[{n}] PASSED [ {n}%]" for n in range(1, 30)],
+    "builds": [f"Step {n}/12 : RUN make -j 8" for n in range(1, 13)],
+    "downloads": [f"batch {n}/50 downloaded, 3.5 MB/s" for n in range(1, 50)],
+    "a counter behind a loss": [f"Train loss {n} {4 - n / 100:.2f} Grad Norm 1.5" for n in range(20)],
+    "bars that lag": formatted("Epoch 0: 5%|#    | {n}/20 [00:01<00:09, 3.9it/s, loss={x:.2f}]", 20, start=0),
+    "epochs or launches": 3 * formatted("step {n}/5 loss {x:.2f} lr 0.1", 5),
+}
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_what_is_no_record_of_training_is_left_alone(name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "log", QUIET[name])
+    derivation = read(path)
+    assert not derivation.detection.chosen
+    assert figures(derivation) in (None, (0, None, None, None, None))
+    with pytest.raises(GrammarChoiceError):
+        propose(path, "mine")
+
+
+def test_an_evaluation_of_the_same_shape_is_not_training(tmp_path: Path) -> None:
+    train, test = formatted("step {n} loss {x:.2f} lr 0.1", 20), formatted("step {n} loss 9.99 lr 0.1 (eval)", 20)
+    lines = [line for pair in zip(train, test, strict=True) for line in pair]
+    assert figures(read(write(tmp_path / "log", lines))) == (20, 1, 20, 4.0, 3.81)
+
+
+def test_the_epoch_may_stand_on_a_line_of_its_own(tmp_path: Path) -> None:
+    lines = [
+        line
+        for epoch in range(1, 7)
+        for line in (f"Epoch {epoch}/6", f"14/14 - 0s - loss: {4 - epoch / 10:.2f} - accuracy: 0.5 - lr: 0.1")
+    ]
+    assert figures(read(write(tmp_path / "log", lines))) == (6, 1, 6, 3.9, 3.4)
+
+
+def test_records_may_stand_on_several_lines(tmp_path: Path) -> None:
+    lines = [line for n in range(1, 9) for line in (f"[batch={n}/8]:", "    time: 0.5", f"    train/loss: {4 - n / 10:.1f}")]
+    path = write(tmp_path / "log", lines)
+    assert figures(read(path)) == (8, 1, 8, 3.9, 3.2)
+    assert lint_grammar(propose(path, "mine").text, "mine.yaml") == []
+
+
+def test_a_later_stage_has_its_own_rule(tmp_path: Path) -> None:
+    lines = [*formatted("step {n}/20 | loss: {x:.2f} | lr: 0.1", 20), *formatted("Step {n} | Training loss: 1.5 | lr: 0.1", 8)]
+    assert figures(read(write(tmp_path / "log", lines))) == (20, 1, 20, 4.0, 3.81)
+
+
+def test_units_are_read_where_the_log_states_them(tmp_path: Path) -> None:
+    template = "step {n} loss {x:.2f} step time 12.5ms mfu 41.5% 1,250 tok/s | tps 99 | time 7"
+    derivation = read(write(tmp_path / "log", formatted(template, 20)))
+    metrics = derivation.summaries[derivation.primary or 0].metrics
+    assert {name: metrics[name].last for name in ("step_time_s", "mfu_ratio", "tokens_per_s")} == {
+        "step_time_s": 0.0125,
+        "mfu_ratio": 0.415,
+        "tokens_per_s": 1250.0,
+    }
+    assert "tokens_per_s_per_device" not in metrics
+
+
+def test_the_receipt_says_how_it_was_read(tmp_path: Path) -> None:
+    derivation = derive(Source(write(tmp_path / "log", formatted("tick it {n} train_ce {x:.2f} lr 0.1", 20))))
+    chosen = [(c.grammar.id, c.grammar.version, c.grammar.sha256) for c in derivation.detection.chosen]
+    assert chosen == [("generic", 1, load_generic().sha256)]
+    assert [p.kind for p in derivation.problems[1]] == ["generic_reading"]
+    assert "trainer" not in derivation.facts
+
+
+def test_a_known_trainer_is_never_read_generically() -> None:
+    log = Path(__file__).resolve().parents[2] / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
+    assert [c.grammar.id for c in derive(Source(str(log))).detection.chosen] == ["nanogpt"]
+
+
+def test_secrets_do_not_reach_a_draft(tmp_path: Path) -> None:
+    key = "hf_" + "A" * 30
+    proposal = propose(write(tmp_path / "log", formatted(f"step {{n}} loss {{x:.2f}} lr 0.1 token {key}", 20)), "mine")
+    assert key.encode() not in proposal.text
+    assert lint_grammar(proposal.text, "mine.yaml") == []
+
+
+@pytest.mark.parametrize(
+    ("output", "log", "name"),
+    [
+        (None, "runs/My Run_7.log.gz", "my-run-7"),
+        ("drafts/foo.yaml", "x.log", "foo"),
+        (None, "-", "learned"),
+        (None, "___.log", "learned"),
+    ],
+)
+def test_a_draft_is_named_after_a_file(output: str | None, log: str, name: str) -> None:
+    assert proposal_id(None, Path(output) if output else None, log) == name
+
+
+def break_words(data: dict[str, Any]) -> None:
+    data["words"]["loss"] = "loss"
+
+
+def break_metrics(data: dict[str, Any]) -> None:
+    data["metrics"].append("wit")
+
+
+def break_thresholds(data: dict[str, Any]) -> None:
+    data["thresholds"]["records"] = 0
+
+
+def break_top(data: dict[str, Any]) -> None:
+    data["rules"] = {}
+
+
+@pytest.mark.parametrize("spoil", [break_words, break_metrics, break_thresholds, break_top])
+def test_a_broken_vocabulary_is_refused(spoil: Callable[[dict[str, Any]], None]) -> None:
+    import yaml
+
+    data = yaml.safe_load(definition("generic"))
+    spoil(data)
+    with pytest.raises(DataError):
+        load_vocabulary(yaml.safe_dump(data).encode(), WHERE, load_registry())
+
+
+def test_spellings_of_trainers_can_be_left_out() -> None:
+    whole, less = load_generic(), load_vocabulary(definition("generic"), WHERE, load_registry(), ["marian"])
+    assert "l r" in whole.names and "l r" not in less.names
+
+
+def test_nothing_is_learned_of_an_empty_log() -> None:
+    assert learn([], load_generic()) is None

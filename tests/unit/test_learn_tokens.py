@@ -1,0 +1,78 @@
+"""What stands between the words of a record: numbers, fractions, times, bars."""
+
+from __future__ import annotations
+
+import pytest
+
+from receipt_cli.learn.tokens import (
+    BAR,
+    FRACTION,
+    NOTHING,
+    NUMBER,
+    RATE,
+    TIME,
+    core_start,
+    read_token,
+    shape,
+    split,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value", "total", "unit"),
+    [
+        (b"17", NUMBER, 17, None, ""),
+        (b"-0.25", NUMBER, -0.25, None, ""),
+        (b"1.5e-05", NUMBER, 1.5e-05, None, ""),
+        (b"121,400", NUMBER, 121400, None, ""),
+        (b"131.97ms", NUMBER, 131.97, None, "ms"),
+        (b"29.5%", NUMBER, 29.5, None, "%"),
+        (b"1.2it/s", NUMBER, 1.2, None, "it/s"),
+        (b"30.3K", NUMBER, 30.3, None, "K"),
+        (b"20/597", FRACTION, 20, 597, ""),
+        (b"1,000 / 2,000", FRACTION, 1000, 2000, ""),
+        (b"3 of 9", FRACTION, 3, 9, ""),
+        (b"2:40:15", TIME, None, None, ""),
+        (b"2024/10/10 17:09:41", TIME, None, None, ""),
+        (b"[00:10<01:00,  3.2it/s", RATE, None, None, ""),
+        (b"|###   |", BAR, None, None, ""),
+        (b"[====>....]", BAR, None, None, ""),
+        (b"N/A", NOTHING, None, None, ""),
+    ],
+)
+def test_a_token_says_what_it_is(text: bytes, kind: str, value: float | None, total: float | None, unit: str) -> None:
+    token = read_token(text)
+    assert (token.kind, token.value, token.total, token.unit) == (kind, value, total, unit)
+
+
+@pytest.mark.parametrize(
+    ("record", "literals"),
+    [
+        (b"iter 17: loss 3.25, lr 1e-4", [b"iter", b": loss", b", lr", b""]),
+        (b"step 3. Loss: 2.5", [b"step", b". Loss:", b""]),
+        (b"[1][ 20/597]  lr: 0.01", [b"[", b"][", b"]  lr:", b""]),
+        (b"resnet50 v1.2.3 top1_acc: 0.5", [b"resnet50 v1.2.3 top1_acc:", b""]),
+        (b"step_17 at 0x7f", [b"step_17 at 0x7f"]),
+        (b"train: 12%|##  | 3/40 [00:01<00:09, 3.9it/s, loss=2.5]", [b"train:", b"", b"", b"", b", loss=", b"]"]),
+    ],
+)
+def test_numbers_inside_words_are_words(record: bytes, literals: list[bytes]) -> None:
+    assert split(record)[::2] == literals
+
+
+def test_records_of_one_shape_differ_in_numbers_and_blanks_only() -> None:
+    assert shape(split(b"step  7 loss 3.5")) == shape(split(b"step 1200 loss nan"))
+    assert shape(split(b"step 7 loss 3.5")) != shape(split(b"step 7/9 loss 3.5"))
+    assert shape(split(b"step 7 loss 3.5")) != shape(split(b"iter 7 loss 3.5"))
+
+
+@pytest.mark.parametrize(
+    ("record", "core"),
+    [
+        (b"2026-01-02T03:04:05Z step 1", b"step 1"),
+        (b"[rank0]:step 1", b"step 1"),
+        (b"490 | loss 5.75 | lr 0.1", b"490 | loss 5.75 | lr 0.1"),
+    ],
+)
+def test_what_launchers_put_before_a_line_is_no_part_of_it(record: bytes, core: bytes) -> None:
+    assert record[core_start(record) :] == core
