@@ -21,10 +21,13 @@ from receipt_cli.numbering import number_steps
 from receipt_cli.registry import load_registry
 from receipt_cli.scan import Engine
 from receipt_cli.source import Source, Stream
-from receipt_cli.timeline import read_events
+from receipt_cli.stretch import Body
+from receipt_cli.timeline import Event, read_events
 
 WHERE = f"grammars/{INDUCED}/v1.yaml"
 GENERIC = f"{INDUCED}@v1"
+BESIDE = "."
+"""Stands in the name of a rule that was taken over from a grammar that knows some lines of the log."""
 
 
 def is_generic(name: str | None) -> bool:
@@ -68,11 +71,11 @@ def learn_streams(streams: Sequence[Stream], vocabulary: Vocabulary) -> tuple[Le
 
 
 def wanted(detection: Detection) -> bool:
-    """True when nobody that we know printed a step of this log; a benchmark's harness knows less than its trainer."""
+    """True when no trainer that we know printed a step of this log; a library's steps say less than its trainer's."""
     if detection.tie:
         return False
     known = {c.id: c for c in detection.candidates}
-    return not any(c.grammar.layer != "benchmark" and known[c.grammar.id].step_records for c in detection.chosen)
+    return not any(c.grammar.layer in ("trainer", "format") and known[c.grammar.id].step_records for c in detection.chosen)
 
 
 def read_generically(
@@ -82,25 +85,26 @@ def read_generically(
 
     ``streams`` were read before; a log that cannot be read again, or that has changed since, has no second reading.
     """
+    base = [chosen.grammar for chosen in detection.chosen]
+    doubted = any(grammar.layer != "benchmark" for grammar in base)
     try:
         learned, same = learn_streams(streams, load_generic())
-        again = _reopened(streams) if learned is not None and same else None
+        if learned is None or not same or (doubted and not learned.sure):
+            return None
+        again = _reopened(streams)
     except InputError:  # gone since it was read
         return None
-    if learned is None or again is None:
-        return None
-    base = [chosen.grammar for chosen in detection.chosen]
-    if any(grammar.layer != "benchmark" for grammar in base) and not learned.sure:
+    if again is None:
         return None
     grammar = _grammar(learned, base)
     engine = Engine([grammar], load_catalogue())
     once_more = gather(engine, again, workers)
     if not _same(streams, again):
         return None
-    events, _ = read_events(engine, once_more.body, [grammar])
-    steps = [event.step for event in number_steps(count_epochs(events)) if event.rule.event == "step"]
-    if not steps or (learned.needs_steps and None in steps):
+    settled = _settled(engine, once_more.body, grammar, learned)
+    if settled is None:
         return None
+    grammar = settled
     once_more.body.near.clear()  # that a line almost matches a rule made of this very log says nothing
     once_more.problems = [*gathered.problems, _problem(learned)]
     once_more.changed = gathered.changed
@@ -112,11 +116,36 @@ def read_generically(
     return Fallback(engine, once_more, found, grammar)
 
 
+def _settled(engine: Engine, body: Body, grammar: Grammar, learned: Learned) -> Grammar | None:
+    """Return ``grammar`` as it stands beside the steps that a library printed, or None where theirs are all there is.
+
+    The library's lines join the trainer's where they are about the same steps, and are left out where they count
+    otherwise. Its steps stand alone where the lines that were learned add no loss.
+    """
+    library = replace(grammar, rules=tuple(r for r in grammar.rules if r.event == "step" and BESIDE in r.name))
+    own = replace(grammar, rules=tuple(r for r in grammar.rules if r not in library.rules))
+    steps = _steps(engine, body, own)
+    if not steps or (learned.needs_steps and any(e.step is None for e in steps)):
+        return None
+    printed = _steps(engine, body, library)
+    if not printed:
+        return own
+    if not any("loss" in e.metrics for e in steps) or any("loss" in e.metrics for e in printed):
+        return None
+    return grammar if {e.step for e in printed} <= {e.step for e in steps if e.step is not None} else own
+
+
+def _steps(engine: Engine, body: Body, grammar: Grammar) -> list[Event]:
+    events, _ = read_events(engine, body, [grammar])
+    return [e for e in number_steps(count_epochs(events)) if e.rule.event == "step" and not e.rule.companion]
+
+
 def _grammar(learned: Learned, base: Sequence[Grammar]) -> Grammar:
-    """Return the induced grammar with all rules of ``base`` but those of steps: one reading of one log."""
+    """Return the induced grammar with the rules of ``base``: one reading of one log. Steps are a library's at most."""
     vocabulary = load_generic()
     made = build_grammar(learned.definition(INDUCED, vocabulary.version, vocabulary.title), WHERE, vocabulary.sha256)
-    kept = [replace(r, name=f"{g.id}.{r.name}") for g in base for r in g.rules if r.event != "step"]
+    taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer == "library")
+    kept = [replace(r, name=f"{g.id}{BESIDE}{r.name}") for g, r in taken]
     return replace(
         made,
         trainer=base[0].trainer if base else "",

@@ -110,6 +110,7 @@ def reading_of(proposal: Proposal) -> dict[str, Any]:
     derivation = proposal.derivation
     summary = derivation.summaries[derivation.primary] if derivation.primary is not None else None
     metrics = {**summary.metrics, **summary.other_metrics} if summary is not None else {}
+    printed = {name: len(values) for name, values in summary.series.items()} if summary is not None else {}  # in any window
     return {
         "grammar": proposal.grammar.id,
         "matched": derivation.lines.matched,
@@ -117,7 +118,10 @@ def reading_of(proposal: Proposal) -> dict[str, Any]:
         "steps": None if summary is None else summary.record_count,
         "first_step": None if summary is None else summary.first,
         "last_step": None if summary is None else summary.last,
-        "fields": [{"name": name, "records": s.record_count, "first": s.first, "last": s.last} for name, s in metrics.items()],
+        "fields": [
+            {"name": name, "records": printed.get(name, s.record_count), "first": s.first, "last": s.last}
+            for name, s in metrics.items()
+        ],
         "unmatched_count": proposal.unmatched,
         "unmatched": list(proposal.unmatched_lines),
     }

@@ -69,7 +69,7 @@ TABLE: dict[str, str] = {
     "learn.draft": "",
     "fallback": (
         "catalog detect epochs errors gather grammar grammar_file learn.learned learn.vocabulary markers model numbering "
-        "registry scan source timeline"
+        "registry scan source stretch timeline"
     ),
     "derive": (
         "catalog checks consistency detect epochs errors failure fallback gather grammar launches looks markers model "
