@@ -103,7 +103,8 @@ KINDS = ("pattern", "pairs", "mapping", "table", "block")
 BLOCK_GAP = 4
 """Records of other kinds that may stand between two rows of a block, where its grammar does not say."""
 _SLUG = regex.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
-_TOP = {"grammar", "version", "title", "upstream", "trainer", "layer", "eras", "evidence", "completion", "rules", "ignore", "no_match"}
+_IDENTITY = {"grammar", "version", "title", "upstream", "trainer", "layer", "eras"}
+_TOP = {*_IDENTITY, "evidence", "completion", "rules", "ignore", "no_match"}
 _RULE = {
     "event",
     "phase",

@@ -14,6 +14,7 @@ from receipt_cli.learn.counting import (
     PER_EPOCH,
     UNNUMBERED,
     Counter,
+    drawn_steps,
     find_counter,
     first_epoch,
     glued_bar,
@@ -233,7 +234,7 @@ def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -
         if any(b < a for (_, a), (_, b) in pairwise(seen)):
             return False
         if rises < 2 or group.count < vocabulary.min_records:
-            return _rich(group, readings)
+            return _rich(group, readings) or _drawn(group, readings)
     step = main.counter.step
     total = step is not None and main.shape.columns[step].kind == FRACTION
     return group.count >= (vocabulary.min_records if main.tier in (1, 4) or total else FEW)
@@ -262,6 +263,14 @@ def _rich(group: Group, readings: Sequence[Reading]) -> bool:
     if any(r.loss is not None and r.counter.step is not None and not any(r is own for own in group.readings) for r in readings):
         return False
     return all(value is not None and value <= EARLY for value in values)
+
+
+def _drawn(group: Group, readings: Sequence[Reading]) -> bool:
+    """True for the only bars of the log that end with a loss: what counts in a bar is known without seeing it count."""
+    main = group.main
+    if main.loss is None or main.counter.mode not in (GLOBAL, PER_EPOCH) or main.counter.step not in drawn_steps(main.shape):
+        return False
+    return not any(r.bar and r.loss is not None and not any(r is own for own in group.readings) for r in readings)
 
 
 def _values(reading: Reading) -> list[float | None]:

@@ -65,6 +65,8 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
                 slower = [at for at in nameless if at < best and columns[at].kind == columns[best].kind]
                 epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
     epoch = epochs[0] if epochs else None
+    if not steps and shape.count < FEW:
+        steps = few = drawn_steps(shape)[:1]
     if not steps:
         ended = [at for at in nameless if is_full(columns[at])]
         return _by_epoch(shape, epoch, ended[0] if ended else None, vocabulary)
@@ -78,6 +80,13 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
     if not names[step].text and shape.literals[step + 1].strip() == b"(" and found.mode == PER_EPOCH:
         found = replace(found, mode=UNNUMBERED)  # ``[640/60000 (1%)]`` counts samples
     return replace(found, tentative=step not in counting and step in few)
+
+
+def drawn_steps(shape: Shape) -> list[int]:
+    """Return the places that count in a progress bar: between what is drawn and the times and the rate."""
+    kinds = [column.kind for column in shape.columns]
+    places = [at for at in range(1, len(kinds) - 1) if kinds[at - 1 : at + 2] == [BAR, FRACTION, RATE]]
+    return [at for at in places if shape.columns[at].integer]
 
 
 def is_full(column: Column) -> bool:

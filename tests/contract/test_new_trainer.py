@@ -24,7 +24,9 @@ rules:
     event: step
     redraw: true
     literal: 'Fancy fit: '
-    pattern: 'Fancy fit: [^|]{1,8}+\|[^|]{1,40}+\| (?P<step>\d++)/(?P<planned_steps>\d++) \[[^],]{1,30}+, [^],]{1,30}+, loss=(?P<loss>[\d.]++)\]'
+    pattern: >-
+      Fancy fit: [^|]{1,8}+\|[^|]{1,40}+\| (?P<step>\d++)/(?P<planned_steps>\d++)
+      \[[^],]{1,30}+, [^],]{1,30}+, loss=(?P<loss>[\d.]++)\]
     fields: {step: {type: integer}, planned_steps: {type: integer}, loss: {type: number}}
     samples:
       - line: 'Fancy fit:  25%|##   | 10/40 [00:10<01:30,  1.20it/s, loss=3.5]'
