@@ -83,10 +83,10 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
 
 
 def drawn_steps(shape: Shape) -> list[int]:
-    """Return the places that count in a progress bar: between what is drawn and the times and the rate."""
+    """Return the places that count in a progress bar that the record is: between what is drawn and the times and the rate."""
     kinds = [column.kind for column in shape.columns]
     places = [at for at in range(1, len(kinds) - 1) if kinds[at - 1 : at + 2] == [BAR, FRACTION, RATE]]
-    return [at for at in places if shape.columns[at].integer]
+    return [at for at in places if at > glued_bar(shape) and shape.columns[at].integer]
 
 
 def is_full(column: Column) -> bool:
