@@ -17,12 +17,12 @@ class Number(str):
 Value = None | bool | str | Number | list["Value"] | dict[str, "Value"]
 
 _SPACE = re.compile(r"[ \t\n\r]*+")
-_NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+(?![\w.])|[-+]?(?:nan|NaN|NAN|inf|Infinity|INF)(?!\w)")
+_NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?(?![\w.])|[-+]?(?:nan|NaN|NAN|inf|Infinity|INF)(?!\w)")
 _WORD = re.compile(r"[A-Za-z_][\w.]{0,63}+")
 _ARGUMENT = re.compile(r"[A-Za-z_][\w.]{0,63}+|<[\w.]{1,64}>")  # torch.float64, <NllLossBackward0>
 _STRING = {
-    '"': re.compile(r'"((?:[^"\\]|\\.)*+)"', re.S),
-    "'": re.compile(r"'((?:[^'\\]|\\.)*+)'", re.S),
+    '"': re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*)"', re.S),
+    "'": re.compile(r"'([^'\\]*+(?:\\.[^'\\]*+)*)'", re.S),
 }
 _ESCAPE = re.compile(
     r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.S

@@ -1,6 +1,7 @@
 """The import table: which room of the package may know which other, and who owns each third-party package."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -154,7 +155,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "psutil": ("header.host",),
     "pynvml": ("header.accelerators",),
     "referencing": ("validate",),
-    "regex": ("grammar", "grammar_file", "lint", "markers", "match"),
+    "regex": ("learn.tokens", "grammar", "grammar_file", "lint", "markers", "match"),
     "rich": ("render.*",),
     "typer": ("cli.*",),
     "yaml": ("yaml_text",),
@@ -380,3 +381,17 @@ def test_an_upward_line_is_found() -> None:
 def test_a_cycle_is_found() -> None:
     assert set(cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}})) == {"a", "b", "c"}
     assert cycle({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+
+
+POSSESSIVE_GROUP = re.compile(r"\)(?:[?*+]|\{[\d,]+\})\+|\(\?>")
+
+
+def test_the_standard_re_gets_no_possessive_groups() -> None:
+    """CPython before 3.11.5 leaves such a group half matched (gh-106052): other bytes on another Python."""
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).startswith("re.") and call.args:
+                texts = [str(n.value) for n in ast.walk(call.args[0]) if isinstance(n, ast.Constant)]
+                found += [f"{path.name}:{call.lineno}" for text in texts if POSSESSIVE_GROUP.search(text)]
+    assert found == []
