@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
 from receipt_cli.catalog import INDUCED, definition
 from receipt_cli.detect import Candidate, Chosen, Detection
@@ -13,8 +14,6 @@ from receipt_cli.errors import InputError
 from receipt_cli.gather import Gathered, gather
 from receipt_cli.grammar import Grammar
 from receipt_cli.grammar_file import build_grammar
-from receipt_cli.learn.learned import Learned, learn
-from receipt_cli.learn.vocabulary import Vocabulary, load_vocabulary
 from receipt_cli.markers import load_catalogue
 from receipt_cli.model import Problem
 from receipt_cli.numbering import number_steps
@@ -23,6 +22,10 @@ from receipt_cli.scan import Engine
 from receipt_cli.source import Source, Stream
 from receipt_cli.stretch import Body
 from receipt_cli.timeline import Event, read_events
+
+if TYPE_CHECKING:
+    from receipt_cli.learn.learned import Learned
+    from receipt_cli.learn.vocabulary import Vocabulary
 
 WHERE = f"grammars/{INDUCED}/v1.yaml"
 GENERIC = f"{INDUCED}@v1"
@@ -48,6 +51,8 @@ class Fallback:
 @cache
 def load_generic() -> Vocabulary:
     """Return the vocabulary that ships. Raises ``DataError``."""
+    from receipt_cli.learn.vocabulary import load_vocabulary
+
     return load_vocabulary(definition(INDUCED), WHERE, load_registry())
 
 
@@ -56,6 +61,8 @@ def learn_streams(streams: Sequence[Stream], vocabulary: Vocabulary) -> tuple[Le
 
     Raises ``InputError``.
     """
+    from receipt_cli.learn.learned import learn  # only for logs that nobody knows
+
     best: Learned | None = None
     for stream in streams:  # each for itself: what counts starts again in each
         again = _reopened([stream])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -74,6 +74,39 @@ class Field:
     value: regex.Pattern[str] | None
     definition: str | None
     target: Target
+
+
+class LazyFields(Mapping[str, Field]):
+    """The fields of a rule, each made when it is first asked for: most rules of what ships never read a line."""
+
+    def __init__(self, bodies: Mapping[str, Any], make: Callable[[str], Field]) -> None:
+        self._bodies, self._make = bodies, make
+        self._made: dict[str, Field] = {}
+
+    def __getitem__(self, name: str) -> Field:
+        if name not in self._made:
+            if name not in self._bodies:
+                raise KeyError(name)
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._bodies)
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._bodies
+
+    def __reduce__(self) -> tuple[type[dict[str, Field]], tuple[dict[str, Field]]]:
+        return dict, (dict(self),)
+
+    @property
+    def printed(self) -> list[tuple[object, ...]]:
+        """How each field is printed, as its definition says it: what two versions that read the same text share."""
+        keys = ("type", "printed_in", "null_if", "value")
+        return [(name, *((body or {}).get(key) for key in keys)) for name, body in self._bodies.items()]
 
 
 @dataclass(frozen=True, slots=True)

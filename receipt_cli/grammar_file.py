@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import regex
@@ -22,6 +22,7 @@ from receipt_cli.grammar import (
     Evidence,
     Field,
     Grammar,
+    LazyFields,
     Mapped,
     Pairs,
     Rule,
@@ -72,31 +73,6 @@ def _groups(source: str, rule: Rule, grammar: Grammar) -> Mapping[str, int]:
         return compile_pattern(source).groupindex
     except (regex.error, UnicodeEncodeError, RecursionError, MemoryError) as error:
         raise DataError(f"{rule.name}: not a pattern that can be used", where=grammar.where, why=str(error)) from error
-
-
-class _Fields(Mapping[str, Field]):
-    """The fields of a rule, each made when it is first asked for: most rules of what ships never read a line."""
-
-    def __init__(self, reader: _Reader, rule: str, bodies: Mapping[str, object]) -> None:
-        self._reader, self._rule, self._bodies = reader, rule, bodies
-        self._made: dict[str, Field] = {}
-
-    def __getitem__(self, name: str) -> Field:
-        if name not in self._made:
-            self._made[name] = self._reader.field(name, self._bodies[name], self._rule)
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._bodies)
-
-    def __len__(self) -> int:
-        return len(self._bodies)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._bodies
-
-    def __reduce__(self) -> tuple[type[dict[str, Field]], tuple[dict[str, Field]]]:
-        return dict, (dict(self),)
 
 
 KINDS = ("pattern", "pairs", "mapping", "table", "block")
@@ -261,7 +237,8 @@ class _Reader:
         fields = data.get("fields") or {}
         if not isinstance(fields, dict):
             raise self.fail("is not a mapping", name, "fields")
-        made: Mapping[str, Field] = _Fields(self, name, {str(k): v for k, v in fields.items()})
+        bodies = {str(k): v for k, v in fields.items()}
+        made: Mapping[str, Field] = LazyFields(bodies, lambda key: self.field(key, bodies[key], name))
         if not self.trusted:
             made = dict(made)
         rule = Rule(

@@ -16,7 +16,7 @@ from ahocorasick_rs import BytesAhoCorasick
 
 from receipt_cli.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
 from receipt_cli.envelope import before, read_clock, read_rank, unwrap
-from receipt_cli.grammar import Grammar, Rule
+from receipt_cli.grammar import Grammar, LazyFields, Rule
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
 from receipt_cli.match import Extraction, PatternTimeout, convert, extract, extract_behind
@@ -246,7 +246,10 @@ class Engine:
 
 def _reading(rule: Rule) -> tuple[object, ...]:
     """Return what decides how a rule reads text, as against what the numbers then mean."""
-    fields = [(f.name, f.type, f.unit, sorted(f.null_if), f.value.pattern if f.value else None) for f in rule.fields.values()]
+    if isinstance(rule.fields, LazyFields):
+        fields = rule.fields.printed
+    else:
+        fields = [(f.name, f.type, f.unit, sorted(f.null_if), f.value.pattern if f.value else None) for f in rule.fields.values()]
     spec = (rule.pattern, repr(rule.pairs), repr(rule.mapping), repr(rule.table), repr(rule.block), repr(fields))
     return (rule.name, rule.event == "ignored", rule.literals, *spec)
 
