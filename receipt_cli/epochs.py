@@ -24,9 +24,12 @@ def count_epochs(events: list[Event]) -> list[Event]:
     running: dict[tuple[str, int], dict[str, int]] = {}
     lengths: dict[tuple[str, int], _Lengths] = {}
     from_zero = {e.grammar.id for e in events if e.counters and e.counters.get("epoch_number") == 0}
+    whole = _whole_runs(events)
     for event in events:
         kind = event.rule.event
         own = event.counters
+        if own and (event.grammar.id, event.rule.name) in whole:
+            own = event.counters = {name: value for name, value in own.items() if name not in ("epoch_step", "epoch_steps")}
         if own and kind in ("progress", "header", "phase"):
             running[event.grammar.id, event.rank] = {**running.get((event.grammar.id, event.rank), {}), **own}
         if kind == "step":
@@ -37,6 +40,21 @@ def count_epochs(events: list[Event]) -> list[Event]:
             event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
     _number_single_passes(events)
     return _records(events)
+
+
+def _whole_runs(events: list[Event]) -> set[tuple[str, str]]:
+    """Return the rules whose bars count the epochs themselves: ``Epoch 3/20: 3/20`` in every record, and not only once."""
+    same: dict[tuple[str, str], set[int]] = {}
+    other: set[tuple[str, str]] = set()
+    for event in events:
+        own = event.counters or {}
+        if event.rule.event == "step" and "epoch_step" in own and "epochs_planned" in own:
+            key = (event.grammar.id, event.rule.name)
+            if own["epoch_step"] == own.get("epoch_number") and own["epochs_planned"] == own.get("epoch_steps"):
+                same.setdefault(key, set()).add(own["epoch_step"])
+            else:
+                other.add(key)
+    return {key for key, seen in same.items() if len(seen) > 1 and key not in other}
 
 
 def _number_single_passes(events: list[Event]) -> None:

@@ -270,6 +270,14 @@ def _drawn(group: Group, readings: Sequence[Reading]) -> bool:
     main = group.main
     if main.loss is None or main.counter.mode not in (GLOBAL, PER_EPOCH) or main.counter.step not in drawn_steps(main.shape):
         return False
+    drawn = sorted(
+        (line, value)
+        for r in group.readings
+        for line, value in zip(r.shape.lines, _values(r), strict=False)
+        if value is not None
+    )
+    if main.counter.mode == GLOBAL and any(b <= a for (_, a), (_, b) in pairwise(drawn)):
+        return False  # drawn again from the start: passes that nothing tells apart
     return not any(r.bar and r.loss is not None and not any(r is own for own in group.readings) for r in readings)
 
 

@@ -111,3 +111,9 @@ def test_two_passes_have_no_step(receipt_of: Receipt, second: str) -> None:
     log = "".join(f"{n}/4 [bar] loss 2\r" for n in (1, 2, 3, 4)) + second + "\n"
     steps = receipt_of(log, ONE_PASS)["summary"]["steps"]
     assert (steps["first"], steps["last"], steps["record_count"]) == (None, None, 5)
+
+
+def test_a_bar_that_counts_the_epochs_is_no_pass_of_one(receipt_of: Receipt) -> None:
+    log = "".join(f"toy epoch {n}/20 [{n}/20] loss {9 - n}\n" for n in (1, 2, 3))
+    steps = receipt_of(log, ITERATIONS.format(first=1))["summary"]["steps"]
+    assert (steps["first"], steps["last"], steps["planned"], steps["record_count"]) == (1, 3, 20, 3)
