@@ -76,7 +76,7 @@ def _groups(source: str, rule: Rule, grammar: Grammar) -> Mapping[str, int]:
 
 
 KINDS = ("pattern", "pairs", "mapping", "table", "block")
-BLOCK_GAP = 4
+BLOCK_GAP = 8
 """Records of other kinds that may stand between two rows of a block, where its grammar does not say."""
 _SLUG = regex.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _IDENTITY = {"grammar", "version", "title", "upstream", "trainer", "layer", "eras"}

@@ -243,8 +243,9 @@ class _Walk:
         if self._troubled(track.values[track.first].at if track.values else 0, event.at):
             return False
         clocks = [clock for _, clock in self.ahead[self.keys[index]]]
-        starts = 1 + sum(b <= a and b == clocks[0] for a, b in pairwise(clocks))
-        return starts >= FOLDS and len(clocks) >= FOLDS * starts and clocks[0] == track.first
+        starts = 1 + sum(b < a and b == clocks[0] for a, b in pairwise(clocks))  # a record printed twice is no start
+        enough = starts >= FOLDS and len(clocks) >= FOLDS * starts
+        return enough and _clock(event) == clocks[0] == track.first
 
     def _boundary(self, index: int, event: Event) -> int:
         """Return the first event of the launch whose first step record stands at ``index``."""

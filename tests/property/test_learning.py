@@ -32,7 +32,8 @@ def formats(draw: st.DrawFn) -> tuple[str, bool]:
     """Return a template of a step record with ``{n}``, ``{x}``, ``{a}`` and ``{b}``, and whether it prints a total."""
     between, cell = draw(st.sampled_from(JOINTS))
     total = draw(st.booleans())
-    first, second = draw(st.lists(st.sampled_from(MORE), min_size=2, max_size=2, unique_by=lambda name: name.split("_")[0][:4]))
+    names = st.lists(st.sampled_from(MORE), min_size=2, max_size=2, unique_by=lambda name: {"lr": "lear"}.get(name, name[:4]))
+    first, second = draw(names)
     cells = [
         f"{draw(st.sampled_from(STEP))}{between}{{n}}" + ("/{t}" if total else ""),
         f"{draw(st.sampled_from(LOSS))}{between}{{x}}",

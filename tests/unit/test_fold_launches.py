@@ -136,3 +136,10 @@ def test_all_runs_have_their_receipt(tmp_path: Path) -> None:
 def test_one_run_is_all_runs(tmp_path: Path) -> None:
     (document,) = every(tmp_path, nanogpt(range(8), 4.0))
     assert "launches" not in document["derivation"]
+
+
+def test_records_printed_by_three_ranks_are_no_folds(receipt_of: Receipt) -> None:
+    lines = [f"iter {n}: loss {3 - n / 10}, time 100.00ms, mfu 40.00%\n" * 3 for n in (0, 1, 2, 1, 2, 3)]
+    document = receipt_of("".join(lines))
+    assert "launches" not in document["derivation"]
+    assert (document["summary"]["steps"]["first"], document["summary"]["steps"]["record_count"]) == (0, 4)
