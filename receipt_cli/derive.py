@@ -14,7 +14,7 @@ from receipt_cli.consistency import phase_facts
 from receipt_cli.detect import Detection, count_explained, detect
 from receipt_cli.epochs import count_epochs
 from receipt_cli.errors import InputError
-from receipt_cli.failure import NOTHING_SHOWN, Ending, judge
+from receipt_cli.failure import Ending, judge
 from receipt_cli.fallback import GENERIC, is_generic, read_generically, wanted
 from receipt_cli.gather import Gathered, LogFacts, gather, last_bytes_before
 from receipt_cli.grammar import Grammar
@@ -166,9 +166,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         known = phase_facts(phase, known)
         summaries.append(summarise(phase, known, registry))
     found = any(summary.record_count for summary in summaries)
-    ending = judge(window(reading.body, launch), engine.catalogue, phases, options.exit_code)
-    if ending.reason == "no_grammar_match" and grammars:  # recognised, but nothing of it is an event
-        ending = replace(ending, reason="unknown", message=NOTHING_SHOWN)
+    ending = judge(window(reading.body, launch), engine.catalogue, phases, options.exit_code, recognised=bool(grammars))
     matched, ignored, undecodable = count_explained(engine, body, grammars)
     unmatched = body.records - matched - ignored - undecodable
     problems = _problems(body, [*reading.gathered.problems, *reading.problems, *_dropped(summaries)])

@@ -112,12 +112,8 @@ def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: 
             ):
                 continue
             headers = set(columns.texts["\theader"].rows) if steps and "\theader" in columns.texts else set()
-            if rule.block is not None and rule.block.open is not None:
-                rows = set(columns.texts["\trow"].rows) if "\trow" in columns.texts else set()
-                if rule.block.requires and (steps or evidence):
-                    headers = set(range(len(columns))) - rows  # an opening line alone is nothing
-                elif steps:
-                    headers = rows  # an opening line is the record
+            if steps and rule.block is not None and rule.block.open is not None and "\trow" in columns.texts:
+                headers = set(columns.texts["\trow"].rows)  # an opening line is the record
             found.update(at >> POSITION_BITS for row, at in enumerate(columns.at) if row not in headers)
     return found
 

@@ -34,7 +34,8 @@ def count_epochs(events: list[Event]) -> list[Event]:
             running[event.grammar.id, event.rank] = {**running.get((event.grammar.id, event.rank), {}), **own}
         if kind == "step":
             before = running.get((event.grammar.id, event.rank)) or running.get((event.grammar.id, NO_RANK)) or {}
-            first = event.rule.epochs_from if event.rule.epochs_from >= 0 else 0 if event.grammar.id in from_zero else 1
+            first = event.rule.epochs_from
+            first = int(event.grammar.id not in from_zero) if first is None else first
             _count(event, own or {}, before, lengths.setdefault((event.grammar.id, event.rank), _Lengths(first)))
         elif kind == "eval" and own and "epoch_number" in own:
             event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
@@ -68,12 +69,12 @@ def _number_single_passes(events: list[Event]) -> None:
             passes.setdefault((event.grammar.id, event.rule.name, event.rank), []).append(event)
     for records in passes.values():
         counted = [(e.counters or {}).get("epoch_step") for e in records]
-        lengths = {(e.counters or {}).get("epoch_steps") for e in records}
+        length, *others = {(e.counters or {}).get("epoch_steps") for e in records}
         inside = [n for n in counted if n is not None]
-        if len(inside) < len(records) or len(lengths) != 1 or None in lengths or any(b < a for a, b in pairwise(inside)):
+        if len(inside) < len(records) or others or length is None or any(b < a for a, b in pairwise(inside)):
             continue
         for event, number in zip(records, inside, strict=True):
-            event.step, event.planned = number, lengths.copy().pop()
+            event.step, event.planned = number, length
 
 
 class _Lengths:
@@ -127,7 +128,7 @@ def _records(events: list[Event]) -> list[Event]:
     kept: list[Event] = []
     for event in events:
         name, rule = event.grammar.id, event.rule
-        if rule.event == "step" and not rule.companion:
+        if event.is_step:
             if repeats.get(name):
                 repeats[name] -= 1
                 continue

@@ -16,6 +16,7 @@ from statistics import median
 
 from receipt_cli.columns import NO_RANK, POSITION_BITS
 from receipt_cli.markers import Catalogue, Marker
+from receipt_cli.model import QUIET_RECORDS
 from receipt_cli.phases import Phase
 from receipt_cli.rootcause import Verdict, find_verdict, is_victim
 from receipt_cli.stretch import Body
@@ -23,9 +24,6 @@ from receipt_cli.stretch import Body
 CONVICTING = ("cause", "stop", "error", "consequence")
 FATAL = ("cause", "stop", "error")
 FAR = 1 << 62
-NOTHING_SHOWN = "no step of a training was found, and nothing shows how it ended"
-QUIET_RECORDS = 200
-"""Records after the last sign of trouble that show that errors were got over where no step can: none were, or all."""
 EPOCH = 10
 """Step records that the record of a whole epoch stands for where many are asked for."""
 SIGNALS = {1: "killed", 2: "interrupted", 7: "segfault", 9: "killed", 11: "segfault", 15: "killed"}
@@ -108,8 +106,13 @@ class _Progress:
         return any(end > at for end in self.ends) or any(a > at for a in self.attempts) or later >= marker.overcome_after
 
 
-def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> Ending:
-    """Return how the run ended. ``exit_code`` is the one that the caller knows, or None."""
+def judge(
+    body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None, *, recognised: bool = False
+) -> Ending:
+    """Return how the run ended. ``exit_code`` is the one that the caller knows, or None.
+
+    ``recognised``: a grammar was chosen, though it may have found no event.
+    """
     progress = _Progress(body, catalogue, phases, exit_code)
     sightings = [s for m in catalogue.markers if (s := _sight(m, body, progress)) is not None]
     codes = [s for s in sightings if s.marker.role == "exit_code" and s.open and s.exit_code]
@@ -145,13 +148,14 @@ def judge(body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: 
         event = [e for e in last.singles if e.rule.event == "end" and "status" in e.texts][-1]
         message = f"the run ended with status {event.texts['status']}"
         return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
-    if last is None:
+    if last is None and not recognised:
         return Ending("no_grammar_match", "unknown", None, "no grammar recognises this log", None, code, tuple(sightings))
     if done is False:
         message = "the log ends before the run does"
         return Ending("truncated", "unknown", None, message, False, code, tuple(sightings))
     if done is None and not any(phase.steps for phase in phases):
-        return Ending("unknown", "unknown", None, NOTHING_SHOWN, None, code, tuple(sightings))
+        message = "no step of a training was found, and nothing shows how it ended"
+        return Ending("unknown", "unknown", None, message, None, code, tuple(sightings))
     return Ending(None, None, None, None, done, code, tuple(sightings))
 
 
@@ -286,7 +290,7 @@ def _within_epoch(phase: Phase, planned: int) -> bool:
         return False
     counters = last.counters or {}
     inside, length = counters.get("epoch_step"), counters.get("epoch_steps")
-    early = last.step is not None and last.step < planned - 1 + max(0, last.rule.epochs_from)
+    early = last.step is not None and last.step < planned - 1 + (last.rule.epochs_from or 0)
     return early or (inside is not None and length is not None and inside < length)
 
 

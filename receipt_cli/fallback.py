@@ -144,7 +144,7 @@ def _settled(engine: Engine, body: Body, grammar: Grammar, learned: Learned) -> 
 
 def _steps(engine: Engine, body: Body, grammar: Grammar) -> list[Event]:
     events, _ = read_events(engine, body, [grammar])
-    return [e for e in number_steps(count_epochs(events)) if e.rule.event == "step" and not e.rule.companion]
+    return [e for e in number_steps(count_epochs(events)) if e.is_step]
 
 
 def _grammar(learned: Learned, base: Sequence[Grammar]) -> Grammar:

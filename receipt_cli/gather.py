@@ -15,16 +15,14 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from receipt_cli.columns import NO_RANK, POSITION_BITS
-from receipt_cli.lanes import Lane, Part, make_lanes, position
-from receipt_cli.model import Problem
+from receipt_cli.lanes import Lane, Part, make_lanes
+from receipt_cli.model import QUIET_RECORDS, Problem
 from receipt_cli.parallel import scan_source
 from receipt_cli.scan import Engine
 from receipt_cli.source import Source, Stream
 from receipt_cli.stretch import TAIL_KEPT, Body, Hits
 from receipt_cli.timeline import Event
 
-QUIET_RECORDS = 200
-"""Records that a process which goes on prints after an error, and one that dies of it does not."""
 Place = tuple[int, int, int, int, int]
 """(stream of the time line, position in it, before or beside or after, lane, position in its own stream)."""
 
@@ -107,7 +105,7 @@ class Gathered:
             parts[self._stream(event.at >> POSITION_BITS)].events.append(event)
         for part in parts:
             part.records = (bounds[part.number], bounds[part.number + 1])
-            part.steps = [e for e in part.events if e.rule.event == "step" and not e.rule.companion]
+            part.steps = [e for e in part.events if e.is_step]
         return parts
 
     def _stream(self, record: int) -> int:
@@ -122,7 +120,7 @@ class Gathered:
         leader = lanes[0]
         order = {part.number: seq for seq, part in enumerate(leader.parts)}
         places = {r: (order[p.number], r, 0, 0, 0) for p in leader.parts for r in records[p.number]}
-        anchors = [(position(e) or 0.0, (order[p.number], e.at >> POSITION_BITS)) for p in leader.parts for e in p.steps]
+        anchors = [(e.position or 0.0, (order[p.number], e.at >> POSITION_BITS)) for p in leader.parts for e in p.steps]
         for number, lane in enumerate(lanes[1:], 1):
             for record, place in _beside(lane, anchors, records):
                 places[record] = (*place, number, record)
@@ -224,7 +222,7 @@ def _beside(
         by_step.setdefault(step, []).append(index)
     pointer = 0
     for part in lane.parts:
-        steps = {event.at >> POSITION_BITS: position(event) or 0.0 for event in part.steps}
+        steps = {event.at >> POSITION_BITS: event.position or 0.0 for event in part.steps}
         opening = {e.at >> POSITION_BITS for e in part.events if e.rule.event in ("header", "compile", "phase")}
         waiting: list[int] = []
         last: float | None = None

@@ -189,7 +189,8 @@ class Rule:
     redraw: bool = False
     companion: bool = False
     counts: str = "step"
-    epochs_from: int = 1
+    epochs_from: int | None = 1
+    """What the first epoch is called; None: 0 where the log has an epoch 0, else 1."""
     repeats: int = 0
     samples: tuple[Sample, ...] = ()
 

@@ -255,7 +255,7 @@ class _Reader:
             redraw=self.flag(data, "redraw", name),
             companion=self.flag(data, "companion", name),
             counts=self.choice(data.get("counts", "step"), UNITS_COUNTED, name, "counts"),
-            epochs_from=-1 if data.get("epochs_from") == "log" else self.whole(data, "epochs_from", 1, name),
+            epochs_from=None if data.get("epochs_from") == "log" else self.whole(data, "epochs_from", 1, name),
             repeats=self.whole(data, "repeats", 0, name),
             samples=self.samples(data.get("samples"), name) if self.with_samples else (),
         )

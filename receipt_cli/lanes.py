@@ -43,17 +43,17 @@ class Part:
     @property
     def first(self) -> float:
         """Where its first step record stands in training, 0 where none says it."""
-        return next((at for event in self.steps if (at := position(event)) is not None), 0.0)
+        return next((at for event in self.steps if (at := event.position) is not None), 0.0)
 
     @property
     def last(self) -> float:
         """Where its last step record stands."""
-        return next((at for event in reversed(self.steps) if (at := position(event)) is not None), 0.0)
+        return next((at for event in reversed(self.steps) if (at := event.position) is not None), 0.0)
 
     @property
     def stride(self) -> float:
         """How far apart its first two step records are."""
-        known = [at for event in self.steps[:2] if (at := position(event)) is not None]
+        known = [at for event in self.steps[:2] if (at := event.position) is not None]
         return known[1] - known[0] if len(known) > 1 else 1.0
 
     @property
@@ -80,11 +80,6 @@ class Lane:
 
     parts: list[Part]
     rank: int | None
-
-
-def position(event: Event) -> float | None:
-    """Return how far training is at a step record: its step, or where none is printed its epoch."""
-    return float(event.step) if event.step is not None else event.metrics.get("epoch")
 
 
 def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> list[Lane]:
@@ -164,8 +159,8 @@ def _beside(run: list[Lane], part: Part) -> str | None:
 
 def _same_values(left: Part, right: Part) -> bool:
     """True when both print the same losses for the steps that they share, and share some."""
-    mine = {position(e): e.metrics.get("loss") for e in left.steps}
-    common = [(mine[at], e.metrics.get("loss")) for e in right.steps if (at := position(e)) in mine][:COMPARED]
+    mine = {e.position: e.metrics.get("loss") for e in left.steps}
+    common = [(mine[at], e.metrics.get("loss")) for e in right.steps if (at := e.position) in mine][:COMPARED]
     known = [(a, b) for a, b in common if a is not None and b is not None]
     return bool(known) and all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in known)
 

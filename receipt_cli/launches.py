@@ -307,9 +307,7 @@ def _positions(body: Body, catalogue: Catalogue, roles: tuple[str, ...], also: s
 
 def _clock(event: Event) -> float | None:
     """Return how far the run is at a step record: its step, or where none is printed its epoch."""
-    if event.rule.event != "step" or event.rule.companion:
-        return None
-    return float(event.step) if event.step is not None else event.metrics.get("epoch")
+    return event.position if event.is_step else None
 
 
 def _is_before(first: Event, evaluation: Event) -> bool:

@@ -9,6 +9,8 @@ RULES = "derive/1"
 SCHEMA_VERSION = "receipt/1.0"
 MAX_EXCERPT = 500
 """Characters of a message or an excerpt."""
+QUIET_RECORDS = 200
+"""Records that a process which goes on prints after an error, and one that dies of it does not."""
 EXCERPT_BYTES = 2048
 """Raw bytes that are kept of a record for one: more, so that a secret at its end is whole when it is masked."""
 MAX_FIRST = 20

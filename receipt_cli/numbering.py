@@ -27,7 +27,7 @@ def number_steps(events: Sequence[Event]) -> list[Event]:
 
 def _number(events: Sequence[Event]) -> None:
     total = _total(events)
-    records = [e for e in events if e.rule.event == "step" and e.step is None and not e.rule.companion]
+    records = [e for e in events if e.is_step and e.step is None]
     if total is None or len(records) < MIN_RECORDS:
         return
     steps = _following(events, total)
@@ -51,7 +51,7 @@ def _following(events: Sequence[Event], total: int) -> list[int]:
     steps: list[int] = []
     waiting = False
     for event in events:
-        if event.rule.event == "step" and event.step is None and not event.rule.companion:
+        if event.is_step and event.step is None:
             if waiting:
                 return []
             waiting = True

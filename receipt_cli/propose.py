@@ -130,7 +130,6 @@ def reading_of(proposal: Proposal) -> dict[str, Any]:
 def draft(learned: Learned, name: str) -> tuple[bytes, Grammar]:
     """Return the text of the draft and its grammar. Raises ``GrammarChoiceError`` where the draft does not prove itself."""
     definition = learned.definition(name, 1, f"{name}, learned from a log")
-    definition = {**definition, "upstream": ""}
     grammar = build_grammar(definition, f"{name}.yaml", "0" * 64)
     samples = {rule.name: _samples(rule, grammar) for rule in learned.rules}
     if not all(samples.values()):

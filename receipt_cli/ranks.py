@@ -29,7 +29,7 @@ def rank_figures(events: Sequence[Event], start: int, end: int) -> dict[int, Ran
     for event in events[bisect_left(events, start, key=_at) : bisect_left(events, end, key=_at)]:
         if event.rank == NO_RANK:
             continue
-        if event.rule.event == "step" and not event.rule.companion:
+        if event.is_step:
             steps.setdefault(event.rank, []).append(event.step)
         sizes = [size for name, size in event.metrics.items() if "memory" in name and name.endswith("_bytes")]
         for size in (size for size in sizes if math.isfinite(size)):

@@ -41,6 +41,16 @@ class Event:
     rules: tuple[str, ...] = ()
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
 
+    @property
+    def is_step(self) -> bool:
+        """True for a step record; a companion only adds to one."""
+        return self.rule.event == "step" and not self.rule.companion
+
+    @property
+    def position(self) -> float | None:
+        """How far training is at a step record: its step, or where none is printed its epoch."""
+        return float(self.step) if self.step is not None else self.metrics.get("epoch")
+
     def join(self, other: Event) -> None:
         """Add what another line about the same step prints; what this one printed itself stands."""
         self.rules = (*self.rules, other.rule.name)

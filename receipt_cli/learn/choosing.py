@@ -224,12 +224,7 @@ def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -
     if main.bar and _lags(group):
         return False
     if main.counter.tentative:
-        seen = sorted(
-            (number, value)
-            for r in group.readings
-            for number, value in zip(r.shape.lines, _values(r), strict=False)
-            if value is not None
-        )
+        seen = _counted(group)
         rises = sum(1 for (_, a), (_, b) in pairwise(seen) if b > a)
         if any(b < a for (_, a), (_, b) in pairwise(seen)):
             return False
@@ -270,15 +265,15 @@ def _drawn(group: Group, readings: Sequence[Reading]) -> bool:
     main = group.main
     if main.loss is None or main.counter.mode not in (GLOBAL, PER_EPOCH) or main.counter.step not in drawn_steps(main.shape):
         return False
-    drawn = sorted(
-        (line, value)
-        for r in group.readings
-        for line, value in zip(r.shape.lines, _values(r), strict=False)
-        if value is not None
-    )
-    if main.counter.mode == GLOBAL and any(b <= a for (_, a), (_, b) in pairwise(drawn)):
+    if main.counter.mode == GLOBAL and any(b <= a for (_, a), (_, b) in pairwise(_counted(group))):
         return False  # drawn again from the start: passes that nothing tells apart
     return not any(r.bar and r.loss is not None and not any(r is own for own in group.readings) for r in readings)
+
+
+def _counted(group: Group) -> list[tuple[int, float]]:
+    """Return where the kept records of a group stand and what they count, in log order."""
+    pairs = (pair for r in group.readings for pair in zip(r.shape.lines, _values(r), strict=False))
+    return sorted((line, value) for line, value in pairs if value is not None)
 
 
 def _values(reading: Reading) -> list[float | None]:

@@ -54,7 +54,7 @@ TABLE: dict[str, str] = {
     "detect": "columns consistency grammar scan stretch",
     "summary": "consistency phases registry statistics timeline",
     "rootcause": "columns stretch",
-    "failure": "columns markers phases rootcause stretch",
+    "failure": "columns markers model phases rootcause stretch",
     "checks": "failure phases summary",
     "learn": "",
     "learn.vocabulary": "definitions errors registry",
