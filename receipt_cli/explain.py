@@ -8,10 +8,11 @@ from typing import Any
 
 from receipt_cli.catalog import INDUCED
 from receipt_cli.derive import Derivation, Options, derive
+from receipt_cli.envelope import unwrap
 from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.looks import METRIC_LINE
-from receipt_cli.match import PatternTimeout, extract
-from receipt_cli.records import RECORD_CAP, normalise
+from receipt_cli.match import PatternTimeout, read_record
+from receipt_cli.records import RECORD_CAP
 from receipt_cli.redact import safe_text
 from receipt_cli.source import Progress, Source
 
@@ -103,7 +104,7 @@ def unmatched_lines(raw: bytes | bytearray, grammars: list[Grammar]) -> tuple[in
     found: list[dict[str, Any]] = []
     while at < len(raw):  # a piece at a time: a list of all lines would weigh more than the log
         end = raw.find(b"\n", at + PIECE) + 1 or len(raw)
-        for text in normalise(bytes(raw[at:end])).split(b"\n"):
+        for text in unwrap(bytes(raw[at:end])).split(b"\n"):
             line += 1
             for record in text.split(b"\r"):
                 if METRIC_LINE.search(record, 0, 2000) is None or any(_reads(rule, record) for rule in rules):
@@ -118,6 +119,6 @@ def unmatched_lines(raw: bytes | bytearray, grammars: list[Grammar]) -> tuple[in
 
 def _reads(rule: Rule, record: bytes) -> bool:
     try:
-        return any(literal in record for literal in rule.literals) and bool(extract(rule, record[:RECORD_CAP]))
+        return any(literal in record for literal in rule.literals) and bool(read_record(rule, record[:RECORD_CAP]))
     except PatternTimeout:
         return False

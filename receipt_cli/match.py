@@ -58,6 +58,15 @@ def extract(rule: Rule, record: bytes) -> list[Extraction]:
         raise PatternTimeout(rule.name) from error
 
 
+def read_record(rule: Rule, record: bytes) -> list[Extraction]:
+    """Return the events that ``rule`` finds in a record as it stands in a log, behind its envelopes too.
+
+    Raises ``PatternTimeout``.
+    """
+    events = extract(rule, record)
+    return events or (extract_behind(rule, record) if rule.anchored else [])
+
+
 def extract_behind(rule: Rule, record: bytes) -> list[Extraction]:
     """Return what an anchored ``rule`` finds where an envelope ends, with offsets into the whole ``record``."""
     for at in starts(record):

@@ -19,7 +19,7 @@ from receipt_cli.envelope import before, read_clock, read_rank, unwrap
 from receipt_cli.grammar import Grammar, LazyFields, Rule
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
-from receipt_cli.match import Extraction, PatternTimeout, convert, extract, extract_behind
+from receipt_cli.match import Extraction, PatternTimeout, convert, read_record
 from receipt_cli.model import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, first_end, last_end, normalise
 from receipt_cli.stretch import TAIL_KEPT, Body, Hits, RuleKey, Stretch
@@ -200,9 +200,7 @@ class Engine:
         for order in sorted(tried):
             grammar, rule, ignored = tried[order]
             try:
-                events = extract(rule, record)
-                if not events and rule.anchored:
-                    events = extract_behind(rule, record)
+                events = read_record(rule, record)
             except PatternTimeout:
                 problem = Problem("pattern_timeout", line, f"{grammar.ref} {rule.name} took too long", _excerpt(record))
                 found.append((place(ordinal), problem))

@@ -80,7 +80,7 @@ TABLE: dict[str, str] = {
     "matrix": "catalog grammar registry",
     "lint": "definitions errors grammar grammar_file learn.vocabulary match model registry",
     "proof": "catalog derive grammar_file lint markers model resources source",
-    "explain": "catalog derive grammar looks match records redact source",
+    "explain": "catalog derive envelope grammar looks match records redact source",
     "propose": (
         "derive errors explain fallback grammar grammar_file learn.draft learn.learned learn.rules learn.vocabulary lint "
         "redact source"

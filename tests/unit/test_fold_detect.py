@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from receipt_cli.explain import explain_log
 
 Receipt = Callable[..., dict[str, Any]]
 NANOGPT = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))
@@ -114,3 +117,12 @@ def test_nul_bytes_are_a_problem_and_not_the_end(toy_receipt: Receipt) -> None:
     document = toy_receipt(b"toy step 0 | loss=2.5\n" + b"\0" * 512 + b"toy step 1 | loss=1.5\n")
     assert document["summary"]["steps"]["record_count"] == 2
     assert [p["kind"] for p in document["derivation"]["problems"]["first"]] == ["nul_bytes"]
+
+
+def test_explain_reads_behind_envelopes_as_the_scan_does(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    lines = [f"[rank0]: Epoch {n}/3\n[rank0]: 117/117 - 7s - loss: {3 - n}.5 - accuracy: 0.9\n" for n in (1, 2, 3)]
+    log.write_text("".join(lines))
+    explanation, derivation = explain_log(str(log))
+    assert derivation.summaries[0].record_count == 3
+    assert explanation["unmatched_metric_line_count"] == 0
