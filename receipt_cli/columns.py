@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -17,23 +17,69 @@ def place(record: int, offset: int = 0) -> int:
     return (record << POSITION_BITS) | offset
 
 
-class NumberColumn:
-    """Values of one field, with the row of each; rows without a value have no entry."""
+LARGE = 4096
+"""Arrays from this length on are worth numpy, which is imported for nothing less."""
 
-    __slots__ = ("rows", "values")
+
+def shifted(values: array[int], by: int) -> array[int]:
+    """Return ``values`` plus ``by``."""
+    if not by or not values:
+        return values
+    if len(values) < LARGE:
+        return array("q", [value + by for value in values])
+    import numpy as np
+
+    moved = array("q")
+    moved.frombytes((np.frombuffer(values, np.int64) + by).tobytes())
+    return moved
+
+
+class NumberColumn:
+    """Values of one field, with the row of each; rows without a value have no entry.
+
+    As long as every row from the first on has a value, the rows are not stored: a value takes 8 bytes.
+    """
+
+    __slots__ = ("_rows", "values")
 
     def __init__(self) -> None:
-        self.rows = array("q")
+        self._rows: array[int] | None = None
         self.values = array("d")
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """The row of each value, ascending."""
+        return range(len(self.values)) if self._rows is None else self._rows
+
+    @property
+    def dense(self) -> bool:
+        """True when value ``i`` is that of row ``i``."""
+        return self._rows is None
+
+    def _sparse(self) -> array[int]:
+        if self._rows is None:
+            self._rows = array("q", range(len(self.values)))
+        return self._rows
 
     def append(self, row: int, value: float) -> None:
         """Add ``value`` for ``row``; rows ascend."""
-        self.rows.append(row)
+        if self._rows is not None or row != len(self.values):
+            self._sparse().append(row)
         self.values.append(value)
+
+    def append_block(self, row: int, values: bytes | memoryview) -> None:
+        """Add values for consecutive rows from ``row`` on, as the bytes of native float64s."""
+        count = len(self.values)
+        if self._rows is not None or row != count:
+            rows = self._sparse()
+            rows.extend(range(row, row + len(values) // 8))
+        self.values.frombytes(values)
 
     def extend(self, other: NumberColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
-        self.rows.extend(array("q", [row + shift for row in other.rows]) if shift else other.rows)
+        if self._rows is not None or other._rows is not None or shift != len(self.values):
+            rows = self._sparse()
+            rows.extend(shifted(other._sparse(), shift))
         self.values.extend(other.values)
 
 
@@ -53,7 +99,7 @@ class TextColumn:
 
     def extend(self, other: TextColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
-        self.rows.extend(array("q", [row + shift for row in other.rows]))
+        self.rows.extend(shifted(other.rows, shift))
         self.values.extend(other.values)
 
 
@@ -88,8 +134,8 @@ class RuleColumns:
     def extend(self, other: RuleColumns, records: int, lines: int) -> None:
         """Add the events of the piece that follows ours, which covers ``records`` records and ``lines`` line ends."""
         shift, places = len(self.at), place(records)
-        self.at.extend(array("q", [a + places for a in other.at]))
-        self.line.extend(array("q", [n + lines for n in other.line]))
+        self.at.extend(shifted(other.at, places))
+        self.line.extend(shifted(other.line, lines))
         self.rank.extend(other.rank)
         self.clock.extend(other.clock)
         for name, numbers in other.numbers.items():

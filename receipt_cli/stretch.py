@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 
-from receipt_cli.columns import NO_RANK, Bounded, RuleColumns, place
+from receipt_cli.columns import NO_RANK, Bounded, RuleColumns, place, shifted
 from receipt_cli.looks import MAX_SEEN
 from receipt_cli.model import MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import Fragment
@@ -36,8 +36,8 @@ class Hits:
     def extend(self, other: Hits, records: int, lines: int) -> None:
         """Add the hits of the following piece."""
         shift = place(records)
-        self.at.extend(array("q", [a + shift for a in other.at]))
-        self.line.extend(array("q", [n + lines for n in other.line]))
+        self.at.extend(shifted(other.at, shift))
+        self.line.extend(shifted(other.line, lines))
         self.rank.extend(other.rank)
         self.texts.extend((at + shift, text, code) for at, text, code in other.texts)
         self._trim()
@@ -75,8 +75,8 @@ class Body:
             mine = self.near.setdefault(name, Bounded(MAX_FIRST))
             mine.extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
         for name, ordinals in other.ignored.items():
-            self.ignored.setdefault(name, array("q")).extend(array("q", [o + records for o in ordinals]))
-        self.undecodable_matched.extend(array("q", [o + records for o in other.undecodable_matched]))
+            self.ignored.setdefault(name, array("q")).extend(shifted(ordinals, records))
+        self.undecodable_matched.extend(shifted(other.undecodable_matched, records))
         for name, hits in other.markers.items():
             self.markers.setdefault(name, Hits()).extend(hits, records, lines)
         moved = ((at + place(records), problem.moved(lines)) for at, problem in other.problems.first)
