@@ -152,7 +152,13 @@ def read_clock(prefix: bytes) -> float:
     its own. No clock, locale or time zone of this machine is consulted, so a time without a year (syslog, glog) and
     a date whose day and month could be each other's are no time: both would be guessed.
     """
-    naive = zoned = math.nan
+    whole, fraction, offset = read_moment(prefix)
+    return whole + fraction - offset
+
+
+def read_moment(prefix: bytes) -> tuple[float, float, float]:
+    """Return the timestamp of ``read_clock`` in parts: whole seconds, fraction, and the offset to be taken off."""
+    naive = zoned = (math.nan, 0.0, 0.0)
     for found in _TIME.finditer(prefix):
         if found[1]:
             year, month, day, hour, minute, second, fraction, zone = found.group(1, 2, 3, 4, 5, 6, 7, 8)
@@ -176,15 +182,25 @@ def read_clock(prefix: bytes) -> float:
             moment = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC)
         except ValueError:
             continue
-        seconds = (moment - _EPOCH).total_seconds() + (float(b"0." + fraction) if fraction else 0.0) - offset
+        parts = (moment - _EPOCH).total_seconds(), float(b"0." + fraction) if fraction else 0.0, offset
         if zone:
-            zoned = seconds
+            zoned = parts
         else:
-            naive = seconds
-    if math.isnan(zoned):
+            naive = parts
+    if math.isnan(zoned[0]):
         unix = _UNIX.match(prefix)
-        zoned = float(b"%b.%b" % unix.groups()) if unix is not None else zoned
-    return naive if math.isnan(zoned) else zoned
+        zoned = (float(b"%b.%b" % unix.groups()), 0.0, 0.0) if unix is not None else zoned
+    return naive if math.isnan(zoned[0]) else zoned
+
+
+def seconds_of(prefix: bytes) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Return where seconds and their fraction stand in the last ISO time of ``prefix``, or None without one."""
+    last = None
+    for found in _TIME.finditer(prefix):
+        last = found
+    if last is None or not last[1]:
+        return None
+    return last.span(6), last.span(7) if last[7] else (last.end(6), last.end(6))
 
 
 def _offset(zone: bytes | None) -> float | None:

@@ -74,6 +74,8 @@ class Field:
     value: regex.Pattern[str] | None
     definition: str | None
     target: Target
+    at_least: float | None = None
+    """An event whose printed number is below it is no event of the rule."""
 
 
 class LazyFields(Mapping[str, Field]):
@@ -103,9 +105,14 @@ class LazyFields(Mapping[str, Field]):
         return dict, (dict(self),)
 
     @property
+    def bounds(self) -> dict[str, float]:
+        """The least value of each field that has one."""
+        return {name: float(body["at_least"]) for name, body in self._bodies.items() if body and "at_least" in body}
+
+    @property
     def printed(self) -> list[tuple[object, ...]]:
         """How each field is printed, as its definition says it: what two versions that read the same text share."""
-        keys = ("type", "printed_in", "null_if", "value")
+        keys = ("type", "printed_in", "null_if", "value", "at_least")
         return [(name, *((body or {}).get(key) for key in keys)) for name, body in self._bodies.items()]
 
 
@@ -220,6 +227,13 @@ class Rule:
     def anchored(self) -> bool:
         """True when a pattern of the rule asks what stands before it: the beginning of the line, or no other word."""
         return self.mapping is None and any("^" in source or "(?<!" in source for source in self.sources)
+
+    @cached_property
+    def bounds(self) -> Mapping[str, float]:
+        """The least value of each field that has one."""
+        if isinstance(self.fields, LazyFields):
+            return self.fields.bounds
+        return {name: spec.at_least for name, spec in self.fields.items() if spec.at_least is not None}
 
     @cached_property
     def start(self) -> regex.Pattern[bytes]:

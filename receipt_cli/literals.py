@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import re
+from typing import Self
 
 MAX_DEPTH = 32
 MAX_ITEMS = 4096
 
 
-class Number(str):
+class Text(str):
+    """A text and where it stands as it is: from ``start``, or -1 where the log spells it otherwise (an escape, ``1_000``)."""
+
+    __slots__ = ("start",)
+
+    start: int
+
+    def __new__(cls, text: str, start: int) -> Self:
+        """Make the text."""
+        made = super().__new__(cls, text)
+        made.start = start
+        return made
+
+
+class Number(Text):
     """The text of a number as printed."""
 
     __slots__ = ()
 
 
-Value = None | bool | str | Number | list["Value"] | dict[str, "Value"]
+Value = None | bool | Text | list["Value"] | dict[str, "Value"]
 
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?(?![\w.])|[-+]?(?:nan|NaN|NAN|inf|Infinity|INF)(?!\w)")
@@ -35,13 +50,15 @@ class NotALiteral(Exception):
     """The text does not hold a literal at this place."""
 
 
-def parse_object(text: str, start: int) -> tuple[dict[str, Value], int]:
+def parse_object(text: str, start: int, keys: list[tuple[int, int]] | None = None) -> tuple[dict[str, Value], int]:
     """Parse the dict or JSON object that begins with ``{`` at ``start``; return it and the index after it.
+
+    The places of all keys in it are added to ``keys``.
 
     Numbers come back as ``Number`` (their printed text); ``np.float64(0.5)`` and ``tensor(0.5, device=…)`` count as
     the number inside. Raises ``NotALiteral`` for anything else, for depth over 32 and for more than 4096 items.
     """
-    parser = _Parser(text)
+    parser = _Parser(text, [] if keys is None else keys)
     value, end = parser.value(start, 0)
     if not isinstance(value, dict):
         raise NotALiteral
@@ -49,8 +66,9 @@ def parse_object(text: str, start: int) -> tuple[dict[str, Value], int]:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, keys: list[tuple[int, int]]) -> None:
         self.text = text
+        self.keys = keys
         self.items = 0
 
     def skip(self, at: int) -> int:
@@ -74,7 +92,8 @@ class _Parser:
             return self.string(at)
         number = _NUMBER.match(self.text, at)
         if number:
-            return Number(number.group().replace("_", "")), number.end()
+            text = number.group()
+            return (Number(text.replace("_", ""), -1) if "_" in text else Number(text, number.start())), number.end()
         word = _WORD.match(self.text, at)
         if word is None:
             raise NotALiteral
@@ -98,12 +117,12 @@ class _Parser:
             raise NotALiteral
         return value, at + 1
 
-    def string(self, at: int) -> tuple[str, int]:
+    def string(self, at: int) -> tuple[Text, int]:
         found = _STRING[self.text[at]].match(self.text, at)
         if found is None:
             raise NotALiteral
         body = found.group(1)
-        return (_ESCAPE.sub(_unescape, body) if "\\" in body else body), found.end()
+        return (Text(_ESCAPE.sub(_unescape, body), -1) if "\\" in body else Text(body, at + 1)), found.end()
 
     def sequence(self, at: int, close: str, depth: int) -> tuple[list[Value], int]:
         values: list[Value] = []
@@ -118,7 +137,9 @@ class _Parser:
         values: dict[str, Value] = {}
         at = self.skip(at)
         while self.peek(at) != "}":
+            begin = at
             key, at = self.value(at, depth + 1)
+            self.keys.append((begin, at))
             at = self.skip(at)
             if self.peek(at) != ":" or isinstance(key, list | dict):
                 raise NotALiteral

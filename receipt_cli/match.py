@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import regex
 
 from receipt_cli.envelope import starts
 from receipt_cli.grammar import Block, Field, Mapped, Pairs, Rule, Table
-from receipt_cli.literals import NotALiteral, Number, Value, parse_object
+from receipt_cli.literals import NotALiteral, Number, Text, Value, parse_object
 from receipt_cli.units import read_number
 
 TIME_BOX_S = 2.0
@@ -23,9 +24,17 @@ _MAX_OPENINGS = 16
 _CELL = regex.compile(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
 
 
+Span = tuple[int, int]
+NOWHERE: Span = (-1, -1)
+"""The place of a text that the record does not hold as it stands, but escaped or with marks inside."""
+
+
 @dataclass(slots=True)
 class Extraction:
     """One event as printed: its span in the record, the text of each field, and values under keys nobody declared.
+
+    ``spans`` and ``other_spans`` say where in the record these texts and numbers stand, ``keys`` where what named them
+    does, or decided that this is an event. Tables and blocks do not say it.
 
     ``header`` holds the column names of a table's header row; ``cells`` the cells of a value row, not yet named;
     ``row`` key and value of one row of a block.
@@ -35,6 +44,9 @@ class Extraction:
     end: int
     texts: dict[str, str] = field(default_factory=dict)
     others: dict[str, float] = field(default_factory=dict)
+    spans: dict[str, Span] = field(default_factory=dict)
+    other_spans: dict[str, Span] = field(default_factory=dict)
+    keys: list[Span] = field(default_factory=list)
     header: tuple[str, ...] | None = None
     cells: tuple[str, ...] | None = None
     row: tuple[str, str] | None = None
@@ -44,38 +56,60 @@ class PatternTimeout(Exception):
     """A pattern spent its time box, or the memory it may have, on one record."""
 
 
-def extract(rule: Rule, record: bytes) -> list[Extraction]:
-    """Return the events that ``rule`` finds in ``record``, in order. Raises ``PatternTimeout``."""
+def extract(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
+    """Return the events that ``rule`` finds in ``record``, in order. Raises ``PatternTimeout``.
+
+    Without ``bounded`` also those that a value below the least allowed one rules out.
+    """
+    bounds = rule.bounds if bounded else {}
     try:
         if rule.pattern is not None:
-            return list(_pattern(rule, record))
+            return list(_large_enough(rule, bounds, _pattern(rule, record)))
         if rule.pairs is not None:
-            return list(_pairs(rule, rule.pairs, record))
+            return list(_large_enough(rule, bounds, _pairs(rule, rule.pairs, record)))
         if rule.mapping is not None:
-            return list(_mapping(rule, rule.mapping, record))
+            return list(_large_enough(rule, bounds, _mapping(rule, rule.mapping, record)))
         return _table(rule, record) if rule.table is not None else _block(rule, record)
     except (TimeoutError, MemoryError, RecursionError) as error:
         raise PatternTimeout(rule.name) from error
 
 
-def read_record(rule: Rule, record: bytes) -> list[Extraction]:
+def read_record(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
     """Return the events that ``rule`` finds in a record as it stands in a log, behind its envelopes too.
 
     Raises ``PatternTimeout``.
     """
-    events = extract(rule, record)
-    return events or (extract_behind(rule, record) if rule.anchored else [])
+    events = extract(rule, record, bounded=bounded)
+    return events or (extract_behind(rule, record, bounded=bounded) if rule.anchored else [])
 
 
-def extract_behind(rule: Rule, record: bytes) -> list[Extraction]:
+def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
     """Return what an anchored ``rule`` finds where an envelope ends, with offsets into the whole ``record``."""
     for at in starts(record):
-        events = extract(rule, record[at:])
+        events = extract(rule, record[at:], bounded=bounded)
         if events:
             for event in events:
                 event.start, event.end = event.start + at, event.end + at
+                event.spans = {name: _moved(span, at) for name, span in event.spans.items()}
+                event.other_spans = {name: _moved(span, at) for name, span in event.other_spans.items()}
+                event.keys = [_moved(span, at) for span in event.keys]
             return events
     return []
+
+
+def _moved(span: Span, by: int) -> Span:
+    return span if span == NOWHERE else (span[0] + by, span[1] + by)
+
+
+def _large_enough(rule: Rule, bounds: Mapping[str, float], events: Iterator[Extraction]) -> Iterator[Extraction]:
+    """Leave out the events in which a field is below the least value that the rule allows it."""
+    for event in events:
+        for name, least in bounds.items():
+            value = convert(rule.fields[name], event.texts[name])[0] if name in event.texts else None
+            if isinstance(value, float) and value < least:
+                break
+        else:
+            yield event
 
 
 def _text(raw: bytes) -> str:
@@ -86,8 +120,24 @@ def _pattern(rule: Rule, record: bytes) -> Iterator[Extraction]:
     for count, found in enumerate(rule.start.finditer(record, timeout=TIME_BOX_S)):
         if count >= MAX_EVENTS:
             return
-        texts = {name: _text(raw) for name, raw in found.groupdict().items() if raw is not None}
-        yield Extraction(found.start(), found.end(), texts)
+        event = Extraction(found.start(), found.end())
+        _groups(event, rule.start, found)
+        yield event
+
+
+def _groups(event: Extraction, pattern: regex.Pattern[bytes], found: regex.Match[bytes]) -> None:
+    """Add the named groups of a match, without the blanks around them."""
+    for name in pattern.groupindex:
+        raw = found[name]
+        if raw is not None:
+            event.texts[name] = _text(raw)
+            event.spans[name] = _stripped(raw, found.start(name))
+
+
+def _stripped(raw: bytes, start: int) -> Span:
+    """Return where ``raw``, which begins at ``start``, stands without the blanks around it."""
+    begin = start + len(raw) - len(raw.lstrip())
+    return begin, begin + len(raw.strip())
 
 
 def _pairs(rule: Rule, pairs: Pairs, record: bytes) -> Iterator[Extraction]:
@@ -102,19 +152,24 @@ def _pairs(rule: Rule, pairs: Pairs, record: bytes) -> Iterator[Extraction]:
             stop = rule.stop.search(record, found.end(), limit, timeout=TIME_BOX_S)
             limit = stop.start() if stop else limit
         event = Extraction(found.start(), found.end())
-        event.texts = {name: _text(raw) for name, raw in found.groupdict().items() if raw is not None}
+        _groups(event, rule.start, found)
         printed: set[str] = set()
-        for key, value, end in _cells(rule, pairs, record, found.end(), limit):
+        for cell in _cells(rule, pairs, record, found.end(), limit):
+            key, value, end = _text(cell.key), _text(cell.value), cell.end
             printed.add(key)
+            event.keys.append((cell.key_at, cell.key_at + len(cell.key)))
             if key in pairs.keys:
                 name = pairs.keys[key]
                 if name not in event.texts:
                     event.texts[name] = value
+                    event.spans[name] = _stripped(cell.value, cell.value_at)
                 event.end = end
             elif pairs.other and key not in pairs.ignore:
                 other = read_other(value)
                 if other is not None and 0 < len(key) <= MAX_KEY:
-                    event.others.setdefault(key, other)
+                    if key not in event.others:
+                        event.others[key] = other
+                        event.other_spans[key] = _stripped(cell.value, cell.value_at)
                     event.end = end
             elif key in pairs.ignore:
                 event.end = end
@@ -122,11 +177,21 @@ def _pairs(rule: Rule, pairs: Pairs, record: bytes) -> Iterator[Extraction]:
             yield event
 
 
-def _cells(rule: Rule, pairs: Pairs, record: bytes, start: int, limit: int) -> Iterator[tuple[str, str, int]]:
-    """Yield key, value and end of the cells of ``record[start:limit]``."""
+class _Cell(NamedTuple):
+    """One cell as printed: its key and value, where each begins, and where the cell ends."""
+
+    key: bytes
+    key_at: int
+    value: bytes
+    value_at: int
+    end: int
+
+
+def _cells(rule: Rule, pairs: Pairs, record: bytes, start: int, limit: int) -> Iterator[_Cell]:
+    """Yield the cells of ``record[start:limit]``."""
     if rule.cells is not None:
         for found in rule.cells.finditer(record, start, limit, timeout=TIME_BOX_S):
-            yield _text(found["key"]), _text(found["value"]), found.end()
+            yield _Cell(found["key"], found.start("key"), found["value"], found.start("value"), found.end())
         return
     separator, between = pairs.cell.encode(), pairs.key.strip().encode() or pairs.key.encode()
     at = start
@@ -135,7 +200,7 @@ def _cells(rule: Rule, pairs: Pairs, record: bytes, start: int, limit: int) -> I
         end = limit if end < 0 else end
         key, found_key, value = record[at:end].partition(between)
         if found_key:
-            yield _text(key), _text(value), min(end + len(separator.rstrip()), limit)
+            yield _Cell(key, at, value, at + len(key) + len(between), min(end + len(separator.rstrip()), limit))
         at = end + len(separator)
 
 
@@ -156,8 +221,9 @@ def _mapping(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
     tries = count = 0
     while at >= 0 and tries < _MAX_OPENINGS and count < MAX_EVENTS:
         tries += 1
+        keys: list[Span] = []
         try:
-            data, end = parse_object(text, at)
+            data, end = parse_object(text, at, keys)
         except (NotALiteral, RecursionError):
             at = text.find("{", at + 1)
             continue
@@ -165,6 +231,7 @@ def _mapping(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
         if event is not None:
             count += 1
             event.start, event.end = (at, end) if ascii_only else (_offset(text, at), _offset(text, end))
+            event.keys += keys
             yield event
         at = text.find("{", end)
 
@@ -179,28 +246,37 @@ def _opened(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
         if found.end() <= end:
             continue  # inside the object before
         text = record[found.end() - 1 :].decode("utf-8", "surrogateescape")
+        keys: list[Span] = []
         try:
-            data, length = parse_object(text, 0)
+            data, length = parse_object(text, 0, keys)
         except (NotALiteral, RecursionError):
             continue
         event = _mapped(spec, data)
         if event is not None:
             event.start = found.end() - 1
             event.end = end = event.start + _offset(text, length)
+            event.spans = {name: _moved(span, event.start) for name, span in event.spans.items()}
+            event.other_spans = {name: _moved(span, event.start) for name, span in event.other_spans.items()}
+            event.keys = [_moved(span, event.start) for span in (*event.keys, *keys)]
             yield event
 
 
 def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
-    """Return the event that ``data`` is, or None when it is not the one that ``spec`` means."""
+    """Return the event that ``data`` is, or None when it is not the one that ``spec`` means.
+
+    Its places are those in the text that was parsed, and so of bytes where that is ASCII.
+    """
     if any(lookup(data, key) is None for key in spec.requires) or any(key in data for key in spec.forbids):
         return None
     if any(not _same(lookup(data, key), wanted) for key, wanted in spec.where.items()):
         return None
     event = Extraction(0, 0)
+    event.keys += [_place(lookup(data, key)) for key in spec.where]
     for key, name in spec.keys.items():
         value = lookup(data, key)
-        if isinstance(value, bool | str):
-            event.texts.setdefault(name, _utf8(str(value)))
+        if isinstance(value, bool | str) and name not in event.texts:
+            event.texts[name] = _utf8(str(value))
+            event.spans[name] = _place(value)
     if spec.other:
         for key, value in data.items():
             if key in spec.keys or key in spec.ignore or not 0 < len(key) <= MAX_KEY or not isinstance(value, str):
@@ -208,7 +284,16 @@ def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
             other = read_other(value.strip())
             if other is not None:
                 event.others[_utf8(key)] = other
+                event.other_spans[_utf8(key)] = _place(value)
     return event
+
+
+def _place(value: Value) -> Span:
+    """Return where a parsed value stands without the blanks around it; ``NOWHERE`` too for one without digits."""
+    if not isinstance(value, Text) or value.start < 0:
+        return NOWHERE
+    begin = value.start + len(value) - len(value.lstrip())
+    return begin, begin + len(value.strip())
 
 
 def _offset(text: str, at: int) -> int:
@@ -224,7 +309,8 @@ def _same(value: Value, wanted: object) -> bool:
         return any(_same(value, choice) for choice in wanted)
     if isinstance(value, Number) and isinstance(wanted, int | float) and not isinstance(wanted, bool):
         return read_number(value) == wanted
-    return type(value) is type(wanted) and value == wanted
+    kind = str if type(value) is Text else type(value)
+    return kind is type(wanted) and value == wanted
 
 
 def lookup(data: dict[str, Value], dotted: str) -> Value:
@@ -255,9 +341,10 @@ def _table(rule: Rule, record: bytes) -> list[Extraction]:
 def _block(rule: Rule, record: bytes) -> list[Extraction]:
     opening, row = rule.block_patterns
     found = opening.search(record, timeout=TIME_BOX_S) if opening is not None else None
-    if found is not None:
-        texts = {name: _text(raw) for name, raw in found.groupdict().items() if raw is not None}
-        return [Extraction(found.start(), found.end(), texts)]
+    if opening is not None and found is not None:
+        event = Extraction(found.start(), found.end())
+        _groups(event, opening, found)
+        return [event]
     found = row.search(record, timeout=TIME_BOX_S)
     if found is None:
         return []

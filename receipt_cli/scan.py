@@ -7,30 +7,30 @@ in ``\\r\\n`` or in an envelope, and give the same result.
 
 from __future__ import annotations
 
-import re
-from array import array
+from codecs import utf_8_decode
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from ahocorasick_rs import BytesAhoCorasick
-
-from receipt_cli.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
-from receipt_cli.envelope import before, read_clock, read_rank, unwrap
+from receipt_cli.columns import RuleColumns, place
+from receipt_cli.envelope import unwrap
+from receipt_cli.examine import Found, book, examine, excerpt, replay, search_markers
+from receipt_cli.gate import Gate
 from receipt_cli.grammar import Grammar, LazyFields, Rule
+from receipt_cli.layout import MASK, MAX_LENGTH, Layouts, learn_layout
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
-from receipt_cli.match import Extraction, PatternTimeout, convert, read_record
-from receipt_cli.model import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
+from receipt_cli.model import Problem
 from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, first_end, last_end, normalise
-from receipt_cli.stretch import TAIL_KEPT, Body, Hits, RuleKey, Stretch
+from receipt_cli.stretch import TAIL_KEPT, Body, RuleKey, Stretch
 
-_HIGH = re.compile(rb"[\x80-\xff]")
+DIGITS = b"0123456789"
 
 
 class Engine:
     """The rules of some grammars and the marker catalogue, ready to scan."""
 
-    def __init__(self, grammars: Sequence[Grammar], catalogue: Catalogue) -> None:
+    def __init__(self, grammars: Sequence[Grammar], catalogue: Catalogue, *, by_layout: bool = True) -> None:
+        """Without ``by_layout`` every record goes through the patterns: slower, and the same result."""
         self.grammars = tuple(grammars)
         self.catalogue = catalogue
         self.gates: dict[bytes, list[tuple[int, Grammar, Rule, bool]]] = {}
@@ -51,8 +51,10 @@ class Engine:
         for marker in catalogue.markers:
             for literal in marker.literals:
                 self.marker_gates.setdefault(literal, []).append(marker)
-        self.literals = tuple(sorted({*self.gates, *self.marker_gates}))
-        self._automaton = BytesAhoCorasick(self.literals)
+        self.gate = Gate(sorted({*self.gates, *self.marker_gates}))
+        self.numbered = {one: one.translate(MASK) for one in self.gate.literals if one.translate(None, DIGITS) != one}
+        self.layouts = Layouts()
+        self.by_layout = by_layout
 
     def columns(self, body: Body, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
@@ -124,7 +126,7 @@ class Engine:
         raw, cuts = cap_records(raw)
         if length is not None and length > len(raw):
             cuts = [(0, length)]
-        found: list[tuple[int, Problem]] = []
+        found: Found = []
         for offset, size in cuts:
             before = normalise(raw[:offset])
             line = body.lines + before.count(b"\n") + 1
@@ -152,94 +154,47 @@ class Engine:
         missing = MAX_SEEN - body.metric_like.count
         for offset, record in metric_lines(buffer, missing) if missing else ():
             before = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
-            body.metric_like.add(place(body.records + before), _excerpt(record))
+            body.metric_like.add(place(body.records + before), excerpt(record))
         if body.step_like < MAX_SEEN:
             body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like)
 
-    def _match(self, body: Body, buffer: bytes, redraws: bool, invalid: list[int], found: list[tuple[int, Problem]]) -> None:
+    def _match(self, body: Body, buffer: bytes, redraws: bool, invalid: list[int], found: Found) -> None:
         """Find the records with a literal, read them in order, and book the outcome of each."""
-        candidates: list[tuple[int, int, set[bytes]]] = []
-        end = -1
-        for index, at, _ in self._automaton.find_matches_as_indexes(buffer, overlapping=True):  # in order of their ends
-            if at >= end:
-                start = buffer.rfind(b"\n", 0, at) + 1
-                newline = buffer.find(b"\n", at)
-                end = newline if newline >= 0 else len(buffer)
-                if redraws:
-                    start = max(start, buffer.rfind(b"\r", start, at) + 1)
-                    carriage = buffer.find(b"\r", at, end)
-                    end = carriage if carriage >= 0 else end
-                candidates.append((start, end, set()))
-            candidates[-1][2].add(self.literals[index])
-        matched_invalid: set[int] = set()
         bad = set(invalid)
+        body.undecodable += len(bad)
         done = ordinal = line = 0
-        for start, end, literals_found in candidates:
+        end = -1
+        for at in self.gate.places(buffer):
+            if at <= end:
+                continue  # in the record before
+            start, end = record_around(buffer, at, redraws)
             newlines = buffer.count(b"\n", done, start)
             line += newlines
             ordinal += newlines + (buffer.count(b"\r", done, start) if redraws else 0)
             done = start
-            record = buffer[start:end]
-            hit = self._record(body, record, body.records + ordinal, body.lines + line + 1, literals_found, found)
-            if hit and start in bad:
-                matched_invalid.add(start)
-                body.undecodable_matched.append(body.records + ordinal)
-        body.undecodable += len(bad) - len(matched_invalid)
+            self.take(body, buffer[start:end], body.records + ordinal, body.lines + line + 1, start in bad, found)
 
-    def _record(
-        self, body: Body, record: bytes, ordinal: int, line: int, literals: set[bytes], found: list[tuple[int, Problem]]
-    ) -> bool:
-        """Try the gated rules and markers on one record; return whether any rule of any grammar explained it."""
-        tried: dict[int, tuple[Grammar, Rule, bool]] = {}
-        for literal in literals:
-            for order, grammar, rule, ignored in self.gates.get(literal, ()):
-                tried[order] = (grammar, rule, ignored)
-        hit = False
-        missed: list[tuple[Grammar, Rule]] = []
-        explained: set[str] = set()
-        for order in sorted(tried):
-            grammar, rule, ignored = tried[order]
-            try:
-                events = read_record(rule, record)
-            except PatternTimeout:
-                problem = Problem("pattern_timeout", line, f"{grammar.ref} {rule.name} took too long", _excerpt(record))
-                found.append((place(ordinal), problem))
-                continue
-            if not events:
-                missed.append((grammar, rule))
-                continue
-            hit = True
-            explained.add(grammar.id)
-            if ignored:
-                ordinals = body.ignored.setdefault(grammar.id, array("q"))
-                if not ordinals or ordinals[-1] != ordinal:
-                    ordinals.append(ordinal)
-                continue
-            columns = body.rules.setdefault((grammar.ref, rule.name), RuleColumns())
-            for event in events:
-                _store(found, columns, grammar, rule, record, event, ordinal, line)
-        if not hit:
-            for grammar, rule in missed:
-                if grammar.id not in explained and rule.event not in ("ignored", "progress"):
-                    explained.add(grammar.id)
-                    near = body.near.setdefault(grammar.id, Bounded(MAX_FIRST))
-                    near.add(place(ordinal), NearMiss(grammar.id, rule.name, line, _excerpt(record)))
-        self._markers(body, record, ordinal, line, literals)
-        return hit
-
-    def _markers(self, body: Body, record: bytes, ordinal: int, line: int, literals: set[bytes]) -> None:
-        seen: set[str] = set()
-        for literal in sorted(literals):
-            for marker in self.marker_gates.get(literal, ()):
-                if marker.id in seen:
-                    continue
-                seen.add(marker.id)
-                found = marker.search(record)
-                if found is not None:
-                    text = record[found.start : found.start + EXCERPT_BYTES].decode("utf-8", "replace")
-                    hits = body.markers.setdefault(marker.id, Hits())
-                    rank = read_rank(record[: found.start])
-                    hits.add(place(ordinal, min(found.start, 65535)), line, text, found.exit_code, rank)
+    def take(self, body: Body, record: bytes, ordinal: int, line: int, bad: bool, found: Found) -> None:
+        """Read one record that holds a literal; ``bad`` when it is not UTF-8, and was counted so."""
+        masked = b""
+        if self.by_layout and len(record) <= MAX_LENGTH and record.isascii():
+            masked = record.translate(MASK)
+            layout = self.layouts.find(masked, record)
+            if layout is not None:
+                layout.count += 1
+                replay(body, layout, record, ordinal, line, found)
+                return
+        literals = self.gate.literals_in(record)
+        tried = {entry[0]: entry[1:] for literal in literals for entry in self.gates.get(literal, ())}
+        outcome = examine(record, [tried[order] for order in sorted(tried)])
+        book(body, outcome, record, ordinal, line, found)
+        if outcome.hit and bad:
+            body.undecodable -= 1
+            body.undecodable_matched.append(ordinal)
+        markers = {m.id: m for literal in sorted(literals) for m in self.marker_gates.get(literal, ())}
+        outcome.marked = search_markers(body, markers.values(), record, ordinal, line)
+        if masked and self.layouts.wanted(masked):
+            self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.numbered))
 
 
 def _reading(rule: Rule) -> tuple[object, ...]:
@@ -247,7 +202,10 @@ def _reading(rule: Rule) -> tuple[object, ...]:
     if isinstance(rule.fields, LazyFields):
         fields = rule.fields.printed
     else:
-        fields = [(f.name, f.type, f.unit, sorted(f.null_if), f.value.pattern if f.value else None) for f in rule.fields.values()]
+        fields = [
+            (f.name, f.type, f.unit, sorted(f.null_if), f.value.pattern if f.value else None, f.at_least)
+            for f in rule.fields.values()
+        ]
     spec = (rule.pattern, repr(rule.pairs), repr(rule.mapping), repr(rule.table), repr(rule.block), repr(fields))
     return (rule.name, rule.event == "ignored", rule.literals, *spec)
 
@@ -295,71 +253,31 @@ def _join(left: Fragment, right: Fragment) -> None:
     left.carriage = right.carriage
 
 
+def record_around(buffer: bytes, at: int, redraws: bool) -> tuple[int, int]:
+    """Return where the record at ``at`` begins and ends in normalised ``buffer``."""
+    start = buffer.rfind(b"\n", 0, at) + 1
+    end = buffer.find(b"\n", at)
+    end = end if end >= 0 else len(buffer)
+    if redraws:
+        start = max(start, buffer.rfind(b"\r", start, at) + 1)
+        carriage = buffer.find(b"\r", at, end)
+        end = carriage if carriage >= 0 else end
+    return start, end
+
+
 def _invalid_records(buffer: bytes, redraws: bool) -> list[int]:
     """Return the starts of the records that are not UTF-8."""
     starts: list[int] = []
-    if buffer.isascii() or _is_utf8(buffer):
+    if buffer.isascii():
         return starts
-    found = _HIGH.search(buffer)
-    while found is not None:
-        start = buffer.rfind(b"\n", 0, found.start()) + 1
-        end = buffer.find(b"\n", found.start())
-        end = end if end >= 0 else len(buffer)
-        if redraws:
-            start = max(start, buffer.rfind(b"\r", start, found.start()) + 1)
-            carriage = buffer.find(b"\r", found.start(), end)
-            end = carriage if carriage >= 0 else end
-        if not _is_utf8(buffer[start:end]):
+    at = 0
+    rest = memoryview(buffer)
+    while True:
+        try:
+            utf_8_decode(rest[at:], "strict", True)
+        except UnicodeDecodeError as error:
+            start, end = record_around(buffer, at + error.start, redraws)
             starts.append(start)
-        found = _HIGH.search(buffer, end)
-    return starts
-
-
-def _is_utf8(raw: bytes) -> bool:
-    try:
-        raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _excerpt(record: bytes) -> str:
-    return record[:EXCERPT_BYTES].decode("utf-8", "replace").strip()
-
-
-def _store(
-    found: list[tuple[int, Problem]],
-    columns: RuleColumns,
-    grammar: Grammar,
-    rule: Rule,
-    record: bytes,
-    event: Extraction,
-    ordinal: int,
-    line: int,
-) -> None:
-    """Append one event to its columns; values that cannot be read become problems."""
-    prefix = before(record, event.start)
-    rank, clock = (read_rank(prefix), read_clock(prefix)) if prefix else (-1, float("nan"))
-    at = place(ordinal, min(event.start, 65535))
-    row = columns.open_row(at, line, rank, clock)
-    if event.header is not None:
-        columns.texts.setdefault("\theader", TextColumn()).append(row, "\t".join(event.header))
-        return
-    if event.cells is not None:
-        columns.texts.setdefault("\tcells", TextColumn()).append(row, "\t".join(event.cells))
-        return
-    if event.row is not None:
-        columns.texts.setdefault("\trow", TextColumn()).append(row, "\t".join(event.row)[:MAX_EXCERPT])
-        return
-    for name, text in event.texts.items():
-        spec = rule.fields[name]
-        value, readable = convert(spec, text)
-        if not readable:
-            problem = Problem("unreadable_value", line, f"{grammar.ref} {rule.name}.{name}: {text[:64]!r}", _excerpt(record))
-            found.append((at, problem))
-        elif isinstance(value, str):
-            columns.texts.setdefault(name, TextColumn()).append(row, value[:MAX_EXCERPT])
-        elif value is not None:
-            columns.numbers.setdefault(name, NumberColumn()).append(row, value)
-    for key, number in event.others.items():
-        columns.others.setdefault(key, NumberColumn()).append(row, number)
+            at = end + 1
+        else:
+            return starts

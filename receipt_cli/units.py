@@ -66,11 +66,18 @@ _HMS = re.compile(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):(?=[0-5]?\d:))?(\d{1,2}):
 def _plain(text: str) -> float | None:
     """Return the float that ``text`` spells without unit, or None."""
     if "," in text:
-        if not _THOUSANDS.match(text):
+        if not is_grouped(text):
             return None  # ``1,5`` may be a decimal comma: not ours to guess
         text = text.replace(",", "")
     value = float(text)
     return None if math.isinf(value) else value
+
+
+def shift_of(unit: str | None) -> bytes | None:
+    """Return what makes ``float(digits + shift)`` the value in base units of plain digits printed in ``unit``, or None."""
+    if unit is None or unit == "si":
+        return b""
+    return _SHIFTS[unit].encode("ascii") if unit in _SHIFTS else None
 
 
 def read_number(text: str, unit: str | None = None) -> float | None:
@@ -92,27 +99,36 @@ def read_number(text: str, unit: str | None = None) -> float | None:
         return _NONFINITE[lowered] if lowered in _NONFINITE else _NONFINITE[lowered.rstrip("%ms")]
     if unit == "hms":
         return _read_hms(text)
-    found = _NUMBER.match(text)
+    found = split_suffix(text)
     if found is None:
         return None
-    number, suffix = found.group(1), found.group(2)
-    if unit is None and not suffix:
-        return _plain(number)
-    factor = _factor(suffix, unit)
+    number, suffix = found
+    factor = find_factor(suffix, unit)
     if factor is None:
         return None
     if factor == 1:
         return _plain(number)
     if "," in number:
-        if not _THOUSANDS.match(number):
+        if not is_grouped(number):
             return None
         number = number.replace(",", "")
     value = float(_EXACT.multiply(Decimal(number), factor))
     return None if math.isinf(value) else value
 
 
-def _factor(suffix: str, unit: str | None) -> Decimal | None:
-    """Return the factor to base units, or None when ``suffix`` contradicts ``unit``."""
+def split_suffix(text: str) -> tuple[str, str] | None:
+    """Return the number that ``text`` begins with and the letters behind it, or None; which digits it has plays no part."""
+    found = _NUMBER.match(text)
+    return None if found is None else (found.group(1), found.group(2))
+
+
+def is_grouped(number: str) -> bool:
+    """True when the commas of ``number`` part thousands; its first digit is not zero then."""
+    return _THOUSANDS.match(number) is not None
+
+
+def find_factor(suffix: str, unit: str | None) -> Decimal | None:
+    """Return the factor to base units, or None when ``suffix`` contradicts ``unit`` (see ``read_number``)."""
     if unit == "si":
         if not suffix:
             return Decimal(1)
@@ -122,7 +138,7 @@ def _factor(suffix: str, unit: str | None) -> Decimal | None:
         known = _SUFFIXES.get(suffix)
         return UNITS[known].factor if known else None
     if unit is None:
-        return None  # a suffix that nobody declared changes the value by an unknown factor
+        return None if suffix else Decimal(1)  # one that nobody declared changes the value by an unknown factor
     declared = UNITS[unit]
     if not suffix or suffix == unit:
         return declared.factor

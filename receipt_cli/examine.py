@@ -1,0 +1,181 @@
+"""One record of a log → what the rules make of it, booked into the columns of a stretch."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+
+from receipt_cli.columns import NO_RANK, Bounded, NumberColumn, RuleColumns, TextColumn, place
+from receipt_cli.envelope import before, read_clock, read_rank
+from receipt_cli.grammar import Grammar, Rule
+from receipt_cli.layout import Layout, Outcome, Value
+from receipt_cli.markers import Marker
+from receipt_cli.match import Extraction, PatternTimeout, convert, read_other, read_record
+from receipt_cli.model import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
+from receipt_cli.stretch import Body, Hits
+
+Found = list[tuple[int, Problem]]
+NAN = float("nan")
+
+
+def examine(record: bytes, tried: Iterable[tuple[Grammar, Rule, bool]]) -> Outcome:
+    """Return what the rules ``tried`` (each with whether it is one to ignore records by) find in ``record``."""
+    outcome = Outcome()
+    for grammar, rule, ignored in tried:
+        try:
+            events = read_record(rule, record)
+        except PatternTimeout:
+            outcome.late.append((grammar, rule))
+            continue
+        if not events:
+            outcome.missed.append((grammar, rule))
+        elif ignored:
+            outcome.ignored.append((grammar, rule))
+        else:
+            outcome.read.append((grammar, rule, events))
+    return outcome
+
+
+def book(body: Body, outcome: Outcome, record: bytes, ordinal: int, line: int, found: Found) -> None:
+    """Add what was found in one record to ``body``, and to ``found`` the problems of it."""
+    for grammar, rule in outcome.late:
+        problem = Problem("pattern_timeout", line, f"{grammar.ref} {rule.name} took too long", excerpt(record))
+        found.append((place(ordinal), problem))
+    for grammar, _ in outcome.ignored:
+        ignore(body, grammar.id, ordinal)
+    for grammar, rule, events in outcome.read:
+        columns = body.rules.setdefault((grammar.ref, rule.name), RuleColumns())
+        for event in events:
+            _store(found, columns, grammar, rule, record, event, ordinal, line)
+    for grammar, rule in outcome.near():
+        miss(body, grammar.id, rule.name, record, ordinal, line)
+
+
+def replay(body: Body, layout: Layout, record: bytes, ordinal: int, line: int, found: Found) -> None:
+    """Add what a record of ``layout`` gives to ``body``, and to ``found`` the problems of it."""
+    for name in layout.ignored:
+        ignore(body, name, ordinal)
+    for event in layout.events:
+        columns = body.rules.get(event.key)
+        if columns is None:
+            columns = body.rules.setdefault(event.key, RuleColumns())
+        rank, clock = event.prefix.read(record) if event.prefix is not None else (NO_RANK, NAN)
+        at = place(ordinal, event.offset)
+        row = columns.open_row(at, line, rank, clock)
+        for value in event.values:
+            if value.direct:
+                text = record[value.start : value.end]
+                numbers = columns.numbers.get(value.name)
+                if numbers is None:
+                    numbers = columns.numbers.setdefault(value.name, NumberColumn())
+                numbers.append(row, float(text + value.shift) if value.shift else float(text))
+            else:
+                printed = value_text(value, record)
+                _put(found, columns, event.grammar, event.rule, value.name, printed, row, at, line, record)
+        for value in event.others:
+            number = read_value(value, record[value.start : value.end])
+            if number is not None:
+                columns.others.setdefault(value.name, NumberColumn()).append(row, number)
+    for name, rule in layout.near:
+        miss(body, name, rule, record, ordinal, line)
+
+
+def value_text(value: Value, record: bytes) -> str:
+    """Return the text of one value that is no plain number, as an extraction gives it."""
+    return value.constant if value.constant is not None else record[value.start : value.end].decode("ascii")
+
+
+def read_value(value: Value, text: bytes) -> float | None:
+    """Return the number of an undeclared key in base units, or None."""
+    return float(text) if value.direct else read_other(text.decode("ascii"))
+
+
+def ignore(body: Body, name: str, ordinal: int) -> None:
+    """Count a record that grammar ``name`` ignores, once."""
+    ordinals = body.ignored.setdefault(name, array("q"))
+    if not ordinals or ordinals[-1] != ordinal:
+        ordinals.append(ordinal)
+
+
+def miss(body: Body, name: str, rule: str, record: bytes, ordinal: int, line: int) -> None:
+    """Count a record that a rule of grammar ``name`` nearly matches, and keep it if it is one of the first."""
+    near = body.near.setdefault(name, Bounded(MAX_FIRST))
+    if len(near.first) < MAX_FIRST:
+        near.add(place(ordinal), NearMiss(name, rule, line, excerpt(record)))
+    else:
+        near.count += 1
+
+
+def search_markers(body: Body, markers: Iterable[Marker], record: bytes, ordinal: int, line: int) -> bool:
+    """Book the hits of ``markers`` in one record; return whether there were any."""
+    marked = False
+    for marker in markers:
+        found = marker.search(record)
+        if found is not None:
+            marked = True
+            text = record[found.start : found.start + EXCERPT_BYTES].decode("utf-8", "replace")
+            hits = body.markers.setdefault(marker.id, Hits())
+            rank = read_rank(record[: found.start])
+            hits.add(place(ordinal, min(found.start, 65535)), line, text, found.exit_code, rank)
+    return marked
+
+
+def excerpt(record: bytes) -> str:
+    """Return the beginning of a record for people to read."""
+    return record[:EXCERPT_BYTES].decode("utf-8", "replace").strip()
+
+
+def _store(
+    found: Found,
+    columns: RuleColumns,
+    grammar: Grammar,
+    rule: Rule,
+    record: bytes,
+    event: Extraction,
+    ordinal: int,
+    line: int,
+) -> None:
+    """Append one event to its columns; values that cannot be read become problems."""
+    prefix = before(record, event.start)
+    rank, clock = (read_rank(prefix), read_clock(prefix)) if prefix else (NO_RANK, NAN)
+    at = place(ordinal, min(event.start, 65535))
+    row = columns.open_row(at, line, rank, clock)
+    if event.header is not None:
+        columns.texts.setdefault("\theader", TextColumn()).append(row, "\t".join(event.header))
+        return
+    if event.cells is not None:
+        columns.texts.setdefault("\tcells", TextColumn()).append(row, "\t".join(event.cells))
+        return
+    if event.row is not None:
+        columns.texts.setdefault("\trow", TextColumn()).append(row, "\t".join(event.row)[:MAX_EXCERPT])
+        return
+    for name, text in event.texts.items():
+        _put(found, columns, grammar, rule, name, text, row, at, line, record)
+    for key, number in event.others.items():
+        columns.others.setdefault(key, NumberColumn()).append(row, number)
+
+
+def _put(
+    found: Found,
+    columns: RuleColumns,
+    grammar: Grammar,
+    rule: Rule,
+    name: str,
+    text: str,
+    row: int,
+    at: int,
+    line: int,
+    record: bytes,
+) -> None:
+    value, readable = convert(rule.fields[name], text)
+    if not readable:
+        found.append((at, unreadable(grammar, rule, name, text, line, record)))
+    elif isinstance(value, str):
+        columns.texts.setdefault(name, TextColumn()).append(row, value[:MAX_EXCERPT])
+    elif value is not None:
+        columns.numbers.setdefault(name, NumberColumn()).append(row, value)
+
+
+def unreadable(grammar: Grammar, rule: Rule, name: str, text: str, line: int, record: bytes) -> Problem:
+    """Return the problem of a value that cannot be read."""
+    return Problem("unreadable_value", line, f"{grammar.ref} {rule.name}.{name}: {text[:64]!r}", excerpt(record))

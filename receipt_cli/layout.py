@@ -1,0 +1,418 @@
+"""The layout of a record (its bytes, every digit masked) → what every record of that layout gives.
+
+The patterns stay the only definition. They match one record of a layout; what they found holds for all others of it as
+long as no pattern that was tried can tell the digits apart (see ``blindness``). Where one can, at certain places, the
+digits there belong to the layout: they are *fixed*. Whatever is not sure has no layout, and each record of it goes
+through the patterns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from receipt_cli.blindness import kept_after
+from receipt_cli.envelope import before, read_moment, read_rank, seconds_of
+from receipt_cli.grammar import Block, Field, Grammar, Mapped, Pairs, Rule, Table
+from receipt_cli.markers import Marker
+from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, Span, read_record
+from receipt_cli.units import MAX_TEXT, shift_of
+
+MAX_LENGTH = 4096
+"""Longer records have no layout."""
+MAX_KEPT = 4096
+"""Layouts that are remembered; when there are more, all are forgotten."""
+MAX_VARIANTS = 16
+"""Layouts that differ only in fixed digits."""
+MAX_SEEN = 65536
+MAX_FAILURES = 4
+"""Records of one form that may turn out to have no layout, before no more of them are tried."""
+MASK = bytes.maketrans(b"123456789", b"000000000")
+_PLAIN = re.compile(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
+_RUN = re.compile(rb"0+")
+_DOUBTFUL = re.compile(rb"[\\\x00-\x08\x0b-\x1f]|<0{1,3}>0|#000\[")
+"""Escapes; envelopes that print a literal digit."""
+_SOMETIMES_NUMBER = re.compile(rb"0,0|[eE][-+]?000")
+"""Thousands and long exponents: not all digits make them a number."""
+_MAX_INTEGER_DIGITS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of an event: the bytes ``start`` to ``end`` of the record.
+
+    ``direct``: the number is ``float(bytes + shift)`` for all digits. Otherwise ``spec`` (None: under a key that nobody
+    declared) says how each text is to be read, or ``constant`` is the text for all.
+    """
+
+    name: str
+    start: int
+    end: int
+    direct: bool
+    shift: bytes
+    spec: Field | None
+    constant: str | None = None
+
+
+@dataclass(slots=True)
+class Prefix:
+    """What stands before an event: the same text for all records of a layout, but for its digits.
+
+    ``second`` and ``fraction`` are the places of the digits that move the clock within a minute and mean nothing else.
+    """
+
+    end: int
+    second: Span
+    fraction: Span
+    known: dict[bytes, tuple[int, float, float, bool]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, prefix: bytes) -> Prefix:
+        """Return how to read prefixes of the layout of this one."""
+        found = seconds_of(prefix)
+        return cls(len(prefix), *(found or (NOWHERE, NOWHERE)))
+
+    def read(self, record: bytes) -> tuple[int, float]:
+        """Return rank and clock of a record."""
+        if self.second == NOWHERE:
+            rank, clock, _, _ = self.minute(record[: self.end])
+            return rank, clock
+        (start, stop), (begin, end) = self.second, self.fraction
+        minute = b"%b00%b%b%b" % (record[:start], record[stop:begin], b"0" * (end - begin), record[end : self.end])
+        rank, whole, offset, moves = self.minute(minute)
+        if not moves:
+            return rank, whole - offset
+        second = int(record[start:stop])
+        if second > 59:
+            whole, part, offset = read_moment(record[: self.end])
+            return rank, whole + part - offset
+        part = int(record[begin:end]) / 10 ** (end - begin) if end > begin else 0.0
+        return rank, whole + second + part - offset
+
+    def minute(self, prefix: bytes) -> tuple[int, float, float, bool]:
+        """Return rank, clock, what to take off it, and whether seconds are to be added; seconds of ``prefix`` are 0."""
+        read = self.known.get(prefix)
+        if read is None:
+            whole, part, offset = read_moment(prefix)
+            moves = self.second != NOWHERE
+            if moves:
+                start, stop = self.second
+                later = read_moment(prefix[:start] + b"01" + prefix[stop:])
+                moves = later == (whole + 1.0, 0.0, offset)
+            if not moves:
+                whole, offset = whole + part - offset, 0.0
+            if len(self.known) >= MAX_KEPT:
+                self.known.clear()
+            read = self.known[prefix] = read_rank(prefix), whole, offset, moves
+        return read
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event that every record of a layout gives. ``bounds`` are indices into ``values`` and the least value there."""
+
+    key: tuple[str, str]
+    grammar: Grammar
+    rule: Rule
+    offset: int
+    prefix: Prefix | None
+    values: tuple[Value, ...]
+    others: tuple[Value, ...]
+    bounds: tuple[tuple[int, float], ...]
+
+
+@dataclass(slots=True, eq=False)
+class Layout:
+    """What a record of one layout gives; ``fixed`` are the places where its digits are those of ``sample``.
+
+    ``hit``: a rule explained it. ``ignored`` and ``near`` name the grammars that ignore it, and rules that missed it.
+    """
+
+    sample: bytes
+    fixed: tuple[tuple[int, int, bytes], ...]
+    events: tuple[Event, ...]
+    hit: bool
+    ignored: tuple[str, ...]
+    near: tuple[tuple[str, str], ...]
+    count: int = 0
+
+    def fits(self, record: bytes) -> bool:
+        """True for a record whose masked bytes are those of the sample, when it has the fixed digits too."""
+        return all(record[start:end] == digits for start, end, digits in self.fixed)
+
+    def in_bounds(self, record: bytes) -> bool:
+        """True when no value of ``record`` is below what its rule demands of it."""
+        for event in self.events:
+            for index, least in event.bounds:
+                value = event.values[index]
+                if float(record[value.start : value.end] + value.shift) < least:
+                    return False
+        return True
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What the patterns made of one record: events by rule, the rules that found nothing, and those that took too long."""
+
+    read: list[tuple[Grammar, Rule, list[Extraction]]] = field(default_factory=list)
+    ignored: list[tuple[Grammar, Rule]] = field(default_factory=list)
+    missed: list[tuple[Grammar, Rule]] = field(default_factory=list)
+    late: list[tuple[Grammar, Rule]] = field(default_factory=list)
+    marked: bool = False
+
+    @property
+    def hit(self) -> bool:
+        """True when a rule of any grammar explained the record."""
+        return bool(self.read or self.ignored)
+
+    def near(self) -> list[tuple[Grammar, Rule]]:
+        """Return for each grammar the first rule whose literal stands in the record, though no rule explained it."""
+        if self.hit:
+            return []
+        first: dict[str, tuple[Grammar, Rule]] = {}
+        for grammar, rule in self.missed:
+            if rule.event not in ("ignored", "progress"):
+                first.setdefault(grammar.id, (grammar, rule))
+        return list(first.values())
+
+
+def rule_kept(rule: Rule) -> frozenset[str] | None:
+    """Return the characters behind which a rule compares digits, or None when it may do so anywhere."""
+    try:
+        return rule.__dict__["_kept"]  # type: ignore[no-any-return]
+    except KeyError:
+        kept = rule.__dict__["_kept"] = _kept(rule)
+        return kept
+
+
+def _kept(rule: Rule) -> frozenset[str] | None:
+    sources = list(rule.sources)
+    if rule.pairs is not None:
+        if any(char.isdigit() for char in rule.pairs.cell + rule.pairs.key):
+            return None
+        sources += [rule.pairs.stop] if rule.pairs.stop else []
+        sources += [rule.cells.pattern.decode("ascii")] if rule.cells is not None else []
+    return _all_kept(sources)
+
+
+@cache
+def _marker_kept(source: str) -> frozenset[str] | None:
+    return kept_after(source)
+
+
+def _asks_digits(rule: Rule) -> bool:
+    """True when keys or values with digits decide whether a record of keys and values is one of the rule's."""
+    if isinstance(rule.keyed, Pairs):
+        return any(char.isdigit() for key in rule.keyed.requires | rule.keyed.forbids for char in key)
+    if isinstance(rule.keyed, Mapped):
+        asked = (*rule.keyed.requires, *rule.keyed.forbids, *rule.keyed.where, *map(str, rule.keyed.where.values()))
+        return any(char.isdigit() for text in asked for char in text)
+    return False
+
+
+def _all_kept(sources: Iterable[str]) -> frozenset[str] | None:
+    kept: set[str] = set()
+    for source in sources:
+        found = kept_after(source)
+        if found is None:
+            return None
+        kept |= found
+    return frozenset(kept)
+
+
+def learn_layout(
+    record: bytes, outcome: Outcome, markers: Sequence[Marker], numbered: Mapping[bytes, bytes]
+) -> Layout | None:
+    """Return what holds for all records of the layout of ``record``, or None where that is not sure.
+
+    ``markers`` are those whose literal the record holds; ``numbered`` maps each literal with digits to its masked form.
+    """
+    masked = record.translate(MASK)
+    if len(record) > MAX_LENGTH or not record.isascii() or outcome.late or outcome.marked or _DOUBTFUL.search(masked):
+        return None
+    kept: set[str] = set()
+    read = [(grammar, rule) for grammar, rule, _ in outcome.read]
+    if any(_asks_digits(rule) for _, rule in (*outcome.missed, *outcome.ignored)):
+        return None
+    for _, rule in (*read, *outcome.ignored, *outcome.missed):
+        behind = rule_kept(rule)
+        if behind is None or (rule.bounds and not _unbounded_same(rule, record, outcome)):
+            return None
+        kept |= behind
+    for marker in markers:
+        behind = _marker_kept(marker.source)
+        if behind is None:
+            return None
+        kept |= behind
+    fixed = _FixedDigits(record, masked)
+    fixed.behind(kept)
+    fixed.literals(numbered.values())
+    events: list[Event] = []
+    for grammar, rule, extractions in outcome.read:
+        if isinstance(rule.keyed, Table | Block):
+            return None
+        others = rule.keyed is not None and rule.keyed.other
+        for extraction in extractions:
+            if others and _SOMETIMES_NUMBER.search(masked, extraction.start):
+                return None
+            event = _event(record, masked, grammar, rule, extraction)
+            if event is None:
+                return None
+            for span in extraction.keys:
+                fixed.span(span)
+            events.append(event)
+    return Layout(
+        sample=record,
+        fixed=fixed.places(),
+        events=tuple(events),
+        hit=outcome.hit,
+        ignored=tuple(dict.fromkeys(grammar.id for grammar, _ in outcome.ignored)),
+        near=tuple((grammar.id, rule.name) for grammar, rule in outcome.near()),
+    )
+
+
+def _unbounded_same(rule: Rule, record: bytes, outcome: Outcome) -> bool:
+    """True when the least values that ``rule`` demands took no event from this record."""
+    found = next((len(events) for _, other, events in outcome.read if other is rule), 0)
+    try:
+        return len(read_record(rule, record, bounded=False)) == found
+    except PatternTimeout:
+        return False
+
+
+class _FixedDigits:
+    """The digits of a record that belong to its layout."""
+
+    def __init__(self, record: bytes, masked: bytes) -> None:
+        self.record, self.masked = record, masked
+        self.found: set[Span] = set()
+
+    def behind(self, characters: Iterable[str]) -> None:
+        """Fix the runs of digits right behind any of ``characters``."""
+        wanted = {ord(char) for char in characters}
+        if wanted:
+            for run in _RUN.finditer(self.masked):
+                if run.start() and self.record[run.start() - 1] in wanted:
+                    self.found.add(run.span())
+
+    def literals(self, masked: Iterable[bytes]) -> None:
+        """Fix the digits where a literal might stand, were the digits others."""
+        for literal in masked:
+            at = self.masked.find(literal)
+            while at >= 0:
+                self.span((at, at + len(literal)))
+                at = self.masked.find(literal, at + 1)
+
+    def span(self, span: Span) -> None:
+        """Fix all digits of a part of the record."""
+        if span != NOWHERE:
+            self.found |= {run.span() for run in _RUN.finditer(self.masked, *span)}
+
+    def places(self) -> tuple[tuple[int, int, bytes], ...]:
+        """Return the fixed runs and their digits."""
+        return tuple((start, end, self.record[start:end]) for start, end in sorted(self.found))
+
+
+def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extraction: Extraction) -> Event | None:
+    values: list[Value] = []
+    for name, text in extraction.texts.items():
+        value = _value(rule.fields[name], name, text, extraction.spans.get(name, NOWHERE), masked)
+        if value is None:
+            return None
+        values.append(value)
+    others = []
+    for key in extraction.others:
+        start, end = extraction.other_spans.get(key, NOWHERE)
+        if start < 0:
+            return None
+        others.append(Value(key, start, end, direct=_is_plain(masked[start:end]), shift=b"", spec=None))
+    bounds = []
+    for name, least in rule.bounds.items():
+        index = next((i for i, value in enumerate(values) if value.name == name), None)
+        if index is not None and not values[index].direct:
+            return None
+        bounds += [(index, least)] if index is not None else []
+    prefix = before(record, extraction.start)
+    return Event(
+        (grammar.ref, rule.name),
+        grammar,
+        rule,
+        min(extraction.start, 65535),
+        Prefix.of(prefix) if prefix else None,
+        tuple(values),
+        tuple(others),
+        tuple(bounds),
+    )
+
+
+def _is_plain(masked: bytes) -> bool:
+    return len(masked) <= MAX_TEXT and _PLAIN.fullmatch(masked) is not None
+
+
+def _value(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
+    start, end = span
+    if start < 0:
+        return None if any(char.isdigit() for char in text) else Value(name, -1, -1, False, b"", spec, constant=text)
+    generic = Value(name, start, end, direct=False, shift=b"", spec=spec)
+    if spec.type not in ("number", "integer") or not 0 < end - start <= MAX_TEXT:
+        return generic
+    layout = masked[start:end]
+    if any(null.encode("utf-8", "replace").translate(MASK) == layout for null in spec.null_if):
+        return generic
+    if spec.value is not None:
+        found = spec.value.search(text)
+        if kept_after(spec.value.pattern) != frozenset() or found is None or found.group(1) is None:
+            return generic
+        part = found.group(1)
+        start += found.start(1) + len(part) - len(part.lstrip())
+        end = start + len(part.strip())
+        layout = masked[start:end]
+    shift = shift_of(spec.unit)
+    plain = _is_plain(layout) and shift is not None and not (shift and re.search(rb"[eE]", layout))
+    if not plain or shift is None:
+        return generic
+    if spec.type == "integer" and (shift or not layout.lstrip(b"+-").isdigit() or len(layout) > _MAX_INTEGER_DIGITS):
+        return generic
+    return Value(name, start, end, direct=True, shift=shift, spec=spec)
+
+
+class Layouts:
+    """The layouts that were learned; shared by all threads of a scan, since what is learned does not depend on who did."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, list[Layout]] = {}
+        self._size = 0
+        self._seen: set[int] = set()
+        self._failed: dict[bytes, int] = {}
+
+    def find(self, masked: bytes, record: bytes) -> Layout | None:
+        """Return the layout of ``record``, whose masked form is ``masked``, or None."""
+        for layout in self._known.get(masked, ()):
+            if layout.fits(record):
+                return layout if layout.in_bounds(record) else None
+        return None
+
+    def wanted(self, masked: bytes) -> bool:
+        """True when records of this form come again, and there is no reason to think that they have no layout."""
+        mark = hash(masked)
+        if mark not in self._seen:
+            if len(self._seen) >= MAX_SEEN:
+                self._seen.clear()
+            self._seen.add(mark)
+            return False
+        return self._failed.get(masked, 0) < MAX_FAILURES and len(self._known.get(masked, ())) < MAX_VARIANTS
+
+    def add(self, masked: bytes, layout: Layout | None) -> None:
+        """Remember ``layout``, or that a record of this form has none."""
+        if layout is None:
+            if len(self._failed) >= MAX_KEPT:
+                self._failed.clear()
+            self._failed[masked] = self._failed.get(masked, 0) + 1
+            return
+        if self._size >= MAX_KEPT:
+            self._known.clear()
+            self._size = 0
+        self._known.setdefault(masked, []).append(layout)
+        self._size += 1
