@@ -67,13 +67,12 @@ class NumberColumn:
             self._sparse().append(row)
         self.values.append(value)
 
-    def append_block(self, row: int, values: bytes | memoryview) -> None:
-        """Add values for consecutive rows from ``row`` on, as the bytes of native float64s."""
-        count = len(self.values)
-        if self._rows is not None or row != count:
-            rows = self._sparse()
-            rows.extend(range(row, row + len(values) // 8))
+    def fill(self, values: bytes, rows: bytes | None = None) -> None:
+        """Give an empty column its ``values`` (native float64s), for the first rows, or for ``rows`` (native int64s)."""
         self.values.frombytes(values)
+        if rows is not None:
+            self._rows = array("q")
+            self._rows.frombytes(rows)
 
     def extend(self, other: NumberColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""

@@ -11,6 +11,7 @@ from codecs import utf_8_decode
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from receipt_cli.bulk import MIN_COUNT, Templates, read_block
 from receipt_cli.columns import RuleColumns, place
 from receipt_cli.envelope import unwrap
 from receipt_cli.examine import Found, book, examine, excerpt, replay, search_markers
@@ -24,6 +25,9 @@ from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, 
 from receipt_cli.stretch import TAIL_KEPT, Body, RuleKey, Stretch
 
 DIGITS = b"0123456789"
+BULK_FROM = 4 << 20
+"""Bytes after which a log is worth reading in bulk, and numpy the time that its import takes."""
+MIN_BULK = 64 << 10
 
 
 class Engine:
@@ -53,7 +57,11 @@ class Engine:
                 self.marker_gates.setdefault(literal, []).append(marker)
         self.gate = Gate(sorted({*self.gates, *self.marker_gates}))
         self.numbered = {one: one.translate(MASK) for one in self.gate.literals if one.translate(None, DIGITS) != one}
+        self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
         self.layouts = Layouts()
+        self.templates = Templates()
+        self.bulk_from = BULK_FROM
+        self._seen = 0
         self.by_layout = by_layout
 
     def columns(self, body: Body, grammar: Grammar, rule: Rule) -> RuleColumns | None:
@@ -119,10 +127,22 @@ class Engine:
             if not last.carriage:
                 body.lines -= 1
             lines += 1
+        if self._has_steps(body):
+            body.step_like = MAX_SEEN  # they do, and it does not depend on where the log was cut
         return body, lines
 
     def read(self, body: Body, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
+        self._seen += len(raw)
+        if self.by_layout and self._seen > self.bulk_from and len(raw) >= MIN_BULK:
+            block = Body()
+            self._read(block, body, raw, length, bulk=True)
+            body.extend(block)
+        else:
+            self._read(body, body, raw, length, bulk=False)
+
+    def _read(self, body: Body, earlier: Body, raw: bytes, length: int | None, *, bulk: bool) -> None:
+        """Match ``raw`` into ``body``; ``earlier`` is what the stretch gave so far."""
         raw, cuts = cap_records(raw)
         if length is not None and length > len(raw):
             cuts = [(0, length)]
@@ -138,25 +158,34 @@ class Engine:
             if body.nul_line is None:
                 body.nul_line = body.lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
         buffer = unwrap(raw)
-        blank = count_blank(buffer)
-        lines, returns = buffer.count(b"\n"), buffer.count(b"\r")
-        self._looks(body, buffer)
-        invalid = _invalid_records(buffer, returns > 0)
-        self._match(body, buffer, returns > 0, invalid, found)
+        self._looks(body, earlier, buffer)
+        redraws = b"\r" in buffer
+        invalid = _invalid_records(buffer, redraws)
+        if bulk:
+            read_block(self, body, buffer, invalid, found)
+        else:
+            self._match(body, buffer, redraws, invalid, found)
+            lines = buffer.count(b"\n")
+            body.blank += count_blank(buffer)
+            body.lines += lines
+            body.records += lines + (buffer.count(b"\r") if redraws else 0)
         for at, problem in sorted(found, key=lambda entry: entry[0]):
             body.problems.add(at, problem)
-        body.blank += blank
-        body.lines += lines
-        body.records += lines + returns
 
-    def _looks(self, body: Body, buffer: bytes) -> None:
-        """Note the first records that look like metrics, and whether any look like steps: what nobody may read."""
-        missing = MAX_SEEN - body.metric_like.count
+    def _looks(self, body: Body, earlier: Body, buffer: bytes) -> None:
+        """Note the first records that look like metrics, and whether any look like steps: what nobody may read.
+
+        Where rules read steps, nobody needs to know what looks like one: see ``finish``.
+        """
+        missing = MAX_SEEN - earlier.metric_like.count
         for offset, record in metric_lines(buffer, missing) if missing else ():
-            before = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
-            body.metric_like.add(place(body.records + before), excerpt(record))
-        if body.step_like < MAX_SEEN:
-            body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like)
+            ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
+            body.metric_like.add(place(body.records + ordinal), excerpt(record))
+        if earlier.step_like < MAX_SEEN and not self._has_steps(earlier):
+            body.step_like += count_step_lines(buffer, MAX_SEEN - earlier.step_like)
+
+    def _has_steps(self, body: Body) -> bool:
+        return sum(len(columns) for key, columns in body.rules.items() if key in self._step_rules) >= MAX_SEEN
 
     def _match(self, body: Body, buffer: bytes, redraws: bool, invalid: list[int], found: Found) -> None:
         """Find the records with a literal, read them in order, and book the outcome of each."""
@@ -182,6 +211,8 @@ class Engine:
             layout = self.layouts.find(masked, record)
             if layout is not None:
                 layout.count += 1
+                if layout.count >= MIN_COUNT and self._seen > self.bulk_from:
+                    self.templates.add(layout)
                 replay(body, layout, record, ordinal, line, found)
                 return
         literals = self.gate.literals_in(record)

@@ -1,0 +1,313 @@
+"""A block of whole records → the body that it gives, records of known layouts together.
+
+Records whose layout has a template are read as matrices. What is left goes through the gate, and those with a literal
+one by one. What both gave is put into the order of the log at the end of the block.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from receipt_cli.columns import NumberColumn, RuleColumns, TextColumn
+from receipt_cli.examine import Found, miss
+from receipt_cli.gate import Gate
+from receipt_cli.layout import MAX_LENGTH, Layout
+from receipt_cli.stretch import Body, RuleKey
+from receipt_cli.templates import Piece, Template
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+    Flags = NDArray[np.bool_]
+
+MIN_COUNT = 48
+"""Records of a layout that were read one by one before it gets a template."""
+MIN_ROWS = 24
+"""Records in a block for which a template is worth its fixed cost."""
+MAX_TEMPLATES = 512
+MAX_IDLE = 8
+"""Blocks with too few records after which a template is given up."""
+_REST = -100_000
+_SERVED = -(1 << 60)
+"""Counts of a layout that will not get a template soon, and of one that has one."""
+T = TypeVar("T")
+_MAX_PIECES = 400
+"""Stretches of records without a template that are searched each for itself; of more, the whole block is."""
+
+
+class Reader(Protocol):
+    """What reads a single record: see ``scan.Engine.take``."""
+
+    gate: Gate
+    templates: Templates
+
+    def take(self, body: Body, record: bytes, ordinal: int, line: int, bad: bool, found: Found) -> None:
+        """Read one record that holds a literal."""
+
+
+class Templates:
+    """The templates of the layouts that come often, by length; shared by all threads of a scan."""
+
+    def __init__(self) -> None:
+        self.by_length: dict[int, tuple[Template, ...]] = {}
+        self._count = 0
+
+    def add(self, layout: Layout) -> None:
+        """Make a template of ``layout``, of which many records came."""
+        if self._count < MAX_TEMPLATES:
+            layout.count = _SERVED
+            made = Template(layout)
+            self._count += 1
+            self.by_length[made.length] = (*self.by_length.get(made.length, ()), made)
+
+    def used(self, template: Template, rows: int) -> None:
+        """Take note of how many records of a block a template read; it goes when they are few for long."""
+        template.idle = 0 if rows >= MIN_ROWS else template.idle + 1
+        if template.idle > MAX_IDLE:
+            kept = tuple(t for t in self.by_length.get(template.length, ()) if t is not template)
+            self._count -= len(self.by_length.get(template.length, ())) - len(kept)
+            self.by_length[template.length] = kept
+            template.layout.count = _REST
+
+
+def read_block(reader: Reader, body: Body, buffer: bytes, invalid: list[int], found: Found) -> None:
+    """Read all records of the normalised ``buffer`` into the empty ``body``.
+
+    ``invalid`` are the starts of the records that are not UTF-8.
+    """
+    import numpy as np
+
+    records = _Records(buffer)
+    body.blank = records.count_blank()
+    body.lines, body.records = records.lines, len(records.starts)
+    body.undecodable = len(invalid)
+    harvest: dict[RuleKey, list[Piece]] = {}
+    ignored: dict[str, list[Integers]] = {}
+    taken = _read_templates(reader.templates, records, body, harvest, ignored, found)
+    bad = set(invalid)
+    rows = _candidates(reader.gate, records, taken)
+    starts, ends, lines = records.starts[rows].tolist(), records.ends[rows].tolist(), records.line_of(rows).tolist()
+    for row, start, end, line in zip(rows.tolist(), starts, ends, lines, strict=True):
+        reader.take(body, buffer[start:end], row, line, start in bad, found)
+    for key, pieces in harvest.items():
+        body.rules[key] = _in_order(body.rules.get(key, RuleColumns()), pieces)
+    for name, ordinals in ignored.items():
+        both = np.concatenate([*ordinals, np.frombuffer(body.ignored.get(name, array("q")), np.int64)])
+        merged = array("q")
+        merged.frombytes(np.unique(both).tobytes())
+        body.ignored[name] = merged
+    for near in body.near.values():
+        near.first.sort(key=lambda entry: entry[0])
+        del near.first[near.limit :]
+
+
+class _Records:
+    """Where the records of a block begin and end."""
+
+    def __init__(self, buffer: bytes) -> None:
+        import numpy as np
+
+        self.buffer = buffer
+        data = self.data = np.frombuffer(buffer, np.uint8)
+        redraws = b"\r" in buffer
+        self.ends = np.flatnonzero((data == 0x0A) | (data == 0x0D)) if redraws else np.flatnonzero(data == 0x0A)
+        self.starts = np.empty_like(self.ends)
+        self.starts[0] = 0
+        self.starts[1:] = self.ends[:-1] + 1
+        self.lengths = self.ends - self.starts
+        self._before: Integers | None = None
+        self.lines = len(self.ends)
+        if redraws:
+            newline = data[self.ends] == 0x0A
+            self._before = np.cumsum(newline) - newline
+            self.lines = int(newline.sum())
+
+    def line_of(self, rows: Integers) -> Integers:
+        """Return the line of the block, from 1, that each record stands in."""
+        return rows + 1 if self._before is None else self._before[rows] + 1
+
+    def count_blank(self) -> int:
+        """Return how many records hold nothing but blanks and tabs."""
+        import numpy as np
+
+        some = np.flatnonzero(self.lengths)
+        first, last = self.data[self.starts[some]], self.data[self.ends[some] - 1]
+        edges = ((first == 0x20) | (first == 0x09)) & ((last == 0x20) | (last == 0x09))
+        spans = zip(self.starts[some[edges]].tolist(), self.ends[some[edges]].tolist(), strict=True)
+        blank = sum(1 for start, end in spans if not self.buffer[start:end].strip(b" \t"))
+        return len(self.lengths) - len(some) + blank
+
+    def view(self, width: int) -> NDArray[np.void]:
+        """Return the ``width`` bytes from each place on."""
+        import numpy as np
+
+        return np.ndarray((len(self.buffer) - width + 1,), f"V{width}", self.buffer, strides=(1,))
+
+
+def _read_templates(
+    templates: Templates,
+    records: _Records,
+    body: Body,
+    harvest: dict[RuleKey, list[Piece]],
+    ignored: dict[str, list[Integers]],
+    found: Found,
+) -> Flags:
+    """Read the records that fit a template; return which they are."""
+    import numpy as np
+
+    taken = np.zeros(len(records.starts), np.bool_)
+    known = list(templates.by_length.items())
+    if not known:
+        return taken
+    short = np.minimum(records.lengths, MAX_LENGTH + 1).astype(np.uint16)
+    order = np.argsort(short, kind="stable")
+    ordered = short[order]
+    for length, choices in known:
+        if not choices:
+            continue
+        low, high = np.searchsorted(ordered, (length, length + 1))
+        rows = order[low:high]
+        for template in choices:
+            if len(rows) < MIN_ROWS or template.width > len(records.buffer):
+                templates.used(template, 0)
+                continue
+            rows = rows[records.starts[rows] <= len(records.buffer) - template.width]
+            fits, matrix = template.fitting(records.view(template.width), records.starts[rows])
+            mine, rest = rows[fits], rows[~fits]
+            templates.used(template, len(mine))
+            if not len(mine):
+                continue
+            numbers, inside = template.values(matrix)
+            if inside is not None:
+                rest = np.concatenate([rest, mine[~inside]])
+                mine, matrix, numbers = mine[inside], matrix[inside], numbers[:, inside]
+                if not len(mine):
+                    rows = rest
+                    continue
+            taken[mine] = True
+            _book(template, matrix, numbers, mine, records, body, harvest, ignored, found)
+            rows = rest
+    return taken
+
+
+def _book(
+    template: Template,
+    matrix: NDArray[np.uint8],
+    numbers: NDArray[np.float64],
+    rows: Integers,
+    records: _Records,
+    body: Body,
+    harvest: dict[RuleKey, list[Piece]],
+    ignored: dict[str, list[Integers]],
+    found: Found,
+) -> None:
+    layout = template.layout
+    lines = records.line_of(rows)
+    for name in layout.ignored:
+        ignored.setdefault(name, []).append(rows)
+    for event, piece in zip(layout.events, template.pieces(matrix, numbers, rows, lines, found), strict=True):
+        harvest.setdefault(event.key, []).append(piece)
+    for name, rule in layout.near:
+        for index in range(min(len(rows), 3)):
+            record = matrix[index, : template.length].tobytes()
+            miss(body, name, rule, record, int(rows[index]), int(lines[index]))
+        body.near[name].count += max(0, len(rows) - 3)
+
+
+def _candidates(gate: Gate, records: _Records, taken: Flags) -> Integers:
+    """Return the records that hold a literal and are not taken, ascending."""
+    import numpy as np
+
+    left = np.flatnonzero(~taken)
+    if not len(left):
+        return left
+    breaks = np.flatnonzero(np.diff(left) > 1)
+    if len(breaks) >= _MAX_PIECES or 2 * int(records.lengths[left].sum()) > len(records.buffer):
+        places = np.array(gate.places(records.buffer), np.int64)
+    else:
+        begins = records.starts[left[np.concatenate([[0], breaks + 1])]].tolist()
+        stops = records.ends[left[np.concatenate([breaks, [len(left) - 1]])]].tolist()
+        found = [begin + at for begin, stop in zip(begins, stops, strict=True) for at in gate.places(records.buffer[begin:stop])]
+        places = np.array(found, np.int64)
+    rows = np.unique(np.searchsorted(records.ends, places))
+    return rows[~taken[rows]]
+
+
+def _in_order(single: RuleColumns, pieces: list[Piece]) -> RuleColumns:
+    """Return the events of one rule, those read one by one and those of all templates, in the order of the log."""
+    import numpy as np
+
+    if len(single):
+        pieces = [_piece(single), *pieces]
+    counts = [len(piece.at) for piece in pieces]
+    at = np.concatenate([piece.at for piece in pieces])
+    order = np.argsort(at, kind="stable")
+    row = np.empty_like(order)
+    row[order] = np.arange(len(order))
+    first = np.cumsum([0, *counts[:-1]])
+    made = RuleColumns()
+    made.at.frombytes(at[order].tobytes())
+    made.line.frombytes(np.concatenate([piece.line for piece in pieces])[order].tobytes())
+    made.rank.frombytes(np.concatenate([piece.rank for piece in pieces])[order].tobytes())
+    made.clock.frombytes(np.concatenate([piece.clock for piece in pieces])[order].tobytes())
+
+    def rows_of(index: int, rows: Integers | None) -> Integers:
+        begin = first[index]
+        return row[begin : begin + counts[index]] if rows is None else row[begin + rows]
+
+    for kind in ("numbers", "others"):
+        parts: dict[str, list[tuple[Integers, NDArray[np.float64]]]] = {}
+        for index, piece in enumerate(pieces):
+            for name, (rows, values) in getattr(piece, kind).items():
+                parts.setdefault(name, []).append((rows_of(index, rows), values))
+        columns: dict[str, NumberColumn] = getattr(made, kind)
+        for name, found in _by_appearance(parts):
+            rows = np.concatenate([entry[0] for entry in found])
+            values = np.concatenate([entry[1] for entry in found])
+            column = columns[name] = NumberColumn()
+            if len(rows) == len(order):
+                dense = np.empty(len(order))
+                dense[rows] = values
+                column.fill(dense.tobytes())
+            else:
+                sorting = np.argsort(rows)
+                column.fill(values[sorting].tobytes(), rows[sorting].tobytes())
+    texts: dict[str, list[tuple[Integers, list[str]]]] = {}
+    for index, piece in enumerate(pieces):
+        for name, (rows, words) in piece.texts.items():
+            texts.setdefault(name, []).append((rows_of(index, rows), words))
+    for name, entries in _by_appearance(texts):
+        pairs = sorted((r, word) for rows, words in entries for r, word in zip(rows.tolist(), words, strict=True))
+        text = made.texts[name] = TextColumn()
+        for r, word in pairs:
+            text.append(r, word)
+    return made
+
+
+def _by_appearance(parts: dict[str, list[tuple[Integers, T]]]) -> list[tuple[str, list[tuple[Integers, T]]]]:
+    """Return the columns in the order in which they were first printed."""
+    return sorted(parts.items(), key=lambda part: min(int(rows.min()) for rows, _ in part[1]))
+
+
+def _piece(columns: RuleColumns) -> Piece:
+    """Return events that were read one by one as a piece."""
+    import numpy as np
+
+    def numbers(found: dict[str, NumberColumn]) -> dict[str, tuple[Integers | None, NDArray[np.float64]]]:
+        return {
+            name: (None if len(column.values) == len(columns) else np.array(column.rows), np.array(column.values))
+            for name, column in found.items()
+        }
+
+    return Piece(
+        np.array(columns.at),
+        np.array(columns.line),
+        np.array(columns.rank),
+        np.array(columns.clock),
+        numbers(columns.numbers),
+        {name: (np.array(text.rows), text.values) for name, text in columns.texts.items()},
+        numbers(columns.others),
+    )
