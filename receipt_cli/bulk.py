@@ -9,10 +9,11 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from receipt_cli.columns import NumberColumn, RuleColumns, TextColumn
-from receipt_cli.examine import Found, miss
+from receipt_cli.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
+from receipt_cli.examine import Found, excerpt
 from receipt_cli.gate import Gate
 from receipt_cli.layout import MAX_LENGTH, Layout
+from receipt_cli.model import MAX_FIRST, NearMiss
 from receipt_cli.stretch import Body, RuleKey
 from receipt_cli.templates import Piece, Template
 
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 
 MIN_COUNT = 48
 """Records of a layout that were read one by one before it gets a template."""
-MIN_ROWS = 24
+MIN_ROWS = 12
 """Records in a block for which a template is worth its fixed cost."""
 MAX_TEMPLATES = 512
-MAX_IDLE = 8
+MAX_IDLE = 64
 """Blocks with too few records after which a template is given up."""
-_REST = -100_000
+_REST = -1000
 _SERVED = -(1 << 60)
 """Counts of a layout that will not get a template soon, and of one that has one."""
 T = TypeVar("T")
@@ -86,7 +87,8 @@ def read_block(reader: Reader, body: Body, buffer: bytes, invalid: list[int], fo
     body.undecodable = len(invalid)
     harvest: dict[RuleKey, list[Piece]] = {}
     ignored: dict[str, list[Integers]] = {}
-    taken = _read_templates(reader.templates, records, body, harvest, ignored, found)
+    missed: dict[str, Bounded[NearMiss]] = {}
+    taken = _read_templates(reader.templates, records, harvest, ignored, missed, found)
     bad = set(invalid)
     rows = _candidates(reader.gate, records, taken)
     starts, ends, lines = records.starts[rows].tolist(), records.ends[rows].tolist(), records.line_of(rows).tolist()
@@ -97,11 +99,13 @@ def read_block(reader: Reader, body: Body, buffer: bytes, invalid: list[int], fo
     for name, ordinals in ignored.items():
         both = np.concatenate([*ordinals, np.frombuffer(body.ignored.get(name, array("q")), np.int64)])
         merged = array("q")
-        merged.frombytes(np.unique(both).tobytes())
+        merged.frombytes(np.sort(both, kind="stable").tobytes())
         body.ignored[name] = merged
-    for near in body.near.values():
-        near.first.sort(key=lambda entry: entry[0])
-        del near.first[near.limit :]
+    for name, near in missed.items():
+        known = body.near.setdefault(name, near)
+        if known is not near:
+            known.count += near.count
+            known.first = sorted([*known.first, *near.first], key=lambda entry: entry[0])[:MAX_FIRST]
 
 
 class _Records:
@@ -150,9 +154,9 @@ class _Records:
 def _read_templates(
     templates: Templates,
     records: _Records,
-    body: Body,
     harvest: dict[RuleKey, list[Piece]],
     ignored: dict[str, list[Integers]],
+    missed: dict[str, Bounded[NearMiss]],
     found: Found,
 ) -> Flags:
     """Read the records that fit a template; return which they are."""
@@ -188,7 +192,7 @@ def _read_templates(
                     rows = rest
                     continue
             taken[mine] = True
-            _book(template, matrix, numbers, mine, records, body, harvest, ignored, found)
+            _book(template, matrix, numbers, mine, records, harvest, ignored, missed, found)
             rows = rest
     return taken
 
@@ -199,9 +203,9 @@ def _book(
     numbers: NDArray[np.float64],
     rows: Integers,
     records: _Records,
-    body: Body,
     harvest: dict[RuleKey, list[Piece]],
     ignored: dict[str, list[Integers]],
+    missed: dict[str, Bounded[NearMiss]],
     found: Found,
 ) -> None:
     layout = template.layout
@@ -211,10 +215,12 @@ def _book(
     for event, piece in zip(layout.events, template.pieces(matrix, numbers, rows, lines, found), strict=True):
         harvest.setdefault(event.key, []).append(piece)
     for name, rule in layout.near:
-        for index in range(min(len(rows), 3)):
-            record = matrix[index, : template.length].tobytes()
-            miss(body, name, rule, record, int(rows[index]), int(lines[index]))
-        body.near[name].count += max(0, len(rows) - 3)
+        near = missed.setdefault(name, Bounded(MAX_FIRST))
+        near.count += len(rows)
+        for row, line, record in zip(rows[:MAX_FIRST].tolist(), lines.tolist(), matrix, strict=False):
+            text = excerpt(record[: template.length].tobytes())
+            near.first.append((place(row), NearMiss(name, rule, line, text)))
+        near.first = sorted(near.first, key=lambda entry: entry[0])[:MAX_FIRST]
 
 
 def _candidates(gate: Gate, records: _Records, taken: Flags) -> Integers:
@@ -232,7 +238,10 @@ def _candidates(gate: Gate, records: _Records, taken: Flags) -> Integers:
         stops = records.ends[left[np.concatenate([breaks, [len(left) - 1]])]].tolist()
         found = [begin + at for begin, stop in zip(begins, stops, strict=True) for at in gate.places(records.buffer[begin:stop])]
         places = np.array(found, np.int64)
-    rows = np.unique(np.searchsorted(records.ends, places))
+    rows = np.searchsorted(records.ends, places)
+    fresh = np.ones(len(rows), np.bool_)
+    fresh[1:] = rows[1:] != rows[:-1]
+    rows = rows[fresh]
     return rows[~taken[rows]]
 
 

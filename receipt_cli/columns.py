@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from receipt_cli.magnitude import is_large
+
 POSITION_BITS = 17
 """Low bits of ``at``: where in its record an event begins. A record is capped at 2**16 bytes."""
 NO_RANK = -1
@@ -17,15 +19,11 @@ def place(record: int, offset: int = 0) -> int:
     return (record << POSITION_BITS) | offset
 
 
-LARGE = 4096
-"""Arrays from this length on are worth numpy, which is imported for nothing less."""
-
-
 def shifted(values: array[int], by: int) -> array[int]:
     """Return ``values`` plus ``by``."""
     if not by or not values:
         return values
-    if len(values) < LARGE:
+    if not is_large(len(values)):
         return array("q", [value + by for value in values])
     import numpy as np
 

@@ -80,6 +80,7 @@ _UNIX = re.compile(rb"(?:\xef\xbb\xbf)?([12]\d{9})\.(\d{3,9})(?= )")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOSING = re.compile(rb"[\])>|:]{0,3} ?")
 _BUILDKITE = re.compile(rb"\x1b_bk;t=(\d{10})(\d{3})\x07")
+REPEATED = b"x across cluster]"
 _REPEATED = re.compile(
     rb" \[repeated \d{1,9}x across cluster\](?: \(Ray deduplicates logs by default\.[^\r\n]{0,400}?for more options\.\))?"
 )
@@ -90,10 +91,19 @@ def unwrap(raw: bytes) -> bytes:
 
     A Buildkite time mark becomes seconds since 1970 before the line; Ray's count of repetitions behind a line goes.
     """
-    if b"\x1b_bk;t=" in raw:
+    return without_count(plain(raw))
+
+
+def plain(raw: bytes) -> bytes:
+    """Return whole records as ``unwrap`` does, but for Ray's counts behind lines."""
+    if b"\x1b" in raw and b"\x1b_bk;t=" in raw:
         raw = _BUILDKITE.sub(rb"\1.\2 ", raw)
-    raw = normalise(raw)
-    return _REPEATED.sub(b"", raw) if b"x across cluster]" in raw else raw
+    return normalise(raw)
+
+
+def without_count(records: bytes) -> bytes:
+    """Return normalised records without Ray's counts of repetitions behind their lines."""
+    return _REPEATED.sub(b"", records) if REPEATED in records else records
 
 
 def before(record: bytes, start: int) -> bytes:
@@ -193,14 +203,12 @@ def read_moment(prefix: bytes) -> tuple[float, float, float]:
     return naive if math.isnan(zoned[0]) else zoned
 
 
-def seconds_of(prefix: bytes) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """Return where seconds and their fraction stand in the last ISO time of ``prefix``, or None without one."""
+def time_of_day(prefix: bytes) -> tuple[int, int] | None:
+    """Return where ``hh:mm:ss`` and its fraction begin and end in the last ISO time of ``prefix``, or None without one."""
     last = None
     for found in _TIME.finditer(prefix):
         last = found
-    if last is None or not last[1]:
-        return None
-    return last.span(6), last.span(7) if last[7] else (last.end(6), last.end(6))
+    return (last.start(4), last.end(7) if last[7] else last.end(6)) if last is not None and last[1] else None
 
 
 def _offset(zone: bytes | None) -> float | None:

@@ -82,12 +82,12 @@ def replay(body: Body, layout: Layout, record: bytes, ordinal: int, line: int, f
 
 def value_text(value: Value, record: bytes) -> str:
     """Return the text of one value that is no plain number, as an extraction gives it."""
-    return value.constant if value.constant is not None else record[value.start : value.end].decode("ascii")
+    return value.constant if value.constant is not None else record[value.start : value.end].decode("utf-8", "replace")
 
 
 def read_value(value: Value, text: bytes) -> float | None:
     """Return the number of an undeclared key in base units, or None."""
-    return float(text) if value.direct else read_other(text.decode("ascii"))
+    return float(text) if value.direct else read_other(text.decode("utf-8", "replace"))
 
 
 def ignore(body: Body, name: str, ordinal: int) -> None:

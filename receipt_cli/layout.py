@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from receipt_cli.blindness import kept_after
-from receipt_cli.envelope import before, read_moment, read_rank, seconds_of
+from receipt_cli.envelope import before, read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.grammar import Block, Field, Grammar, Mapped, Pairs, Rule, Table
 from receipt_cli.markers import Marker
 from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, Span, read_record
@@ -37,6 +37,8 @@ _DOUBTFUL = re.compile(rb"[\\\x00-\x08\x0b-\x1f]|<0{1,3}>0|#000\[")
 _SOMETIMES_NUMBER = re.compile(rb"0,0|[eE][-+]?000")
 """Thousands and long exponents: not all digits make them a number."""
 _MAX_INTEGER_DIGITS = 15
+_MIDNIGHT = b"00:00:00"
+_LATER, _LATER_S = b"01:01:01", 3661.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,47 +62,58 @@ class Value:
 class Prefix:
     """What stands before an event: the same text for all records of a layout, but for its digits.
 
-    ``second`` and ``fraction`` are the places of the digits that move the clock within a minute and mean nothing else.
+    ``time`` is the place of the ``hh:mm:ss`` and its fraction that move the clock within a day and mean nothing else.
     """
 
     end: int
-    second: Span
-    fraction: Span
+    time: Span
     known: dict[bytes, tuple[int, float, float, bool]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, prefix: bytes) -> Prefix:
         """Return how to read prefixes of the layout of this one."""
-        found = seconds_of(prefix)
-        return cls(len(prefix), *(found or (NOWHERE, NOWHERE)))
+        return cls(len(prefix), time_of_day(prefix) or NOWHERE)
+
+    @property
+    def fraction(self) -> Span:
+        """The place of the digits of the fraction; empty where there is none."""
+        start, end = self.time
+        return min(start + len(_MIDNIGHT) + 1, end), end
 
     def read(self, record: bytes) -> tuple[int, float]:
         """Return rank and clock of a record."""
-        if self.second == NOWHERE:
-            rank, clock, _, _ = self.minute(record[: self.end])
+        if self.time == NOWHERE:
+            rank, clock, _, _ = self.day(record[: self.end])
             return rank, clock
-        (start, stop), (begin, end) = self.second, self.fraction
-        minute = b"%b00%b%b%b" % (record[:start], record[stop:begin], b"0" * (end - begin), record[end : self.end])
-        rank, whole, offset, moves = self.minute(minute)
+        start, end = self.time
+        rank, whole, offset, moves = self.day(self.midnight(record))
         if not moves:
-            return rank, whole - offset
-        second = int(record[start:stop])
-        if second > 59:
-            whole, part, offset = read_moment(record[: self.end])
-            return rank, whole + part - offset
+            return rank, whole
+        hour, minute, second = (int(record[start + at : start + at + 2]) for at in (0, 3, 6))
+        if hour > 23 or minute > 59 or second > 59:
+            return rank, read_clock(record[: self.end])
+        begin, end = self.fraction
         part = int(record[begin:end]) / 10 ** (end - begin) if end > begin else 0.0
-        return rank, whole + second + part - offset
+        return rank, whole + (3600 * hour + 60 * minute + second) + part - offset
 
-    def minute(self, prefix: bytes) -> tuple[int, float, float, bool]:
-        """Return rank, clock, what to take off it, and whether seconds are to be added; seconds of ``prefix`` are 0."""
+    def midnight(self, record: bytes) -> bytes:
+        """Return the prefix of a record with its time set to midnight."""
+        start, end = self.time
+        return record[:start] + record[start:end].translate(MASK) + record[end : self.end]
+
+    def day(self, prefix: bytes) -> tuple[int, float, float, bool]:
+        """Return rank, clock, what to take off it, and whether the time of day is to be added to it before.
+
+        The time of day in ``prefix`` is midnight.
+        """
         read = self.known.get(prefix)
         if read is None:
             whole, part, offset = read_moment(prefix)
-            moves = self.second != NOWHERE
+            start = self.time[0]
+            moves = self.time != NOWHERE
             if moves:
-                start, stop = self.second
-                later = read_moment(prefix[:start] + b"01" + prefix[stop:])
-                moves = later == (whole + 1.0, 0.0, offset)
+                later = prefix[:start] + _LATER + prefix[start + len(_LATER) :]
+                moves = read_moment(later) == (whole + _LATER_S, 0.0, offset)
             if not moves:
                 whole, offset = whole + part - offset, 0.0
             if len(self.known) >= MAX_KEPT:
@@ -225,15 +238,17 @@ def _all_kept(sources: Iterable[str]) -> frozenset[str] | None:
 def learn_layout(
     record: bytes, outcome: Outcome, markers: Sequence[Marker], numbered: Mapping[bytes, bytes]
 ) -> Layout | None:
-    """Return what holds for all records of the layout of ``record``, or None where that is not sure.
+    """Return what holds for all records of the layout of ``record``, which is UTF-8, or None where that is not sure.
 
     ``markers`` are those whose literal the record holds; ``numbered`` maps each literal with digits to its masked form.
     """
     masked = record.translate(MASK)
-    if len(record) > MAX_LENGTH or not record.isascii() or outcome.late or outcome.marked or _DOUBTFUL.search(masked):
+    if len(record) > MAX_LENGTH or outcome.late or outcome.marked or _DOUBTFUL.search(masked):
         return None
     kept: set[str] = set()
     read = [(grammar, rule) for grammar, rule, _ in outcome.read]
+    if not record.isascii() and any(rule.mapping is not None for _, rule in read):
+        return None  # its places are those of characters
     if any(_asks_digits(rule) for _, rule in (*outcome.missed, *outcome.ignored)):
         return None
     for _, rule in (*read, *outcome.ignored, *outcome.missed):
@@ -356,7 +371,7 @@ def _value(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Valu
     if start < 0:
         return None if any(char.isdigit() for char in text) else Value(name, -1, -1, False, b"", spec, constant=text)
     generic = Value(name, start, end, direct=False, shift=b"", spec=spec)
-    if spec.type not in ("number", "integer") or not 0 < end - start <= MAX_TEXT:
+    if spec.type not in ("number", "integer") or not 0 < end - start <= MAX_TEXT or not text.isascii():
         return generic
     layout = masked[start:end]
     if any(null.encode("utf-8", "replace").translate(MASK) == layout for null in spec.null_if):

@@ -96,13 +96,13 @@ def normalise(raw: bytes) -> bytes:
     Terminal sequences, echoed key presses and NULs vanish; a run of backspaces is a redraw. The number of ``\\n``
     never changes, so line numbers hold.
     """
-    if b"\r\n" in raw:
+    if b"\r" in raw:  # searches for one byte are several times faster than for two
         raw = raw.replace(b"\r\n", b"\n")
     if b"\x00" in raw:
         raw = raw.replace(b"\x00", b"")
     if b"\x1b" in raw:
         raw = _CSI.sub(b"", raw)
-    if b"^[" in raw:
+    if b"^" in raw and b"^[" in raw:
         raw = _ECHO.sub(b"", raw)
     if b"\x08" in raw:
         raw = _BACKSPACE.sub(b"\r", raw)

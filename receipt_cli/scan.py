@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from receipt_cli.bulk import MIN_COUNT, Templates, read_block
 from receipt_cli.columns import RuleColumns, place
-from receipt_cli.envelope import unwrap
+from receipt_cli.envelope import plain, without_count
 from receipt_cli.examine import Found, book, examine, excerpt, replay, search_markers
 from receipt_cli.gate import Gate
 from receipt_cli.grammar import Grammar, LazyFields, Rule
@@ -25,7 +25,7 @@ from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, 
 from receipt_cli.stretch import TAIL_KEPT, Body, RuleKey, Stretch
 
 DIGITS = b"0123456789"
-BULK_FROM = 4 << 20
+BULK_FROM = 2 << 20
 """Bytes after which a log is worth reading in bulk, and numpy the time that its import takes."""
 MIN_BULK = 64 << 10
 
@@ -157,7 +157,7 @@ class Engine:
             body.nul_count += raw.count(b"\x00")
             if body.nul_line is None:
                 body.nul_line = body.lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
-        buffer = unwrap(raw)
+        buffer = plain(raw)
         self._looks(body, earlier, buffer)
         redraws = b"\r" in buffer
         invalid = _invalid_records(buffer, redraws)
@@ -180,7 +180,7 @@ class Engine:
         missing = MAX_SEEN - earlier.metric_like.count
         for offset, record in metric_lines(buffer, missing) if missing else ():
             ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
-            body.metric_like.add(place(body.records + ordinal), excerpt(record))
+            body.metric_like.add(place(body.records + ordinal), excerpt(without_count(record)))
         if earlier.step_like < MAX_SEEN and not self._has_steps(earlier):
             body.step_like += count_step_lines(buffer, MAX_SEEN - earlier.step_like)
 
@@ -206,7 +206,8 @@ class Engine:
     def take(self, body: Body, record: bytes, ordinal: int, line: int, bad: bool, found: Found) -> None:
         """Read one record that holds a literal; ``bad`` when it is not UTF-8, and was counted so."""
         masked = b""
-        if self.by_layout and len(record) <= MAX_LENGTH and record.isascii():
+        record = without_count(record)
+        if self.by_layout and len(record) <= MAX_LENGTH and not bad:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
             if layout is not None:

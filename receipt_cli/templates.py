@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.columns import NO_RANK, POSITION_BITS
 from receipt_cli.decimals import DecimalFields, DecimalPlan
-from receipt_cli.envelope import read_moment
+from receipt_cli.envelope import read_clock
 from receipt_cli.examine import NAN, Found, read_value, unreadable, value_text
 from receipt_cli.layout import Event, Layout, Prefix, Value
 from receipt_cli.match import NOWHERE, convert
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 WORD = 8
+CHUNK = 256
+"""Records checked at a time: their words stay in the cache."""
 _KEY_DIGITS = 18
 """Digits that an int64 holds."""
 
@@ -68,12 +70,9 @@ class Template:
         self._keep = keep.view(np.uint64)
         self._same = (sample & keep).view(np.uint64)
         # A byte 0x30 to 0x3f is a digit when 6 more do not carry into its high half.
-        high = np.where(digit, 0xF0, 0).astype(np.uint8).view(np.uint64)
-        self._words = np.flatnonzero(high)
-        self._high = high[self._words]
-        self._six = np.where(digit, 0x06, 0).astype(np.uint8).view(np.uint64)[self._words]
+        self._high = np.where(digit, 0xF0, 0).astype(np.uint8).view(np.uint64)
+        self._six = np.where(digit, 0x06, 0).astype(np.uint8).view(np.uint64)
         self._three = self._high & np.uint64(0x3030303030303030)
-        self._moving = digit
         plain: list[tuple[int, DecimalPlan]] = []
         self._direct: dict[Value, int] = {}
         for event in layout.events:
@@ -93,12 +92,22 @@ class Template:
         """
         import numpy as np
 
-        words = view[starts].view(np.uint64).reshape(len(starts), -1)
-        wrong = ((words & self._keep) ^ self._same).any(axis=1)
-        digits = words if len(self._words) == words.shape[1] else words[:, self._words]
-        wrong |= (((digits + self._six) & self._high) ^ self._three).any(axis=1)
-        fits = ~wrong
-        return fits, (words if fits.all() else words[fits]).view(np.uint8)
+        matrix = np.empty((len(starts), self.width // WORD), np.uint64)
+        fits = np.empty(len(starts), np.bool_)
+        wrong = np.empty((min(len(starts), CHUNK), self.width // WORD), np.uint64)
+        digits = np.empty_like(wrong)
+        for begin in range(0, len(starts), CHUNK):
+            some = starts[begin : begin + CHUNK]
+            words, bad, more = matrix[begin : begin + CHUNK], wrong[: len(some)], digits[: len(some)]
+            words[:] = view[some].view(np.uint64).reshape(words.shape)
+            np.bitwise_and(words, self._keep, out=bad)
+            np.bitwise_xor(bad, self._same, out=bad)
+            np.add(words, self._six, out=more)
+            np.bitwise_and(more, self._high, out=more)
+            np.bitwise_xor(more, self._three, out=more)
+            np.bitwise_or(bad, more, out=bad)
+            np.equal(np.bitwise_or.reduce(bad, axis=1), 0, out=fits[begin : begin + CHUNK])
+        return fits, (matrix if fits.all() else matrix[fits]).view(np.uint8)
 
     def values(self, matrix: Bytes) -> tuple[Floats, NDArray[np.bool_] | None]:
         """Return the plain numbers (fields, n) of fitting records, and which of them are in bounds; None: all are."""
@@ -159,7 +168,7 @@ class Template:
 
 def _read_others(piece: Piece, value: Value, matrix: Bytes) -> None:
     texts, which = _distinct(value, matrix)
-    numbers = [read_value(value, text.encode("ascii")) for text in texts]
+    numbers = [read_value(value, text.encode("utf-8")) for text in texts]
     if any(number is not None for number in numbers):
         rows, kept = _kept(numbers, which, lambda number: number is not None)
         piece.others[value.name] = rows, _floats(numbers)[kept]
@@ -173,7 +182,7 @@ def _distinct(value: Value, matrix: Bytes) -> tuple[list[str], Integers]:
         return [value_text(value, b"")], np.zeros(len(matrix), np.int64)
     column = np.ascontiguousarray(matrix[:, value.start : value.end]).view(f"S{value.end - value.start}")[:, 0]
     texts, which = np.unique(column, return_inverse=True)
-    return [text.decode("ascii") for text in texts.tolist()], which.reshape(-1)
+    return [text.decode("utf-8", "replace") for text in texts.tolist()], which.reshape(-1)
 
 
 def _kept(
@@ -196,7 +205,7 @@ def _floats(numbers: Sequence[float | str | None]) -> Floats:
 
 
 class _Prefixes:
-    """Ranks and clocks of all records of a layout: each distinct minute is read once."""
+    """Ranks and clocks of all records of a layout: each distinct day is read once."""
 
     def __init__(self, prefix: Prefix, sample: bytes, moving: NDArray[np.bool_]) -> None:
         import numpy as np
@@ -204,9 +213,8 @@ class _Prefixes:
         self.prefix = prefix
         self.sample = sample
         varies = moving[: prefix.end].copy()
-        for start, end in (prefix.second, prefix.fraction):
-            if (start, end) != NOWHERE:
-                varies[start:end] = False
+        if prefix.time != NOWHERE:
+            varies[slice(*prefix.time)] = False
         self.columns = np.flatnonzero(varies)
         self.powers = 10 ** np.arange(min(_KEY_DIGITS, len(self.columns)), dtype=np.int64)[::-1]
 
@@ -224,24 +232,21 @@ class _Prefixes:
         else:
             _, first, which = np.unique(digits, axis=0, return_index=True, return_inverse=True)
         which = which.reshape(-1)
-        minutes = matrix[first, : prefix.end].copy()
-        for start, end in (prefix.second, prefix.fraction):
-            if (start, end) != NOWHERE:
-                minutes[:, start:end] = 0x30
-        read = [prefix.minute(minute.tobytes()) for minute in minutes]
+        prefixes = [matrix[row, : prefix.end].tobytes() for row in first.tolist()]
+        read = [prefix.day(one if prefix.time == NOWHERE else prefix.midnight(one)) for one in prefixes]
         rank = np.array([entry[0] for entry in read], np.int64)[which]
         whole = np.array([entry[1] for entry in read], np.float64)[which]
         offset = np.array([entry[2] for entry in read], np.float64)[which]
-        if prefix.second == NOWHERE:
-            return rank, whole - offset
         moves = np.array([entry[3] for entry in read])[which]
-        second = _integers(matrix, *prefix.second)
+        if not moves.any():
+            return rank, whole
+        start = prefix.time[0]
+        hour, minute, second = (_integers(matrix, start + at, start + at + 2) for at in (0, 3, 6))
         begin, end = prefix.fraction
         part = _integers(matrix, begin, end) / 10 ** (end - begin) if end > begin else np.zeros(count)
-        clock = np.where(moves, whole + second + part - offset, whole - offset)
-        for row in np.flatnonzero(moves & (second > 59)).tolist():
-            seconds, fraction, off = read_moment(matrix[row, : prefix.end].tobytes())
-            clock[row] = seconds + fraction - off
+        clock = np.where(moves, whole + (3600 * hour + 60 * minute + second) + part - offset, whole)
+        for row in np.flatnonzero(moves & ((hour > 23) | (minute > 59) | (second > 59))).tolist():
+            clock[row] = read_clock(matrix[row, : prefix.end].tobytes())
         return rank, clock
 
 
