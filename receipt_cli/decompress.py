@@ -6,20 +6,19 @@ the standard library: what those give of a damaged stream depends on the version
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Protocol
 
 CHUNK = 64 * 1024
 """Bytes of input that a decoder gets at once."""
-BLOCK = 1 << 18
+BLOCK = 1 << 20
 """Bytes of output that are gathered before they are given."""
 HEAD = 10
 """Bytes that decide which compression it is."""
 _STEP = 4096
 """Bytes of output of xz and bzip2 that are asked for at once: what a damage can cost."""
-_SLICE = 256
-"""Bytes of input that zstd gets at once: it gives all that they hold, up to 32 thousand times as much."""
 _WINDOW = 1 << 28
 """Memory that a stream may ask for its dictionary; ``xz -9`` and ``zstd --long`` need a quarter of it."""
 
@@ -96,40 +95,48 @@ class _Decoder(Protocol):
 
 
 class _Gzip:
-    errors: tuple[type[Exception], ...] = (zlib.error,)
+    """gzip, by zlib-ng, or by the zlib of the standard library: the same bytes and the same errors, in twice the time."""
 
     def __init__(self) -> None:
-        self.inner = zlib.decompressobj(31)
+        self.inner, self.errors = _inflater()
         self.rest = b""
 
     @property
     def eof(self) -> bool:
-        return self.inner.eof
+        return bool(self.inner.eof)
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
         full = False
         while (raw or full) and not self.inner.eof:
             before = self.inner.copy()
             try:
-                piece = self.inner.decompress(raw, CHUNK)
-            except zlib.error:
-                yield from _salvage(before, raw)
+                piece = self.inner.decompress(raw, BLOCK)
+            except self.errors:
+                yield from _salvage(before, raw, self.errors)
                 raise
-            full = len(piece) == CHUNK
+            full = len(piece) == BLOCK
             raw = self.inner.unconsumed_tail
             if piece:
                 yield piece
         self.rest = self.inner.unused_data
 
 
-def _salvage(inner: Any, raw: bytes) -> Iterator[bytes]:
+def _inflater() -> tuple[Any, tuple[type[Exception], ...]]:
+    """Return what decodes one gzip member, and the errors that it raises."""
+    library: Any = zlib
+    with contextlib.suppress(ImportError):
+        from zlib_ng import zlib_ng as library
+    return library.decompressobj(31), (library.error,)
+
+
+def _salvage(inner: Any, raw: bytes, errors: tuple[type[Exception], ...]) -> Iterator[bytes]:
     """Yield what stands in ``raw`` before the byte that breaks the stream."""
     for at in range(len(raw)):
         tail = raw[at : at + 1]
         while tail:
             try:
-                piece = inner.decompress(tail, CHUNK)
-            except zlib.error:
+                piece = inner.decompress(tail, BLOCK)
+            except errors:
                 return
             tail = inner.unconsumed_tail
             if piece:
@@ -160,7 +167,7 @@ class _Stepped:
 
 
 class _Zstd:
-    """zstd, a slice of input at a time."""
+    """zstd, a block of the frame at a time: it gives all that its input holds, up to 32 thousand times as much."""
 
     def __init__(self) -> None:
         import zstandard
@@ -168,20 +175,54 @@ class _Zstd:
         self.errors: tuple[type[Exception], ...] = (zstandard.ZstdError,)
         self.inner = zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
         self.rest = b""
+        self.steps = _zstd_steps()
+        self.size = next(self.steps)
 
     @property
     def eof(self) -> bool:
         return bool(self.inner.eof)
 
     def feed(self, raw: bytes) -> Iterator[bytes]:
-        for at in range(0, len(raw), _SLICE):
-            piece = self.inner.decompress(raw[at : at + _SLICE])
+        at = 0
+        while at < len(raw) and not self.inner.eof:
+            part = raw[at : at + self.size]
+            at += len(part)
+            piece = self.inner.decompress(part)
+            self.size = self.steps.send(part)
             if piece:
                 yield piece
-            if self.inner.eof:
-                self.rest = self.inner.unused_data + raw[at + _SLICE :]
-                return
-        self.rest = b""
+        self.rest = self.inner.unused_data + raw[at:] if self.inner.eof else b""
+
+
+def _zstd_steps() -> Generator[int, bytes, None]:
+    """Yield how many bytes of a frame may be decoded at once, again and again, and be sent that many or fewer.
+
+    Of what is no frame, any number: it is the decoder that judges.
+    """
+    start = yield from _exactly(5)
+    if start[1:4] == b"\x2a\x4d\x18":  # a skippable frame: nothing comes of it
+        yield from _exactly(int.from_bytes(start[4:] + (yield from _exactly(3)), "little"))
+    else:
+        flags = start[4]
+        single = flags >> 5 & 1
+        yield from _exactly(1 - single + (0, 1, 2, 4)[flags & 3] + (single, 2, 4, 8)[flags >> 6])  # window, dictionary, size
+        last = False
+        while not last:
+            head = int.from_bytes((yield from _exactly(3)), "little")
+            last, kind, size = bool(head & 1), head >> 1 & 3, head >> 3
+            yield from _exactly(1 if kind == 1 else size)  # one byte, as often as the size says; or the bytes themselves
+    while True:
+        yield 1  # the checksum
+
+
+def _exactly(size: int) -> Generator[int, bytes, bytes]:
+    """Yield how many bytes are missing until ``size`` were sent; return the first few of them, which tell of the rest."""
+    first = b""
+    while size > 0:
+        part = yield size
+        size -= len(part)
+        first += part if len(first) < 8 else b""
+    return first
 
 
 def _xz() -> _Stepped:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
-import select
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import IO
 
+from receipt_cli.ahead import Ahead
 from receipt_cli.decompress import HEAD, compression_of, decompress
 from receipt_cli.errors import InputError
 from receipt_cli.model import Problem
+from receipt_cli.pipe import Pipe
 
 BLOCK = 1 << 20
+DIRECT = 4 << 20
+"""Bytes of text that are read as they are asked for; of a longer log, the rest is read ahead, in threads of its own."""
 SPOOLED = 16 << 20
 """Bytes of a pipe that are kept in memory for a second look; more go to a temporary file."""
 _FOREIGN = {
@@ -57,8 +61,9 @@ class Source:
         self._limit: int | None = None
         self._stored = 0
         self._head = b""
-        self._tells = True
         self._spool: IO[bytes] | None = None
+        self._pipe: Pipe | None = None
+        self._ahead: Ahead[bytes] | None = None
         self._origin = origin  # which must not be gone before what it kept was read
         self._ours = origin is None and path != "-"
         self._opened: IO[bytes] | None = origin._spool if origin is not None else None
@@ -67,7 +72,7 @@ class Source:
 
     @property
     def sha256(self) -> str:
-        """Hex digest of the bytes given so far."""
+        """Hex digest of the text; of all of it once ``blocks`` is exhausted."""
         return self._digest.hexdigest()
 
     @property
@@ -85,6 +90,7 @@ class Source:
             self._opened = self._open()
             if self._limit is None:
                 self._spool = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115  # a pipe gives its bytes once
+                self._pipe = Pipe.of(self._opened)
 
     def _open(self) -> IO[bytes]:
         if self.path == "-":
@@ -126,22 +132,27 @@ class Source:
             if head.startswith(magic):
                 raise InputError(f"is {what}, not a log", where=self.name, try_=way.format("FILE"))
 
+    def _refuse_tar(self, text: bytes) -> None:
+        if text[_TAR_AT : _TAR_AT + 5] == b"ustar":
+            raise InputError("is a tar archive, not a log", where=self.name, try_="tar -xOf FILE LOG | receipt parse -")
+
     def blocks(self, *, keep_open: bool = False) -> Iterator[bytes]:
         """Yield the decompressed bytes in blocks of about 1 MiB and close the file. Raises ``InputError``.
 
         A compressed stream that ends early or is damaged gives what could be read, and a problem. Of a file that is
-        still being written, the bytes that it had when it was opened. With ``keep_open`` the caller closes, and tells
-        of progress.
+        still being written, the bytes that it had when it was opened. With ``keep_open`` the caller closes. Threads that
+        read ahead end with the iterator; where that may be late, ``close`` ends them.
         """
-        self._tells = not keep_open
         self._begin()
         try:
-            for block in self._read():
-                if not self.size_bytes and block[_TAR_AT : _TAR_AT + 5] == b"ustar":
-                    raise InputError("is a tar archive, not a log", where=self.name, try_="tar -xOf FILE LOG | receipt parse -")
-                self._digest.update(block)
-                self.size_bytes += len(block)
-                yield block
+            with closing(self._given()) as given:
+                for block in given:
+                    if not self.size_bytes:
+                        self._refuse_tar(block)
+                    self.size_bytes += len(block)
+                    self._tell()
+                    yield block
+                self._tell()
             if self._limit is not None:
                 now = os.fstat(self._file.fileno())
                 self.changed = (now.st_size, now.st_mtime_ns) != (self._status.st_size, self._status.st_mtime_ns)
@@ -151,12 +162,37 @@ class Source:
             if not keep_open:
                 self._close_file()
 
-    def again(self) -> Iterator[bytes]:
-        """Yield the blocks of a plain file once more, from its start, after ``blocks(keep_open=True)``."""
-        self._file.seek(0)
-        self._digest = hashlib.sha256()
-        self.size_bytes = self._stored = 0
-        return self.blocks()
+    @property
+    def _may_wait(self) -> bool:
+        """Whether another thread may read: a wait for bytes that may never come must have a way to end."""
+        return self._limit is not None or self._pipe is not None or self._origin is not None
+
+    def _given(self) -> Generator[bytes, None, None]:
+        """Yield the text: the first of it at once; the rest is read, decompressed and hashed beside whoever asks for it."""
+        blocks = self._read()
+        for block in blocks:
+            self._digest.update(block)
+            yield block
+            if self.size_bytes >= DIRECT and self._may_wait:
+                break
+        else:
+            return
+        read = Ahead(blocks, interrupt=None if self._pipe is None else self._pipe.stop)
+        self._ahead = Ahead(self._hashed(read), depth=1, interrupt=read.close)
+        try:
+            yield from self._ahead
+        finally:
+            self._ahead.close()
+
+    def _hashed(self, blocks: Iterator[bytes]) -> Generator[bytes, None, None]:
+        for block in blocks:
+            self._digest.update(block)
+            yield block
+
+    def _tell(self) -> None:
+        """Tell how much of the file was read; from the thread of whoever asks for blocks."""
+        if self.progress is not None and self._limit is not None:
+            self.progress(self._stored, self._limit)
 
     def reopen(self) -> Source | None:
         """Return a source of the same stored bytes, to read them again once they were read; None where that cannot be.
@@ -173,7 +209,7 @@ class Source:
         return again
 
     def close(self) -> None:
-        """Close the file, if it is ours, and give up what was kept of a pipe."""
+        """End what reads ahead, close the file, if it is ours, and give up what was kept of a pipe."""
         self._close_file()
         if self._spool is not None:
             self._spool.close()
@@ -181,14 +217,19 @@ class Source:
 
     def __del__(self) -> None:
         """Give up what was kept of a pipe."""
-        if self.__dict__.get("_spool") is not None:
+        if self.__dict__.get("_spool") is not None or self.__dict__.get("_pipe") is not None:
             self.close()
 
     def _close_file(self) -> None:
+        if self._ahead is not None:
+            self._ahead.close()
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
         if self._ours and self._opened is not None:
             self._opened.close()
 
-    def _read(self) -> Iterator[bytes]:
+    def _read(self) -> Generator[bytes, None, None]:
         if self._limit is None:
             self._head = self._stored_bytes(HEAD)  # a pipe cannot be wound back
             self.compression = compression_of(self._head)
@@ -213,8 +254,6 @@ class Source:
             self._keep(fresh)
         block = head + fresh
         self._stored += len(block)
-        if self._tells and self.progress is not None and self._limit is not None:
-            self.progress(self._stored, self._limit)
         return block
 
     def _keep(self, block: bytes) -> None:
@@ -226,16 +265,12 @@ class Source:
             self._spool = None
 
     def _wait(self, size: int) -> bytes:
+        if self._pipe is not None:
+            return self._pipe.read(size)
         pieces: list[bytes] = []
-        while size > 0:
-            piece: bytes | None = self._file.read(size)
-            if piece is None:  # a pipe that somebody made non-blocking, and nothing in it yet
-                select.select([self._file], [], [])
-            elif not piece:
-                break
-            else:
-                pieces.append(piece)
-                size -= len(piece)
+        while size > 0 and (piece := self._file.read(size)):
+            pieces.append(piece)
+            size -= len(piece)
         return b"".join(pieces)
 
 

@@ -81,7 +81,36 @@ def test_without_assertions(tmp_path: Path, want: bytes) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2", "3"])
 def test_on_any_number_of_workers(workers: str, tmp_path: Path, want: bytes) -> None:
+    packed = gzip.compress(LOG.read_bytes())
+    (tmp_path / "run.log.gz").write_bytes(packed)
     assert derived(str(LOG), "--workers", workers, cwd=tmp_path) == want
+    assert derived("run.log.gz", "--workers", workers, cwd=tmp_path) == want
+    assert derived("-", "--workers", workers, cwd=tmp_path, stdin=packed) == want
+
+
+def long_log() -> bytes:
+    """Return several blocks and pieces of a log, with long lines, redraws and broken text across their ends."""
+    lines: list[bytes] = []
+    for n in range(60_000):
+        lines.append(b"iter %d: loss %d.%04d, time %d.97ms, mfu 29.53%%\n" % (n, n % 7 + 1, n * 7919 % 10007, n % 90 + 100))
+        if n % 1000 == 999:
+            lines += [b"\r%3d%%|### | %d/60000" % (n // 600, n), b"\r\n", b"y" * (n * 31 % 90_000), b"\xff\xfe\r\n", b"\x00\n"]
+        if n % 7000 == 0:
+            lines.append(b"[rank1]: W1 some words that no rule explains: loss=%d\n" % n)
+    return b"".join(lines)
+
+
+def test_a_log_of_many_pieces(tmp_path: Path) -> None:
+    log = long_log()
+    packed = gzip.compress(log, 1)
+    (tmp_path / "run.log").write_bytes(log)
+    (tmp_path / "run.log.gz").write_bytes(packed)
+    want = derived("run.log", "--workers", "1", cwd=tmp_path)
+    for workers in ("2", "3"):
+        assert derived("run.log", "--workers", workers, cwd=tmp_path) == want
+        assert derived("run.log.gz", "--workers", workers, cwd=tmp_path) == want
+        assert derived("-", "--workers", workers, cwd=tmp_path, stdin=log) == want
+        assert derived("-", "--workers", workers, cwd=tmp_path, stdin=packed) == want
 
 
 def test_with_any_definition_cache(tmp_path: Path, want: bytes) -> None:
