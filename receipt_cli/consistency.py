@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from receipt_cli.columns import NumberColumn
 from receipt_cli.grammar import Grammar
+from receipt_cli.magnitude import is_large
 from receipt_cli.phases import Phase
 from receipt_cli.scan import Engine
 from receipt_cli.statistics import Statistic, exact_median
@@ -57,7 +60,7 @@ def version_ratio(engine: Engine, body: Body, grammar: Grammar, metric: str) -> 
     tokens = _first_fact(engine, body, grammar, "tokens_per_step")
     if metric != "tokens_per_s" or not tokens or not accumulation or accumulation <= 1:
         return None
-    ratios = []
+    ratios = array("d")
     for rule in grammar.rules:
         columns = engine.columns(body, grammar, rule)
         if columns is None or rule.event != "step":
@@ -65,14 +68,31 @@ def version_ratio(engine: Engine, body: Body, grammar: Grammar, metric: str) -> 
         values = {f.target[1]: columns.numbers.get(f.name) for f in rule.fields.values() if f.target[0] == "metric"}
         rate, time = values.get("tokens_per_s"), values.get("step_time_s")
         if rate is not None and time is not None:
-            seconds = dict(zip(time.rows, time.values, strict=True))
-            ratios += [v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r)]
-    middle = exact_median([ratio for ratio in ratios if math.isfinite(ratio)])
+            ratios += _ratios(rate, time, tokens)
+    middle = exact_median(ratios)
     if middle is None:
         return None
     if abs(middle - 1) <= TOLERANCE:
         return "1"
     return "inverse_gradient_accumulation" if abs(middle * accumulation - 1) <= TOLERANCE else None
+
+
+def _ratios(rate: NumberColumn, time: NumberColumn, tokens: float) -> array[float]:
+    """Return rate times time over ``tokens`` of each row that has a rate and a time other than zero, where finite."""
+    if not is_large(len(rate.rows)):
+        seconds = dict(zip(time.rows, time.values, strict=True))
+        found = (v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r))
+        return array("d", (ratio for ratio in found if math.isfinite(ratio)))
+    import numpy as np
+
+    rows, timed = np.asarray(rate.rows, np.int64), np.asarray(time.rows, np.int64)
+    after = np.searchsorted(timed, rows, side="right")
+    both = after > 0
+    both[both] = timed[after[both] - 1] == rows[both]
+    seconds_of = np.asarray(time.values, np.float64)[after[both] - 1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratios = np.asarray(rate.values, np.float64)[both] * seconds_of / tokens
+    return array("d", ratios[np.isfinite(ratios) & (seconds_of != 0)].tobytes())
 
 
 def _first_fact(engine: Engine, body: Body, grammar: Grammar, name: str) -> float | None:

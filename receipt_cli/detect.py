@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from receipt_cli.columns import POSITION_BITS, RuleColumns
 from receipt_cli.consistency import version_ratio
 from receipt_cli.grammar import Evidence, Grammar, Rule
+from receipt_cli.ordinals import Ordinals
 from receipt_cli.scan import Engine
 from receipt_cli.stretch import Body
 
@@ -87,7 +87,7 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Dete
     chosen = [best]
     for other in known[1:]:
         if other.layer == "trainer" and other.alone_steps >= MIN_SECONDARY and best.score[0] == WITH_STEPS["trainer"]:
-            mine = steps[other.id] - set().union(*(records[c.id] for c in chosen))
+            mine = steps[other.id] - Ordinals.union(records[c.id] for c in chosen)
             if len(mine) >= MIN_SECONDARY and not any(_interleaved(mine, steps[c.id]) for c in chosen):
                 chosen.append(other)
     rivals = [c.id for c in known[1:] if c.score == best.score and c not in chosen]
@@ -96,12 +96,12 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Dete
     return Detection(tuple(_version(engine, body, by_id[c.id]) for c in chosen), tuple(candidates))
 
 
-def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: bool = False, evidence: bool = True) -> set[int]:
+def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: bool = False, evidence: bool = True) -> Ordinals:
     """Return the ordinals of the records that a grammar's rules explain.
 
     ``steps``: of step rules only. ``evidence``: of the rules that identify a trainer only.
     """
-    found: set[int] = set()
+    found: list[Ordinals] = []
     for grammar in versions:
         for rule in grammar.rules:
             columns = engine.columns(body, grammar, rule)
@@ -111,11 +111,11 @@ def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: 
                 or (evidence and not (rule.event in EVIDENCE and _whole(columns, rule)))
             ):
                 continue
-            headers = set(columns.texts["\theader"].rows) if steps and "\theader" in columns.texts else set()
-            if steps and rule.block is not None and rule.block.open is not None and "\trow" in columns.texts:
-                headers = set(columns.texts["\trow"].rows)  # an opening line is the record
-            found.update(at >> POSITION_BITS for row, at in enumerate(columns.at) if row not in headers)
-    return found
+            opened = rule.block is not None and rule.block.open is not None
+            other = columns.texts.get("\trow" if opened and "\trow" in columns.texts else "\theader") if steps else None
+            rows = () if other is None else other.rows  # where blocks are opened, the opening line is the record
+            found.append(Ordinals.of(columns.at, POSITION_BITS, without=rows))
+    return Ordinals.union(found)
 
 
 def _rules(engine: Engine, body: Body, grammar: Grammar) -> int:
@@ -133,29 +133,27 @@ def _whole(columns: RuleColumns, rule: Rule) -> bool:
 
 
 def _candidate(
-    name: str, layers: dict[str, str], records: dict[str, set[int]], steps: dict[str, set[int]], rules: int
+    name: str, layers: dict[str, str], records: dict[str, Ordinals], steps: dict[str, Ordinals], rules: int
 ) -> Candidate:
     layer = layers[name]
-    rivals = (i for i in records if i != name and (layer == "format" or layers[i] != "format"))
-    others = [records[i] for i in rivals if records[i]]
-    mine, mine_steps = records[name], steps[name]
-    shared = set().union(*(mine & other for other in others)) if others else set()
+    rivals = [i for i in records if i != name and (layer == "format" or layers[i] != "format")]
+    alone, alone_steps = records[name], steps[name]
+    for rival in rivals:
+        alone, alone_steps = alone - records[rival], alone_steps - records[rival]
     return Candidate(
         id=name,
         layer=layer,
-        records=len(mine),
-        alone=len(mine - shared),
-        step_records=len(mine_steps),
-        alone_steps=len(mine_steps - shared),
+        records=len(records[name]),
+        alone=len(alone),
+        step_records=len(steps[name]),
+        alone_steps=len(alone_steps),
         rules=rules,
     )
 
 
-def _interleaved(left: set[int], right: set[int]) -> bool:
+def _interleaved(left: Ordinals, right: Ordinals) -> bool:
     """True when two trainers' step records alternate: one of them is the other's companion output."""
-    merged = sorted([(at, 0) for at in left] + [(at, 1) for at in right])
-    switches = sum(1 for a, b in itertools.pairwise(merged) if a[1] != b[1])
-    return switches > 2 + min(len(left), len(right)) // 10
+    return left.count_switches(right) > 2 + min(len(left), len(right)) // 10
 
 
 def _version(engine: Engine, body: Body, versions: Sequence[Grammar]) -> Chosen:
@@ -191,7 +189,7 @@ def count_explained(engine: Engine, body: Body, grammars: Iterable[Grammar]) -> 
     A record counts once, as the first of these that it is.
     """
     chosen = list(grammars)
-    matched = set().union(*(_records(engine, body, [g], evidence=False) for g in chosen)) if chosen else set()
-    ignored = set().union(*(set(body.ignored.get(g.id, ())) for g in chosen)) - matched if chosen else set()
-    unread = {o for o in body.undecodable_matched if o not in matched and o not in ignored}
+    matched = Ordinals.union(_records(engine, body, [grammar], evidence=False) for grammar in chosen)
+    ignored = Ordinals.union(Ordinals.of(body.ignored[g.id]) for g in chosen if g.id in body.ignored) - matched
+    unread = Ordinals.of(body.undecodable_matched) - matched - ignored
     return len(matched), len(ignored) + body.blank, body.undecodable + len(unread)

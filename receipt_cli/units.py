@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from functools import lru_cache
 
 MAX_TEXT = 64
 """A number printed with more characters than this is not read."""
@@ -55,28 +56,16 @@ _NONFINITE = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf,
     "-inf": -math.inf, "-infinity": -math.inf, "+infinity": math.inf,
 }  # fmt: skip
-_FIXED = re.compile(r"[-+]?\d++(?:\.\d*+)?\Z", re.ASCII)
-_SHIFTS = {
-    name: f"e{exponent}" for name, unit in UNITS.items() for exponent in range(-9, 16) if unit.factor == Decimal(10) ** exponent
-}
-"""Units that shift the decimal point: ``float("131.97e-3")`` is the exact product, rounded once."""
+_FLOAT = re.compile(r"[-+]?\d++(?:\.\d*+)?(?:[eE][-+]?\d{1,4}+)?\Z", re.ASCII)
+_POWERS = {Decimal(10) ** power: power for power in range(-9, 16)}
+_SHIFTS: dict[str | None, str] = {None: "", "si": ""}
+"""Units that shift the decimal point: ``float("131.97" + "e-3")`` is the exact product, rounded once."""
+_SHIFTS.update((name, f"e{_POWERS[unit.factor]}") for name, unit in UNITS.items() if unit.factor in _POWERS)
 _HMS = re.compile(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):(?=[0-5]?\d:))?(\d{1,2}):([0-5]?\d(?:\.\d+)?)\Z", re.ASCII)
-
-
-def _plain(text: str) -> float | None:
-    """Return the float that ``text`` spells without unit, or None."""
-    if "," in text:
-        if not is_grouped(text):
-            return None  # ``1,5`` may be a decimal comma: not ours to guess
-        text = text.replace(",", "")
-    value = float(text)
-    return None if math.isinf(value) else value
 
 
 def shift_of(unit: str | None) -> bytes | None:
     """Return what makes ``float(digits + shift)`` the value in base units of plain digits printed in ``unit``, or None."""
-    if unit is None or unit == "si":
-        return b""
     return _SHIFTS[unit].encode("ascii") if unit in _SHIFTS else None
 
 
@@ -89,30 +78,36 @@ def read_number(text: str, unit: str | None = None) -> float | None:
     """
     if len(text) > MAX_TEXT:
         return None
-    if _FIXED.match(text):
-        if unit is None or unit == "si":
-            return float(text)
-        if unit in _SHIFTS:
-            return float(text + _SHIFTS[unit])
-    lowered = text.lower()
-    if lowered in _NONFINITE or lowered.rstrip("%ms") in _NONFINITE:
-        return _NONFINITE[lowered] if lowered in _NONFINITE else _NONFINITE[lowered.rstrip("%ms")]
-    if unit == "hms":
-        return _read_hms(text)
-    found = split_suffix(text)
+    shift = _SHIFTS.get(unit)
+    if shift is not None:
+        if text.isascii() and text.removeprefix("-").replace(".", "", 1).isdecimal():
+            return float(text + shift)
+        if not shift and _FLOAT.match(text):
+            return _finite(text)
+    found = None if unit == "hms" else split_suffix(text)
     if found is None:
-        return None
+        lowered = text.lower()
+        value = _NONFINITE.get(lowered, _NONFINITE.get(lowered.rstrip("%ms")))
+        return _read_hms(text) if value is None and unit == "hms" else value
     number, suffix = found
-    factor = find_factor(suffix, unit)
-    if factor is None:
-        return None
-    if factor == 1:
-        return _plain(number)
     if "," in number:
         if not is_grouped(number):
-            return None
+            return None  # ``1,5`` may be a decimal comma: not ours to guess
         number = number.replace(",", "")
-    value = float(_EXACT.multiply(Decimal(number), factor))
+    factor, power = _find_scale(suffix, unit)
+    if factor is None:
+        return None
+    if power is None:
+        return _finite(str(_EXACT.multiply(Decimal(number), factor)))
+    if not power:
+        return _finite(number)
+    mantissa, _, exponent = number.lower().partition("e")
+    return _finite(f"{mantissa}e{int(exponent or 0) + power}")
+
+
+def _finite(text: str) -> float | None:
+    """Return the nearest float64 of a decimal, or None where it is beyond them all."""
+    value = float(text)
     return None if math.isinf(value) else value
 
 
@@ -125,6 +120,13 @@ def split_suffix(text: str) -> tuple[str, str] | None:
 def is_grouped(number: str) -> bool:
     """True when the commas of ``number`` part thousands; its first digit is not zero then."""
     return _THOUSANDS.match(number) is not None
+
+
+@lru_cache(maxsize=256)
+def _find_scale(suffix: str, unit: str | None) -> tuple[Decimal | None, int | None]:
+    """Return the factor, and which power of ten it is, if one."""
+    factor = find_factor(suffix, unit)
+    return factor, None if factor is None else _POWERS.get(factor)
 
 
 def find_factor(suffix: str, unit: str | None) -> Decimal | None:

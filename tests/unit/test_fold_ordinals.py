@@ -1,0 +1,188 @@
+"""Detection over columns: sorted arrays of ordinals tell what Python's sets tell."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from array import array
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from receipt_cli import consistency, detect, magnitude, ordinals
+from receipt_cli.catalog import shipped
+from receipt_cli.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn, place
+from receipt_cli.grammar import Grammar, Rule
+from receipt_cli.ordinals import WINDOW, Ordinals
+from receipt_cli.stretch import Body
+
+Members = st.lists(st.one_of(st.integers(0, 50), st.integers(0, 3 * WINDOW), st.sampled_from([WINDOW - 1, WINDOW, 2 * WINDOW])))
+
+
+def few(members: Sequence[int]) -> Ordinals:
+    return Ordinals(set(members))
+
+
+def many(members: Sequence[int]) -> Ordinals:
+    import numpy as np
+
+    return Ordinals(many=np.array(sorted(set(members)), np.int64))
+
+
+def members(found: Ordinals) -> list[int]:
+    return [int(value) for value in found._array()]
+
+
+def switches(left: set[int], right: set[int]) -> int:
+    merged = sorted([(at, 0) for at in left] + [(at, 1) for at in right])
+    return sum(1 for a, b in itertools.pairwise(merged) if a[1] != b[1])
+
+
+Make = Callable[[Sequence[int]], Ordinals]
+KINDS = st.sampled_from([few, many])
+
+
+@given(Members, Members, Members, st.tuples(KINDS, KINDS, KINDS))
+@settings(max_examples=150)
+def test_sets_and_arrays_agree(a: list[int], b: list[int], c: list[int], kinds: tuple[Make, Make, Make]) -> None:
+    one, two, three = (kind(values) for kind, values in zip(kinds, (a, b, c), strict=True))
+    assert members(Ordinals.union([one, two, three])) == sorted({*a, *b, *c})
+    assert members(one - two) == sorted(set(a) - set(b))
+    assert len(one - two - three) == len(set(a) - set(b) - set(c))
+    assert bool(one) == bool(a)
+    assert one.count_switches(two) == switches(set(a), set(b))
+    assert members(Ordinals.union([])) == []
+
+
+@pytest.mark.parametrize("large", [False, True])
+@given(values=st.lists(st.integers(0, 2**40)), ascend=st.booleans(), data=st.data())
+@settings(max_examples=60)
+def test_columns_become_sets(large: bool, values: list[int], ascend: bool, data: st.DataObject) -> None:
+    column = array("q", sorted(values) if ascend else values)
+    rows = array("q", sorted(data.draw(st.sets(st.integers(0, len(values) - 1) if values else st.nothing()))))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ordinals, "is_large", lambda count: large)
+        found = Ordinals.of(column, POSITION_BITS, without=rows)
+        assert members(found) == sorted({at >> POSITION_BITS for row, at in enumerate(column) if row not in set(rows)})
+        assert members(Ordinals.of(column)) == sorted(set(values))
+    column.append(1)  # no view of it lives on
+
+
+# What detection is, said with sets.
+
+
+def records_by_hand(engine: Any, body: Body, versions: Sequence[Grammar], steps: bool, evidence: bool) -> set[int]:
+    found: set[int] = set()
+    for grammar in versions:
+        for rule in grammar.rules:
+            columns = engine.columns(body, grammar, rule)
+            if columns is None or (steps and (rule.event != "step" or rule.companion)):
+                continue
+            if evidence and not (rule.event in detect.EVIDENCE and detect._whole(columns, rule)):
+                continue
+            others = set(columns.texts["\theader"].rows) if steps and "\theader" in columns.texts else set()
+            if steps and rule.block is not None and rule.block.open is not None and "\trow" in columns.texts:
+                others = set(columns.texts["\trow"].rows)
+            found.update(at >> POSITION_BITS for row, at in enumerate(columns.at) if row not in others)
+    return found
+
+
+def counts_by_hand(engine: Any, body: Body, grammars: Sequence[Grammar]) -> tuple[int, int, int]:
+    matched = set().union(*(records_by_hand(engine, body, [g], False, False) for g in grammars))
+    ignored = set().union(*(body.ignored.get(g.id, ()) for g in grammars)) - matched
+    unread = set(body.undecodable_matched) - matched - ignored
+    return len(matched), len(ignored) + body.blank, body.undecodable + len(unread)
+
+
+def alone_by_hand(name: str, layers: dict[str, str], records: dict[str, set[int]], steps: dict[str, set[int]]) -> tuple[int, int]:
+    rivals = [i for i in records if i != name and (layers[name] == "format" or layers[i] != "format")]
+    shared = set().union(*(records[name] & records[i] for i in rivals))
+    return len(records[name] - shared), len(steps[name] - shared)
+
+
+def columns_of(rng: random.Random, rule: Rule, span: int) -> RuleColumns:
+    columns = RuleColumns()
+    start, stop = sorted(rng.sample(range(span), 2))
+    for record in range(start, stop):
+        for offset in range(rng.choice([0, 1, 1, 2])):
+            row = columns.open_row(place(record, 7 * offset), record + 1, -1, math.nan)
+            for mark in ("\theader", "\trow"):
+                if rule.kind in ("table", "block") and rng.random() < 0.3:
+                    columns.texts.setdefault(mark, TextColumn()).append(row, "")
+    return columns
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_detection_is_what_sets_say(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(seed)
+    span = rng.choice([4, 60, 400])
+    grammars = tuple(g for g in shipped() if rng.random() < 0.3)
+    body = Body(records=span, blank=rng.randrange(5), undecodable=rng.randrange(3))
+    for grammar in grammars:
+        for rule in grammar.rules:
+            if rng.random() < 0.2:
+                body.rules[grammar.ref, rule.name] = columns_of(rng, rule, span)
+        if rng.random() < 0.5:
+            body.ignored[grammar.id] = array("q", sorted(rng.sample(range(span), rng.randrange(span))))
+    body.undecodable_matched = array("q", sorted(rng.sample(range(span), rng.randrange(span))))
+    engine: Any = SimpleNamespace(grammars=grammars, columns=lambda body, g, rule: body.rules.get((g.ref, rule.name)))
+
+    by_id: dict[str, list[Grammar]] = {}
+    for grammar in grammars:
+        by_id.setdefault(grammar.id, []).append(grammar)
+    layers = {i: versions[-1].layer for i, versions in by_id.items()}
+    records = {i: records_by_hand(engine, body, versions, False, True) for i, versions in by_id.items()}
+    steps = {i: records_by_hand(engine, body, versions, True, True) for i, versions in by_id.items()}
+    chosen = rng.sample(grammars, min(2, len(grammars)))
+    found = []
+    for large in (False, True):
+        monkeypatch.setattr(ordinals, "is_large", lambda count, large=large: large)
+        found.append(detect.detect(engine, body))
+        assert {c.id: (c.records, c.step_records) for c in found[-1].candidates} == {
+            i: (len(records[i]), len(steps[i])) for i in by_id if records[i]
+        }
+        for candidate in found[-1].candidates:
+            assert (candidate.alone, candidate.alone_steps) == alone_by_hand(candidate.id, layers, records, steps)
+        assert detect.count_explained(engine, body, chosen) == counts_by_hand(engine, body, chosen)
+        assert detect.count_explained(engine, body, []) == (0, body.blank, body.undecodable + len(set(body.undecodable_matched)))
+    assert found[0] == found[1]
+
+
+def column(rows: Sequence[int], values: Sequence[float]) -> NumberColumn:
+    made = NumberColumn()
+    for row, value in zip(rows, values, strict=True):
+        made.append(row, value)
+    return made
+
+
+FIGURES = st.one_of(st.floats(), st.sampled_from([0.0, -0.0, 1e308, math.nan, math.inf]))
+
+
+def column_of(values: dict[int, float]) -> NumberColumn:
+    return column(sorted(values), [values[row] for row in sorted(values)])
+
+
+COLUMNS = st.dictionaries(st.integers(0, 30), FIGURES).map(column_of)
+
+
+@given(COLUMNS, COLUMNS, st.floats(min_value=1e-3, max_value=1e9))
+@settings(max_examples=150)
+def test_ratios_of_rates_and_times(rate: NumberColumn, time: NumberColumn, tokens: float) -> None:
+    found = []
+    for large in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(consistency, "is_large", lambda count, large=large: large)
+            found.append(consistency._ratios(rate, time, tokens))
+    assert found[0].tobytes() == found[1].tobytes()
+
+
+def test_small_columns_do_not_load_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(magnitude, "sys", SimpleNamespace(modules={}))
+    assert not magnitude.is_large(magnitude.WORTH_IMPORT - 1) and magnitude.is_large(magnitude.WORTH_IMPORT)
+    monkeypatch.setattr(magnitude, "sys", SimpleNamespace(modules={"numpy": None}))
+    assert not magnitude.is_large(magnitude.WORTH_CALL - 1) and magnitude.is_large(magnitude.WORTH_CALL)
