@@ -31,7 +31,7 @@ from receipt_cli.scan import Engine
 from receipt_cli.source import Source, Stream
 from receipt_cli.stretch import Body
 from receipt_cli.summary import Summary, summarise
-from receipt_cli.timeline import Event, read_events
+from receipt_cli.timeline import Event, Told, read_events
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +123,11 @@ def read_log(
         second = read_generically(streams, gathered, detection, workers)
         if second is not None:
             engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
-    events, problems = read_events(engine, gathered.body, grammars)
-    events, body = gathered.in_order(events)
-    events = count_epochs(sole_rank(events))
-    launches = split_launches(number_steps(leading_rank(events)), body, engine.catalogue)
-    return Reading(engine, gathered, body, options, detection, grammars, events, launches, problems)
+    told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
+    events, body = gathered.in_order(told.events)
+    events = count_epochs(sole_rank(events, told.unseen_ranks))
+    launches = split_launches(number_steps(leading_rank(events), told.bars), body, engine.catalogue)
+    return Reading(engine, gathered, body, options, detection, grammars, events, launches, told)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Reading:
     grammars: Sequence[Grammar]
     events: Sequence[Event]
     launches: Sequence[Launch]
-    problems: Sequence[Problem]
+    told: Told
 
     def derivation(self, number: int | None = None) -> Derivation:
         """Return what run ``number`` of the log gives, counted from 0; None is the last one.
@@ -169,7 +169,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     ending = judge(window(reading.body, launch), engine.catalogue, phases, options.exit_code, recognised=bool(grammars))
     matched, ignored, undecodable = count_explained(engine, body, grammars)
     unmatched = body.records - matched - ignored - undecodable
-    problems = _problems(body, [*reading.gathered.problems, *reading.problems, *_dropped(summaries)])
+    problems = _problems(body, [*reading.gathered.problems, *reading.told.problems, *_dropped(summaries)])
     doubtful = body.step_like >= MAX_SEEN if grammars else bool(body.metric_like.count)
     return Derivation(
         log=log,
@@ -192,7 +192,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         rule_records=_rule_records(engine, body, grammars),
         changed=reading.gathered.changed,
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
-        ranks=tuple(rank_figures(reading.events, start, end) for start, end in _spans(phases, launch)),
+        ranks=tuple(rank_figures(reading.events, reading.told.copies, start, end) for start, end in _spans(phases, launch)),
     )
 
 

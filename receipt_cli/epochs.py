@@ -6,14 +6,14 @@ step = steps of the epochs before + step inside the epoch. An epoch that the log
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from receipt_cli.columns import NO_RANK
+from receipt_cli.frame import MAX_EPOCHS
 from receipt_cli.timeline import Event
 
 EPOCH = "epoch"
-MAX_EPOCHS = 1_000_000
-"""Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
 
 
 def count_epochs(events: list[Event]) -> list[Event]:
@@ -36,7 +36,9 @@ def count_epochs(events: list[Event]) -> list[Event]:
             before = running.get((event.grammar.id, event.rank)) or running.get((event.grammar.id, NO_RANK)) or {}
             first = event.rule.epochs_from
             first = int(event.grammar.id not in from_zero) if first is None else first
+            known = event.step is not None
             _count(event, own or {}, before, lengths.setdefault((event.grammar.id, event.rank), _Lengths(first)))
+            _count_run(event, known)
         elif kind == "eval" and own and "epoch_number" in own:
             event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
     _number_single_passes(events)
@@ -75,6 +77,8 @@ def _number_single_passes(events: list[Event]) -> None:
             continue
         for event, number in zip(records, inside, strict=True):
             event.step, event.planned = number, length
+            if event.run is not None and event.run.counts is not None:
+                event.run = event.run.numbered(event.run.counts)
 
 
 class _Lengths:
@@ -113,6 +117,22 @@ def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: 
         before = lengths.steps_before(epoch, length)
         event.step = before + inside
         event.planned = event.planned if planned is None else before + (planned - epoch + lengths.first) * length
+
+
+def _count_run(event: Event, known: bool) -> None:
+    """Give the run behind ``event`` the steps and the epoch that its counters say; ``known``: its steps are printed.
+
+    All of a run is of one epoch, so that its steps are as far from the event's as its counts are.
+    """
+    run, counters = event.run, event.counters
+    if run is None or counters is None:
+        return
+    if EPOCH in event.metrics and run.metric(EPOCH) is None:
+        run = replace(run, epoch=event.metrics[EPOCH])
+    counts = run.counts
+    if not known and event.step is not None and counts is not None:
+        run = run.numbered(counts + (event.step - counters["epoch_step"]))
+    event.run = run
 
 
 def _records(events: list[Event]) -> list[Event]:

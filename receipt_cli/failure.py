@@ -6,15 +6,14 @@ noise that follows it.
 
 from __future__ import annotations
 
-import math
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from statistics import median
 
 from receipt_cli.columns import NO_RANK, POSITION_BITS
+from receipt_cli.figures import finite, first_with, metric, not_finite_since, positions, read
 from receipt_cli.markers import Catalogue, Marker
 from receipt_cli.model import QUIET_RECORDS
 from receipt_cli.phases import Phase
@@ -75,7 +74,7 @@ class _Progress:
 
     def __init__(self, body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
         events = [e for p in phases for e in (*p.raw, *p.evals, *p.singles)]
-        self.steps = sorted(e.at for p in phases for e in (*p.steps, *p.superseded))  # once each, however often printed
+        self.steps = positions(e for p in phases for e in (*p.steps, *p.superseded))  # once each, however often printed
         self.epochs = sorted(e.at for p in phases for e in p.steps if e.rule.counts == "epoch")
         self.attempts = [a[0].at for p in phases for a in p.attempts[1:] if a]
         self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
@@ -234,19 +233,19 @@ def _diverged(phases: Sequence[Phase]) -> Sighting | None:
     tenth and twice the lowest loss, it diverged; the line is that of the lowest.
     """
     for phase in reversed(phases):
-        losses = [(e.metrics["loss"], e) for e in phase.steps if math.isfinite(e.metrics.get("loss", math.nan))]
-        if not losses:
+        losses = finite(read(phase.steps, metric("loss")))
+        if not len(losses):
             continue
-        lowest, event = min(losses, key=lambda loss: loss[0])
+        lowest = float(min(losses) if isinstance(losses, list) else losses.min())
         if len(losses) < DIVERGED_RECORDS or lowest <= 0:
             return None
         some = min(10, max(1, len(losses) // 10))
-        first, last = (median(loss for loss, _ in part) for part in (losses[:some], losses[-some:]))
+        first, last = (median(map(float, part)) for part in (losses[:some], losses[-some:]))
         if last <= max(DIVERGED_RATIO * first, 2 * lowest):
             return None
-        end = losses[-1][1]
-        message = f"the loss rose from {lowest:g} at its lowest to {end.metrics['loss']:g}; it began with {losses[0][0]:g}"
-        return Sighting(DIVERGED, 1, event.line, event.line, event.at, event.line, message, None, True)
+        at, line = first_with(phase.steps, metric("loss"), lowest)
+        message = f"the loss rose from {lowest:g} at its lowest to {losses[-1]:g}; it began with {losses[0]:g}"
+        return Sighting(DIVERGED, 1, line, line, at, line, message, None, True)
     return None
 
 
@@ -302,8 +301,7 @@ def _nan_loss(phases: Sequence[Phase]) -> int | None:
     for name in ("loss", "val_loss"):
         for phase in reversed(phases):
             events = phase.steps if name == "loss" else sorted((*phase.steps, *phase.evals, *phase.singles), key=lambda e: e.at)
-            losses = [(e.metrics[name], e.line) for e in events if name in e.metrics]
-            if losses:
-                bad = list(takewhile(lambda loss: not math.isfinite(loss[0]), reversed(losses)))
-                return bad[-1][1] if bad else None
+            line = not_finite_since(events, metric(name))
+            if line is not None:
+                return line or None
     return None

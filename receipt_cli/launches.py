@@ -9,6 +9,7 @@ or the same trajectory printed again speak for the same run. In doubt it is one 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -103,6 +104,7 @@ class _Walk:
         self.troubles = _positions(body, catalogue, ("cause", "stop", "error"))
         self.restarts = _positions(body, catalogue, ("restart",), PREEMPTED)
         self.ahead: dict[Key, list[tuple[int, float]]] = {}
+        self.unlisted: Counter[Key] = Counter()  # records of runs, which no start is among
         self.keys: list[Key] = []
         stage: str | None = None
         for index, event in enumerate(events):
@@ -112,6 +114,7 @@ class _Walk:
             clock = _clock(event)
             if clock is not None:
                 self.ahead.setdefault(self.keys[index], []).append((index, clock))
+                self.unlisted[self.keys[index]] += event.drawn - 1
         self._new(0)
 
     def _new(self, begin: int) -> None:
@@ -244,7 +247,8 @@ class _Walk:
             return False
         clocks = [clock for _, clock in self.ahead[self.keys[index]]]
         starts = 1 + sum(b < a and b == clocks[0] for a, b in pairwise(clocks))  # a record printed twice is no start
-        enough = starts >= FOLDS and len(clocks) >= FOLDS * starts
+        records = len(clocks) + self.unlisted[self.keys[index]]
+        enough = starts >= FOLDS and records >= FOLDS * starts
         return enough and _clock(event) == clocks[0] == track.first
 
     def _boundary(self, index: int, event: Event) -> int:

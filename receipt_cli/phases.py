@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from receipt_cli.grammar import Grammar
-from receipt_cli.timeline import Event
+from receipt_cli.timeline import Event, cut
 
 LATE_RECORDS = 4
 """How many records back a second line about a step still belongs to it."""
@@ -41,7 +41,7 @@ class Phase:
 
     @property
     def steps(self) -> list[Event]:
-        """The step records that stand, in log order."""
+        """The step records that stand, in log order; behind some of them stands a run (see ``Event``)."""
         return [event for attempt in self.attempts for event in attempt]
 
     @property
@@ -226,11 +226,19 @@ def _resolve(phase: Phase) -> None:
     limit: float = math.inf
     standing: list[list[Event]] = []
     for attempt in reversed(attempts):
-        standing.append([e for e in attempt if e.step is None or e.step < limit])
-        phase.superseded.extend(e for e in attempt if e.step is not None and e.step >= limit)
+        stand, overtaken = _overtaken(attempt, limit)
+        standing.append(stand)
+        phase.superseded.extend(overtaken)
         limit = min([limit, *(e.step for e in attempt if e.step is not None)])
     phase.attempts = standing[::-1]
     phase.evals = _current_evals(phase, attempts)
+
+
+def _overtaken(attempt: list[Event], limit: float) -> tuple[list[Event], list[Event]]:
+    """Return the records of an attempt that stand, and those from ``limit`` on, which a later attempt overtook."""
+    parts = [part for event in attempt for part in cut(event, limit)] if limit < math.inf else attempt
+    stand = [e for e in parts if e.step is None or e.step < limit]
+    return stand, [e for e in parts if e.step is not None and e.step >= limit]
 
 
 def _unnumbered(phase: Phase, attempt: list[Event], event: Event) -> None:
@@ -252,7 +260,7 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
         last.join(event)
     elif event.rule.redraw:
         last.metrics, last.others = {**last.metrics, **event.metrics}, {**last.others, **event.others}
-        last.at, last.line, last.counters = event.at, event.line, event.counters
+        last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
     elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank or not _began_anew(phase, last, event):
         phase.duplicates += 1
         last.fill(event)  # a companion line stands behind the last copy

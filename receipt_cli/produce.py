@@ -53,7 +53,7 @@ class Product:
     notes: tuple[str, ...]
 
     @property
-    def series(self) -> dict[str, list[float]]:
+    def series(self) -> Mapping[str, Sequence[float]]:
         """Values of the primary phase's metrics in step order."""
         primary = self.derivation.primary
         return self.derivation.summaries[primary].series if primary is not None else {}

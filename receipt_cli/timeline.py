@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
-from receipt_cli.columns import NO_RANK, POSITION_BITS, RuleColumns
+from receipt_cli.bars import Bars, find_bars
+from receipt_cli.columns import NO_RANK, POSITION_BITS, NumberColumn, RuleColumns
+from receipt_cli.copies import Copies, set_aside
 from receipt_cli.grammar import COUNTERS, Grammar, Rule
 from receipt_cli.match import bind_cells, bind_row, convert
 from receipt_cli.model import MAX_EXCERPT, Problem
+from receipt_cli.regular import TAIL, Regular, find_runs, surroundings, worth_it
+from receipt_cli.runs import Run
 from receipt_cli.scan import Engine
 from receipt_cli.stretch import Body
 
@@ -22,7 +27,8 @@ class Event:
     """One thing that a trainer printed.
 
     ``metrics`` and ``others`` hold numbers in base units; ``facts`` numbers or texts; ``texts`` what has no number;
-    ``counters`` what a trainer that counts by epoch printed (see ``grammar.COUNTERS``).
+    ``counters`` what a trainer that counts by epoch printed (see ``grammar.COUNTERS``). ``run`` are the step records
+    that follow this one so regularly that none has an event of its own; they are of its rule and rank, and share its plan.
     """
 
     at: int
@@ -40,11 +46,46 @@ class Event:
     texts: dict[str, str] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
+    run: Run | None = None
 
     @property
     def is_step(self) -> bool:
         """True for a step record; a companion only adds to one."""
         return self.rule.event == "step" and not self.rule.companion
+
+    @property
+    def records(self) -> int:
+        """How many records it stands for: itself, and those of its run."""
+        return 1 if self.run is None else 1 + len(self.run)
+
+    @property
+    def drawn(self) -> int:
+        """How many rows it stands for: records of a bar are drawn over."""
+        return 1 if self.run is None else 1 + self.run.drawn
+
+    @property
+    def last_step(self) -> int | None:
+        """The step of the last record that it stands for."""
+        return self.step if self.run is None else self.run.last
+
+    @property
+    def metric_names(self) -> Iterable[str]:
+        """The metrics that it prints, and those that records of its run may print."""
+        return self.metrics if self.run is None else {**self.metrics, **self.run.metrics}
+
+    @property
+    def other_names(self) -> Iterable[str]:
+        """The same of metrics outside the registry."""
+        return self.others if self.run is None else {**self.others, **self.run.others}
+
+    def prints(self, name: str) -> bool:
+        """True when it prints a metric, or a record of its run does."""
+        return name in self.metrics or (self.run is not None and self.run.metric(name) is not None)
+
+    @property
+    def last_at(self) -> int:
+        """The position of the last record that it stands for."""
+        return self.at if self.run is None else self.run.record(len(self.run) - 1)[0]
 
     @property
     def position(self) -> float | None:
@@ -73,18 +114,37 @@ def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
     return all(value == right[name] or (math.isnan(value) and math.isnan(right[name])) for name, value in left.items())
 
 
-def read_events(engine: Engine, body: Body, grammars: Sequence[Grammar]) -> tuple[list[Event], list[Problem]]:
-    """Return the events of ``grammars`` in log order, and the problems of naming them (table rows without a header)."""
+class Told(NamedTuple):
+    """What a log tells: its events in log order, the problems of naming them (table rows without a header), and what
+    has no event: step records of other ranks than the leading one, and progress bars."""
+
+    events: list[Event]
+    problems: list[Problem]
+    copies: list[Copies]
+    bars: list[Bars]
+
+    @property
+    def unseen_ranks(self) -> set[int]:
+        """The ranks that name what has no event."""
+        return {copy.rank for copy in self.copies}.union(*(bars.ranks for bars in self.bars))
+
+
+def read_events(engine: Engine, body: Body, grammars: Sequence[Grammar], *, runs: bool = False, copies: bool = False) -> Told:
+    """Return what ``grammars`` read.
+
+    With ``runs``, many regular step records stand behind one event (see ``Event.run``), bars behind none, and what other
+    ranks print too behind none unless ``copies`` are wanted as events; never where events will move.
+    """
     events: list[Event] = []
     problems: list[Problem] = []
+    read = [(g, r, columns) for g in grammars for r in g.rules if (columns := engine.columns(body, g, r)) is not None]
+    bars = {(g.id, r.name): found for g, r, c in read if runs and (found := find_bars(read, g, r, c)) is not None}
+    regular, aside = _regular(read, bars.keys(), copies) if runs else ({}, [])
     for grammar in grammars:
         orphans: dict[int, Problem] = {}
         joined: set[int] = set()
-        for rule in grammar.rules:
-            columns = engine.columns(body, grammar, rule)
-            if columns is None:
-                continue
-            made = _rows(columns, grammar, rule)
+        for _, rule, columns in (e for e in read if e[0] is grammar and (grammar.id, e[1].name) not in bars):
+            made = _rows(columns, grammar, rule, regular.get((grammar.id, rule.name)))
             if rule.table is not None:
                 made = _name_rows(made, columns, rule, problems)
             elif rule.block is not None:
@@ -92,27 +152,109 @@ def read_events(engine: Engine, body: Body, grammars: Sequence[Grammar]) -> tupl
             events.extend(made)
         problems += [problem for at, problem in orphans.items() if at not in joined]  # a row may be another block's
     events.sort(key=lambda event: event.at)
-    return events, problems
+    return Told(events, problems, aside, list(bars.values()))
 
 
-def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule) -> list[Event]:
+def spread(event: Event) -> list[Event]:
+    """Return the event and those of its run, each as one of its own."""
+    return [event] if event.run is None else [replace(event, run=None), *_records(event, event.run)]
+
+
+def cut(event: Event, step: float) -> list[Event]:
+    """Return the records of an event with steps, cut before ``step``: no run reaches over it, or up to it.
+
+    The last records before it are events of their own, and so is the first from it on.
+    """
+    run = event.run
+    if run is None or event.step is None or event.step >= step or (count := run.before(step)) == len(run):
+        return [event]
+    near = max(0, count - TAIL)
+    first, *_ = _records(event, run.part(count, count + 1))
+    first.run = run.part(count + 1, len(run)) if count + 1 < len(run) else None
+    return [replace(event, run=run.part(0, near) if near else None), *_records(event, run.part(near, count)), first]
+
+
+def _records(event: Event, run: Run) -> list[Event]:
+    """Return an event for each record of ``run``, which follows ``event``."""
+    events: list[Event] = []
+    for index in range(len(run)):
+        at, line, clock = run.record(index)
+        made = Event(at, line, event.rank, clock, event.grammar, event.rule, planned=event.planned, meanings=event.meanings)
+        made.rules = (event.rule.name,)
+        made.step, made.metrics, made.others = run.values(index)
+        if event.counters is not None:
+            count = run.count(index)
+            made.counters = event.counters if count is None else {**event.counters, "epoch_step": count}
+        events.append(made)
+    return events
+
+
+def _regular(
+    read: Sequence[tuple[Grammar, Rule, RuleColumns]], unseen: Container[tuple[str, str]], all_ranks: bool
+) -> tuple[dict[tuple[str, str], Regular], list[Copies]]:
+    """Return the regular stretches of each rule that has some, by grammar and rule, and what other ranks print too.
+
+    ``unseen`` are the rules that have no events; with ``all_ranks`` no rank is set aside.
+    """
+    found: dict[tuple[str, str], Regular] = {}
+    copies: list[Copies] = []
+    for grammar, rule, columns in read:
+        if not worth_it(rule, columns) or any(g is grammar and r.repeats for g, r, _ in read):
+            continue
+        aside = None if all_ranks else set_aside(read, grammar, rule, columns)
+        rows = None if aside is None else aside[0]
+        regular = find_runs(rule, columns, surroundings(read, grammar, rule, unseen), rows)
+        if aside is not None:
+            regular = regular or Regular(aside[0], {}, None)
+            copies += aside[1]
+        if regular is not None:
+            found[grammar.id, rule.name] = regular
+    return found, copies
+
+
+def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular | None) -> list[Event]:
+    """Return the events of the rows of a rule: all, or those that stand by themselves and the runs behind them."""
     printed = [spec for name, spec in rule.fields.items() if name in columns.numbers or rule.table or rule.block]
     meanings = {s.target[1]: (s.scope, s.definition) for s in reversed(printed) if s.target[0] == "metric"}
-    events = [
-        Event(at, line, rank, clock, grammar, rule, rules=(rule.name,), meanings=meanings)
-        for at, line, rank, clock in zip(columns.at, columns.line, columns.rank, columns.clock, strict=True)
-    ]
+    rows: Sequence[int] = range(len(columns)) if regular is None else regular.kept.tolist()
+    ats, lines, ranks, clocks = columns.at, columns.line, columns.rank, columns.clock
+    own = (rule.name,)
+    events = [Event(ats[i], lines[i], ranks[i], clocks[i], grammar, rule, rules=own, meanings=meanings) for i in rows]
+    where = dict(zip(rows, events, strict=True)) if regular is not None else None
     for name, numbers in columns.numbers.items():
-        for row, value in zip(numbers.rows, numbers.values, strict=True):
-            _put(events[row], rule, name, value)
+        kind, target = rule.fields[name].target
+        pairs = _pairs(events, numbers, regular)
+        if kind == "metric":
+            for event, value in pairs:
+                event.metrics.setdefault(target, value)
+        else:
+            for event, value in pairs:
+                _put(event, rule, name, value)
     for name, texts in columns.texts.items():
         if not name.startswith("\t"):
             for row, text in zip(texts.rows, texts.values, strict=True):
-                _put(events[row], rule, name, text)
+                if where is None or row in where:
+                    _put(events[row] if where is None else where[row], rule, name, text)
     for name, numbers in columns.others.items():
-        for row, value in zip(numbers.rows, numbers.values, strict=True):
-            events[row].others[name] = value
+        for event, value in _pairs(events, numbers, regular):
+            event.others[name] = value
+    if regular is not None and where is not None:
+        for row, run in regular.runs.items():
+            where[row].run = run
+    if regular is not None and regular.rank is not None:
+        for event in events:
+            event.rank = regular.rank
     return events
+
+
+def _pairs(events: Sequence[Event], numbers: NumberColumn, regular: Regular | None) -> Iterable[tuple[Event, float]]:
+    """Yield the events that have a value in a column, with the value; the events are of all rows, or of those kept."""
+    if regular is None:
+        if numbers.dense:
+            return zip(events, numbers.values, strict=False)
+        return ((events[row], value) for row, value in zip(numbers.rows, numbers.values, strict=True))
+    index, places = regular.held(numbers)
+    return ((events[i], numbers.values[place]) for i, place in zip(index, places, strict=True))
 
 
 def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:

@@ -1,0 +1,84 @@
+"""Tokens per second of each step record, from its batch and its step time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from receipt_cli.figures import Figure
+from receipt_cli.runs import Run
+from receipt_cli.timeline import Event
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRate:
+    """What a rate is made of: the sequence ``length`` in tokens, and the tokens of a step where it prints no batch."""
+
+    length: float | str | None
+    constant: float | None
+
+    @property
+    def figure(self) -> Figure:
+        """The rate in tokens per second, of the records that have one."""
+        return Figure(self._rate, self._rates)
+
+    def amounts(self, events: Iterable[Event]) -> set[float]:
+        """Return the different numbers of tokens of a step, of the records that have a rate."""
+        found: set[float] = set()
+        for event in events:
+            amount = self._tokens(event)
+            if amount is not None and self._rate(event) is not None:
+                found.add(amount)
+            if event.run is not None:
+                found |= self._run_amounts(event.run)
+        return found
+
+    def _tokens(self, event: Event) -> float | None:
+        samples = event.metrics.get("global_batch_size")  # of this very step: batches ramp up
+        if samples is not None and isinstance(self.length, float) and 0 < samples * self.length < math.inf:
+            return samples * self.length
+        return self.constant
+
+    def _rate(self, event: Event) -> float | None:
+        seconds, amount = event.metrics.get("step_time_s"), self._tokens(event)
+        return amount / seconds if amount is not None and seconds is not None and seconds > 0 else None
+
+    def _rates(self, run: Run) -> tuple[Floats, Mask | None] | None:
+        import numpy as np
+
+        seconds, amounts = run.filled("step_time_s"), self._run_tokens(run)
+        if seconds is None or amounts is None:
+            return None
+        known = (seconds > 0) & ~np.isnan(amounts)
+        with np.errstate(all="ignore"):
+            rates = amounts / seconds
+        return rates, None if bool(known.all()) else known
+
+    def _run_tokens(self, run: Run) -> Floats | None:
+        """Return the tokens of each step, NaN where nothing says them; None where nothing says any."""
+        import numpy as np
+
+        samples = run.filled("global_batch_size")
+        missing = math.nan if self.constant is None else self.constant
+        if samples is None or not isinstance(self.length, float):
+            return None if self.constant is None else np.full(len(run), missing)
+        with np.errstate(all="ignore"):
+            amounts = samples * self.length
+        return np.where((amounts > 0) & (amounts < math.inf), amounts, missing)
+
+    def _run_amounts(self, run: Run) -> set[float]:
+        import numpy as np
+
+        seconds, amounts = run.filled("step_time_s"), self._run_tokens(run)
+        if seconds is None or amounts is None:
+            return set()
+        return set(np.unique(amounts[(seconds > 0) & ~np.isnan(amounts)]).tolist())

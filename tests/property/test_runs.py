@@ -1,0 +1,246 @@
+"""Step records that stay in their columns give the receipt that one event for each of them gives."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from receipt_cli import frame, phases, regular
+from receipt_cli.derive import Derivation, Options, read_log
+from receipt_cli.frame import DISTINCT, HEAD
+from receipt_cli.launches import COMPARED
+from receipt_cli.receipt import assemble
+from receipt_cli.source import Source, Stream
+
+MARGINS = {"SPAN": HEAD + regular.TAIL + 2, "LEAST": 1}
+"""The shortest stretches that may have a run."""
+LOGS = sorted((Path(__file__).parents[2] / "fixtures" / "logs").glob("*/*.log"), key=lambda path: path.stat().st_size)[-40:]
+GRAMMAR = r"""
+grammar: toy
+version: 1
+title: A trainer with a line for everything
+upstream: https://example.org/toy
+trainer: toy
+layer: trainer
+completion: reliable
+rules:
+  train_step:
+    event: step
+    literal: 'toy step '
+    pairs:
+      start: 'toy step (?P<step>\d++)(?:/(?P<planned_steps>\d++))?(?= \|)'
+      cell: '|'
+      key: '='
+      keys: {loss: loss, time: step_time_s, mfu: mfu_ratio, tps: tokens_per_s, batch: global_batch_size, mem: peak_memory_bytes}
+      unknown: other
+    fields:
+      step: {type: integer}
+      planned_steps: {type: integer}
+      loss: {type: number}
+      step_time_s: {type: number}
+      mfu_ratio: {type: number}
+      tokens_per_s: {type: number}
+      global_batch_size: {type: number}
+      peak_memory_bytes: {type: number}
+  second_line:
+    event: step
+    literal: 'toy norm '
+    pattern: 'toy norm (?P<step>\d++): (?P<grad_norm>[\d.]++)'
+    fields: {step: {type: integer}, grad_norm: {type: number}}
+  beside:
+    event: step
+    companion: true
+    literal: 'toy memory '
+    pattern: 'toy memory (?P<peak_memory_allocated_bytes>\d++)'
+    fields: {peak_memory_allocated_bytes: {type: number}}
+  epoch_record:
+    event: step
+    literal: 'toy record '
+    pattern: 'toy record epoch=(?P<epoch>[\d.]++) loss=(?P<loss>[\d.]++)'
+    fields: {epoch: {type: number}, loss: {type: number}}
+  counted:
+    event: step
+    redraw: true
+    epochs_from: log
+    literal: 'toy epoch '
+    pattern: >-
+      toy epoch (?P<epoch_number>\d++)(?:/(?P<epochs_planned>\d++))?[ ](?P<epoch_step>\d++)/(?P<epoch_steps>\d++)[ ](?P<loss>\S++)
+    fields:
+      epoch_number: {type: integer}
+      epochs_planned: {type: integer}
+      epoch_step: {type: integer}
+      epoch_steps: {type: integer}
+      loss: {type: number}
+  frame:
+    event: step
+    redraw: true
+    literal: 'toy frame '
+    pattern: 'toy frame (?P<step>\d++)/(?P<planned_steps>\d++) loss=(?P<loss>[\d.]++)'
+    fields: {step: {type: integer}, planned_steps: {type: integer}, loss: {type: number}}
+  bar:
+    event: progress
+    literal: 'toy bar '
+    pattern: 'toy bar (?P<step>\d++)/(?P<planned_steps>\d++)'
+    fields: {step: {type: integer}, planned_steps: {type: integer}}
+  evaluation:
+    event: eval
+    literal: 'toy eval '
+    pattern: 'toy eval (?P<step>\d++): (?P<val_loss>[\d.]++|nan)'
+    fields: {step: {type: integer}, val_loss: {type: number}}
+  saved:
+    event: checkpoint
+    literal: 'toy saved '
+    pattern: 'toy saved (?P<step>\d++)'
+    fields: {step: {type: integer}}
+  stage:
+    event: phase
+    literal: 'toy stage '
+    pattern: 'toy stage (?P<phase>\w++)'
+    fields: {phase: {type: string}}
+  model:
+    event: header
+    literal: 'toy model '
+    pattern: 'toy model (?P<parameter_count>\d++)'
+    fields: {parameter_count: {type: integer}}
+  batch:
+    event: header
+    literal: 'toy batch '
+    pattern: 'toy batch (?P<samples_per_step>\d++) x (?P<sequence_length>\d++)'
+    fields: {samples_per_step: {type: integer}, sequence_length: {type: integer}}
+  seed:
+    event: header
+    literal: 'toy seed '
+    pattern: 'toy seed (?P<seed>\d++)'
+    fields: {seed: {type: integer}}
+  done:
+    event: end
+    literal: 'toy done in '
+    pattern: 'toy done in (?P<training_time_s>[\d.]++) s'
+    fields: {training_time_s: {type: number}}
+  stopped:
+    event: end
+    literal: 'toy ended: '
+    pattern: 'toy ended: (?P<status>\w++)'
+    fields: {status: {type: string}}
+"""
+SINGLE = (
+    "toy eval {n}: 2.5",
+    "toy eval {n}: nan",
+    "toy saved {n}",
+    "toy stage base",
+    "toy stage tuning",
+    "toy model 1000",
+    "toy model 2000",
+    "toy batch 8 x 128",
+    "toy seed 1",
+    "toy seed 2",
+    "toy done in 12.5 s",
+    "toy ended: failed",
+    "toy norm {n}: 0.5",
+    "toy memory 4096",
+    "toy bar {n}/500",
+    "toy step {n} | loss=2.5",
+    "toy step {n}/900 | loss=2.5 | time=0.5",
+    "[rank2]: toy step {n} | loss=2.5",
+    "toy record epoch=0.{n} loss=2.0",
+    "Traceback (most recent call last):\nRuntimeError: CUDA error: out of memory",
+    "slurmstepd: error: *** JOB 1 ON node CANCELLED AT 2026-01-01T00:00:00 DUE TO PREEMPTION ***",
+    "",
+)
+LABELS = ("", "[rank0]: ", "[rank1]: ", "[rank3]: ")
+VALUES = ("2.5", "1.25", "0.001", "9000", "nan", "inf", "0.3", "0", None, None)
+NAMES = ("time", "mfu", "tps", "batch", "mem", "width", "depth")
+
+
+@st.composite
+def stretches(draw: st.DrawFn) -> list[str]:
+    """Return the lines of many step records of one kind, some of them odd in one way or another."""
+    first, count, stride = draw(st.sampled_from([0, 1, 2, 30, 60, 100])), draw(st.integers(1, 90)), draw(st.integers(1, 2))
+    kind = draw(st.sampled_from(["step", "step", "step", "step", "norm", "record", "counted", "frames", "bars"]))
+    labels = draw(st.sampled_from([[""], [""], ["[rank1]: "], list(LABELS[1:3]), list(LABELS[1:])]))
+    plan = draw(st.sampled_from(["", "", "/90", "/120", "/200"]))
+    cells = draw(
+        st.lists(st.tuples(st.sampled_from(NAMES), st.lists(st.sampled_from(VALUES), min_size=1, max_size=4)), max_size=4)
+    )
+    odd = draw(
+        st.dictionaries(
+            st.integers(0, 89), st.sampled_from(["drop", "twice", "label", "nan", "fewer", "norm", "eval", "plan"]), max_size=3
+        )
+    )
+    draws = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    lines: list[str] = []
+    for i in range(count):
+        n, what = first + i * stride, odd.get(i)
+        loss = "nan" if what == "nan" else f"{9 - i / 50 + len(cells):.3f}"
+        said = [(name, found[i % len(found)]) for name, found in (cells[:-1] if what == "fewer" else cells)]
+        values = "".join(f" | {name}={value}" for name, value in said if value is not None)
+        line = {
+            "step": f"toy step {n}{'/777' if what == 'plan' else plan} | loss={loss}{values}",
+            "norm": f"toy norm {n}: {loss if loss != 'nan' else '1'}",
+            "record": f"toy record epoch={n / 25:.2f} loss={9 - i / 50:.3f}",
+            "counted": f"toy epoch {1 + i // 45}{plan} {1 + i % 45 // draws[0]}/45 {9 - i / 50:.3f}",
+            "frames": "\r".join(f"toy frame {n}/500 loss={9 - i / 50 + again:.3f}" for again in range(draws[i % len(draws)])),
+            "bars": f"toy record epoch={n / 25:.2f} loss=2.5\ntoy bar {n}/500",
+        }[kind]
+        shown = ["[rank7]: "] if what == "label" else labels
+        if what != "drop":
+            lines += [label + line for label in shown] * (2 if what == "twice" else 1)
+        if what in ("norm", "eval"):
+            lines.append(f"toy {what} {n}: 0.5")
+    return lines
+
+
+parts = st.one_of(
+    stretches(),
+    stretches(),
+    st.builds(lambda text, n: [text.replace("{n}", str(n))], st.sampled_from(SINGLE), st.integers(0, 120)),
+)
+logs = st.lists(parts, min_size=1, max_size=8).map(lambda made: "\n".join(line for part in made for line in part) + "\n")
+
+
+@contextmanager
+def in_columns(wanted: bool) -> Iterator[None]:
+    """Leave all records in their columns that may stay there, or none."""
+    with patch.multiple(regular, **MARGINS), patch.object(frame, "WEIGHT", (1 << 40) if wanted else 0):
+        yield
+
+
+def told(path: Path, grammar: Path | None, wanted: bool) -> list[tuple[object, ...]]:
+    """Return all that each run of a log gives, with NaN as text."""
+    with in_columns(wanted):
+        reading = read_log([Stream((Source(str(path)),))], Options(grammar=str(grammar) if grammar else None), workers=1)
+        found = [reading.derivation(number) for number in range(len(reading.launches))]
+        return [
+            (repr(assemble(d, run={}, header={}, attachments=[])), repr((d.ending, d.ranks)), list(_series(d))) for d in found
+        ]
+
+
+def _series(found: Derivation) -> Iterable[list[tuple[str, list[str]]]]:
+    for summary in found.summaries:
+        yield [(name, [repr(float(value)) for value in values]) for name, values in summary.series.items()]
+
+
+@settings(max_examples=150)
+@given(logs)
+def test_runs_change_nothing(log: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path, grammar = Path(folder, "run.log"), Path(folder, "v1.yaml")
+        path.write_text(log)
+        grammar.write_text(GRAMMAR)
+        assert told(path, grammar, True) == told(path, grammar, False)
+
+
+def test_the_margins_hold_what_is_compared() -> None:
+    assert HEAD > COMPARED + 2 and DISTINCT >= COMPARED and regular.TAIL > phases.LATE_RECORDS
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_runs_change_nothing_of_a_real_log(path: Path) -> None:
+    assert told(path, None, True) == told(path, None, False)

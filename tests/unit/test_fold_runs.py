@@ -1,0 +1,96 @@
+"""Step records that stay in their columns: what a run says of them, and how it is cut."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from receipt_cli.columns import NO_RANK, NumberColumn, RuleColumns, place
+from receipt_cli.figures import ends, first_with, metric, not_finite_since, positions, read
+from receipt_cli.grammar import Rule
+from receipt_cli.regular import TAIL
+from receipt_cli.runs import Run, among, distinct
+from receipt_cli.timeline import Event, cut, spread
+
+RULE = Rule("train", "step", ())
+ROWS = 40
+
+
+def column(values: dict[int, float]) -> NumberColumn:
+    made = NumberColumn()
+    for row, value in values.items():
+        made.append(row, value)
+    return made
+
+
+@pytest.fixture
+def event() -> Event:
+    """The first of forty records, steps 10, 12, 14 … on the lines 1, 2, 3 …; a norm in every third, no loss in the last two."""
+    columns = RuleColumns()
+    for row in range(ROWS):
+        columns.open_row(place(row), row + 1, NO_RANK, math.nan)
+    step = column({row: 10.0 + 2 * row for row in range(ROWS)})
+    loss = column({row: 5 - row / 10 if row != 20 else math.nan for row in range(ROWS - 2)})
+    norm = column({row: float(row) for row in range(0, ROWS, 3)})
+    run = Run(
+        columns,
+        slice(1, ROWS),
+        ROWS - 1,
+        {"loss": [loss], "grad_norm": [norm]},
+        {"width": [norm, loss]},
+        step=step,
+        drawn=ROWS - 1,
+    )
+    return Event(place(0), 1, NO_RANK, math.nan, cast(Any, None), RULE, 10, metrics={"loss": 5.0, "grad_norm": 0.0}, run=run)
+
+
+def test_a_run_reads_as_its_events_do(event: Event) -> None:
+    events = spread(event)
+    assert [e.step for e in events] == list(range(10, 90, 2))
+    assert [e.line for e in events] == list(range(1, ROWS + 1))
+    for name in ("loss", "grad_norm"):
+        assert repr([float(v) for v in read([event], metric(name))]) == repr(read(events, metric(name)))
+        assert ends([event], metric(name)) == ends(events, metric(name))
+    assert list(positions([event])) == positions(events)
+    assert (event.records, event.last_step, event.last_at) == (ROWS, 88, place(ROWS - 1))
+
+
+def test_the_first_of_two_columns_counts(event: Event) -> None:
+    assert event.run is not None
+    _, _, others = event.run.values(2)
+    assert others == {"width": 3.0}
+    assert event.run.values(3)[2] == {"width": 5 - 4 / 10}
+    found = event.run.other("width")
+    assert found is not None and found[1] is not None and found[1].tolist().index(False) == ROWS - 3  # row 38 has neither
+
+
+def test_a_run_is_cut_before_a_step(event: Event) -> None:
+    parts = cut(event, 41)
+    assert [e.step for e in parts] == [10, *range(40 - 2 * (TAIL - 1), 41, 2), 42]
+    assert [e.step for part in parts for e in spread(part)] == list(range(10, 90, 2))
+    assert parts[-2].run is None and parts[-1].last_step == 88
+    for step in (0, 10, 89, math.inf):
+        assert cut(event, step) == [event]
+    assert [e.step for e in cut(event, 12)][:2] == [10, 12]
+
+
+def test_where_a_figure_stands(event: Event) -> None:
+    assert first_with([event], metric("loss"), 5 - 7 / 10) == (place(7), 8)
+    assert not_finite_since([event], metric("loss")) == 0
+    assert event.run is not None
+    assert not_finite_since([*spread(event)[:5], *spread(event)[20:21]], metric("loss")) == 21
+    part = Event(
+        place(20), 21, NO_RANK, math.nan, cast(Any, None), RULE, 50, metrics={"loss": math.inf}, run=event.run.part(37, 39)
+    )
+    assert not_finite_since([event, part], metric("loss")) == 21
+    with pytest.raises(ValueError, match="no record"):
+        first_with([event], metric("loss"), 77.0)
+
+
+def test_numbers_beyond_an_array() -> None:
+    steps = np.array([1, 2, 3], np.int64)
+    assert distinct([3, 4, 1 << 70], [steps]) == 5
+    assert among([2, 9, 1 << 70], [steps]) == {2}
