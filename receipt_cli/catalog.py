@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError, InputError, UsageError
 from receipt_cli.grammar import Grammar
-from receipt_cli.grammar_file import check_patterns, load_grammar
+from receipt_cli.grammar_bundle import load_all
+from receipt_cli.nouns import dataclass
 from receipt_cli.resources import data_root
 
 MAX_BYTES = 1 << 20
@@ -110,15 +110,19 @@ def read_entry(entry: Entry) -> bytes:
 @cache
 def shipped(with_samples: bool = False) -> tuple[Grammar, ...]:
     """Return every shipped grammar that is not deprecated, ordered by id and version."""
-    return tuple(
-        load_grammar(read_entry(entry), f"grammars/{entry.path}", with_samples=with_samples, shipped=True)
-        for entry in list_grammars()
-        if entry.status != "deprecated" and entry.id != INDUCED
-    )
+    wanted = [entry for entry in list_grammars() if entry.status != "deprecated" and entry.id != INDUCED]
+    texts = [(f"grammars/{entry.path}", read_entry(entry)) for entry in wanted]
+    if not with_samples:
+        return load_all(texts)
+    from receipt_cli.grammar_file import load_grammar
+
+    return tuple(load_grammar(text, where, with_samples=True, shipped=True) for where, text in texts)
 
 
 def get_grammar(name: str) -> Grammar:
     """Return the grammar that ``name`` means. Raises as ``definition``, and ``DataError`` for a broken one."""
+    from receipt_cli.grammar_file import check_patterns, load_grammar
+
     text, where = _resolve(name)
     return check_patterns(load_grammar(text, where))
 

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +27,16 @@ def cache_folder() -> Path | None:
     return None
 
 
-def recall(sha256: str) -> dict[str, Any] | None:
-    """Return the parsed definition whose text has this digest, or None when it is not kept or not to be trusted."""
+def recall(name: str) -> dict[str, Any] | None:
+    """Return what is kept under ``name``, or None when there is nothing, or nothing to be trusted.
+
+    A definition is kept under the digest of its text, a bundle of them under a name of its own, with its key inside.
+    """
     folder = cache_folder()
     if folder is None:
         return None
     try:
-        with (folder / f"{sha256}.{FORMAT}.json").open("rb") as file:
+        with (folder / f"{name}.{FORMAT}.json").open("rb") as file:
             if os.name == "posix" and os.fstat(file.fileno()).st_uid != os.getuid():
                 return None
             digest, _, body = file.read().partition(b"\n")
@@ -46,21 +48,23 @@ def recall(sha256: str) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
-def keep(sha256: str, data: dict[str, Any]) -> None:
-    """Keep a parsed definition, where JSON gives it back unchanged and the folder can be written."""
+def keep(name: str, data: dict[str, Any]) -> None:
+    """Keep ``data`` under ``name``, where JSON gives it back unchanged and the folder can be written."""
+    import tempfile  # four milliseconds that a warm start does not need
+
     folder = cache_folder()
     try:
         body = json.dumps(data, separators=(",", ":"))
         if folder is None or repr(json.loads(body)) != repr(data):
             return
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        handle, made = tempfile.mkstemp(dir=folder, suffix=".tmp")
     except (OSError, TypeError, ValueError):
         return
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(hashlib.sha256(body.encode()).hexdigest().encode() + b"\n" + body.encode())
-        os.replace(name, folder / f"{sha256}.{FORMAT}.json")
+        os.replace(made, folder / f"{name}.{FORMAT}.json")
     except OSError:
         with contextlib.suppress(OSError):
-            os.unlink(name)
+            os.unlink(made)

@@ -11,10 +11,11 @@ MIN_CACHED = 256
 """Bytes from which a definition is worth keeping."""
 
 
-def load_definition(text: bytes, where: str, *, shipped: bool = False) -> dict[str, Any]:
+def load_definition(text: bytes, where: str, *, shipped: bool = False, lasting: bool = True) -> dict[str, Any]:
     """Return the mapping that ``text`` holds; ``where`` names it in errors. Raises ``DataError`` as ``read_yaml``.
 
-    ``shipped``: the text comes with this package, so that it need not be searched for dangers first.
+    ``shipped``: the text comes with this package, so that it need not be searched for dangers first. Without
+    ``lasting`` what had to be read as YAML is not kept.
     """
     sha256 = hashlib.sha256(text).hexdigest()
     data = recall(sha256) if len(text) >= MIN_CACHED else None
@@ -22,7 +23,7 @@ def load_definition(text: bytes, where: str, *, shipped: bool = False) -> dict[s
         from receipt_cli.yaml_text import read_yaml
 
         data = read_yaml(text, where, shipped=shipped)
-        if len(text) >= MIN_CACHED:
+        if lasting and len(text) >= MIN_CACHED:
             keep(sha256, data)
     return data
 

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import regex
 
-from receipt_cli.definitions import load_definition, locate
+from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError
 from receipt_cli.grammar import (
     EVENTS,
-    FACTS,
     LAYERS,
-    SCOPES,
-    STRUCTURAL,
-    TYPES,
     UNITS_COUNTED,
     Block,
     Evidence,
@@ -28,11 +24,10 @@ from receipt_cli.grammar import (
     Rule,
     Sample,
     Table,
-    Target,
     compile_pattern,
 )
+from receipt_cli.grammar_field import FieldReader
 from receipt_cli.registry import Registry, load_registry
-from receipt_cli.units import SPECIAL_UNITS, UNITS
 
 
 def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped: bool = False) -> Grammar:
@@ -42,7 +37,15 @@ def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped
     ``with_samples`` also keeps samples. Raises ``DataError``.
     """
     data = load_definition(text, where, shipped=shipped)
-    reader = _Reader(data, text, where, load_registry(), with_samples, trusted=shipped and not with_samples)
+    return read_grammar(data, text, where, with_samples=with_samples, trusted=shipped and not with_samples)
+
+
+def read_grammar(data: dict[str, Any], text: bytes, where: str, *, with_samples: bool = False, trusted: bool = False) -> Grammar:
+    """Return the grammar that ``data``, the mapping that ``text`` holds, defines. Raises as ``load_grammar``.
+
+    ``trusted``: fields are made, and checked, when they are first asked for.
+    """
+    reader = _Reader(data, text, where, load_registry(), with_samples, trusted=trusted)
     return reader.grammar(hashlib.sha256(text).hexdigest())
 
 
@@ -78,7 +81,6 @@ def _groups(source: str, rule: Rule, grammar: Grammar) -> Mapping[str, int]:
 KINDS = ("pattern", "pairs", "mapping", "table", "block")
 BLOCK_GAP = 8
 """Records of other kinds that may stand between two rows of a block, where its grammar does not say."""
-_SLUG = regex.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 _IDENTITY = {"grammar", "version", "title", "upstream", "trainer", "layer", "eras"}
 _TOP = {*_IDENTITY, "evidence", "completion", "rules", "ignore", "no_match"}
 _RULE = {
@@ -99,7 +101,6 @@ _RULE = {
     "samples",
     "description",
 }
-_FIELD = {"type", "printed_in", "null_if", "scope", "value", "definition", "metric", "fact", "description"}
 _BLOCKS: dict[str, set[str]] = {
     "pairs": {"start", "cell", "key", "keys", "ignore", "unknown", "stop", "requires", "forbids"},
     "mapping": {"syntax", "start", "requires", "forbids", "where", "keys", "ignore", "unknown"},
@@ -108,64 +109,15 @@ _BLOCKS: dict[str, set[str]] = {
 }
 
 
-class _Reader:
+class _Reader(FieldReader):
     """Walks one definition; every refusal names the rule and the field, and the line."""
 
     def __init__(
         self, data: dict[str, Any], text: bytes, where: str, registry: Registry, with_samples: bool, *, trusted: bool = False
     ) -> None:
-        self.data = data
+        super().__init__(data, text, where, registry)
         self.trusted = trusted
-        self.source = text
-        self.where = where
-        self.registry = registry
         self.with_samples = with_samples
-
-    def fail(self, what: str, *path: object, key: str | None = None) -> DataError:
-        """Return the refusal of what stands at ``path``, or under ``key`` there; the path of a rule begins with its name."""
-        steps = [str(part) for part in (*path, *(() if key is None else (key,)))]
-        rules = self.data.get("rules")
-        root = ["rules"] if path and isinstance(rules, dict) and path[0] in rules else []
-        line = locate(self.source, (*root, *steps))
-        return DataError(f"{'.'.join(map(str, path))}: {what}" if path else what, where=f"{self.where}:{line}")
-
-    def closed(self, data: object, allowed: set[str], *path: object) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            raise self.fail("is not a mapping", *path)
-        unknown = [str(k) for k in data if k not in allowed]
-        if unknown:
-            raise self.fail(f"unknown key {unknown[0]!r}", *path, key=unknown[0])
-        return data
-
-    def text(self, data: Mapping[str, Any], key: str, default: str | None = None, *path: object) -> str:
-        value = data.get(key, default)
-        if not isinstance(value, str):
-            raise self.fail(f"{key} must be a text", *path, key=key)
-        return value
-
-    def flag(self, data: Mapping[str, Any], key: str, *path: object) -> bool:
-        value = data.get(key, False)
-        if not isinstance(value, bool):
-            raise self.fail(f"{key} must be true or false", *path, key=key)
-        return value
-
-    def entries(self, value: object, *path: object) -> list[Any]:
-        if value is not None and not isinstance(value, list):
-            raise self.fail("must be a list", *path)
-        return value or []
-
-    def choice(self, value: object, choices: Sequence[str], *path: object) -> str:
-        if not isinstance(value, str) or value not in choices:
-            raise self.fail(f"{value!r} is not one of {', '.join(choices)}", *path)
-        return value
-
-    def texts(self, value: object, *path: object) -> tuple[str, ...]:
-        items = [value] if isinstance(value, str) else value
-        if items is None:
-            return ()
-        if not isinstance(items, list) or not all(isinstance(i, str) for i in items):
-            raise self.fail("must be a text or a list of texts", *path)
-        return tuple(items)
 
     def grammar(self, sha256: str) -> Grammar:
         data = self.closed(self.data, _TOP)
@@ -349,62 +301,3 @@ class _Reader:
             ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
             other=self.unknown(data, name),
         )
-
-    def field(self, name: str, body: object, rule: str) -> Field:
-        data = self.closed(body if body is not None else {}, _FIELD, rule, "fields", name)
-        for key in ("printed_in", "metric", "fact", "value", "definition"):
-            if data.get(key) is not None and not isinstance(data[key], str):
-                raise self.fail(f"{key} must be a text", rule, "fields", name, key=key)
-        definition = data.get("definition")
-        if definition is not None and _SLUG.match(definition) is None:
-            raise self.fail(f"definition {definition!r} is not a slug", rule, "fields", name)
-        unit = data.get("printed_in")
-        if unit is not None and unit not in UNITS and unit not in SPECIAL_UNITS:
-            raise self.fail(f"unknown unit {unit!r}", rule, "fields", name)
-        kind = self.choice(data.get("type", "number"), TYPES, rule, "fields", name)
-        scope = data.get("scope")
-        if scope is not None:
-            self.choice(scope, SCOPES, rule, "fields", name)
-        return Field(
-            name=name,
-            type=kind,
-            unit=unit,
-            null_if=frozenset(self.texts(data.get("null_if"), rule, "fields", name, "null_if")),
-            scope=scope,
-            value=self.part(data["value"], rule, "fields", name) if data.get("value") is not None else None,
-            definition=definition,
-            target=self.target(name, data, kind, rule),
-        )
-
-    def part(self, value: str, *path: object) -> regex.Pattern[str]:
-        try:
-            part = regex.compile(value)
-        except (regex.error, RecursionError, MemoryError) as error:
-            raise self.fail(f"value is not a pattern: {error}", *path) from error
-        if part.groups != 1:
-            raise self.fail(f"value needs exactly one group, it has {part.groups}", *path)
-        return part
-
-    def target(self, name: str, data: Mapping[str, Any], kind: str, rule: str) -> Target:
-        if "metric" in data and "fact" in data:
-            raise self.fail("has both a metric and a fact", rule, "fields", name)
-        if "fact" in data:
-            if data["fact"] not in FACTS:
-                raise self.fail(f"unknown fact {data['fact']!r}", rule, "fields", name)
-            return ("fact", data["fact"])
-        metric = data.get("metric")
-        if metric == "other":
-            return ("other", name)
-        if metric is not None:
-            if metric not in self.registry.by_name:
-                raise self.fail(f"unknown metric {metric!r}", rule, "fields", name)
-            return ("metric", metric)
-        if name in STRUCTURAL:
-            return ("structural", name)
-        if name in FACTS:
-            return ("fact", name)
-        if name in self.registry.by_name:
-            return ("metric", name)
-        if kind in ("string", "boolean"):
-            return ("text", name)
-        raise self.fail("is neither a metric, a fact nor structural: say metric or fact", rule, "fields", name)

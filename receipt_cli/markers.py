@@ -7,10 +7,10 @@ prove itself (``lint_catalogue``). It judges nothing: ranking and overcoming are
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Final, Literal, get_args
 
@@ -18,6 +18,7 @@ import regex
 
 from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError
+from receipt_cli.nouns import dataclass
 from receipt_cli.resources import data_root
 
 Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code"]
@@ -44,7 +45,8 @@ WORST_SECONDS: Final = 0.1
 """The longest record that there is, and what the most hostile one of that length may cost a marker."""
 _HEAD: Final = "(?&head)"
 _BLANKS: Final = b" \t\r\n\v\f\x00"
-_COLOUR: Final = regex.compile(rb"\x1b\[[0-9;]{0,12}m")
+_ID: Final = re.compile(r"[a-z][a-z0-9_]{2,39}")
+_COLOUR: Final = re.compile(rb"\x1b\[[0-9;]{0,12}m")
 _FILLERS: Final = tuple(b" |a|a.|[|[a]|( pid=1|9|9 |: |a9: |\x1b[0m|E0101 1 a:1] ".split(b"|"))
 
 
@@ -213,13 +215,15 @@ def _read(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFinding]]:
         problems.append("markers must be a mapping with at least one marker")
         entries = {}
     findings = [CatalogueFinding(where, "", problem) for problem in problems]
-    lines, markers = _marker_lines(text), []
+    markers = []
     for name, entry in entries.items():
         wrong = _shape_problems(entry)
-        if not regex.fullmatch(r"[a-z][a-z0-9_]{2,39}", str(name)):
+        if _ID.fullmatch(str(name)) is None:
             wrong.append("a marker's id is 3 to 40 of a-z, 0-9 and _")
-        findings += [CatalogueFinding(_at(where, lines, str(name)), str(name), problem) for problem in wrong]
-        if not wrong:
+        if wrong:
+            place = _at(where, _marker_lines(text), str(name))
+            findings += [CatalogueFinding(place, str(name), problem) for problem in wrong]
+        else:
             markers.append(_marker(name, entry, str(head)))
     digest = hashlib.sha256(text).hexdigest()
     return Catalogue(version if isinstance(version, int) else 0, digest, tuple(markers)), findings
@@ -357,7 +361,7 @@ def _message_end(record: bytes) -> int:
 
 def _marker_lines(text: bytes) -> dict[str, int]:
     """Return marker id → the line number of its entry."""
-    keys = regex.finditer(rb"^  (\w+):\s*?$", text, regex.MULTILINE)
+    keys = re.finditer(rb"^  (\w+):\s*?$", text, re.MULTILINE)
     return {key[1].decode(): text.count(b"\n", 0, key.start()) + 1 for key in keys}
 
 

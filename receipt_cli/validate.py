@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +14,9 @@ from receipt_cli.errors import DataError, InputError
 from receipt_cli.invariants.header import HEADER_RULES
 from receipt_cli.invariants.receipt import RECEIPT_RULES
 from receipt_cli.invariants.rule import Severity, pointer, pointer_parts
+from receipt_cli.nouns import dataclass
 from receipt_cli.schemas import get_schema, list_schemas
+from receipt_cli.shape import surely_keeps
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator, ValidationError
@@ -196,15 +197,22 @@ def _route(stated: object) -> Finding | tuple[str, str, bool]:
 
 
 @cache
-def _validator(kind: str, version: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator  # a tenth of a second that most commands do not need
+def _schema(kind: str, version: str) -> dict[str, Any]:
+    return get_schema(kind, version)[1]
 
-    return Draft202012Validator(get_schema(kind, version)[1])
+
+@cache
+def _validator(kind: str, version: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator  # slow to load, and needed only to tell what is wrong
+
+    return Draft202012Validator(_schema(kind, version))
 
 
 def _check_shape(document: dict[str, Any], kind: str, version: str, newer: bool) -> list[Finding]:
     if newer:
         document = {**document, "schema_version": f"{kind}/{version}"}
+    if surely_keeps(_schema(kind, version), document):
+        return []
     found: dict[Finding, None] = {}  # ordered, and each once
     for error in _validator(kind, version).iter_errors(document):
         for finding in _findings(error, newer):

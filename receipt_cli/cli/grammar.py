@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from receipt_cli.cli.output import Color, Json, print_line, progress, style, write_json, write_stdout
-from receipt_cli.cli.parse import GrammarOption
+from receipt_cli.cli.options import Color, GrammarOption, Json
+from receipt_cli.cli.output import print_line, progress, style, write_json, write_stdout
 from receipt_cli.errors import ExitCode
 
 app = typer.Typer(help="The grammars that read logs.", no_args_is_help=True, rich_markup_mode=None)
@@ -113,7 +113,7 @@ def test(
     if json_output:
         write_json(rows)
     else:
-        columns = ("rule", "event", "samples", "failed", *(("records", "near misses") if log else ()))
+        columns = ("rule", "event", "samples", "failed", *(("records", "near misses") if log else ()), "tells digits apart")
         write_stdout(render_table([{k: str(v) for k, v in row.items()} for row in rows], columns, style(color)))
     if not good:
         raise typer.Exit(ExitCode.NO)

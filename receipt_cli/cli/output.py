@@ -1,4 +1,4 @@
-"""What every command prints: documents to stdout, messages to stderr, and the options that commands share."""
+"""What every command prints: documents to stdout, messages to stderr; loads no typer."""
 
 from __future__ import annotations
 
@@ -10,20 +10,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TextIO
-
-import typer
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
 
 from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
 
 if TYPE_CHECKING:
     from receipt_cli.render.style import Style
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines on stdout.")]
-Color = Annotated[
-    Literal["auto", "always", "never"],
-    typer.Option("--color", help="Colour the output: auto is on a terminal without NO_COLOR."),
-]
+ColorChoice = Literal["auto", "always", "never"]
+"""When output is coloured: auto is on a terminal without NO_COLOR."""
 
 
 def tell(error: ReceiptError) -> None:
@@ -67,7 +62,7 @@ def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
         yield bar
 
 
-def style(color: Literal["auto", "always", "never"], stream: TextIO | None = None) -> Style:
+def style(color: ColorChoice, stream: TextIO | None = None) -> Style:
     """Return what stdout can show, or ``stream``."""
     from receipt_cli.render.style import Style
 
@@ -89,7 +84,7 @@ def write_stdout(data: bytes | str) -> None:
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         abandon_stdout()
-        raise typer.Exit(ExitCode.OK) from None
+        sys.exit(ExitCode.OK)
     except OSError as error:
         abandon_stdout()
         raise OutputError("cannot write to stdout", why=error.strerror or str(error)) from error

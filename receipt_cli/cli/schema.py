@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from receipt_cli.cli.output import Color, Json, style, write_json, write_stdout
+from receipt_cli.cli.options import Color, Json
+from receipt_cli.cli.output import style, write_json, write_stdout
 
 app = typer.Typer(help="The schemas of documents and definitions.", no_args_is_help=True, rich_markup_mode=None)
 

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from receipt_cli.cli.output import Color, Json, note, read_bytes, style, write_json, write_stdout
+from receipt_cli.cli.options import Color, Json
+from receipt_cli.cli.output import note, read_bytes, style, write_json, write_stdout
 from receipt_cli.errors import ExitCode
 
 

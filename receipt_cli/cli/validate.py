@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from receipt_cli.cli.output import Color, Json, read_bytes, style, tell, write_json, write_stdout
+from receipt_cli.cli.options import Color, Json
+from receipt_cli.cli.output import read_bytes, style, tell, write_json, write_stdout
 from receipt_cli.errors import ExitCode, ReceiptError
 
 

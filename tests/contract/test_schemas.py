@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from receipt_cli import grammar, grammar_file, model, schemas
+from receipt_cli import grammar, grammar_field, grammar_file, model, schemas
 from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError
 from receipt_cli.header.document import empty_header
@@ -279,7 +279,7 @@ def test_grammar_vocabulary_is_that_of_the_code():
     assert set(field["printed_in"]["enum"]) == set(UNITS) | SPECIAL_UNITS
     assert set(top) == grammar_file._TOP
     assert set(rule) == grammar_file._RULE
-    assert set(field) == grammar_file._FIELD
+    assert set(field) == grammar_field._FIELD
     assert {name: set(rule[name]["properties"]) for name in grammar_file._BLOCKS} == grammar_file._BLOCKS
 
 
