@@ -13,12 +13,11 @@ _DIGITS = frozenset(b"0123456789")
 _SHORTHANDS = {"d": True, "w": True, "S": True, "D": False, "W": False, "s": False, "h": False, "v": False, "R": False}
 """Escapes that stand for a set of bytes, and whether the digits are in it."""
 _ANCHORS = frozenset("bBAZzGKmM")
-_CONTROL = frozenset("ntrfave0")
-_QUANTIFIER = re.compile(r"\{\d*,?\d*\}")
-_GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_]\w*>|[aimsLu]*(?:-[ims]+)?:|[:|>]|<?[=!]|[aims]+\)|#[^)]*\))")
-_CALL = re.compile(r"\(\?&[A-Za-z_]\w*\)|\(\?\(DEFINE\)")
-_RANGE = re.compile(r"(\\?.)-(\\?[^\]])", re.S)
-_POSIX = re.compile(r"\[:\^?[a-z]+:\]")
+_CONTROL = frozenset("ntrfae")
+_OPERATORS = frozenset("^$.|)?*+")
+_QUANTIFIER = re.compile(r"\{(?:\d+(?:,\d*)?|,\d+)\}")
+_GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_]\w*>|[aims]*(?:-[ims]+)?:|[|>]|<?[=!]|[aims]+\)|\(DEFINE\)|&[A-Za-z_]\w*\))|\((?!\?)")
+_BYTE = re.compile(r"\\x([0-9a-fA-F]{2})")
 
 
 def kept_after(pattern: str) -> frozenset[str] | None:
@@ -26,59 +25,49 @@ def kept_after(pattern: str) -> frozenset[str] | None:
 
     A literal digit is only compared where the literal character before it matched: ``Acc@1`` cares for the digits
     behind an ``@``, and for no others. What this reading does not know for sure (back references, recursion by number,
-    conditions, properties, fuzzy matching) counts as None.
+    conditions, properties, fuzzy matching, verbose patterns) counts as None. Bytes from 128 on are named by the
+    character of their number.
     """
     kept: set[str] = set()
-    at = 0
     before: str | None = None  # the literal character that must stand right before
+    at = 0
     while at < len(pattern):
-        char = pattern[at]
-        literal: str | None = None
-        if char == "\\":
-            length = _escape(pattern, at)
-            if not length:
-                return None
-            literal = pattern[at + 1] if not pattern[at + 1].isalnum() else None
-            at += length
-        elif char == "[":
-            end = _class_end(pattern, at)
-            if end < 0 or not _blind_class(pattern[at + 1 : end]):
-                return None
-            at = end + 1
-        elif char == "(":
-            call = _CALL.match(pattern, at)
-            group = _GROUP.match(pattern, at) if pattern.startswith("(?", at) else None
-            if pattern.startswith("(?", at) and group is None and call is None:
-                return None
-            at = call.end() if call else group.end() if group else at + 1
-        elif char == "{":
-            found = _QUANTIFIER.match(pattern, at)
-            if found is None and pattern[at + 1 : at + 2].isalpha():
-                return None  # fuzzy matching: {e<=1}
-            at = found.end() if found is not None else at + 1
-        elif char.isdigit():
+        step = _step(pattern, at)
+        if step is None:
+            return None
+        length, literal = step
+        at += length
+        if literal is not None and ord(literal) in _DIGITS:
             if before is None:
                 return None
-            kept |= {before.lower(), before.upper()}
-            at += 1
-            literal = before
+            kept |= {before.lower(), before.upper()} if before.isascii() else {before}
         else:
-            literal = char if char not in "^$.|)?*+" else None
-            at += 1
-        if literal is not None and pattern[at : at + 1] in ("?", "*", "{", "|"):
-            literal = None
-        before = literal
+            before = literal
     return frozenset(kept)
 
 
-def _escape(pattern: str, at: int) -> int:
-    """Return the length of the escape at ``at`` where it is blind and known, else 0."""
+def _step(pattern: str, at: int) -> tuple[int, str | None] | None:
+    """Return how long the token at ``at`` is and the character that it stands for alone; None: it is not blind, or unknown."""
+    char = pattern[at]
+    if char == "\\":
+        return _escape(pattern, at)
+    if char == "[":
+        end = _class_end(pattern, at)
+        return (end + 1 - at, None) if end > 0 and _blind_class(pattern[at + 1 : end]) else None
+    if char in "({":
+        found = (_GROUP if char == "(" else _QUANTIFIER).match(pattern, at)
+        return (len(found.group()), None) if found is not None else None
+    return 1, None if char in _OPERATORS else char
+
+
+def _escape(pattern: str, at: int) -> tuple[int, str | None] | None:
     char = pattern[at + 1 : at + 2]
     if char in _SHORTHANDS or char in _ANCHORS or char in _CONTROL:
-        return 2 if not pattern[at + 2 : at + 3].isdigit() or char != "0" else 0
-    if char and not char.isalnum():
-        return 2
-    return 0
+        return 2, None
+    byte = _BYTE.match(pattern, at)
+    if byte is not None:
+        return 4, chr(int(byte[1], 16))
+    return (2, char) if char and not char.isalnum() else None
 
 
 def _class_end(pattern: str, at: int) -> int:
@@ -111,8 +100,7 @@ def _blind_class(body: str) -> bool:
         at += length
         if isinstance(low, frozenset):
             found |= low
-            continue
-        if body[at : at + 1] == "-" and at + 1 < len(body):
+        elif body[at : at + 1] == "-" and at + 1 < len(body):
             high, length = _member(body, at + 1)
             if not isinstance(high, int):
                 return False
@@ -130,10 +118,9 @@ def _member(body: str, at: int) -> tuple[int | frozenset[int] | None, int]:
     char = body[at + 1 : at + 2]
     if char in _SHORTHANDS:
         return (_DIGITS if _SHORTHANDS[char] else frozenset()), 2
-    if char in _CONTROL and char != "0":
+    if char in _CONTROL:
         return 0, 2
-    if char == "x" and re.fullmatch(r"[0-9a-fA-F]{2}", body[at + 2 : at + 4]):
-        return int(body[at + 2 : at + 4], 16), 4
-    if char and not char.isalnum():
-        return ord(char), 2
-    return None, 0
+    byte = _BYTE.match(body, at)
+    if byte is not None:
+        return int(byte[1], 16), 4
+    return (ord(char), 2) if char and not char.isalnum() else (None, 0)

@@ -75,7 +75,7 @@ class Field:
     definition: str | None
     target: Target
     at_least: float | None = None
-    """An event whose printed number is below it is no event of the rule."""
+    """In base units; an event whose value is below it is no event of the rule."""
 
 
 class LazyFields(Mapping[str, Field]):

@@ -11,6 +11,7 @@ from typing import Any
 
 import regex
 
+from receipt_cli.blindness import kept_after
 from receipt_cli.definitions import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar import Block, Grammar, Rule, Sample, compile_pattern
@@ -69,6 +70,19 @@ def lint_together(grammars: Sequence[Grammar]) -> list[Finding]:
                     reason = f"sample of {rule.name} is also read by {other.ref} {foreign.name}"
                     found.append(Finding("error", grammar.where, reason, snippet=sample.line))
     return found
+
+
+def digits_told_apart(rule: Rule) -> str:
+    """Return where ``rule`` tells one digit from another: nowhere (empty), behind some characters, or anywhere.
+
+    Records of one shape (alike but for their digits) are read at once where no rule tells their digits apart.
+    """
+    stop = [rule.pairs.stop] if rule.pairs and rule.pairs.stop else []
+    places = [kept_after(source) for source in (*rule.sources, *stop)]
+    if any(place is None for place in places):
+        return "anywhere"
+    characters = sorted({char.lower() for place in places for char in place or ()})
+    return f"behind {' '.join(repr(char) for char in characters)}" if characters else ""
 
 
 def _extract_line(rule: Rule, line: str) -> list[Extraction]:
@@ -224,6 +238,9 @@ class _Linter:
                 yield self.finding((*path, "fields", name), f"{rule.name}: field {name} is {side}")
         if rule.event == "step" and not any(f.target[0] in ("metric", "other") for f in rule.fields.values()):
             yield self.finding(path, f"{rule.name}: a step rule needs a metric")
+        if rule.bounds and (rule.table or rule.block):
+            name = next(iter(rule.bounds))
+            yield self.finding((*path, "fields", name), f"{rule.name}: {name}: at_least is not for a {rule.kind}")
         if not rule.samples:
             yield self.finding(path, f"{rule.name}: has no sample", help="add a line that a real run printed")
 

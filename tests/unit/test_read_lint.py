@@ -3,8 +3,9 @@
 import pytest
 
 from receipt_cli import lint
+from receipt_cli.grammar import Rule
 from receipt_cli.grammar_file import load_grammar
-from receipt_cli.lint import check_index, lint_grammar, lint_together, sample_failures
+from receipt_cli.lint import check_index, digits_told_apart, lint_grammar, lint_together, sample_failures
 from receipt_cli.model import Finding
 
 HEAD = "grammar: small\nversion: 1\ntitle: small\ntrainer: small\nrules:\n"
@@ -66,6 +67,33 @@ HELPED = [
 @pytest.mark.parametrize(("text", "want"), [row[1:] for row in HELPED], ids=[row[0] for row in HELPED])
 def test_a_finding_helps(text: str, want: str) -> None:
     assert want in (only(text).help or "")
+
+
+def test_a_least_value_is_not_for_a_table() -> None:
+    text = """
+grammar: rows
+version: 1
+title: Rows
+upstream: u
+trainer: rows
+rules:
+  rows:
+    event: step
+    literal: ['step loss', 'row: ']
+    table: {header: 'step loss', row: 'row: ', skip_cells: 1, keys: {step: step, loss: loss}}
+    fields: {step: {type: integer, at_least: 1}, loss: {}}
+    samples: [{line: "step loss\\nrow: 1 2.5", fields: {step: 1, loss: 2.5}}]
+"""
+    assert only(text, "rows/v1.yaml").reason == "rows: step: at_least is not for a table"
+
+
+def test_where_a_rule_tells_digits_apart() -> None:
+    def told(pattern: str) -> str:
+        return digits_told_apart(Rule("a", "step", (b"loss",), pattern=pattern))
+
+    assert told(r"loss: (?P<loss>\d[\d.]*+)") == ""
+    assert told(r"loss@1: (?P<loss>\d[\d.]*+) V2") == "behind '@' 'v'"
+    assert told(r"step (?P<step>[1-9]\d*+) loss") == "anywhere"
 
 
 def test_all_findings_are_collected() -> None:

@@ -1,0 +1,165 @@
+"""Which patterns cannot tell digits apart, and where: what the reading of a pattern claims holds for its matches."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+from collections.abc import Iterator
+
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.blindness import kept_after
+from receipt_cli.catalog import shipped
+from receipt_cli.grammar import Rule, compile_pattern
+from receipt_cli.markers import load_catalogue
+
+NOWHERE: frozenset[str] = frozenset()
+BLIND = [
+    r"loss: (?P<loss>-?(?:\d[\d.]*+(?:e[-+]?\d++)?|nan|inf))",
+    r"(?i:step) {1,8}(?P<step>\d++)/\d{3}\b",
+    r"^[^|\r\n]{0,200}+\|(?= \d)(?!\s)(?<=\|)(?<!\d|%)\w[a-f\d]*",
+    r"[0-9.]+ [0-9a-f]++ [^0-9] [^\d\s] \D\W\S.",
+    r"\[\d:\d\] [\]\d] []\d]",
+    r"\xe2\x96\x88++ [\x80-\xff]",
+    r"(?(DEFINE)(?P<number>\d++))(?&number)",
+    r"(?s)(?>a|b)(?|c|(d))$",
+]
+KEPT = [
+    (r"Acc@1 ", "@"),
+    (r"Acc@12? ", "@"),
+    (r"E2E", "Ee"),
+    (r"top1: \d++ top5: \d", "Pp"),
+    (r"\.0++ \x40\x31", ".@"),
+    (r"(?<=v2)\d", "Vv"),
+    (r"\xe21", "\xe2"),
+    (r" 1(?:\d|,)*", " "),
+]
+NOT_BLIND = [
+    r"[1-9]\d*",
+    r"[^0]",
+    r"[5-z]",
+    r"1",
+    r"a?1",
+    r"a*1",
+    r"a{2}1",
+    r"(?:a|b)1",
+    r"a|1",
+    r"a\b1",
+    r"a(?=1)",
+    r"(?!0)\d",
+    r"@1\d5",
+    r"(\d)/\1",
+    r"(?P<n>\d)/(?P=n)",
+    r"(?P<n>a)?(?(n)b|c)",
+    r"\p{Nd}",
+    r"(?x)a 1",
+    r"(?:a1b2){e<=1}",
+    r"[[:alpha:]]",
+    r"(?R)",
+]
+
+
+@pytest.mark.parametrize("pattern", BLIND)
+def test_blind(pattern: str) -> None:
+    assert kept_after(pattern) == NOWHERE
+
+
+@pytest.mark.parametrize(("pattern", "characters"), KEPT)
+def test_digits_matter_behind_some_characters(pattern: str, characters: str) -> None:
+    assert kept_after(pattern) == frozenset(characters)
+
+
+@pytest.mark.parametrize("pattern", NOT_BLIND)
+def test_what_may_tell_digits_apart_is_not_blind(pattern: str) -> None:
+    assert kept_after(pattern) is None
+
+
+def test_most_of_what_ships_is_blind() -> None:
+    rules = [rule for grammar in shipped() for rule in (*grammar.rules, *grammar.ignore)]
+    seeing = [rule for rule in rules if any(kept_after(source) is None for source in rule.sources)]
+    assert len(seeing) < len(rules) / 20
+
+
+def changed(record: bytes, kept: frozenset[str], rng: random.Random) -> bytes:
+    """Return ``record`` with other digits, but for the runs behind the characters in ``kept``."""
+    wanted = {ord(char) for char in kept}
+    parts = []
+    for run in re.finditer(rb"(\d+)|\D+", record):
+        free = run[1] is not None and not (run.start() and record[run.start() - 1] in wanted)
+        parts.append(bytes(rng.choices(b"0123456789", k=len(run[0]))) if free else run[0])
+    return b"".join(parts)
+
+
+def places(pattern: regex.Pattern[bytes], record: bytes) -> list[tuple[tuple[int, int], ...]]:
+    return [tuple(found.span(group) for group in range(pattern.groups + 1)) for found in pattern.finditer(record, timeout=0.2)]
+
+
+def assert_same_places(source: str, records: Iterator[bytes] | list[bytes], rng: random.Random, times: int) -> None:
+    kept = kept_after(source)
+    if kept is None:
+        return
+    pattern = compile_pattern(source)
+    for record in records:
+        found = places(pattern, record)
+        for _ in range(times):
+            other = changed(record, kept, rng)
+            assert places(pattern, other) == found, (source, record, other)
+
+
+def sources(rule: Rule) -> Iterator[str]:
+    yield from rule.sources
+    if rule.pairs is not None and rule.pairs.stop is not None:
+        yield rule.pairs.stop
+    if rule.cells is not None:
+        yield rule.cells.pattern.decode("ascii")
+
+
+def test_shipped_grammars_match_their_samples_whatever_the_digits() -> None:
+    rng = random.Random(7)
+    for grammar in shipped(with_samples=True):
+        rules = (*grammar.rules, *grammar.ignore)
+        samples = [line.encode() for rule in rules for sample in rule.samples for line in sample.line.split("\n")]
+        for rule in rules:
+            own = [line.encode() for sample in rule.samples for line in sample.line.split("\n")]
+            for source in sources(rule):
+                assert_same_places(source, own, rng, 12)
+                assert_same_places(source, samples[:40], rng, 1)
+
+
+def test_shipped_markers_match_whatever_the_digits() -> None:
+    rng = random.Random(8)
+    for marker in load_catalogue().markers:
+        lines = [line for sample in marker.samples for line in sample.split(b"\n")]
+        assert_same_places(marker.source, lines, rng, 4)
+
+
+PLAIN = ["a", "b", "@", "1", "20", "@1", "b2", r"\.", ".", " ", "-", r"\x40", r"\x31", r"\b", r"\B", "^", "$", r"\K"]
+SETS = [r"\d", r"\d++", r"\w", r"\W", r"\S", r"\D", "[0-9]", "[1-9]", "[^0]", r"[a\d]", "[^@]", "[+-.]", "[0-9a-f]++"]
+ATOMS = st.sampled_from([*PLAIN, *SETS])
+
+
+def compounds(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    groups = st.sampled_from(["(", "(?:", "(?>", "(?=", "(?!", "(?<=", "(?<!", "(?i:", "(?|"])
+    counts = st.sampled_from(["?", "*", "+", "++", "*+", "?+", "{2}", "{1,3}", "{1,}"])
+    return st.one_of(
+        st.lists(parts, min_size=2, max_size=4).map("".join),
+        st.tuples(parts, parts).map("|".join),
+        st.tuples(groups, parts).map(lambda pair: f"{pair[0]}{pair[1]})"),
+        st.tuples(parts, counts).map("".join),
+        st.tuples(parts, counts).map(lambda pair: f"(?:{pair[0]}){pair[1]}"),
+    )
+
+
+PATTERNS = st.recursive(ATOMS, compounds, max_leaves=8)
+RECORDS = st.lists(st.sampled_from(["a", "b", "A", "B", "@", "0", "1", "2", "20", "9", ".", " ", "-"]), max_size=10).map("".join)
+
+
+@settings(max_examples=400, deadline=None)
+@given(PATTERNS, st.lists(RECORDS, min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_a_blind_pattern_finds_the_same_places(source: str, records: list[str], rng: random.Random) -> None:
+    with contextlib.suppress(regex.error, TimeoutError):  # some made patterns are none, some take for ever
+        assert_same_places(source, [record.encode() for record in records], rng, 6)
