@@ -10,10 +10,12 @@ from array import array
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from receipt_cli.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
+from receipt_cli.envelope import plain
 from receipt_cli.examine import Found, excerpt
 from receipt_cli.gate import Gate
 from receipt_cli.layout import MAX_LENGTH, Layout
 from receipt_cli.model import MAX_FIRST, NearMiss
+from receipt_cli.records import is_utf8
 from receipt_cli.stretch import Body, RuleKey
 from receipt_cli.templates import Piece, Template
 
@@ -74,26 +76,24 @@ class Templates:
             template.layout.count = _REST
 
 
-def read_block(reader: Reader, body: Body, buffer: bytes, invalid: list[int], found: Found) -> None:
-    """Read all records of the normalised ``buffer`` into the empty ``body``.
-
-    ``invalid`` are the starts of the records that are not UTF-8.
-    """
+def read_block(reader: Reader, body: Body, raw: bytes, found: Found) -> None:
+    """Read all of the whole records ``raw`` into the empty ``body``."""
     import numpy as np
 
+    buffer = plain(raw, keep_returns=_returns_are_ends(raw))
     records = _Records(buffer)
     body.blank = records.count_blank()
     body.lines, body.records = records.lines, len(records.starts)
-    body.undecodable = len(invalid)
+    bad = records.find_invalid()
+    body.undecodable = len(bad)
     harvest: dict[RuleKey, list[Piece]] = {}
     ignored: dict[str, list[Integers]] = {}
     missed: dict[str, Bounded[NearMiss]] = {}
     taken = _read_templates(reader.templates, records, harvest, ignored, missed, found)
-    bad = set(invalid)
     rows = _candidates(reader.gate, records, taken)
     starts, ends, lines = records.starts[rows].tolist(), records.ends[rows].tolist(), records.line_of(rows).tolist()
     for row, start, end, line in zip(rows.tolist(), starts, ends, lines, strict=True):
-        reader.take(body, buffer[start:end], row, line, start in bad, found)
+        reader.take(body, buffer[start:end], row, line, row in bad, found)
     for key, pieces in harvest.items():
         body.rules[key] = _in_order(body.rules.get(key, RuleColumns()), pieces)
     for name, ordinals in ignored.items():
@@ -108,6 +108,17 @@ def read_block(reader: Reader, body: Body, buffer: bytes, invalid: list[int], fo
             known.first = sorted([*known.first, *near.first], key=lambda entry: entry[0])[:MAX_FIRST]
 
 
+def _returns_are_ends(raw: bytes) -> bool:
+    """True when no ``\\r`` comes to stand before a ``\\n`` by what vanishes between them."""
+    import numpy as np
+
+    if b"\r" not in raw or b"\x08" in raw:
+        return False
+    data = np.frombuffer(raw, np.uint8)
+    vanishing = (byte for byte in (0x00, 0x1B, 0x5E) if byte in raw)
+    return not any((data[np.flatnonzero(data[1:] == byte)] == 0x0D).any() for byte in vanishing)
+
+
 class _Records:
     """Where the records of a block begin and end."""
 
@@ -118,16 +129,34 @@ class _Records:
         data = self.data = np.frombuffer(buffer, np.uint8)
         redraws = b"\r" in buffer
         self.ends = np.flatnonzero((data == 0x0A) | (data == 0x0D)) if redraws else np.flatnonzero(data == 0x0A)
-        self.starts = np.empty_like(self.ends)
-        self.starts[0] = 0
-        self.starts[1:] = self.ends[:-1] + 1
-        self.lengths = self.ends - self.starts
+        nexts = self.ends + 1
         self._before: Integers | None = None
         self.lines = len(self.ends)
         if redraws:
             newline = data[self.ends] == 0x0A
+            halves = np.zeros(len(newline), np.bool_)  # the line feeds of ends of two bytes
+            halves[1:] = newline[1:] & ~newline[:-1] & (self.ends[1:] == nexts[:-1])
+            first = np.flatnonzero(halves) - 1
+            newline[first] = True
+            nexts[first] += 1
+            self.ends, nexts, newline = self.ends[~halves], nexts[~halves], newline[~halves]
             self._before = np.cumsum(newline) - newline
             self.lines = int(newline.sum())
+        self.starts = np.empty_like(self.ends)
+        self.starts[0] = 0
+        self.starts[1:] = nexts[:-1]
+        self.lengths = self.ends - self.starts
+
+    def find_invalid(self) -> set[int]:
+        """Return the records that are not UTF-8."""
+        import numpy as np
+
+        if self.buffer.isascii() or is_utf8(self.buffer):
+            return set()
+        places = np.searchsorted(self.ends, np.flatnonzero(self.data >= 0x80))
+        rows = places[np.flatnonzero(np.diff(places, prepend=-1))]
+        spans = zip(rows.tolist(), self.starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
+        return {row for row, start, end in spans if not is_utf8(self.buffer[start:end])}
 
     def line_of(self, rows: Integers) -> Integers:
         """Return the line of the block, from 1, that each record stands in."""

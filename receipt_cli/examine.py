@@ -9,7 +9,7 @@ from receipt_cli.columns import NO_RANK, Bounded, NumberColumn, RuleColumns, Tex
 from receipt_cli.envelope import before, read_clock, read_rank
 from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.layout import Layout, Outcome, Value
-from receipt_cli.markers import Marker
+from receipt_cli.markers import Marker, MarkerHit
 from receipt_cli.match import Extraction, PatternTimeout, convert, read_other, read_record
 from receipt_cli.model import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.stretch import Body, Hits
@@ -49,6 +49,8 @@ def book(body: Body, outcome: Outcome, record: bytes, ordinal: int, line: int, f
             _store(found, columns, grammar, rule, record, event, ordinal, line)
     for grammar, rule in outcome.near():
         miss(body, grammar.id, rule.name, record, ordinal, line)
+    for hit in outcome.marks:
+        mark(body, hit.marker.id, hit.start, hit.exit_code, record, ordinal, line)
 
 
 def replay(body: Body, layout: Layout, record: bytes, ordinal: int, line: int, found: Found) -> None:
@@ -78,6 +80,8 @@ def replay(body: Body, layout: Layout, record: bytes, ordinal: int, line: int, f
                 columns.others.setdefault(value.name, NumberColumn()).append(row, number)
     for name, rule in layout.near:
         miss(body, name, rule, record, ordinal, line)
+    for name, start in layout.marks:
+        mark(body, name, start, None, record, ordinal, line)
 
 
 def value_text(value: Value, record: bytes) -> str:
@@ -106,18 +110,16 @@ def miss(body: Body, name: str, rule: str, record: bytes, ordinal: int, line: in
         near.count += 1
 
 
-def search_markers(body: Body, markers: Iterable[Marker], record: bytes, ordinal: int, line: int) -> bool:
-    """Book the hits of ``markers`` in one record; return whether there were any."""
-    marked = False
-    for marker in markers:
-        found = marker.search(record)
-        if found is not None:
-            marked = True
-            text = record[found.start : found.start + EXCERPT_BYTES].decode("utf-8", "replace")
-            hits = body.markers.setdefault(marker.id, Hits())
-            rank = read_rank(record[: found.start])
-            hits.add(place(ordinal, min(found.start, 65535)), line, text, found.exit_code, rank)
-    return marked
+def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
+    """Return the hit of each of ``markers`` in one record, if it has one."""
+    return [hit for marker in markers if (hit := marker.search(record)) is not None]
+
+
+def mark(body: Body, name: str, start: int, code: int | None, record: bytes, ordinal: int, line: int) -> None:
+    """Book the hit of a marker whose message begins at ``start`` of a record."""
+    text = record[start : start + EXCERPT_BYTES].decode("utf-8", "replace")
+    hits = body.markers.setdefault(name, Hits())
+    hits.add(place(ordinal, min(start, 65535)), line, text, code, read_rank(record[:start]))
 
 
 def excerpt(record: bytes) -> str:

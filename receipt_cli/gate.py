@@ -26,7 +26,7 @@ class Gate:
         self._searched = 0
 
     def places(self, block: bytes) -> list[int]:
-        """Return a place inside each occurrence of a literal in ``block``, ascending."""
+        """Return places in ``block``, ascending: at least one inside each record that holds a literal, and none in others."""
         self._searched += len(block)
         database = self._database if self._searched > MUCH else None
         if database is None:
@@ -48,7 +48,7 @@ class Gate:
         except ImportError:
             return None
         database = hyperscan.Database()
-        database.compile(expressions=self.literals, literal=True, flags=0)
+        database.compile(expressions=_shortest(self.literals), literal=True, flags=0)
         return database
 
     def _scratch(self, database: hyperscan.Database) -> hyperscan.Scratch:
@@ -59,6 +59,15 @@ class Gate:
         if scratch is None:
             scratch = self._own.scratch = hyperscan.Scratch(database)
         return scratch
+
+
+def _shortest(literals: Sequence[bytes]) -> list[bytes]:
+    """Return the literals that hold no other one: where a longer one stands, they do."""
+    kept: list[bytes] = []
+    for literal in sorted(literals, key=len):
+        if not any(short in literal for short in kept):
+            kept.append(literal)
+    return kept
 
 
 def _note(_index: int, _start: int, end: int, _flags: int, ends: Any) -> None:

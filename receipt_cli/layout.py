@@ -16,7 +16,7 @@ from functools import cache
 from receipt_cli.blindness import kept_after
 from receipt_cli.envelope import before, read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.grammar import Block, Field, Grammar, Mapped, Pairs, Rule, Table
-from receipt_cli.markers import Marker
+from receipt_cli.markers import Marker, MarkerHit
 from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, Span, read_record
 from receipt_cli.units import MAX_TEXT, shift_of
 
@@ -140,7 +140,8 @@ class Event:
 class Layout:
     """What a record of one layout gives; ``fixed`` are the places where its digits are those of ``sample``.
 
-    ``hit``: a rule explained it. ``ignored`` and ``near`` name the grammars that ignore it, and rules that missed it.
+    ``hit``: a rule explained it. ``ignored`` and ``near`` name the grammars that ignore it, and rules that missed it,
+    ``marks`` the markers that fire, and where their messages begin.
     """
 
     sample: bytes
@@ -149,6 +150,7 @@ class Layout:
     hit: bool
     ignored: tuple[str, ...]
     near: tuple[tuple[str, str], ...]
+    marks: tuple[tuple[str, int], ...]
     count: int = 0
 
     def fits(self, record: bytes) -> bool:
@@ -173,7 +175,7 @@ class Outcome:
     ignored: list[tuple[Grammar, Rule]] = field(default_factory=list)
     missed: list[tuple[Grammar, Rule]] = field(default_factory=list)
     late: list[tuple[Grammar, Rule]] = field(default_factory=list)
-    marked: bool = False
+    marks: list[MarkerHit] = field(default_factory=list)
 
     @property
     def hit(self) -> bool:
@@ -243,7 +245,7 @@ def learn_layout(
     ``markers`` are those whose literal the record holds; ``numbered`` maps each literal with digits to its masked form.
     """
     masked = record.translate(MASK)
-    if len(record) > MAX_LENGTH or outcome.late or outcome.marked or _DOUBTFUL.search(masked):
+    if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked):
         return None
     kept: set[str] = set()
     read = [(grammar, rule) for grammar, rule, _ in outcome.read]
@@ -258,7 +260,7 @@ def learn_layout(
         kept |= behind
     for marker in markers:
         behind = _marker_kept(marker.source)
-        if behind is None:
+        if behind is None or "exit_code" in marker.pattern.groupindex:
             return None
         kept |= behind
     fixed = _FixedDigits(record, masked)
@@ -268,14 +270,11 @@ def learn_layout(
     for grammar, rule, extractions in outcome.read:
         if isinstance(rule.keyed, Table | Block):
             return None
-        others = rule.keyed is not None and rule.keyed.other
         for extraction in extractions:
-            if others and _SOMETIMES_NUMBER.search(masked, extraction.start):
-                return None
             event = _event(record, masked, grammar, rule, extraction)
             if event is None:
                 return None
-            for span in extraction.keys:
+            for span in (*extraction.keys, *(s for s in extraction.unread if _SOMETIMES_NUMBER.search(masked, *s))):
                 fixed.span(span)
             events.append(event)
     return Layout(
@@ -285,6 +284,7 @@ def learn_layout(
         hit=outcome.hit,
         ignored=tuple(dict.fromkeys(grammar.id for grammar, _ in outcome.ignored)),
         near=tuple((grammar.id, rule.name) for grammar, rule in outcome.near()),
+        marks=tuple((hit.marker.id, hit.start) for hit in outcome.marks),
     )
 
 
@@ -340,9 +340,10 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
     others = []
     for key in extraction.others:
         start, end = extraction.other_spans.get(key, NOWHERE)
-        if start < 0:
+        direct = _is_plain(masked[start:end])
+        if start < 0 or (not direct and _is_twice(record, key, extraction.keys)):
             return None
-        others.append(Value(key, start, end, direct=_is_plain(masked[start:end]), shift=b"", spec=None))
+        others.append(Value(key, start, end, direct=direct, shift=b"", spec=None))
     bounds = []
     for name, least in rule.bounds.items():
         index = next((i for i, value in enumerate(values) if value.name == name), None)
@@ -360,6 +361,11 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
         tuple(others),
         tuple(bounds),
     )
+
+
+def _is_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
+    """True when a key stands in the record again, whose value counts where the first is no number."""
+    return sum(record[start:end].strip() == key.encode("utf-8") for start, end in keys) > 1
 
 
 def _is_plain(masked: bytes) -> bool:

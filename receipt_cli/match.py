@@ -34,7 +34,8 @@ class Extraction:
     """One event as printed: its span in the record, the text of each field, and values under keys nobody declared.
 
     ``spans`` and ``other_spans`` say where in the record these texts and numbers stand, ``keys`` where what named them
-    does, or decided that this is an event. Tables and blocks do not say it.
+    does, or decided that this is an event, ``unread`` where values under undeclared keys that are no numbers do. Tables
+    and blocks do not say it.
 
     ``header`` holds the column names of a table's header row; ``cells`` the cells of a value row, not yet named;
     ``row`` key and value of one row of a block.
@@ -47,6 +48,7 @@ class Extraction:
     spans: dict[str, Span] = field(default_factory=dict)
     other_spans: dict[str, Span] = field(default_factory=dict)
     keys: list[Span] = field(default_factory=list)
+    unread: list[Span] = field(default_factory=list)
     header: tuple[str, ...] | None = None
     cells: tuple[str, ...] | None = None
     row: tuple[str, str] | None = None
@@ -93,6 +95,7 @@ def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[E
                 event.spans = {name: _moved(span, at) for name, span in event.spans.items()}
                 event.other_spans = {name: _moved(span, at) for name, span in event.other_spans.items()}
                 event.keys = [_moved(span, at) for span in event.keys]
+                event.unread = [_moved(span, at) for span in event.unread]
             return events
     return []
 
@@ -166,11 +169,14 @@ def _pairs(rule: Rule, pairs: Pairs, record: bytes) -> Iterator[Extraction]:
                 event.end = end
             elif pairs.other and key not in pairs.ignore:
                 other = read_other(value)
-                if other is not None and 0 < len(key) <= MAX_KEY:
-                    if key not in event.others:
-                        event.others[key] = other
-                        event.other_spans[key] = _stripped(cell.value, cell.value_at)
-                    event.end = end
+                span = _stripped(cell.value, cell.value_at)
+                if other is None or not 0 < len(key) <= MAX_KEY:
+                    event.unread.append(span)
+                    continue
+                if key not in event.others:
+                    event.others[key] = other
+                    event.other_spans[key] = span
+                event.end = end
             elif key in pairs.ignore:
                 event.end = end
         if pairs.requires <= printed and not pairs.forbids & printed:
@@ -258,6 +264,7 @@ def _opened(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
             event.spans = {name: _moved(span, event.start) for name, span in event.spans.items()}
             event.other_spans = {name: _moved(span, event.start) for name, span in event.other_spans.items()}
             event.keys = [_moved(span, event.start) for span in (*event.keys, *keys)]
+            event.unread = [_moved(span, event.start) for span in event.unread]
             yield event
 
 
@@ -285,6 +292,8 @@ def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
             if other is not None:
                 event.others[_utf8(key)] = other
                 event.other_spans[_utf8(key)] = _place(value)
+            else:
+                event.unread.append(_place(value))
     return event
 
 

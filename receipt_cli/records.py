@@ -90,13 +90,13 @@ def cap_records(raw: bytes) -> tuple[bytes, list[tuple[int, int]]]:
     return b"".join(pieces), cuts
 
 
-def normalise(raw: bytes) -> bytes:
+def normalise(raw: bytes, *, keep_returns: bool = False) -> bytes:
     """Return whole records with one-byte ends: ``\\n``, or ``\\r`` where only a carriage return (a redraw) ends one.
 
-    Terminal sequences, echoed key presses and NULs vanish; a run of backspaces is a redraw. The number of ``\\n``
-    never changes, so line numbers hold.
+    Terminal sequences, echoed key presses and NULs vanish; a run of backspaces is a redraw. The number of ``\\n`` never
+    changes, so line numbers hold. With ``keep_returns`` ends of two bytes stay.
     """
-    if b"\r" in raw:  # searches for one byte are several times faster than for two
+    if b"\r" in raw and not keep_returns:  # searches for one byte are several times faster than for two
         raw = raw.replace(b"\r\n", b"\n")
     if b"\x00" in raw:
         raw = raw.replace(b"\x00", b"")
@@ -107,6 +107,15 @@ def normalise(raw: bytes) -> bytes:
     if b"\x08" in raw:
         raw = _BACKSPACE.sub(b"\r", raw)
     return raw
+
+
+def is_utf8(raw: bytes) -> bool:
+    """True when ``raw`` is valid UTF-8."""
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def count_blank(records: bytes) -> int:

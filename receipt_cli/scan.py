@@ -157,13 +157,13 @@ class Engine:
             body.nul_count += raw.count(b"\x00")
             if body.nul_line is None:
                 body.nul_line = body.lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
-        buffer = plain(raw)
-        self._looks(body, earlier, buffer)
-        redraws = b"\r" in buffer
-        invalid = _invalid_records(buffer, redraws)
+        self._looks(body, earlier, raw)
         if bulk:
-            read_block(self, body, buffer, invalid, found)
+            read_block(self, body, raw, found)
         else:
+            buffer = plain(raw)
+            redraws = b"\r" in buffer
+            invalid = _invalid_records(buffer, redraws)
             self._match(body, buffer, redraws, invalid, found)
             lines = buffer.count(b"\n")
             body.blank += count_blank(buffer)
@@ -172,16 +172,20 @@ class Engine:
         for at, problem in sorted(found, key=lambda entry: entry[0]):
             body.problems.add(at, problem)
 
-    def _looks(self, body: Body, earlier: Body, buffer: bytes) -> None:
+    def _looks(self, body: Body, earlier: Body, raw: bytes) -> None:
         """Note the first records that look like metrics, and whether any look like steps: what nobody may read.
 
         Where rules read steps, nobody needs to know what looks like one: see ``finish``.
         """
         missing = MAX_SEEN - earlier.metric_like.count
+        uncertain = earlier.step_like < MAX_SEEN and not self._has_steps(earlier)
+        if not missing and not uncertain:
+            return
+        buffer = plain(raw)
         for offset, record in metric_lines(buffer, missing) if missing else ():
             ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
             body.metric_like.add(place(body.records + ordinal), excerpt(without_count(record)))
-        if earlier.step_like < MAX_SEEN and not self._has_steps(earlier):
+        if uncertain:
             body.step_like += count_step_lines(buffer, MAX_SEEN - earlier.step_like)
 
     def _has_steps(self, body: Body) -> bool:
@@ -212,19 +216,19 @@ class Engine:
             layout = self.layouts.find(masked, record)
             if layout is not None:
                 layout.count += 1
-                if layout.count >= MIN_COUNT and self._seen > self.bulk_from:
+                if layout.count >= MIN_COUNT and not layout.marks and self._seen > self.bulk_from:
                     self.templates.add(layout)
                 replay(body, layout, record, ordinal, line, found)
                 return
         literals = self.gate.literals_in(record)
         tried = {entry[0]: entry[1:] for literal in literals for entry in self.gates.get(literal, ())}
         outcome = examine(record, [tried[order] for order in sorted(tried)])
+        markers = {m.id: m for literal in sorted(literals) for m in self.marker_gates.get(literal, ())}
+        outcome.marks = search_markers(markers.values(), record)
         book(body, outcome, record, ordinal, line, found)
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.append(ordinal)
-        markers = {m.id: m for literal in sorted(literals) for m in self.marker_gates.get(literal, ())}
-        outcome.marked = search_markers(body, markers.values(), record, ordinal, line)
         if masked and self.layouts.wanted(masked):
             self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.numbered))
 
