@@ -13,6 +13,9 @@ JOBS ?= 2
 T =
 TESTS =
 PYTHON ?=
+SIZE ?= 1GiB
+ROUNDS ?= 5
+INPUT =
 DEMO_LOG ?= fixtures/logs/hf-trainer/bar-merged-v5.log
 
 BIN := $(VENV)/bin
@@ -81,10 +84,35 @@ wheel-check: $(DEV) ## build, install without extras into a clean environment, u
 	$$receipt --version; $$receipt grammar list; $$receipt parse "$$checkout/$(DEMO_LOG)" --json > /dev/null
 
 .PHONY: bench
-bench: $(DEV) ## run the benchmarks
-	@set -e; for script in benchmarks/*.py; do \
-	  test -f "$$script" || { echo 'make: benchmarks/ holds no script' >&2; exit 1; }; \
-	  echo "== $$script"; $(PY) "$$script"; done
+bench: $(DEV) ## this program beside others on generated logs: one table; SIZE=1GiB ROUNDS=5
+	$(PY) -m benchmarks.compare --size $(SIZE) --rounds $(ROUNDS)
+
+.PHONY: bench-quick
+bench-quick: $(DEV) ## the same on 64 MiB, without memory and growth; SIZE= ROUNDS= INPUT=dense
+	$(PY) -m benchmarks.compare --size $(if $(filter command line,$(origin SIZE)),$(SIZE),64MiB) \
+	  --rounds $(if $(filter command line,$(origin ROUNDS)),$(ROUNDS),3) \
+	  $(addprefix --input ,$(INPUT)) --no-growth --results build/bench/results
+
+.PHONY: bench-peers
+bench-peers: $(DEV) ## install the Python programs that we are compared with, under build/
+	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --target build/bench/peers pygrok drain3
+	$(PY) -m pip install --quiet --disable-pip-version-check --upgrade --target build/bench/peers --no-deps mlperf-logging
+
+.PHONY: bench-start
+bench-start: $(DEV) ## how long commands take from nothing
+	$(PY) benchmarks/cold_start.py
+
+.PHONY: bench-stages
+bench-stages: $(DEV) ## where the time of one parse goes; SIZE= INPUT=sparse
+	$(PY) -m benchmarks.stages --size $(if $(filter command line,$(origin SIZE)),$(SIZE),64MiB) $(addprefix --input ,$(INPUT))
+
+.PHONY: bench-scaling
+bench-scaling: $(DEV) ## time and memory over size (to 10 GB), over grammars and over patterns
+	$(PY) -m benchmarks.scaling
+
+.PHONY: bench-guard
+bench-guard: $(DEV) ## counted work against the bounds in benchmarks/guard.json
+	$(PY) -m benchmarks.guard
 
 .PHONY: coverage
 coverage: $(DEV) ## tests with branch coverage

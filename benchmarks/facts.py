@@ -1,0 +1,65 @@
+"""What a generated log says, known before anything reads it: the figures that a receipt of it must show."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.float64]
+
+
+class Facts:
+    """Collects the printed values of one log, in base units, in order of printing."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.first_step: int | None = None
+        self.last_step: int | None = None
+        self._columns: dict[str, list[Values]] = {}
+        self._steady: set[str] = set()
+
+    def steps(self, first: int | None, count: int) -> None:
+        """Note ``count`` step records, numbered from ``first`` on; None where the log does not number them."""
+        if first is not None:
+            self.first_step = first if self.first_step is None else self.first_step
+            self.last_step = first + count - 1
+        self.records += count
+
+    def add(self, name: str, values: Values, *, steady: bool = False) -> None:
+        """Note values of the metric ``name``; the statistics of a ``steady`` one leave out the warm-up."""
+        self._columns.setdefault(name, []).append(values)
+        if steady:
+            self._steady.add(name)
+
+    def document(self) -> dict[str, Any]:
+        """Return the figures as JSON has them."""
+        metrics = {}
+        warmup = max(1, min(10, self.records // 10))  # that ``steady/1`` leaves out
+        for name, parts in self._columns.items():
+            values = np.concatenate(parts)
+            metrics[name] = _figures(values, values[warmup:] if name in self._steady else values)
+        steps = {"record_count": self.records, "first": self.first_step, "last": self.last_step}
+        return {"steps": steps, "metrics": metrics}
+
+
+def _figures(printed: Values, windowed: Values) -> dict[str, float | None]:
+    """Return the statistics of a receipt; ``first`` and ``last`` are of all values, the others of ``windowed``."""
+    finite = windowed[np.isfinite(windowed)]
+    known = finite.size > 0
+    return {
+        "record_count": int(windowed.size),
+        "nonfinite_count": int(windowed.size - finite.size),
+        "first": _finite(printed[0]),
+        "last": _finite(printed[-1]),
+        "min": float(finite.min()) if known else None,
+        "max": float(finite.max()) if known else None,
+        "median": float(np.median(finite)) if known else None,
+        "mean": math.fsum(finite) / finite.size if known else None,
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
