@@ -8,6 +8,7 @@ through it, and what was proven for one of them holds for the other.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _DIGITS = frozenset(b"0123456789")
 _SHORTHANDS = {"d": True, "w": True, "S": True, "D": False, "W": False, "s": False, "h": False, "v": False, "R": False}
@@ -15,35 +16,81 @@ _SHORTHANDS = {"d": True, "w": True, "S": True, "D": False, "W": False, "s": Fal
 _ANCHORS = frozenset("bBAZzGKmM")
 _CONTROL = frozenset("ntrfae")
 _OPERATORS = frozenset("^$.|)?*+")
+_SOME_DIGITS = "[]"
+"""Stands for a set that holds some digits and not others."""
+_DEFINE = "(?(DEFINE)"
+_CALL = "(?&"
+"""What a group holds may be called from elsewhere, too."""
 _QUANTIFIER = re.compile(r"\{(?:\d+(?:,\d*)?|,\d+)\}")
 _GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_]\w*>|[aims]*(?:-[ims]+)?:|[|>]|<?[=!]|[aims]+\)|\(DEFINE\)|&[A-Za-z_]\w*\))|\((?!\?)")
 _BYTE = re.compile(r"\\x([0-9a-fA-F]{2})")
 
 
 def kept_after(pattern: str) -> frozenset[str] | None:
-    """Return the characters behind which digits matter to ``pattern`` (in the syntax of ``regex``); None: they may anywhere.
+    """Return the texts behind which digits matter to ``pattern`` (in the syntax of ``regex``); None: they may anywhere.
 
-    A literal digit is only compared where the literal character before it matched: ``Acc@1`` cares for the digits
-    behind an ``@``, and for no others. What this reading does not know for sure (back references, recursion by number,
-    conditions, properties, fuzzy matching, verbose patterns) counts as None. Bytes from 128 on are named by the
-    character of their number.
+    A literal digit is only compared where the literal characters before it matched: ``Acc@1`` cares for the digits
+    behind ``acc@`` (texts are in lower case, which stands for both), and for no others. What this reading does not know
+    for sure (back references, recursion by number, conditions, properties, fuzzy matching, verbose patterns) counts as
+    None. Bytes from 128 on are named by the character of their number.
     """
+    tokens = _tokens(pattern)
+    if tokens is None:
+        return None
     kept: set[str] = set()
-    before: str | None = None  # the literal character that must stand right before
+    opened: list[tuple[str, str]] = []  # what stands before what each open group holds, and before what follows it
+    before = ""  # the literal characters that must stand right before
+    for index, (text, literal) in enumerate(tokens):
+        if _opens(text):
+            known = not (text.startswith("(?<") or text == _DEFINE or _CALL in pattern or _repeats(tokens, index))
+            around = text.startswith(("(?=", "(?!", "(?<=", "(?<!"))
+            opened.append((before if known else "", before if around else ""))
+            before = opened[-1][0]
+        elif text == ")":
+            if not opened:
+                return None
+            before = opened.pop()[1]
+        elif text == "|":
+            before = opened[-1][0] if opened else ""
+        elif literal is None:
+            before = ""
+        else:
+            if literal == _SOME_DIGITS or ord(literal) in _DIGITS:
+                if not before:
+                    return None
+                if ord(before[-1]) not in _DIGITS:
+                    kept.add(before)
+            before = "" if literal == _SOME_DIGITS else before + (literal.lower() if literal.isascii() else literal)
+    return frozenset(kept)
+
+
+def _tokens(pattern: str) -> list[tuple[str, str | None]] | None:
+    """Return the tokens of a pattern, each with the character that it stands for alone; None: one is not blind, or unknown."""
+    tokens: list[tuple[str, str | None]] = []
     at = 0
     while at < len(pattern):
         step = _step(pattern, at)
         if step is None:
             return None
-        length, literal = step
-        at += length
-        if literal is not None and ord(literal) in _DIGITS:
-            if before is None:
-                return None
-            kept |= {before.lower(), before.upper()} if before.isascii() else {before}
-        else:
-            before = literal
-    return frozenset(kept)
+        tokens.append((pattern[at : at + step[0]], step[1]))
+        at += step[0]
+    return tokens
+
+
+def _opens(token: str) -> bool:
+    """True for a token that opens a group; flags and calls are whole in themselves."""
+    return token.startswith("(") and (token == _DEFINE or not token.endswith(")"))
+
+
+def _repeats(tokens: Sequence[tuple[str, str | None]], index: int) -> bool:
+    """True when the group that opens at ``index`` may match several times in a row."""
+    depth = 0
+    for at in range(index, len(tokens)):
+        text = tokens[at][0]
+        depth += 1 if _opens(text) else -1 if text == ")" else 0
+        if not depth:
+            return at + 1 < len(tokens) and tokens[at + 1][0][0] in "*+{"
+    return True
 
 
 def _step(pattern: str, at: int) -> tuple[int, str | None] | None:
@@ -53,7 +100,8 @@ def _step(pattern: str, at: int) -> tuple[int, str | None] | None:
         return _escape(pattern, at)
     if char == "[":
         end = _class_end(pattern, at)
-        return (end + 1 - at, None) if end > 0 and _blind_class(pattern[at + 1 : end]) else None
+        blind = _blind_class(pattern[at + 1 : end]) if end > 0 else None
+        return (end + 1 - at, None if blind else _SOME_DIGITS) if blind is not None else None
     if char in "({":
         found = (_GROUP if char == "(" else _QUANTIFIER).match(pattern, at)
         return (len(found.group()), None) if found is not None else None
@@ -89,21 +137,21 @@ def _class_end(pattern: str, at: int) -> int:
     return -1
 
 
-def _blind_class(body: str) -> bool:
-    """True when a set holds all digits, or none."""
+def _blind_class(body: str) -> bool | None:
+    """True when a set holds all digits, or none; False when it holds some; None when it is not understood."""
     found: set[int] = set()
     at = 1 if body.startswith("^") else 0
     while at < len(body):
         low, length = _member(body, at)
         if low is None:
-            return False
+            return None
         at += length
         if isinstance(low, frozenset):
             found |= low
         elif body[at : at + 1] == "-" and at + 1 < len(body):
             high, length = _member(body, at + 1)
             if not isinstance(high, int):
-                return False
+                return None
             found |= _DIGITS & set(range(low, high + 1))
             at += 1 + length
         else:

@@ -7,6 +7,7 @@ one by one. What both gave is put into the order of the log at the end of the bl
 from __future__ import annotations
 
 from array import array
+from functools import cache
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from receipt_cli.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
@@ -15,7 +16,7 @@ from receipt_cli.examine import Found, excerpt
 from receipt_cli.gate import Gate
 from receipt_cli.layout import MAX_LENGTH, Layout
 from receipt_cli.model import MAX_FIRST, NearMiss
-from receipt_cli.records import is_utf8
+from receipt_cli.records import is_utf8, vanishes_before_end
 from receipt_cli.stretch import Body, RuleKey
 from receipt_cli.templates import Piece, Template
 
@@ -37,8 +38,21 @@ _REST = -1000
 _SERVED = -(1 << 60)
 """Counts of a layout that will not get a template soon, and of one that has one."""
 T = TypeVar("T")
+_LARGE = 6 << 20
 _MAX_PIECES = 400
 """Stretches of records without a template that are searched each for itself; of more, the whole block is."""
+
+
+@cache
+def keep_memory() -> None:
+    """Let the C library keep what is freed, for the next block.
+
+    glibc gives memory back, page by page, as soon as twice the largest block ever freed is free, and takes as long to
+    get it again as a block takes to read. A large one that is never touched raises that bound (see ``mallopt(3)``).
+    """
+    import numpy as np
+
+    np.empty(_LARGE, np.uint8)
 
 
 class Reader(Protocol):
@@ -80,6 +94,7 @@ def read_block(reader: Reader, body: Body, raw: bytes, found: Found) -> None:
     """Read all of the whole records ``raw`` into the empty ``body``."""
     import numpy as np
 
+    keep_memory()
     buffer = plain(raw, keep_returns=_returns_are_ends(raw))
     records = _Records(buffer)
     body.blank = records.count_blank()
@@ -115,8 +130,12 @@ def _returns_are_ends(raw: bytes) -> bool:
     if b"\r" not in raw or b"\x08" in raw:
         return False
     data = np.frombuffer(raw, np.uint8)
-    vanishing = (byte for byte in (0x00, 0x1B, 0x5E) if byte in raw)
-    return not any((data[np.flatnonzero(data[1:] == byte)] == 0x0D).any() for byte in vanishing)
+    for byte in (0x00, 0x1B, 0x5E):
+        if byte in raw:
+            before = np.flatnonzero(data[1:] == byte)
+            if any(vanishes_before_end(raw, at + 1) for at in before[data[before] == 0x0D].tolist()):
+                return False
+    return True
 
 
 class _Records:

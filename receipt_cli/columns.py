@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
-
-from receipt_cli.magnitude import is_large
 
 POSITION_BITS = 17
 """Low bits of ``at``: where in its record an event begins. A record is capped at 2**16 bytes."""
@@ -19,17 +18,30 @@ def place(record: int, offset: int = 0) -> int:
     return (record << POSITION_BITS) | offset
 
 
+WORTH_CALL = 128
+"""Entries from which on numpy, once it is loaded, adds faster."""
+
+
 def shifted(values: array[int], by: int) -> array[int]:
     """Return ``values`` plus ``by``."""
     if not by or not values:
         return values
-    if not is_large(len(values)):
+    if "numpy" not in sys.modules or len(values) < WORTH_CALL:
         return array("q", [value + by for value in values])
     import numpy as np
 
     moved = array("q")
     moved.frombytes((np.frombuffer(values, np.int64) + by).tobytes())
     return moved
+
+
+def shift(values: array[int], by: int) -> None:
+    """Add ``by`` to each of ``values``, where they stand."""
+    if by and values:
+        values[:] = shifted(values, by)
+
+
+C = TypeVar("C", "NumberColumn", "TextColumn")
 
 
 class NumberColumn:
@@ -72,6 +84,12 @@ class NumberColumn:
             self._rows = array("q")
             self._rows.frombytes(rows)
 
+    def prepend(self, other: NumberColumn, count: int) -> None:
+        """Put the entries of ``other``, which covers ``count`` rows, before ours."""
+        if self._rows is not None or other._rows is not None or count != len(other.values):
+            self._rows = array("q", other._sparse()) + shifted(self._sparse(), count)
+        self.values[0:0] = other.values
+
     def extend(self, other: NumberColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
         if self._rows is not None or other._rows is not None or shift != len(self.values):
@@ -93,6 +111,11 @@ class TextColumn:
         """Add ``value`` for ``row``; rows ascend."""
         self.rows.append(row)
         self.values.append(value)
+
+    def prepend(self, other: TextColumn, count: int) -> None:
+        """Put the entries of ``other``, which covers ``count`` rows, before ours."""
+        self.rows = other.rows + shifted(self.rows, count)
+        self.values[0:0] = other.values
 
     def extend(self, other: TextColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
@@ -128,19 +151,42 @@ class RuleColumns:
         self.clock.append(clock)
         return len(self.at) - 1
 
+    def move(self, records: int, lines: int) -> None:
+        """Let ``records`` records and ``lines`` line ends stand before what ours were counted from."""
+        shift(self.at, place(records))
+        shift(self.line, lines)
+
+    def prepend(self, other: RuleColumns, records: int, lines: int) -> None:
+        """Add the few events of the piece before ours, which covers ``records`` records and ``lines`` line ends."""
+        self.move(records, lines)
+        self.at[0:0], self.line[0:0] = other.at, other.line
+        self.rank[0:0], self.clock[0:0] = other.rank, other.clock
+        self.numbers = _prepended(self.numbers, other.numbers, len(other), NumberColumn)
+        self.texts = _prepended(self.texts, other.texts, len(other), TextColumn)
+        self.others = _prepended(self.others, other.others, len(other), NumberColumn)
+
     def extend(self, other: RuleColumns, records: int, lines: int) -> None:
         """Add the events of the piece that follows ours, which covers ``records`` records and ``lines`` line ends."""
-        shift, places = len(self.at), place(records)
+        rows, places = len(self.at), place(records)
         self.at.extend(shifted(other.at, places))
         self.line.extend(shifted(other.line, lines))
         self.rank.extend(other.rank)
         self.clock.extend(other.clock)
         for name, numbers in other.numbers.items():
-            self.numbers.setdefault(name, NumberColumn()).extend(numbers, shift)
+            self.numbers.setdefault(name, NumberColumn()).extend(numbers, rows)
         for name, texts in other.texts.items():
-            self.texts.setdefault(name, TextColumn()).extend(texts, shift)
+            self.texts.setdefault(name, TextColumn()).extend(texts, rows)
         for name, numbers in other.others.items():
-            self.others.setdefault(name, NumberColumn()).extend(numbers, shift)
+            self.others.setdefault(name, NumberColumn()).extend(numbers, rows)
+
+
+def _prepended(ours: dict[str, C], before: dict[str, C], count: int, make: type[C]) -> dict[str, C]:
+    """Return the columns of two pieces, in the order in which they were first printed."""
+    names = list(dict.fromkeys((*before, *ours)))
+    columns = {name: ours.get(name) or make() for name in names}
+    for name in names:
+        columns[name].prepend(before.get(name) or make(), count)
+    return columns
 
 
 T = TypeVar("T")

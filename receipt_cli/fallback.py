@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from receipt_cli.catalog import INDUCED, definition
-from receipt_cli.detect import Candidate, Chosen, Detection
+from receipt_cli.detect import Candidate, Chosen, Detection, count_explained
 from receipt_cli.epochs import count_epochs
 from receipt_cli.errors import InputError
 from receipt_cli.gather import Gathered, gather
@@ -85,6 +85,21 @@ def wanted(detection: Detection) -> bool:
     return not any(c.grammar.layer in ("trainer", "format") and known[c.grammar.id].step_records for c in detection.chosen)
 
 
+def leaves_lines(engine: Engine, body: Body, detection: Detection) -> bool:
+    """True when the grammars that were chosen for a scanned log leave records to learn from.
+
+    False where a benchmark explains all of them, or all but a torn one or two beside the steps that it printed itself.
+    What lines of a benchmark say is written in its grammar: there is nothing to learn from them.
+    """
+    grammars = [chosen.grammar for chosen in detection.chosen]
+    if not grammars or any(grammar.layer != "benchmark" for grammar in grammars):
+        return True
+    matched, ignored, _ = count_explained(engine, body, grammars)
+    known = {c.id: c.step_records for c in detection.candidates}
+    torn = load_generic().min_records - 1 if any(known[grammar.id] for grammar in grammars) else 0
+    return matched + ignored + torn < body.records
+
+
 def read_generically(
     streams: Sequence[Stream], gathered: Gathered, detection: Detection, workers: int | None = None
 ) -> Fallback | None:
@@ -108,7 +123,7 @@ def read_generically(
     once_more = gather(engine, again, workers)
     if not _same(streams, again):
         return None
-    settled = _settled(engine, once_more.body, grammar, learned)
+    settled = _settled(engine, once_more.body, grammar, learned, base)
     if settled is None:
         return None
     grammar = settled
@@ -123,35 +138,48 @@ def read_generically(
     return Fallback(engine, once_more, found, grammar)
 
 
-def _settled(engine: Engine, body: Body, grammar: Grammar, learned: Learned) -> Grammar | None:
-    """Return ``grammar`` as it stands beside the steps that a library printed, or None where theirs are all there is.
+def _settled(engine: Engine, body: Body, grammar: Grammar, learned: Learned, base: Sequence[Grammar]) -> Grammar | None:
+    """Return ``grammar`` as it stands beside the steps that a library or a benchmark printed, or None where they suffice.
 
     The library's lines join the trainer's where they are about the same steps, and are left out where they count
-    otherwise. Its steps stand alone where the lines that were learned add no loss.
+    otherwise. Its steps stand alone where the lines that were learned add no loss. Those of a benchmark are left out,
+    but where they alone have a loss.
     """
-    library = replace(grammar, rules=tuple(r for r in grammar.rules if r.event == "step" and BESIDE in r.name))
+    beside = {f"{g.id}{BESIDE}{r.name}": g.layer for g in base for r in g.rules if r.event == "step"}
+    library = replace(grammar, rules=tuple(r for r in grammar.rules if beside.get(r.name) == "library"))
+    benchmark = replace(grammar, rules=tuple(r for r in grammar.rules if beside.get(r.name) == "benchmark"))
+    grammar = replace(grammar, rules=tuple(r for r in grammar.rules if r not in benchmark.rules))
     own = replace(grammar, rules=tuple(r for r in grammar.rules if r not in library.rules))
     steps = _steps(engine, body, own)
     if not steps or (learned.needs_steps and any(e.step is None for e in steps)):
         return None
+    losses = any(e.prints("loss") for e in steps)
+    if not losses and any(e.prints("loss") for e in _steps(engine, body, benchmark)):
+        return None
     printed = _steps(engine, body, library)
     if not printed:
         return own
-    if not any("loss" in e.metrics for e in steps) or any("loss" in e.metrics for e in printed):
+    if not losses or any(e.prints("loss") for e in printed):
         return None
-    return grammar if {e.step for e in printed} <= {e.step for e in steps if e.step is not None} else own
+    return grammar if _step_numbers(printed) <= _step_numbers(steps) - {None} else own
 
 
 def _steps(engine: Engine, body: Body, grammar: Grammar) -> list[Event]:
-    events, _ = read_events(engine, body, [grammar])
-    return [e for e in number_steps(count_epochs(events)) if e.is_step]
+    told = read_events(engine, body, [grammar], runs=True, copies=True)
+    return [e for e in number_steps(count_epochs(told.events), told.bars) if e.is_step]
+
+
+def _step_numbers(events: Sequence[Event]) -> set[int | None]:
+    """Return the different steps of records; None where one has none."""
+    numbers: set[int | None] = {event.step for event in events}
+    return numbers.union(*(event.run.steps.tolist() for event in events if event.run is not None))
 
 
 def _grammar(learned: Learned, base: Sequence[Grammar]) -> Grammar:
-    """Return the induced grammar with the rules of ``base``: one reading of one log. Steps are a library's at most."""
+    """Return the induced grammar with the rules of ``base``: one reading of one log. Steps of a trainer are left out."""
     vocabulary = load_generic()
     made = build_grammar(learned.definition(INDUCED, vocabulary.version, vocabulary.title), WHERE, vocabulary.sha256)
-    taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer == "library")
+    taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer in ("library", "benchmark"))
     kept = [replace(r, name=f"{g.id}{BESIDE}{r.name}") for g, r in taken]
     return replace(
         made,

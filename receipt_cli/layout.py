@@ -17,7 +17,7 @@ from receipt_cli.blindness import kept_after
 from receipt_cli.envelope import before, read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.grammar import Block, Field, Grammar, Mapped, Pairs, Rule, Table
 from receipt_cli.markers import Marker, MarkerHit
-from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, Span, read_record
+from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, Span, convert, extract, extract_behind
 from receipt_cli.units import MAX_TEXT, shift_of
 
 MAX_LENGTH = 4096
@@ -194,7 +194,7 @@ class Outcome:
 
 
 def rule_kept(rule: Rule) -> frozenset[str] | None:
-    """Return the characters behind which a rule compares digits, or None when it may do so anywhere."""
+    """Return the texts behind which a rule compares digits, or None when it may do so anywhere."""
     try:
         return rule.__dict__["_kept"]  # type: ignore[no-any-return]
     except KeyError:
@@ -245,9 +245,10 @@ def learn_layout(
     ``markers`` are those whose literal the record holds; ``numbered`` maps each literal with digits to its masked form.
     """
     masked = record.translate(MASK)
-    if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked):
+    if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked) or _say_codes(outcome.marks):
         return None
     kept: set[str] = set()
+    below: list[Span] = []
     read = [(grammar, rule) for grammar, rule, _ in outcome.read]
     if not record.isascii() and any(rule.mapping is not None for _, rule in read):
         return None  # its places are those of characters
@@ -255,17 +256,21 @@ def learn_layout(
         return None
     for _, rule in (*read, *outcome.ignored, *outcome.missed):
         behind = rule_kept(rule)
-        if behind is None or (rule.bounds and not _unbounded_same(rule, record, outcome)):
+        low = _below_bounds(rule, record) if rule.bounds else []
+        if behind is None or low is None:
             return None
         kept |= behind
+        below += low
     for marker in markers:
         behind = _marker_kept(marker.source)
-        if behind is None or "exit_code" in marker.pattern.groupindex:
+        if behind is None:
             return None
         kept |= behind
     fixed = _FixedDigits(record, masked)
     fixed.behind(kept)
     fixed.literals(numbered.values())
+    for span in below:
+        fixed.span(span)
     events: list[Event] = []
     for grammar, rule, extractions in outcome.read:
         if isinstance(rule.keyed, Table | Block):
@@ -288,13 +293,27 @@ def learn_layout(
     )
 
 
-def _unbounded_same(rule: Rule, record: bytes, outcome: Outcome) -> bool:
-    """True when the least values that ``rule`` demands took no event from this record."""
-    found = next((len(events) for _, other, events in outcome.read if other is rule), 0)
+def _say_codes(hits: Iterable[MarkerHit]) -> bool:
+    """True when one of the hits is of a marker that gives a number."""
+    return any("exit_code" in hit.marker.pattern.groupindex for hit in hits)
+
+
+def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
+    """Return where the values stand that are below the least one and so made an event none; None: that is not sure."""
     try:
-        return len(read_record(rule, record, bounded=False)) == found
+        found = extract(rule, record, bounded=False)
+        found += extract_behind(rule, record, bounded=False) if rule.anchored else []
     except PatternTimeout:
-        return False
+        return None
+    places: list[Span] = []
+    for event in found:
+        for name, least in rule.bounds.items():
+            value = convert(rule.fields[name], event.texts[name])[0] if name in event.texts else None
+            if isinstance(value, float) and value < least:
+                if event.spans[name] == NOWHERE:
+                    return None
+                places.append(event.spans[name])
+    return places
 
 
 class _FixedDigits:
@@ -304,13 +323,13 @@ class _FixedDigits:
         self.record, self.masked = record, masked
         self.found: set[Span] = set()
 
-    def behind(self, characters: Iterable[str]) -> None:
-        """Fix the runs of digits right behind any of ``characters``."""
-        wanted = {ord(char) for char in characters}
-        if wanted:
-            for run in _RUN.finditer(self.masked):
-                if run.start() and self.record[run.start() - 1] in wanted:
-                    self.found.add(run.span())
+    def behind(self, texts: Iterable[str]) -> None:
+        """Fix the runs of digits right behind any of ``texts``, which are in lower case."""
+        wanted = tuple(text.encode("latin-1") for text in texts)
+        lowered = self.record.lower() if wanted else b""
+        for run in _RUN.finditer(self.masked) if wanted else ():
+            if lowered.endswith(wanted, 0, run.start()):
+                self.found.add(run.span())
 
     def literals(self, masked: Iterable[bytes]) -> None:
         """Fix the digits where a literal might stand, were the digits others."""

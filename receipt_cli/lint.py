@@ -73,7 +73,7 @@ def lint_together(grammars: Sequence[Grammar]) -> list[Finding]:
 
 
 def digits_told_apart(rule: Rule) -> str:
-    """Return where ``rule`` tells one digit from another: nowhere (empty), behind some characters, or anywhere.
+    """Return where ``rule`` tells one digit from another: nowhere (empty), behind some texts, or anywhere.
 
     Records of one shape (alike but for their digits) are read at once where no rule tells their digits apart.
     """
@@ -81,8 +81,8 @@ def digits_told_apart(rule: Rule) -> str:
     places = [kept_after(source) for source in (*rule.sources, *stop)]
     if any(place is None for place in places):
         return "anywhere"
-    characters = sorted({char.lower() for place in places for char in place or ()})
-    return f"behind {' '.join(repr(char) for char in characters)}" if characters else ""
+    texts = sorted({text for place in places for text in place or ()})
+    return f"behind {' '.join(repr(text) for text in texts)}" if texts else ""
 
 
 def _extract_line(rule: Rule, line: str) -> list[Extraction]:

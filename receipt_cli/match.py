@@ -76,13 +76,13 @@ def extract(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extracti
         raise PatternTimeout(rule.name) from error
 
 
-def read_record(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
+def read_record(rule: Rule, record: bytes) -> list[Extraction]:
     """Return the events that ``rule`` finds in a record as it stands in a log, behind its envelopes too.
 
     Raises ``PatternTimeout``.
     """
-    events = extract(rule, record, bounded=bounded)
-    return events or (extract_behind(rule, record, bounded=bounded) if rule.anchored else [])
+    events = extract(rule, record)
+    return events or (extract_behind(rule, record) if rule.anchored else [])
 
 
 def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:

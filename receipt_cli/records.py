@@ -13,6 +13,7 @@ _CSI = re.compile(
     rb"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\)?|[PX^_][^\x07\x1b\r\n]*+(?:\x1b\\)?|[ -/]*+[0-~])"
 )
 _ECHO = re.compile(rb"\^\[(?:\[[0-9;]*+[A-Za-z~]|O[A-Z])")
+_VANISHING = re.compile(b"(?:\x00|" + _CSI.pattern + b"|" + _ECHO.pattern + b")++\n")
 _BACKSPACE = re.compile(rb"\x08++")
 _BLANK = re.compile(rb"[\n\r](?=[ \t]*+[\n\r])")
 
@@ -107,6 +108,11 @@ def normalise(raw: bytes, *, keep_returns: bool = False) -> bytes:
     if b"\x08" in raw:
         raw = _BACKSPACE.sub(b"\r", raw)
     return raw
+
+
+def vanishes_before_end(raw: bytes, at: int) -> bool:
+    """True when what ``normalise`` takes away stands at ``at``, and right behind it the ``\\n`` that ends a record."""
+    return _VANISHING.match(raw, at) is not None
 
 
 def is_utf8(raw: bytes) -> bool:

@@ -147,10 +147,12 @@ class Engine:
         if length is not None and length > len(raw):
             cuts = [(0, length)]
         found: Found = []
+        line, record, done = body.lines + 1, body.records, 0
         for offset, size in cuts:
-            before = normalise(raw[:offset])
-            line = body.lines + before.count(b"\n") + 1
-            record = body.records + before.count(b"\n") + before.count(b"\r")
+            before = normalise(raw[done:offset])
+            done = offset
+            line += before.count(b"\n")
+            record += before.count(b"\n") + before.count(b"\r")
             detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
             found.append((place(record), Problem("record_too_long", line, detail, "")))
         if b"\x00" in raw:

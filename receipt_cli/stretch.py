@@ -12,6 +12,8 @@ from receipt_cli.records import Fragment
 
 TAIL_KEPT = 32 * 1024
 KEPT_HITS = 256
+FEW = 64
+"""So many times fewer events are put before the others, instead of these behind them."""
 RuleKey = tuple[str, str]
 """(grammar reference ``id@vN``, rule name)."""
 
@@ -67,10 +69,15 @@ class Body:
     nul_line: int | None = None
 
     def extend(self, other: Body) -> None:
-        """Add the body of the stretch that follows."""
+        """Add the body of the stretch that follows, which is used up."""
         records, lines = self.records, self.lines
         for key, columns in other.rules.items():
-            self.rules.setdefault(key, RuleColumns()).extend(columns, records, lines)
+            known = self.rules.get(key)
+            if known is None or FEW * len(known) < len(columns):
+                columns.prepend(known or RuleColumns(), records, lines)
+                self.rules[key] = columns
+            else:
+                known.extend(columns, records, lines)
         for name, near in other.near.items():
             mine = self.near.setdefault(name, Bounded(MAX_FIRST))
             mine.extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))

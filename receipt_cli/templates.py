@@ -65,14 +65,12 @@ class Template:
         digit = (sample >= 0x30) & (sample <= 0x39)
         for start, end, _ in layout.fixed:
             digit[start:end] = False
-        keep = np.where(digit, 0xF0, 0xFF).astype(np.uint8)
-        keep[self.length :] = 0
-        self._keep = keep.view(np.uint64)
-        self._same = (sample & keep).view(np.uint64)
-        # A byte 0x30 to 0x3f is a digit when 6 more do not carry into its high half.
-        self._high = np.where(digit, 0xF0, 0).astype(np.uint8).view(np.uint64)
-        self._six = np.where(digit, 0x06, 0).astype(np.uint8).view(np.uint64)
-        self._three = self._high & np.uint64(0x3030303030303030)
+        # What differs from the sample with its digits masked is 0 at the same byte and 0 to 9 at a digit: either way
+        # it stays below 0x80 when this is added, and anything else below 0x80 does not.
+        self._masked = np.where(digit, 0x30, sample).astype(np.uint8).view(np.uint64)
+        self._room = np.where(digit, 0x76, 0x7F).astype(np.uint8).view(np.uint64)
+        inside = np.where(np.arange(self.width) < self.length, 0xFF, 0).astype(np.uint8)
+        self._last = inside.view(np.uint64)[-1]
         plain: list[tuple[int, DecimalPlan]] = []
         self._direct: dict[Value, int] = {}
         for event in layout.events:
@@ -92,21 +90,16 @@ class Template:
         """
         import numpy as np
 
-        matrix = np.empty((len(starts), self.width // WORD), np.uint64)
-        fits = np.empty(len(starts), np.bool_)
-        wrong = np.empty((min(len(starts), CHUNK), self.width // WORD), np.uint64)
-        digits = np.empty_like(wrong)
+        matrix = view[starts].view(np.uint64).reshape(len(starts), -1)
+        high = np.empty(len(starts), np.uint64)
         for begin in range(0, len(starts), CHUNK):
-            some = starts[begin : begin + CHUNK]
-            words, bad, more = matrix[begin : begin + CHUNK], wrong[: len(some)], digits[: len(some)]
-            words[:] = view[some].view(np.uint64).reshape(words.shape)
-            np.bitwise_and(words, self._keep, out=bad)
-            np.bitwise_xor(bad, self._same, out=bad)
-            np.add(words, self._six, out=more)
-            np.bitwise_and(more, self._high, out=more)
-            np.bitwise_xor(more, self._three, out=more)
-            np.bitwise_or(bad, more, out=bad)
-            np.equal(np.bitwise_or.reduce(bad, axis=1), 0, out=fits[begin : begin + CHUNK])
+            other = matrix[begin : begin + CHUNK] ^ self._masked
+            other[:, -1] &= self._last
+            flaw = high[begin : begin + CHUNK]
+            np.bitwise_or.reduce(other, axis=1, out=flaw)  # from 0x80 on what is added would be carried
+            np.add(other, self._room, out=other)
+            flaw |= np.bitwise_or.reduce(other, axis=1)
+        fits = (high & np.uint64(0x8080808080808080)) == 0
         return fits, (matrix if fits.all() else matrix[fits]).view(np.uint8)
 
     def values(self, matrix: Bytes) -> tuple[Floats, NDArray[np.bool_] | None]:

@@ -9,7 +9,7 @@ from receipt_cli.grammar import compile_pattern
 from receipt_cli.learn.choosing import Reading
 from receipt_cli.learn.counting import ABSENT, GLOBAL, PER_EPOCH
 from receipt_cli.learn.naming import LOSS, METRIC, Role
-from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, chunks, literal
+from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, literal
 from receipt_cli.learn.rules import MIN_GATE, Induced, counters_of, head
 from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -83,7 +83,7 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
             metrics.add(role.metric)
             rows.append(reading)
     keys: dict[str, str] = {}
-    fields: dict[str, dict[str, str]] = {}
+    fields: dict[str, Spec] = {}
     for _, found_fields in places.values():
         fields.update(found_fields)
     for reading in rows:

@@ -8,11 +8,12 @@ changes where they go back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from receipt_cli.envelope import read_rank
-from receipt_cli.learn.tokens import FRACTION, MAX_CORE, MAX_TOKENS, NUMBER, Token, core_start, read_token, shape, split
+from receipt_cli.layout import MASK
+from receipt_cli.learn.forms import Form, form_of
+from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, Token, read_token
 from receipt_cli.records import RECORD_CAP, cap_records, last_end, normalise
 
 MAX_SHAPES = 2000
@@ -24,7 +25,10 @@ MAX_SAMPLES = 24
 MAX_DROPS = 64
 MAX_SEEN = 16384
 """Bytes of a record that are searched for words."""
-_END, _DIGIT, _WORD = re.compile(rb"[\n\r]"), re.compile(rb"\d"), re.compile(rb"[a-z]+")
+MAX_FORMS = 1 << 15
+MAX_BYTES = 8 << 20
+"""Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
+_DIGIT, _WORD = re.compile(rb"\d"), re.compile(rb"[a-z]+")
 MAX_TRACKED = 24
 """Columns of a shape that are followed as possible counters."""
 
@@ -96,6 +100,43 @@ class Column:
             return -1
         return 0
 
+    def take_all(self, values: Sequence[float], totals: Sequence[float], *, grouped: bool) -> list[int]:
+        """Add values as ``take`` does, one by one; return the indices of those that went back.
+
+        All are numbers (not NaN), none is the first of the column; all have a total, or none has. What makes a column
+        one of whole numbers is left as it is.
+        """
+        assert self.last is not None
+        self.grouped = self.grouped or grouped
+        if totals:
+            low, high = self.totals or (totals[0], totals[0])
+            self.totals = min(low, *totals), max(high, *totals)
+            self.total = totals[-1]
+        elif self.total is not None:
+            self.bare += len(values)
+        last, rises, stride, strides, fell = self.last, self.rises, self.stride, self.strides, []
+        for at, value in enumerate(values):
+            if value > last:
+                rises += 1
+                step = value - last
+                if step == stride:
+                    strides += 1
+                elif strides < rises // 2 + 1:
+                    stride, strides = step, 1
+            elif value < last:
+                fell.append(at)
+                self.lowest = min(self.lowest, value)
+            last = value
+        self.last, self.rises, self.stride, self.strides = last, rises, stride, strides
+        self.count += len(values)
+        self.drops += len(fell)
+        self.since = len(values) - 1 - fell[-1] if fell else self.since + len(values)
+        return fell
+
+
+Found = tuple[Form, bytes, int, int]
+"""A record that was found and not yet read: its form, its bytes, its number and its rank."""
+
 
 @dataclass(slots=True)
 class Shape:
@@ -117,17 +158,27 @@ class Shape:
     drops: list[tuple[dict[int, float], dict[int, float]]] = field(default_factory=list)
     tracked: tuple[int, ...] = ()
 
-    def take(self, record: bytes, core: bytes, parts: list[bytes], rank: int, number: int) -> None:
-        """Add one record; ``number`` is its place among the metric-looking records of the log."""
-        self.count += 1
-        self.last = number
-        keep = self.count <= 8 or self.count & (self.count - 1) == 0
-        if keep and len(self.samples) < MAX_SAMPLES:
-            self.samples.append(core)
-            self.lines.append(number)
-        if rank != self.rank:
-            return
+    def take_all(self, records: Sequence[Found]) -> None:
+        """Add records, in their order."""
+        for at, (form, record, number, _) in enumerate(records, start=self.count + 1):
+            if (at <= 8 or at & (at - 1) == 0) and len(self.samples) < MAX_SAMPLES:
+                self.samples.append(record[form.start : form.end])
+                self.lines.append(number)
+        self.count += len(records)
+        self.last = records[-1][2]
+        own = [(form, record) for form, record, _, rank in records if rank == self.rank]
+        first = max(0, FULL_RECORDS + 1 - self.followed)
+        for form, record in own[:first]:
+            self._follow(form, record)
+        if len(own) > first and not self._follow_all(own[first:]):
+            for form, record in own[first:]:
+                self._follow(form, record)
+
+    def _follow(self, form: Form, record: bytes) -> None:
+        """Read the values of one record."""
         self.followed += 1
+        if not self.columns:
+            self.columns = [Column(read_token(text).kind) for text in form.parts(record)[1::2]]
         if self.followed <= FULL_RECORDS:
             places: Iterable[int] = range(len(self.columns))
         else:
@@ -139,7 +190,7 @@ class Shape:
         fell = False
         for i in places:
             column = self.columns[i]
-            token = read_token(parts[2 * i + 1])
+            token = form.token(i, record)
             if self.followed <= FULL_RECORDS:
                 column.values.append(token)
                 if token.kind != column.kind and token.kind in (NUMBER, FRACTION):
@@ -147,11 +198,48 @@ class Shape:
                     column.kind = token.kind
             went = column.take(token)
             fell = fell or (went < 0 and column.integer)
-        if fell and len(self.drops) < MAX_DROPS:
-            after = {i: self.columns[i].last for i in before}
+        if fell:
+            self._note(before, {i: self.columns[i].last for i in before})
+
+    def _note(self, before: dict[int, float | None], after: dict[int, float | None]) -> None:
+        if len(self.drops) < MAX_DROPS:
             self.drops.append(
                 ({i: v for i, v in before.items() if v is not None}, {i: v for i, v in after.items() if v is not None})
             )
+
+    def _follow_all(self, records: Sequence[tuple[Form, bytes]]) -> bool:
+        """Read the tracked values of many records, column by column; return False where they must be read one by one."""
+        forms = {form for form, _ in records}
+        for i in self.tracked:
+            sorts = {form.number(i).sort(whole=self.columns[i].integer) for form in forms}
+            if ODD in sorts or len(sorts) > 1 or self.columns[i].last is None:
+                return False
+        read: dict[int, tuple[float | None, list[float]]] = {}
+        falls: set[int] = set()
+        for i in self.tracked:
+            column = self.columns[i]
+            values, totals = _values(i, records, forms, total=False), _values(i, records, forms, total=True)
+            read[i] = column.last, values
+            if values:
+                fell = column.take_all(values, totals, grouped=any(form.number(i).like.grouped for form in forms))
+                falls.update(fell if column.integer else ())
+        for at in sorted(falls)[: MAX_DROPS - len(self.drops)]:
+            before = {i: values[at - 1] if at and values else last for i, (last, values) in read.items()}
+            self._note(before, {i: values[at] if values else last for i, (last, values) in read.items()})
+        self.followed += len(records)
+        return True
+
+
+def _values(column: int, records: Sequence[tuple[Form, bytes]], forms: set[Form], *, total: bool) -> list[float]:
+    """Return the values (or totals) of a column, one a record; empty where its tokens have none."""
+    numbers = [(form, form.number(column)) for form in forms]
+    found = [(form, number.total if total else number.value) for form, number in numbers]
+    places = {form: place for form, place in found if place is not None}
+    if len(places) < len(found):
+        return []
+    if any(number.like.grouped for _, number in numbers):
+        return [float(record[places[form]].replace(b",", b"")) for form, record in records]
+    return [float(record[places[form]]) for form, record in records]
 
 
 class Miner:
@@ -162,37 +250,71 @@ class Miner:
         self.words = words
         self.shapes: dict[bytes, Shape] = {}
         self.records = 0
+        self._forms: dict[bytes, Form | None] = {}
+        self._room = MAX_BYTES
+        self._found: dict[bytes, list[Found]] = {}
 
     def mine(self, blocks: Iterable[bytes]) -> Miner:
         """Take all records of ``blocks``, however they are cut."""
         for buffer in _whole_records(blocks):
-            for record in _END.split(buffer):
-                if _DIGIT.search(record) and not self.words.isdisjoint(_WORD.findall(record[:MAX_SEEN].lower())):
-                    self.take(record)
+            lines = buffer.replace(b"\r", b"\n")
+            for record, masked in zip(lines.split(b"\n"), lines.translate(MASK).split(b"\n"), strict=True):
+                try:
+                    form = self._forms[masked]
+                except KeyError:
+                    form = self._look(masked, record)
+                if form is None:
+                    continue
+                self.records += 1
+                if form.bounds:
+                    key = form.key or form.key_of(record)
+                    found = (form, record, self.records, form.rank_of(record))
+                    try:
+                        self._found[key].append(found)
+                    except KeyError:
+                        self._open(key, found)
+            self._read()
+        self._read(lone=True)
         return self
 
-    def take(self, record: bytes) -> None:
-        """Take one record."""
-        self.records += 1
-        at = core_start(record)
-        core = record[at : at + MAX_CORE].rstrip()
-        parts = split(core)
-        if not 3 <= len(parts) <= 2 * MAX_TOKENS + 1:
-            return
-        key = shape(parts)
-        known = self.shapes.get(key)
-        rank = read_rank(record[:at]) if at else -1
-        if known is None:
+    def _look(self, masked: bytes, record: bytes) -> Form | None:
+        """Return the form of a record; None where it is not worth a look."""
+        dull = not _DIGIT.search(masked) or self.words.isdisjoint(_WORD.findall(masked[:MAX_SEEN].lower()))
+        form = None if dull else form_of(record)
+        if form is None or form.lasting:
+            self._room -= len(masked)
+            if self._room < 0 or len(self._forms) >= MAX_FORMS:
+                self._forms.clear()
+                self._room = MAX_BYTES - len(masked)
+            self._forms[masked] = form
+        return form
+
+    def _open(self, key: bytes, found: Found) -> None:
+        """Note the first record of a shape since the last were read."""
+        if key not in self.shapes:
             if len(self.shapes) >= MAX_SHAPES:
+                self._read()
                 self._forget()
-            tokens = [read_token(text) for text in parts[1::2]]
-            known = Shape(key, parts[::2], [Column(token.kind) for token in tokens], self.records, rank=rank)
-            self.shapes[key] = known
-        known.take(record, core, parts, rank, self.records)
+            form, record, number, rank = found
+            self.shapes[key] = Shape(key, form.parts(record)[::2], [], number, number, rank=rank)
+            found = form, record[: form.end], number, rank  # it may wait
+        self._found[key] = [found]
+
+    def _read(self, *, lone: bool = False) -> None:
+        """Read the records that were found; those that are the only ones of their shape only when asked: many are in vain."""
+        waiting = {}
+        for key, found in self._found.items():
+            known = self.shapes[key]
+            if lone or known.count or len(found) > 1:
+                known.take_all(found)
+            else:
+                waiting[key] = found
+        self._found = waiting
 
     def _forget(self) -> None:
-        kept = sorted(self.shapes.values(), key=lambda s: (-s.count, -s.last))[:KEPT_SHAPES]
+        kept = sorted(self.shapes.values(), key=lambda s: (-max(s.count, 1), -s.last))[:KEPT_SHAPES]
         self.shapes = {s.key: s for s in sorted(kept, key=lambda s: s.first)}
+        self._found = {key: found for key, found in self._found.items() if key in self.shapes}
 
 
 def _whole_records(blocks: Iterable[bytes]) -> Iterator[bytes]:

@@ -52,30 +52,36 @@ def context(shape: Shape, at: int, name: Name) -> str:
     return side + literal(key) + literal(behind) + _BLANKS
 
 
+Spec = dict[str, str | int]
+"""What a grammar says of a field."""
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """The pattern of a value, with its named group, and the declaration of the field."""
 
     pattern: str
     field: str
-    spec: dict[str, str]
+    spec: Spec
 
 
-def counter_value(column: Column, number: str, total: str | None, *, done: bool = False) -> tuple[str, dict[str, dict[str, str]]]:
-    """Return the pattern of a counter (``number``, and its ``total`` where it prints one) and the fields it fills."""
+def counter_value(column: Column, number: str, total: str | None, *, done: bool = False) -> tuple[str, dict[str, Spec]]:
+    """Return the pattern of a counter (``number``, and its ``total`` where it prints one) and the fields it fills.
+
+    ``done``: at 0 nothing is done yet.
+    """
     whole = _WHOLE_GROUPED if column.grouped else _WHOLE
-    fields = {number: {"type": "integer"}}
+    fields: dict[str, Spec] = {number: {"type": "integer", "at_least": 1} if done else {"type": "integer"}}
     part = rf"[ \t]*+(?:/|of |out of ){_BLANKS}"
-    least = r"(?!0++(?![\d.]))" if done else ""  # at 0 nothing is done yet
     if column.kind != FRACTION:
-        return rf"{least}(?P<{number}>{whole})(?!\.?\d|{part}\d)", fields
+        return rf"(?P<{number}>{whole})(?!\.?\d|{part}\d)", fields
     if total is None:
         return rf"(?P<{number}>{whole}){part}{whole}(?!\.?\d)", fields
     fields[total] = {"type": "integer"}
-    return rf"{least}(?P<{number}>{whole}){part}(?P<{total}>{whole})(?!\.?\d)", fields
+    return rf"(?P<{number}>{whole}){part}(?P<{total}>{whole})(?!\.?\d)", fields
 
 
-def full_counter(column: Column) -> tuple[str, dict[str, dict[str, str]]]:
+def full_counter(column: Column) -> tuple[str, dict[str, Spec]]:
     """Return the pattern of ``14/14``: a bar of an epoch that is full."""
     whole = _WHOLE_GROUPED if column.grouped else _WHOLE
     pattern = rf"(?P<epoch_step>{whole})[ \t]*+/{_BLANKS}(?P<epoch_steps>(?P=epoch_step))(?!\.?\d)"
@@ -88,7 +94,7 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
     units = {t.unit for t in column.values if t.kind == NUMBER}
     number = GROUPED_TEXT if column.grouped else NUMBER_TEXT
     field = role.metric or _field_name(name.text, taken)
-    spec: dict[str, str] = {"type": "number"}
+    spec: Spec = {"type": "number"}
     if role.kind in OTHERS:
         spec["metric"] = "other"
     if role.unit == "si":

@@ -11,7 +11,7 @@ from receipt_cli.grammar import compile_pattern
 from receipt_cli.learn.choosing import Group, Reading
 from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED
 from receipt_cli.learn.naming import LOSS, METRIC, OTHERS, Name, Role
-from receipt_cli.learn.patterns import REACH, chunks, context, counter_value, filler, full_counter, literal, metric_value
+from receipt_cli.learn.patterns import REACH, Spec, chunks, context, counter_value, filler, full_counter, literal, metric_value
 from receipt_cli.learn.tokens import read_token, split
 from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -37,13 +37,18 @@ class Induced:
         found: Mapping[str, Any] = self.body["fields"]
         return found
 
+    def allows(self, found: Any) -> bool:
+        """False for a match in which a counter is below the least value that it may have."""
+        least = {name: spec["at_least"] for name, spec in self.fields.items() if "at_least" in spec}
+        return all(found[name] is None or (read_token(found[name]).value or 0) >= value for name, value in least.items())
+
 
 @dataclass(slots=True)
 class _Piece:
     """A field that may stand anywhere behind the head: its pattern, its fields, the literal that it needs."""
 
     pattern: str
-    fields: dict[str, dict[str, str]]
+    fields: dict[str, Spec]
     gate: bytes
     place: int
     required: bool = False
@@ -65,9 +70,9 @@ def induce(group: Group, name: str, others: Iterable[Reading], vocabulary: Vocab
         wrong = _wrong(group, rule, compiled)
         if wrong is None:
             return None
-        twins = {word for r in others if r.evaluation for word in _twin(r, compiled, vocabulary)}
+        twins = {word for r in others if r.evaluation for word in _twin(r, rule, compiled, vocabulary)}
         if not wrong and (not twins or twins <= guards):
-            rule.samples = _samples(group, compiled)
+            rule.samples = _samples(group, rule, compiled)
             return rule if rule.samples else None
         dropped |= wrong
         guards |= twins
@@ -80,7 +85,7 @@ def _build(group: Group, name: str, dropped: set[str], guards: set[str]) -> Indu
     pieces = _pieces(group, dropped)
     first_metric = min((p.place for p in pieces), default=1 << 30)
     early = [at for at in sorted(counters) if at < first_metric]
-    fields: dict[str, dict[str, str]] = {}
+    fields: dict[str, Spec] = {}
     gates: list[bytes]
     if early or not counters:
         if not early:
@@ -101,7 +106,7 @@ def _headed(
     group: Group,
     name: str,
     pieces: list[_Piece],
-    counters: dict[int, tuple[str, dict[str, dict[str, str]]]],
+    counters: dict[int, tuple[str, dict[str, Spec]]],
     guards: set[str],
 ) -> Induced | None:
     """Return a rule that begins with a metric: no counter stands before it."""
@@ -123,7 +128,7 @@ def _finish(
     name: str,
     begin: str,
     gates: list[bytes],
-    fields: dict[str, dict[str, str]],
+    fields: dict[str, Spec],
     pieces: list[_Piece],
     guards: set[str],
     proven: bool = False,
@@ -173,10 +178,10 @@ def _finish(
 _STRUCTURAL = {"step", "planned_steps", "epoch_number", "epoch_step", "epoch_steps", "epochs_planned"}
 
 
-def counters_of(main: Reading, idle: bool = False) -> dict[int, tuple[str, dict[str, dict[str, str]]]]:
+def counters_of(main: Reading, idle: bool = False) -> dict[int, tuple[str, dict[str, Spec]]]:
     """Return the places of the counters with their patterns and fields; ``idle``: at 0 nothing is done yet."""
     counter, columns = main.counter, main.shape.columns
-    found: dict[int, tuple[str, dict[str, dict[str, str]]]] = {}
+    found: dict[int, tuple[str, dict[str, Spec]]] = {}
     if counter.mode == GLOBAL and counter.step is not None:
         found[counter.step] = counter_value(columns[counter.step], "step", "planned_steps", done=main.bar or idle)
         if counter.epoch is not None:
@@ -207,7 +212,7 @@ def _before_training(group: Group) -> bool:
     return 0 in firsts and (main.shape.columns[step].stride or 1) > 1
 
 
-def _counter_piece(main: Reading, at: int, counter: tuple[str, dict[str, dict[str, str]]]) -> _Piece | None:
+def _counter_piece(main: Reading, at: int, counter: tuple[str, dict[str, Spec]]) -> _Piece | None:
     name = main.names[at]
     if not name.text:
         return None
@@ -319,7 +324,7 @@ def _wrong(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
             if zero and (reading.bar or _before_training(group)):
                 continue  # nothing is done yet
             found = compiled.search(core)
-            if found is None:
+            if found is None or not rule.allows(found):
                 if reading is group.main:
                     return None
                 continue
@@ -334,18 +339,18 @@ def _wrong(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
     return wrong
 
 
-def _twin(reading: Reading, compiled: Any, vocabulary: Vocabulary) -> set[str]:
+def _twin(reading: Reading, rule: Induced, compiled: Any, vocabulary: Vocabulary) -> set[str]:
     """Return the words of evaluation in a record that the rule reads though it is none of training."""
     words: set[str] = set()
     for core in reading.shape.samples[:4]:
         found = compiled.search(core)
-        if found is not None:
+        if found is not None and rule.allows(found):
             spelled = re.findall(rb"[A-Za-z]+", core[found.start() :].lower())
             words |= {w.decode() for w in spelled} & vocabulary.evaluation
     return words
 
 
-def _samples(group: Group, compiled: Any) -> list[bytes]:
+def _samples(group: Group, rule: Induced, compiled: Any) -> list[bytes]:
     """Return up to four records, of different shapes first, each cut to what the rule matches."""
     picked: list[bytes] = []
     ordered = sorted(group.readings, key=lambda r: (-r.shape.count, r.shape.first))
@@ -353,7 +358,7 @@ def _samples(group: Group, compiled: Any) -> list[bytes]:
         for reading in ordered:
             core = reading.shape.samples[turn]
             found = compiled.search(core)
-            text = found.group().rstrip() if found else b""
+            text = found.group().rstrip() if found and rule.allows(found) else b""
             if text and text not in picked and len(text) <= 1500:
                 picked.append(text)
     return picked[:4]

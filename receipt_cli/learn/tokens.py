@@ -36,6 +36,8 @@ MAX_CORE = 8192
 """Bytes of a record behind its envelopes that are looked at."""
 
 NUMBER, FRACTION, BAR, RATE, TIME, NOTHING = "number", "fraction", "bar", "rate", "time", "nothing"
+ODD = "odd"
+"""A token that may change what its column is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,23 @@ class Token:
     unit: str = ""
     grouped: bool = False
     integer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """Where a value (and the total of a fraction) stands in a record. ``like`` is the token of one record of the form."""
+
+    like: Token
+    value: slice | None
+    total: slice | None
+
+    def sort(self, *, whole: bool) -> str:
+        """Return what the tokens are to a column that holds whole numbers only, or others, too."""
+        if self.value is None:
+            return NOTHING
+        if self.like.value != self.like.value or (whole and not self.like.integer):
+            return ODD
+        return NUMBER if self.total is None else FRACTION
 
 
 def core_start(record: bytes) -> int:
@@ -77,7 +96,7 @@ def shape(parts: list[bytes]) -> bytes:
 def read_token(text: bytes) -> Token:
     """Return what the text of a token says."""
     text = text.strip()
-    found = _FRACTION.match(text)
+    found = _FRACTION.match(text) if b"/" in text or b"o" in text else None
     if found is not None:
         number, total = (float(group.replace(b",", b"")) for group in found.groups())
         return Token(FRACTION, number, total, grouped=b"," in text, integer=True)
@@ -95,3 +114,15 @@ def read_token(text: bytes) -> Token:
     if text[:1] in (b"|", b"[", b"\xe2"):
         return Token(BAR)
     return Token(NOTHING if text[:1] in b"Nn?" else TIME)
+
+
+def find_number(record: bytes, start: int, end: int) -> Number:
+    """Return where the token between ``start`` and ``end`` of ``record`` has its value and its total."""
+    text = record[start:end]
+    token = read_token(text)
+    at = start + len(text) - len(text.lstrip())
+    found = _FRACTION.match(text.strip()) or _VALUE.match(text.strip())
+    if found is None or token.value is None:
+        return Number(token, None, None)
+    value, total = (slice(at + found.start(group), at + found.end(group)) for group in (1, 2))
+    return Number(token, value, total if token.total is not None else None)
