@@ -22,7 +22,10 @@ _DEFINE = "(?(DEFINE)"
 _CALL = "(?&"
 """What a group holds may be called from elsewhere, too."""
 _QUANTIFIER = re.compile(r"\{(?:\d+(?:,\d*)?|,\d+)\}")
-_GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_]\w*>|[aims]*(?:-[ims]+)?:|[|>]|<?[=!]|[aims]+\)|\(DEFINE\)|&[A-Za-z_]\w*\))|\((?!\?)")
+_GROUP = re.compile(
+    r"\(\?\([A-Za-z_]\w*\)|\(\*(?:PRUNE|SKIP|FAIL)\)"
+    r"|\(\?(?:P?<[A-Za-z_]\w*>|[aims]*(?:-[ims]+)?:|[|>]|<?[=!]|[aims]+\)|\(DEFINE\)|&[A-Za-z_]\w*\))|\((?!\?)"
+)
 _BYTE = re.compile(r"\\x([0-9a-fA-F]{2})")
 
 
@@ -31,7 +34,7 @@ def kept_after(pattern: str) -> frozenset[str] | None:
 
     A literal digit is only compared where the literal characters before it matched: ``Acc@1`` cares for the digits
     behind ``acc@`` (texts are in lower case, which stands for both), and for no others. What this reading does not know
-    for sure (back references, recursion by number, conditions, properties, fuzzy matching, verbose patterns) counts as
+    for sure (back references, recursion by number, properties, fuzzy matching, verbose patterns) counts as
     None. Bytes from 128 on are named by the character of their number.
     """
     tokens = _tokens(pattern)
@@ -79,7 +82,7 @@ def _tokens(pattern: str) -> list[tuple[str, str | None]] | None:
 
 def _opens(token: str) -> bool:
     """True for a token that opens a group; flags and calls are whole in themselves."""
-    return token.startswith("(") and (token == _DEFINE or not token.endswith(")"))
+    return token.startswith("(") and (token.startswith("(?(") or not token.endswith(")"))
 
 
 def _repeats(tokens: Sequence[tuple[str, str | None]], index: int) -> bool:

@@ -15,7 +15,7 @@ from receipt_cli.detect import Detection, count_explained, detect
 from receipt_cli.epochs import count_epochs
 from receipt_cli.errors import InputError
 from receipt_cli.failure import Ending, judge
-from receipt_cli.fallback import GENERIC, is_generic, read_generically, wanted
+from receipt_cli.fallback import GENERIC, is_generic, leaves_lines, read_generically, wanted
 from receipt_cli.gather import Gathered, LogFacts, gather, last_bytes_before
 from receipt_cli.grammar import Grammar
 from receipt_cli.launches import Launch, split_launches, window
@@ -119,7 +119,7 @@ def read_log(
         raise InputError("the log is empty", where=streams[0].parts[0].name)
     detection = detect(engine, gathered.body, forced=forced)
     grammars = [chosen.grammar for chosen in detection.chosen]
-    if forced is None and wanted(detection):
+    if forced is None and wanted(detection) and leaves_lines(engine, gathered.body, detection):
         second = read_generically(streams, gathered, detection, workers)
         if second is not None:
             engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]

@@ -16,7 +16,7 @@ _CLOCK = rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _DATE = rb"(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\d{8}[T ]|\d\d/\d\d(?:/\d{4}|/\d\d)? |\d\d-\d\d-\d\d )"
 _ZONE = rb"(?:Z|[+-]\d\d:?\d\d| (?:UTC|GMT))?"
 _NO_HOST = (
-    rb"(?!(?:acc|auc|batch|best|bleu|chunk|dev|epoch|eval|fold|fscore|f1|iter|layer|loss|lr|map|ndcg|p\d|phase|ppl|prec|psnr|r\d|rank"
+    rb"(?!(?:acc|auc|batch|best|bleu|chunk|dev|epoch|eval|fold|fscore|f\d|iter|layer|loss|lr|map|ndcg|p\d|phase|ppl|prec|psnr|r\d|rank"
     rb"|recall|rouge|run|sample|sec|seed|split|ssim|stage|step|t\d|task|test|top|train|trial|update|val|valid)[\w.]*+:)"
 )
 _NAMED = rb"(?:[\w.<>:/-]{1,100} +[|-] +)?"
@@ -58,11 +58,11 @@ _HEADS = (
     rb"[A-Za-z][\w.-]{0,62} {1,20}\| ",  # compose
     _NO_HOST + rb"(?:(?=[a-z0-9.-]{0,60}\d)[a-z][a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,4}|\d{1,3}(?:\.\d{1,3}){3}): ",  # pdsh
 )
-_ENVELOPE = re.compile(b"|".join(_HEADS))
+ENVELOPE = re.compile(b"|".join(_HEADS))
 """Heads that launchers, collectors and loggers put before a line, each with the blank that ends it."""
-MAX_ENVELOPES = 6
+MAXENVELOPES = 6
 _MAX_PEELED = 12
-"""A stack is of at most ``MAX_ENVELOPES``, some of which are read in two parts."""
+"""A stack is of at most ``MAXENVELOPES``, some of which are read in two parts."""
 _RANK = re.compile(
     rb"\((?:head|worker\d{1,5}), rank=\d{1,7}(?=[,)])"  # SkyPilot: of a node, not of a process
     rb"|\[(?:default|rank|RANK|Rank)(?:[ :-]|: )?(\d{1,7})[\]/]"  # [rank0]: [default7]: [rank-7/8] [Rank 0] [rank: 0]
@@ -133,7 +133,7 @@ def read_rank(prefix: bytes) -> int:
 def _peel(record: bytes) -> Iterator[tuple[int, re.Match[bytes]]]:
     at = 0
     for _ in range(_MAX_PEELED):
-        found = _ENVELOPE.match(record, at)
+        found = ENVELOPE.match(record, at)
         if found is None or found.end() == at:
             return
         at = found.end()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from receipt_cli.blindness import kept_after
-from receipt_cli.envelope import before, read_clock, read_moment, read_rank, time_of_day
+from receipt_cli.envelope import ENVELOPE, before, read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.grammar import Block, Field, Grammar, Mapped, Pairs, Rule, Table
 from receipt_cli.markers import Marker, MarkerHit
 from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, Span, convert, extract, extract_behind
@@ -32,8 +32,8 @@ MAX_FAILURES = 4
 MASK = bytes.maketrans(b"123456789", b"000000000")
 _PLAIN = re.compile(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
 _RUN = re.compile(rb"0+")
-_DOUBTFUL = re.compile(rb"[\\\x00-\x08\x0b-\x1f]|<0{1,3}>0|#000\[")
-"""Escapes; envelopes that print a literal digit."""
+_DOUBTFUL = re.compile(rb"[\\\x00-\x08\x0b-\x1f]")
+"""Escapes and control characters."""
 _SOMETIMES_NUMBER = re.compile(rb"0,0|[eE][-+]?000")
 """Thousands and long exponents: not all digits make them a number."""
 _MAX_INTEGER_DIGITS = 15
@@ -227,6 +227,14 @@ def _asks_digits(rule: Rule) -> bool:
     return False
 
 
+@cache
+def envelope_kept() -> frozenset[str]:
+    """Return the texts behind which digits tell what is an envelope."""
+    kept = kept_after(ENVELOPE.pattern.decode("latin-1"))
+    assert kept is not None, "the envelopes may tell digits apart anywhere"
+    return kept
+
+
 def _all_kept(sources: Iterable[str]) -> frozenset[str] | None:
     kept: set[str] = set()
     for source in sources:
@@ -267,7 +275,7 @@ def learn_layout(
             return None
         kept |= behind
     fixed = _FixedDigits(record, masked)
-    fixed.behind(kept)
+    fixed.behind(kept | envelope_kept())
     fixed.literals(numbered.values())
     for span in below:
         fixed.span(span)
@@ -299,7 +307,10 @@ def _say_codes(hits: Iterable[MarkerHit]) -> bool:
 
 
 def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
-    """Return where the values stand that are below the least one and so made an event none; None: that is not sure."""
+    """Return where the values stand that are below the least one and so made an event none, and what named them.
+
+    None where that is not sure.
+    """
     try:
         found = extract(rule, record, bounded=False)
         found += extract_behind(rule, record, bounded=False) if rule.anchored else []
@@ -312,7 +323,7 @@ def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
             if isinstance(value, float) and value < least:
                 if event.spans[name] == NOWHERE:
                     return None
-                places.append(event.spans[name])
+                places += [event.spans[name], *event.keys]
     return places
 
 

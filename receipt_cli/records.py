@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
 
 RECORD_CAP = 64 * 1024
@@ -13,7 +14,8 @@ _CSI = re.compile(
     rb"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\)?|[PX^_][^\x07\x1b\r\n]*+(?:\x1b\\)?|[ -/]*+[0-~])"
 )
 _ECHO = re.compile(rb"\^\[(?:\[[0-9;]*+[A-Za-z~]|O[A-Z])")
-_VANISHING = re.compile(b"(?:\x00|" + _CSI.pattern + b"|" + _ECHO.pattern + b")++\n")
+_VANISHING = re.compile(b"(?:\x00|" + _CSI.pattern + b"|" + _ECHO.pattern + b")+\n")
+_VANISHING_INSIDE = re.compile(rb"\r[\x00\x1b^]")
 _BACKSPACE = re.compile(rb"\x08++")
 _BLANK = re.compile(rb"[\n\r](?=[ \t]*+[\n\r])")
 
@@ -122,6 +124,19 @@ def is_utf8(raw: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def count_ends(raw: bytes) -> tuple[int, int]:
+    """Return how many ``\\n`` and how many ``\\r`` end the whole records ``raw`` once they are normalised."""
+    lines = raw.count(b"\n")
+    if b"\r" not in raw and b"\x08" not in raw:
+        return lines, 0
+    if "numpy" not in sys.modules or b"\x08" in raw or _VANISHING_INSIDE.search(raw) is not None:
+        return lines, normalise(raw).count(b"\r")
+    import numpy as np
+
+    data = np.frombuffer(raw + b"\0", np.uint8)
+    return lines, int((data[np.flatnonzero(data == 0x0D) + 1] != 0x0A).sum())
 
 
 def count_blank(records: bytes) -> int:

@@ -21,7 +21,7 @@ from receipt_cli.layout import MASK, MAX_LENGTH, Layouts, learn_layout
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
 from receipt_cli.model import Problem
-from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, first_end, last_end, normalise
+from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, count_ends, first_end, last_end
 from receipt_cli.stretch import TAIL_KEPT, Body, RuleKey, Stretch
 
 DIGITS = b"0123456789"
@@ -60,7 +60,6 @@ class Engine:
         self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
         self.layouts = Layouts()
         self.templates = Templates()
-        self.bulk_from = BULK_FROM
         self._seen = 0
         self.by_layout = by_layout
 
@@ -134,7 +133,7 @@ class Engine:
     def read(self, body: Body, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
         self._seen += len(raw)
-        if self.by_layout and self._seen > self.bulk_from and len(raw) >= MIN_BULK:
+        if self.by_layout and self._seen > BULK_FROM and len(raw) >= MIN_BULK:
             block = Body()
             self._read(block, body, raw, length, bulk=True)
             body.extend(block)
@@ -149,10 +148,10 @@ class Engine:
         found: Found = []
         line, record, done = body.lines + 1, body.records, 0
         for offset, size in cuts:
-            before = normalise(raw[done:offset])
+            lines, returns = count_ends(raw[done:offset])
             done = offset
-            line += before.count(b"\n")
-            record += before.count(b"\n") + before.count(b"\r")
+            line += lines
+            record += lines + returns
             detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
             found.append((place(record), Problem("record_too_long", line, detail, "")))
         if b"\x00" in raw:
@@ -218,7 +217,7 @@ class Engine:
             layout = self.layouts.find(masked, record)
             if layout is not None:
                 layout.count += 1
-                if layout.count >= MIN_COUNT and not layout.marks and self._seen > self.bulk_from:
+                if layout.count >= MIN_COUNT and not layout.marks and self._seen > BULK_FROM:
                     self.templates.add(layout)
                 replay(body, layout, record, ordinal, line, found)
                 return

@@ -13,7 +13,8 @@ from receipt_cli.learn.blocks import induce_block
 from receipt_cli.learn.choosing import Group, Reading, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.mining import Miner
-from receipt_cli.learn.rules import Induced, induce, induce_heading, induce_progress
+from receipt_cli.learn.progress import induce_heading, induce_progress
+from receipt_cli.learn.rules import Induced, induce
 from receipt_cli.learn.vocabulary import Vocabulary
 
 

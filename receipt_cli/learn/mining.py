@@ -25,7 +25,7 @@ MAX_SAMPLES = 24
 MAX_DROPS = 64
 MAX_SEEN = 16384
 """Bytes of a record that are searched for words."""
-MAX_FORMS = 1 << 15
+MAX_FORMS = 1 << 13
 MAX_BYTES = 8 << 20
 """Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
 _DIGIT, _WORD = re.compile(rb"\d"), re.compile(rb"[a-z]+")

@@ -24,7 +24,7 @@ TABLE: dict[str, str] = {
     "statistics": "magnitude",
     "records": "",
     "looks": "",
-    "columns": "magnitude",
+    "columns": "",
     "resources": "errors",
     "definition_cache": "",
     "yaml_text": "errors",
@@ -81,14 +81,16 @@ TABLE: dict[str, str] = {
     "learn": "",
     "learn.vocabulary": "definitions errors registry",
     "learn.tokens": "envelope",
-    "learn.mining": "envelope learn.tokens records",
+    "learn.forms": "columns envelope layout learn.tokens",
+    "learn.mining": "layout learn.forms learn.tokens records",
     "learn.naming": "learn.mining learn.tokens learn.vocabulary",
     "learn.counting": "learn.mining learn.naming learn.tokens learn.vocabulary",
     "learn.choosing": "learn.counting learn.mining learn.naming learn.tokens learn.vocabulary",
     "learn.patterns": "learn.mining learn.naming learn.tokens",
     "learn.rules": "grammar learn.choosing learn.counting learn.naming learn.patterns learn.tokens learn.vocabulary",
     "learn.blocks": "grammar learn.choosing learn.counting learn.naming learn.patterns learn.rules learn.vocabulary",
-    "learn.learned": "learn.blocks learn.choosing learn.counting learn.mining learn.rules learn.vocabulary",
+    "learn.progress": "grammar learn.choosing learn.patterns learn.rules",
+    "learn.learned": "learn.blocks learn.choosing learn.counting learn.mining learn.progress learn.rules learn.vocabulary",
     "learn.draft": "",
     "fallback": (
         "catalog detect epochs errors gather grammar grammar_file learn.learned learn.vocabulary markers model "
@@ -170,7 +172,6 @@ TABLE: dict[str, str] = {
     "cli.main": "cli.app cli.checking cli.output cli.parsing cli.plain errors",
     "__init__": "",
     "__main__": "cli.main",
-    "learn.forms": "columns envelope learn.tokens",
 }
 
 # One line a package: the modules that may import it, at the top of the file or inside a function.
@@ -181,7 +182,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "jsonschema": ("validate",),
     "numpy": (
         "bars", "bulk", "columns", "consistency", "copies", "decimals", "figures", "frame", "numbering", "ordinals",
-        "rates", "regular", "runs", "statistics", "steady", "templates",
+        "rates", "records", "regular", "runs", "statistics", "steady", "templates",
     ),
     "psutil": ("header.host",),
     "pynvml": ("header.accelerators",),

@@ -27,6 +27,7 @@ BLIND = [
     r"\xe2\x96\x88++ [\x80-\xff]",
     r"(?(DEFINE)(?P<number>\d++))(?&number)",
     r"(?s)(?>a|b)(?|c|(d))$",
+    r"(?P<n>a)?(?(n)b|c)(*SKIP)d",
 ]
 KEPT = [
     (r"Acc@1 ", {"acc@"}),
@@ -57,12 +58,12 @@ NOT_BLIND = [
     r"@(?:1a){2}",
     r"@(?P<n>1)(?&n)",
     r"@(?<=1)",
+    r"(a)?(?(1)b|c)",
     r"a\b1",
     r"(?!0)\d",
     r"@1\d5",
     r"(\d)/\1",
     r"(?P<n>\d)/(?P=n)",
-    r"(?P<n>a)?(?(n)b|c)",
     r"\p{Nd}",
     r"(?x)a 1",
     r"(?:a1b2){e<=1}",

@@ -92,8 +92,9 @@ def test_where_a_rule_tells_digits_apart() -> None:
         return digits_told_apart(Rule("a", "step", (b"loss",), pattern=pattern))
 
     assert told(r"loss: (?P<loss>\d[\d.]*+)") == ""
-    assert told(r"loss@1: (?P<loss>\d[\d.]*+) V2") == "behind '@' 'v'"
-    assert told(r"step (?P<step>[1-9]\d*+) loss") == "anywhere"
+    assert told(r"loss@1: (?P<loss>\d[\d.]*+) V2") == "behind ' v' 'loss@'"
+    assert told(r"step (?P<step>[1-9]\d*+) loss") == "behind 'step '"
+    assert told(r"step +(?P<step>[1-9]\d*+) loss") == "anywhere"
 
 
 def test_all_findings_are_collected() -> None:

@@ -1,0 +1,177 @@
+"""Records read by layout and in bulk against every record through the patterns: the same columns, or a difference.
+
+python -m benchmarks.identity FOLDER [--copies 1000]
+
+Every file of the folder is read both ways, three times over so that its layouts are known, and so are copies of its
+files with other digits, other bytes and lines in another order. Thresholds are lowered so that everything that can be
+read in bulk is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from receipt_cli import bulk, scan
+from receipt_cli.catalog import shipped
+from receipt_cli.errors import InputError
+from receipt_cli.grammar import Grammar
+from receipt_cli.markers import load_catalogue
+from receipt_cli.scan import Engine
+from receipt_cli.source import Source
+from receipt_cli.stretch import KEPT_HITS, Body
+
+LARGEST = 16 << 20
+PIECE = 512 << 10
+"""A mutated copy is of so many bytes of its file."""
+
+
+@contextmanager
+def lowest_thresholds() -> Iterator[None]:
+    """Let two records of a layout, and blocks of any size, be enough for bulk reading."""
+    known = [(scan, "BULK_FROM", 0), (scan, "MIN_BULK", 1), (scan, "MIN_COUNT", 1), (bulk, "MIN_COUNT", 1), (bulk, "MIN_ROWS", 1)]
+    before = [getattr(module, name) for module, name, _ in known]
+    for module, name, value in known:
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for (module, name, _), value in zip(known, before, strict=True):
+            setattr(module, name, value)
+
+
+def read_both(grammars: Sequence[Grammar], blocks: Sequence[bytes]) -> tuple[Any, Any]:
+    """Return what a log gives by layout and by the patterns alone, as plain values that compare (NaN equals NaN)."""
+    results = []
+    for by_layout in (True, False):
+        engine = Engine(grammars, load_catalogue(), by_layout=by_layout)
+        body, lines = engine.finish(engine.scan(blocks))
+        results.append({"lines": lines, **_plain(body)})
+    return results[0], results[1]
+
+
+def find_difference(left: Any, right: Any, path: str = "") -> str | None:
+    """Return where two plain values differ first, or None."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        for key in [*left, *(key for key in right if key not in left)]:
+            if key not in left or key not in right:
+                return f"{path}.{key}: only one has it"
+            found = find_difference(left[key], right[key], f"{path}.{key}")
+            if found is not None:
+                return found
+        return None
+    if isinstance(left, list) and isinstance(right, list) and len(left) == len(right):
+        found = (find_difference(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
+        return next((difference for difference in found if difference is not None), None)
+    return None if left == right else f"{path}: {str(left)[:120]} / {str(right)[:120]}"
+
+
+def _plain(body: Body) -> dict[str, Any]:
+    counts = {
+        name: getattr(body, name)
+        for name in ("records", "lines", "blank", "undecodable", "step_like", "nul_count", "nul_line")
+    }
+    return {
+        **counts,
+        "rules": {key: _columns(columns) for key, columns in sorted(body.rules.items())},
+        "near": {name: [near.count, *near.first] for name, near in sorted(body.near.items())},
+        "ignored": {name: list(ordinals) for name, ordinals in sorted(body.ignored.items())},
+        "undecodable_matched": list(body.undecodable_matched),
+        "markers": {
+            name: [list(hits.at), list(hits.line), list(hits.rank), hits.texts[:KEPT_HITS], hits.texts[-KEPT_HITS:]]
+            for name, hits in sorted(body.markers.items())
+        },
+        "problems": [body.problems.count, *body.problems.first],
+        "metric_like": [body.metric_like.count, *body.metric_like.first],
+    }
+
+
+def _columns(columns: Any) -> dict[str, Any]:
+    numbers = {
+        f"{kind} {name}": [list(column.rows), [_number(value) for value in column.values]]
+        for kind in ("numbers", "others")
+        for name, column in getattr(columns, kind).items()
+    }
+    texts = {f"texts {name}": [list(column.rows), column.values] for name, column in columns.texts.items()}
+    clock = [_number(value) for value in columns.clock]
+    places = {"at": list(columns.at), "line": list(columns.line), "rank": list(columns.rank), "clock": clock}
+    return {**places, **numbers, **texts}
+
+
+def _number(value: float) -> float | str:
+    if math.isnan(value):
+        return "nan"
+    return value if value or math.copysign(1, value) > 0 else "-0"
+
+
+def mutate(log: bytes, rng: random.Random) -> bytes:
+    """Return a piece of ``log`` with some digits, bytes and lines changed."""
+    start = rng.randrange(max(1, len(log) - PIECE))
+    lines = log[start : start + PIECE].split(b"\n")
+    for _ in range(rng.randrange(1, 60)):
+        at = rng.randrange(len(lines))
+        line = bytearray(lines[at])
+        kind = rng.random()
+        if kind < 0.1 or not line:
+            lines[at] = lines[rng.randrange(len(lines))]
+            continue
+        for _ in range(rng.randrange(1, 6)):
+            where = rng.randrange(len(line))
+            if kind < 0.7:
+                digits = [i for i, byte in enumerate(line) if 0x30 <= byte <= 0x39]
+                where = rng.choice(digits) if digits else where
+                line[where] = rng.choice(b"0123456789")
+            elif kind < 0.8:
+                del line[where]
+                if not line:
+                    break
+            else:
+                line[where] = rng.choice(b"0123456789 .,:-+eE|/=[]{}()'\"\r\x1b\x00\xff\xc3\xa9nN")
+        lines[at] = bytes(line)
+    return b"\n".join(lines)
+
+
+def main() -> int:
+    """Compare; return 1 when anything differs."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--copies", type=int, default=1000)
+    options = parser.parse_args()
+    grammars, rng = shipped(), random.Random(20_261)
+    logs: list[tuple[str, bytes]] = []
+    different = records = 0
+    with lowest_thresholds():
+        for path in sorted(path for path in options.folder.rglob("*") if path.is_file()):
+            try:
+                log = b"".join(Source(str(path)).blocks())[:LARGEST]
+            except InputError:
+                continue
+            logs.append((str(path.relative_to(options.folder)), log))
+            fast, pure = read_both(grammars, [log] * (3 if len(log) < LARGEST // 4 else 1))
+            records += pure["records"]
+            difference = find_difference(fast, pure)
+            if difference is not None:
+                different += 1
+                print(f"{logs[-1][0]}: {difference}")
+        for number in range(options.copies if logs else 0):
+            name, log = logs[number % len(logs)]
+            fast, pure = read_both(grammars, [mutate(log, rng)] * 2)
+            records += pure["records"]
+            difference = find_difference(fast, pure)
+            if difference is not None:
+                different += 1
+                print(f"copy {number} of {name}: {difference}")
+            if sys.stderr.isatty():
+                print(f"\r{number + 1} of {options.copies} copies", end="", file=sys.stderr)
+    print(f"{len(logs)} files and {options.copies} mutated copies, {records} records: {different} differ")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

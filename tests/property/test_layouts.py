@@ -1,0 +1,139 @@
+"""Reading by layout and in bulk gives what the patterns give, record for record: shipped, generated and mutated."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.identity import find_difference, lowest_thresholds, mutate, read_both
+from receipt_cli.catalog import shipped
+from receipt_cli.grammar import Grammar
+from receipt_cli.grammar_file import build_grammar
+
+ROOT = Path(__file__).resolve().parents[2]
+CORPUS = ROOT.parent / "shared" / "corpus"
+LOGS = sorted((ROOT / "fixtures" / "logs").glob("*/*.log"))
+FILES = sorted(path for path in CORPUS.rglob("*") if path.is_file() and path.stat().st_size < 400_000)
+SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture(autouse=True)
+def everything_in_bulk() -> Iterator[None]:
+    with lowest_thresholds():
+        yield
+
+
+def assert_same(grammars: list[Grammar], blocks: list[bytes]) -> None:
+    fast, pure = read_both(grammars, blocks)
+    assert find_difference(fast, pure) is None
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_shipped_logs(path: Path) -> None:
+    assert_same(shipped(), [path.read_bytes()] * 3)
+
+
+@pytest.mark.skipif(not FILES, reason="no logs beside the checkout")
+@pytest.mark.parametrize("number", range(8))
+def test_real_logs(number: int) -> None:
+    for path in FILES[number::8]:
+        assert_same(shipped(), [path.read_bytes()] * 3)
+
+
+@pytest.mark.parametrize("number", range(30))
+def test_mutated_logs(number: int) -> None:
+    rng = random.Random(number)
+    assert_same(shipped(), [mutate(rng.choice(LOGS).read_bytes(), rng)] * 2)
+
+
+WORDS = ["loss", "acc@1", "E2E latency", "lr", "fp8 scale", "step time", "grad norm", "top5", "Übung", "x"]
+NUMBERS = [
+    r"-?\d[\d.]*+(?:[eE][-+]?\d++)?",
+    r"\d++",
+    r"[1-9]\d*+",
+    r"[-+.\deEnaif]++",
+    r"\S++",
+    r"\d{1,3}(?:,\d{3})*+(?:\.\d++)?",
+]
+UNITS: list[dict[str, Any]] = [
+    {"type": "number"},
+    {"type": "integer"},
+    {"type": "number", "printed_in": "ms"},
+    {"type": "number", "printed_in": "percent"},
+    {"type": "number", "printed_in": "GiB"},
+    {"type": "number", "printed_in": "si"},
+    {"type": "number", "null_if": ["-1", "0.0"]},
+    {"type": "number", "value": r"^([\d.]++)"},
+    {"type": "string"},
+    {"type": "integer", "at_least": 5},
+]
+VALUES = ["0", "7", "10", "-1", "0.0", "2.5", "1e-05", "3.14E+02", "nan", "inf", "1,234", "0,123", "12345678901234567"]
+VALUES += ["9.99%", "40ms", "-"]
+HEADS = ["", "[rank3]: ", "2026-01-02 03:04:05,678 - INFO - ", "2: ", "Feb 30 ", "[2026-13-01 25:61:61] ", "<13>1 "]
+
+
+@st.composite
+def grammars(draw: st.DrawFn) -> tuple[Grammar, list[str]]:
+    """Return a grammar of one to three rules, and the words of its lines."""
+    rules: dict[str, Any] = {}
+    words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4, unique=True))
+    ascii_words = [word for word in words if word.isascii()] or ["loss"]
+    for number in range(draw(st.integers(1, 3))):
+        fields = {"step": {"type": "integer", **draw(st.sampled_from([{}, {"at_least": 3}]))}}
+        for index in range(len(ascii_words)):
+            fields[f"v{index}"] = {**draw(st.sampled_from(UNITS)), "metric": "other"}
+            if fields[f"v{index}"]["type"] == "string":
+                fields[f"v{index}"] = {"type": "number", "metric": "other"}
+        rule: dict[str, Any] = {"event": "step", "literal": "step ", "fields": fields}
+        start = draw(st.sampled_from([r"\bstep (?P<step>\d++)", r"^step (?P<step>\d++)", r"step (?P<step>[1-9]\d*+)(?: of 8)?"]))
+        if draw(st.booleans()):
+            pattern = start
+            for index, word in enumerate(ascii_words):
+                pattern += rf"(?:[ |]+{word}[:=] ?(?P<v{index}>{draw(st.sampled_from(NUMBERS))}))?"
+            rule["pattern"] = pattern
+        else:
+            keys = {word: f"v{index}" for index, word in enumerate(ascii_words)}
+            unknown = draw(st.sampled_from(["other", "ignore"]))
+            rule["pairs"] = {"start": start, "cell": "|", "key": ":", "keys": keys, "unknown": unknown}
+        rules[f"r{number}"] = rule
+    data = {
+        "grammar": "made",
+        "version": 1,
+        "title": "Made",
+        "upstream": "https://example.org",
+        "trainer": "made",
+        "layer": "trainer",
+        "completion": "none",
+        "rules": rules,
+        "ignore": {"rest": {"literal": "step 0", "pattern": "step 0"}},
+    }
+    return build_grammar(data, "made.yaml", "0" * 64), words
+
+
+@st.composite
+def lines(draw: st.DrawFn, words: list[str]) -> str:
+    cells = "".join(
+        f" | {word}{draw(st.sampled_from([':', '=', ' :']))} {draw(st.sampled_from(VALUES))}"
+        for word in draw(st.lists(st.sampled_from([*words, "other", "top1"]), max_size=5))
+    )
+    return f"{draw(st.sampled_from(HEADS))}step {draw(st.integers(0, 40))}{draw(st.sampled_from(['', ' of 8', ' of 9']))}{cells}"
+
+
+@SETTINGS
+@given(data=st.data())
+def test_generated_grammars_on_generated_lines(data: st.DataObject) -> None:
+    grammar, words = data.draw(grammars())
+    forms = data.draw(st.lists(lines(words), min_size=1, max_size=6))
+    rng = random.Random(data.draw(st.integers(0, 1000)))
+    log = [
+        "".join(rng.choice("0123456789") if char.isdigit() and rng.random() < 0.5 else char for char in rng.choice(forms))
+        for _ in range(120)
+    ]
+    ends = data.draw(st.sampled_from(["\n", "\r\n", "\r", "\n\n", "\n\x1b[0m"]))
+    assert_same([grammar], [ends.join(log).encode()])
