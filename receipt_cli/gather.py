@@ -17,7 +17,7 @@ from itertools import chain
 from receipt_cli.columns import NO_RANK, POSITION_BITS
 from receipt_cli.lanes import Lane, Part, make_lanes
 from receipt_cli.model import QUIET_RECORDS, Problem
-from receipt_cli.parallel import scan_blocks, scan_source
+from receipt_cli.parallel import scan_source
 from receipt_cli.scan import Engine
 from receipt_cli.source import Source, Stream
 from receipt_cli.stretch import TAIL_KEPT, Body, Hits
@@ -162,7 +162,7 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
     for stream in streams:
         counts = [0] * len(stream.parts)
         try:
-            stretch = scan_blocks(engine, _blocks(stream.parts, counts), workers)
+            stretch = engine.scan(_blocks(stream.parts, counts))
         except BaseException:
             for part in stream.parts:
                 part.close()  # and what reads ahead of it

@@ -1,87 +1,119 @@
-"""The blocks of a log dealt to several threads; what each makes of its piece is merged to the same stretch as one pass.
+"""A plain file in pieces, read by several processes; what each makes of its piece is merged to the same stretch as one pass.
 
-Threads and not processes: most of a scan is spent in C code that lets other threads run, and columns need not travel.
+Processes and not threads: a scan is many short calls, and threads that take the interpreter from one another for each of
+them are slower together than one alone. Whatever is no plain file is scanned by one, beside the thread that decompresses
+it and the one that takes its digest.
 """
 
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from collections import deque
 from collections.abc import Iterator
-from itertools import chain
+from typing import TYPE_CHECKING
 
+from receipt_cli.errors import InputError
+from receipt_cli.grammar import Grammar
+from receipt_cli.markers import load_catalogue
 from receipt_cli.scan import Engine
-from receipt_cli.source import Source
+from receipt_cli.source import BLOCK, Source
 from receipt_cli.stretch import Stretch
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
 MIN_PARALLEL = 64 << 20
-"""Bytes of text from which on several workers are worth their start."""
+"""Bytes of a plain file from which on several workers are worth their start."""
 AUTO = 0
-"""As many workers as pay off: one for the first ``MIN_PARALLEL`` of what may be small, else the number of cores."""
+"""As many workers as pay off: one for what is small or no plain file, else the number of cores."""
 MOST = 8
 """Workers that AUTO takes at most."""
-PIECE = 2 << 20
-"""Bytes of text that a worker gets at once, and a block more."""
+PIECE = 16 << 20
+"""Bytes that a worker gets at once."""
+
+_engine: Engine | None = None
+"""The engine of a worker."""
 
 
 def scan_source(engine: Engine, source: Source, workers: int | None = None) -> Stretch:
-    """Scan ``source`` once and return the fold of all of it, as ``scan_blocks``. Raises ``InputError``."""
+    """Scan ``source`` once and return the fold of all of it; the result does not depend on ``workers``, by default 1.
+
+    Raises ``InputError``.
+    """
+    size = source.plain_size
+    count = _auto(size) if workers == AUTO else workers or 1
     try:
-        return scan_blocks(engine, source.blocks(), workers, source.plain_size)
+        if size is not None:
+            engine.expect(size)
+        if count == 1 or size is None or size < count:
+            return engine.scan(source.blocks())
+        whole = _in_pieces(engine, source, size, count)
+        if not source.changed:
+            return whole
+        # Its workers and its digest may have seen different bytes: only one pass sees one text.
+        return engine.scan(source.again().blocks())
     except BaseException:
         source.close()  # whoever catches this may keep the iterator alive, and its threads
         raise
 
 
-def scan_blocks(engine: Engine, blocks: Iterator[bytes], workers: int | None = None, size: int | None = None) -> Stretch:
-    """Scan ``blocks`` and return the fold of them all; the result does not depend on ``workers``, by default 1.
-
-    ``size`` is how many bytes they have, where that is known.
-    """
-    count = min(MOST, os.cpu_count() or 1) if workers == AUTO else workers or 1
-    if count == 1:
-        return engine.scan(blocks)
-    alone = MIN_PARALLEL if workers == AUTO and (size is None or size < MIN_PARALLEL) else 0
-    whole = engine.scan(_first(blocks, alone))
-    pieces = _pieces(blocks)
-    piece = next(pieces, None)
-    return whole if piece is None else _deal(engine, whole, chain([piece], pieces), count)
+def _auto(size: int | None) -> int:
+    return min(MOST, os.cpu_count() or 1) if size is not None and size >= MIN_PARALLEL else 1
 
 
-def _first(blocks: Iterator[bytes], size: int) -> Iterator[bytes]:
-    """Yield blocks until they have ``size`` bytes or more."""
-    while size > 0 and (block := next(blocks, None)) is not None:
-        yield block
-        size -= len(block)
+def _in_pieces(engine: Engine, source: Source, size: int, count: int) -> Stretch:
+    """Return the fold of all pieces, each scanned by one of ``count`` processes; the digest is taken here meanwhile."""
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
 
-
-def _pieces(blocks: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Yield neighbouring blocks together, at least ``PIECE`` bytes of them but for the last."""
-    piece: list[bytes] = []
-    size = 0
-    for block in blocks:
-        piece.append(block)
-        size += len(block)
-        if size >= PIECE:
-            yield piece
-            piece, size = [], 0
-    if piece:
-        yield piece
-
-
-def _deal(engine: Engine, whole: Stretch, pieces: Iterator[list[bytes]], count: int) -> Stretch:
-    """Return ``whole`` with the ``pieces`` that follow it merged in, each scanned by one of ``count`` threads."""
-    from concurrent.futures import Future, ThreadPoolExecutor
-
-    pending: deque[Future[Stretch]] = deque()
-    pool = ThreadPoolExecutor(count, thread_name_prefix="scan")
+    length = min(PIECE, -(-size // count))
+    # Where a process can be copied, a worker has all that was loaded, and at once.
+    context = get_context("fork" if sys.platform == "linux" else "spawn")
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(engine.grammars, engine.by_layout))
     try:
-        for piece in pieces:
-            pending.append(pool.submit(engine.scan, piece))
-            if len(pending) >= 2 * count:
-                whole = engine.merge(whole, pending.popleft().result())
-        while pending:
-            whole = engine.merge(whole, pending.popleft().result())
+        pieces: deque[Future[Stretch]] = deque()
+        for start in range(0, size, length):
+            pieces.append(pool.submit(_scan_piece, source.path, start, min(start + length, size)))
+        whole: Stretch | None = None
+        for _ in source.blocks():
+            while pieces and pieces[0].done():
+                whole = _merged(engine, whole, pieces.popleft())
+        while pieces:
+            whole = _merged(engine, whole, pieces.popleft())
+    except BrokenProcessPool as error:
+        raise InputError("a worker was killed", where=source.name, try_="--workers 1") from error
+    except OSError as error:
+        raise InputError("cannot read the log", where=source.name, why=error.strerror or str(error)) from error
     finally:
         pool.shutdown(cancel_futures=True)
+    assert whole is not None
     return whole
+
+
+def _merged(engine: Engine, whole: Stretch | None, piece: Future[Stretch]) -> Stretch:
+    return piece.result() if whole is None else engine.merge(whole, piece.result())
+
+
+def _begin(grammars: tuple[Grammar, ...], by_layout: bool) -> None:
+    """Make the engine of a worker."""
+    global _engine
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us ends us
+    _engine = Engine(grammars, load_catalogue(), by_layout=by_layout)
+    _engine.expect(MIN_PARALLEL)
+
+
+def _scan_piece(path: str, start: int, end: int) -> Stretch:
+    """Return the fold of one piece of a file."""
+    assert _engine is not None
+    return _engine.scan(_blocks(path, start, end))
+
+
+def _blocks(path: str, start: int, end: int) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        file.seek(start)
+        while start < end and (block := file.read(min(BLOCK, end - start))):
+            start += len(block)
+            yield block

@@ -27,6 +27,8 @@ from receipt_cli.stretch import TAIL_KEPT, Body, RuleKey, Stretch
 DIGITS = b"0123456789"
 BULK_FROM = 2 << 20
 """Bytes after which a log is worth reading in bulk, and numpy the time that its import takes."""
+LARGE = 16 << 20
+"""Bytes of a log that is worth it from its first block on."""
 MIN_BULK = 64 << 10
 
 
@@ -66,6 +68,11 @@ class Engine:
     def columns(self, body: Body, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
         return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
+
+    def expect(self, size: int) -> None:
+        """Say that a log of ``size`` bytes comes: one that is large is read in bulk from its beginning."""
+        if size >= LARGE:
+            self._seen = max(self._seen, BULK_FROM)
 
     def scan(self, blocks: Iterable[bytes]) -> Stretch:
         """Return the fold of the stretch that ``blocks`` make up, however they are cut."""

@@ -208,6 +208,13 @@ class Source:
         again._limit = self._limit
         return again
 
+    def again(self) -> Source:
+        """Start over: return this source of a file as it was before its first block. Raises ``InputError``."""
+        path, progress = self.path, self.progress
+        self.close()
+        self.__init__(path, progress)  # type: ignore[misc]
+        return self
+
     def close(self) -> None:
         """End what reads ahead, close the file, if it is ours, and give up what was kept of a pipe."""
         self._close_file()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import multiprocessing
 import os
+import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,9 @@ import pytest
 from receipt_cli import parallel, source
 from receipt_cli.catalog import get_grammar
 from receipt_cli.derive import Options, derive
+from receipt_cli.errors import InputError
 from receipt_cli.markers import load_catalogue
-from receipt_cli.parallel import AUTO, scan_blocks, scan_source
+from receipt_cli.parallel import AUTO, scan_source
 from receipt_cli.receipt import assemble, derived_bytes
 from receipt_cli.scan import Engine
 from receipt_cli.source import Source
@@ -22,17 +25,11 @@ from receipt_cli.stretch import Stretch
 
 LINE = b"iter %d: loss %d.%04d, time 131.97ms, mfu 29.53%%\n"
 LOG = b"".join(LINE % (n, n % 7, n * 7919 % 10007) for n in range(2000)) + b"torch.OutOfMemoryError: CUDA out of memory.\n"
-BLOCKS = [LOG[at : at + 1000] for at in range(0, len(LOG), 1000)]
-
-
-@pytest.fixture
-def engine() -> Engine:
-    return Engine([get_grammar("nanogpt")], load_catalogue())
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces, blocks and what is read alone so small that a small log has many of each."""
+    """Pieces and blocks so small that a small log has many of each."""
     monkeypatch.setattr(parallel, "PIECE", 3000)
     monkeypatch.setattr(parallel, "MIN_PARALLEL", 20_000)
     monkeypatch.setattr(source, "BLOCK", 1000)
@@ -40,8 +37,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "_deal", None)
+def no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_in_pieces", None)
 
 
 def derived(path: Path, workers: int | None) -> bytes:
@@ -54,34 +51,32 @@ def write(path: Path, data: bytes) -> Path:
     return path
 
 
-def threads() -> list[str]:
-    return [t.name for t in threading.enumerate() if t.name.startswith(("ahead", "scan"))]
-
-
-def summary(engine: Engine, stretch: Stretch) -> tuple[object, ...]:
-    body, lines = engine.finish(stretch)
-    hits = {name: (list(h.at), list(h.line)) for name, h in body.markers.items()}
-    columns = {
-        key: (list(c.at), list(c.line), {name: (list(n.rows), list(n.values)) for name, n in c.numbers.items()})
-        for key, c in body.rules.items()
-    }
-    return lines, body.records, hits, columns, stretch.size, stretch.last_bytes
+def left_over() -> list[object]:
+    threads = [t.name for t in threading.enumerate() if t.name.startswith("ahead")]
+    return [*threads, *multiprocessing.active_children()]
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("workers", [2, 3, 8, AUTO])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_the_result_is_that_of_one_pass(pack: Callable[[bytes], bytes], workers: int, tmp_path: Path) -> None:
-    log = write(tmp_path / "log", pack(LOG))
+@pytest.mark.parametrize("workers", [2, 3, AUTO])
+def test_the_result_is_that_of_one_pass(workers: int, tmp_path: Path) -> None:
+    log = write(tmp_path / "log", LOG)
     assert derived(log, workers) == derived(log, 1)
-    assert threads() == []
+    assert left_over() == []
 
 
-@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("piece", [700, 3000, 10**9])
+def test_the_size_of_the_pieces_does_not_matter(piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = write(tmp_path / "log", LOG)
+    monkeypatch.setattr(parallel, "PIECE", piece)
+    assert derived(log, 2) == derived(log, 1)
+
+
+@pytest.mark.usefixtures("small", "no_processes")
 @pytest.mark.parametrize("workers", [2, AUTO])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_a_pipe(pack: Callable[[bytes], bytes], workers: int, tmp_path: Path) -> None:
+def test_what_cannot_be_read_in_pieces_has_one_worker(pack: Callable[[bytes], bytes], workers: int, tmp_path: Path) -> None:
     wanted = derived(write(tmp_path / "log", LOG), 1)
+    assert derived(write(tmp_path / "log.gz", gzip.compress(LOG)), workers) == wanted
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=write, args=(pipe, pack(LOG)))
@@ -89,96 +84,68 @@ def test_a_pipe(pack: Callable[[bytes], bytes], workers: int, tmp_path: Path) ->
     found = derived(pipe, workers)
     writer.join()
     assert found == wanted
-    assert threads() == []
+    assert left_over() == []
 
 
-@pytest.mark.parametrize("workers", [2, 3])
-@pytest.mark.parametrize("piece", [1, 1000, 3000, 10**9])
-def test_the_size_of_the_pieces_does_not_matter(
-    engine: Engine, workers: int, piece: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parallel, "PIECE", piece)
-    found = scan_blocks(engine, iter(BLOCKS), workers)
-    assert summary(engine, found) == summary(engine, engine.scan(BLOCKS))
-
-
-@pytest.mark.usefixtures("no_threads")
+@pytest.mark.usefixtures("no_processes")
 @pytest.mark.parametrize("workers", [None, AUTO, 1])
-def test_small_logs_and_library_calls_start_no_thread(workers: int | None, tmp_path: Path) -> None:
+def test_small_logs_and_library_calls_start_no_process(workers: int | None, tmp_path: Path) -> None:
     assert f'"size_bytes": {len(LOG)}'.encode() in derived(write(tmp_path / "log", LOG), workers)
 
 
-def test_what_may_be_small_is_begun_alone(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel, "MIN_PARALLEL", 20_000)
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    dealt: list[tuple[int, int]] = []
-    deal = parallel._deal
-
-    def watched(engine: Engine, whole: Stretch, pieces: Iterator[list[bytes]], count: int) -> Stretch:
-        dealt.append((whole.size, count))
-        return deal(engine, whole, pieces, count)
-
-    monkeypatch.setattr(parallel, "_deal", watched)
-    for size in (None, len(LOG)):
-        scan_blocks(engine, iter(BLOCKS), AUTO, size)
-    scan_blocks(engine, iter(BLOCKS[:10]), AUTO)
-    scan_blocks(engine, iter(BLOCKS), 3)
-    assert dealt == [(20_000, 8), (0, 8), (0, 3)]
+@pytest.mark.usefixtures("no_processes")
+def test_more_workers_than_bytes(tmp_path: Path) -> None:
+    assert b'"size_bytes": 3' in derived(write(tmp_path / "log", b"hi\n"), 8)
 
 
-@pytest.mark.parametrize("blocks", [[], [b""], [b"hi\n"]])
-def test_more_workers_than_bytes(engine: Engine, blocks: list[bytes]) -> None:
-    assert summary(engine, scan_blocks(engine, iter(blocks), 8)) == summary(engine, engine.scan(blocks))
+@pytest.mark.usefixtures("small")
+def test_a_log_that_changes_meanwhile_is_read_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = write(tmp_path / "log", LOG)
+    passes: list[int | None] = []
+    blocks = Source.blocks
+
+    def watched(self: Source) -> Iterable[bytes]:
+        passes.append(self.plain_size)
+        yield from blocks(self)
+        self.changed = len(passes) == 1
+
+    monkeypatch.setattr(Source, "blocks", watched)
+    found = derived(log, 2)
+    assert passes == [len(LOG)] * 2
+    assert found == derived(log, 1)
 
 
-def test_few_blocks_are_in_flight(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However slow the workers are, what was read ahead of them stays bounded."""
-    monkeypatch.setattr(parallel, "PIECE", 1)
-    scan = Engine.scan
-    done = threading.Semaphore(0)
-    ahead: list[int] = []
-    taken = finished = 0
+def killed(path: str, start: int, end: int) -> Stretch:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError
 
-    def slow(engine: Engine, blocks: list[bytes]) -> Stretch:
-        nonlocal finished
-        stretch = scan(engine, blocks)
-        if threading.current_thread().name.startswith("scan"):
-            done.acquire(timeout=1)
-            finished += 1
-        return stretch
 
-    def blocks() -> Iterator[bytes]:
-        nonlocal taken
-        for block in BLOCKS:
-            taken += 1
-            ahead.append(taken - finished)
-            done.release()
-            yield block
+def gone(path: str, start: int, end: int) -> Stretch:
+    raise FileNotFoundError(2, "No such file or directory")
 
-    monkeypatch.setattr(Engine, "scan", slow)
-    scan_blocks(engine, blocks(), 2)
-    assert max(ahead) <= 6
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.skipif(multiprocessing.get_start_method() != "fork", reason="a worker must know what is patched")
+@pytest.mark.parametrize(("work", "message"), [(killed, "a worker was killed"), (gone, "cannot read the log")])
+def test_a_worker_that_fails(work: object, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_scan_piece", work)
+    with pytest.raises(InputError, match=message):
+        derived(write(tmp_path / "log", LOG), 2)
+    assert left_over() == []
 
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_error_ends_all_threads(workers: int, error: type[BaseException], tmp_path: Path) -> None:
-    seen = 0
+def test_an_error_ends_all(workers: int, error: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(done: int, total: int) -> None:
+        if done > 8000:
+            raise error
 
-    class Broken(Engine):
-        def scan(self, blocks: Iterable[bytes]) -> Stretch:
-            nonlocal seen
-            for _ in blocks:
-                seen += 1
-                if seen > 10:
-                    raise error
-            return Stretch()
-
-    log = Source(str(write(tmp_path / "log", LOG)))
+    log = Source(str(write(tmp_path / "log", LOG)), broken)
     with pytest.raises(error) as caught:
-        scan_source(Broken([get_grammar("nanogpt")], load_catalogue()), log, workers)
-    assert threads() == []
+        scan_source(Engine([get_grammar("nanogpt")], load_catalogue()), log, workers)
+    assert left_over() == []
     del caught  # whose traceback holds the iterator
 
 
