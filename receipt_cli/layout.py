@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from receipt_cli.blindness import kept_after
@@ -46,7 +46,8 @@ class Value:
     """One value of an event: the bytes ``start`` to ``end`` of the record.
 
     ``direct``: the number is ``float(bytes + shift)`` for all digits. Otherwise ``spec`` (None: under a key that nobody
-    declared) says how each text is to be read, or ``constant`` is the text for all.
+    declared) says how each text is to be read, or ``constant`` is the text for all. ``number``, where it is known, is the
+    part of the text that ``read_number`` gives the value of, in the unit of ``spec``.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Value:
     shift: bytes
     spec: Field | None
     constant: str | None = None
+    number: Span = NOWHERE
 
 
 @dataclass(slots=True)
@@ -423,7 +425,7 @@ def _value(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Valu
     shift = shift_of(spec.unit)
     plain = _is_plain(layout) and shift is not None and not (shift and re.search(rb"[eE]", layout))
     if not plain or shift is None:
-        return generic
+        return replace(generic, number=(start, end)) if spec.type == "number" and end > start else generic
     if spec.type == "integer" and (shift or not layout.lstrip(b"+-").isdigit() or len(layout) > _MAX_INTEGER_DIGITS):
         return generic
     return Value(name, start, end, direct=True, shift=shift, spec=spec)

@@ -76,10 +76,11 @@ class Template:
         for event in layout.events:
             for value in (*event.values, *event.others):
                 unit = value.spec.unit if value.spec is not None else None
-                plan = DecimalPlan.of(layout.sample[value.start : value.end], unit) if value.direct else None
+                start, stop = (value.start, value.end) if value.direct else value.number
+                plan = DecimalPlan.of(layout.sample[start:stop], unit) if start >= 0 else None
                 if plan is not None:
                     self._direct[value] = len(plain)
-                    plain.append((value.start, plan))
+                    plain.append((start, plan))
         self._decimals = DecimalFields(plain) if plain else None
         self._prefixes = [None if e.prefix is None else _Prefixes(e.prefix, layout.sample, digit) for e in layout.events]
 
@@ -129,8 +130,9 @@ class Template:
                 rank, clock = prefixes.read(matrix)
             piece = Piece(at, lines, rank, clock)
             for value in event.values:
-                if value in self._direct:
-                    piece.numbers[value.name] = None, numbers[self._direct[value]]
+                read = numbers[self._direct[value]] if value in self._direct else None
+                if read is not None and (value.direct or not np.isnan(read).any()):
+                    piece.numbers[value.name] = None, read
                 else:
                     self._convert(piece, event, value, matrix, found)
             for value in event.others:
