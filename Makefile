@@ -110,6 +110,10 @@ bench-stages: $(DEV) ## where the time of one parse goes; SIZE= INPUT=sparse
 bench-scaling: $(DEV) ## time and memory over size (to 10 GB), over grammars and over patterns
 	$(PY) -m benchmarks.scaling
 
+.PHONY: soak
+soak: $(DEV) ## reading by layout against the patterns on a folder of logs and mutated copies; FOLDER= COPIES=1000
+	$(PY) -m benchmarks.identity $(or $(FOLDER),fixtures/logs) --copies $(or $(COPIES),1000)
+
 .PHONY: bench-guard
 bench-guard: $(DEV) ## counted work against the bounds in benchmarks/guard.json
 	$(PY) -m benchmarks.guard

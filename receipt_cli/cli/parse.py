@@ -39,7 +39,7 @@ def parse(
     header: Annotated[Path | None, typer.Option(help="Header file that `receipt header` wrote at job start.")] = None,
     here: Annotated[bool, typer.Option("--here", help="This machine and this .git are the run's: record them.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 on any problem, near-miss or absence of steps.")] = False,
-    workers: Annotated[int | None, typer.Option(min=1, max=256, help="Threads that scan; by default as many as pay off.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=256, help="Processes that scan; by default as many as pay.")] = None,
     color: Color = "auto",
 ) -> None:
     """Turn a training log into a receipt.

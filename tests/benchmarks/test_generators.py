@@ -26,12 +26,7 @@ LOOPS = {"dense": "megatron", "sparse": "megatron", "hf": "huggingface", "bars":
 SIZE = 150_000
 
 
-GENERIC = "a log of MLLOG events alone is read generically, which leaves out the loss that the events print"
-
-
-@pytest.fixture(
-    params=[pytest.param(name, marks=[pytest.mark.xfail(reason=GENERIC, strict=False)] * (name == "mllog")) for name in TRAINERS]
-)
+@pytest.fixture(params=TRAINERS)
 def generated(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
     log = tmp_path / "generated.log"
     write(request.param, SIZE, log)

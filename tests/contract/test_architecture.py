@@ -180,7 +180,10 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "git": ("header.git",),
     "hyperscan": ("gate",),
     "jsonschema": ("validate",),
-    "numpy": ("bars", "bulk", "columns", "consistency", "copies", "decimals", "figures", "frame", "numbering", "ordinals", "rates", "records", "regular", "runs", "statistics", "steady", "templates"),
+    "numpy": (
+        "bars", "bulk", "columns", "consistency", "copies", "decimals", "figures", "frame", "numbering", "ordinals",
+        "rates", "records", "regular", "runs", "statistics", "steady", "templates",
+    ),
     "psutil": ("header.host",),
     "pynvml": ("header.accelerators",),
     "regex": ("grammar", "grammar_field", "grammar_file", "learn.tokens", "lint", "markers", "match"),
