@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError, InputError, UsageError
 from receipt_cli.grammar import Grammar
 from receipt_cli.grammar_bundle import load_all
-from receipt_cli.nouns import dataclass
 from receipt_cli.resources import data_root
 
 MAX_BYTES = 1 << 20

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Final, Literal, get_args
 
@@ -18,7 +19,6 @@ import regex
 
 from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError
-from receipt_cli.nouns import dataclass
 from receipt_cli.resources import data_root
 
 Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast, get_args
 
 from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError
-from receipt_cli.nouns import dataclass
 from receipt_cli.resources import data_root
 
 Status = Literal["draft", "released", "deprecated"]

@@ -7,6 +7,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,7 +15,6 @@ from receipt_cli.errors import DataError, InputError
 from receipt_cli.invariants.header import HEADER_RULES
 from receipt_cli.invariants.receipt import RECEIPT_RULES
 from receipt_cli.invariants.rule import Severity, pointer, pointer_parts
-from receipt_cli.nouns import dataclass
 from receipt_cli.schemas import get_schema, list_schemas
 from receipt_cli.shape import surely_keeps
 
