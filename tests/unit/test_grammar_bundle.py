@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import regex
 
 from receipt_cli import grammar_bundle
 from receipt_cli.catalog import INDUCED, list_grammars, read_entry
@@ -49,6 +50,8 @@ def plain(value: Any) -> Any:
         return type(value).__name__, {part.name: plain(getattr(value, part.name)) for part in fields(value)}
     if isinstance(value, tuple):
         return tuple(plain(item) for item in value)
+    if isinstance(value, regex.Pattern):
+        return "Pattern", value.pattern, value.flags  # two of one text are equal only as long as they are one
     if hasattr(value, "items"):
         return {key: plain(item) for key, item in value.items()}
     return type(value).__name__, value
