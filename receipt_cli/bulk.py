@@ -66,7 +66,7 @@ class Reader(Protocol):
 
 
 class Templates:
-    """The templates of the layouts that come often, by length; shared by all threads of a scan."""
+    """The templates of the layouts that come often, by length."""
 
     def __init__(self) -> None:
         self.by_length: dict[int, tuple[Template, ...]] = {}

@@ -29,9 +29,9 @@ class _Kept(Source):
         super().__init__(path, progress)
         self.kept = bytearray()
 
-    def blocks(self, *, keep_open: bool = False) -> Iterator[bytes]:
+    def blocks(self) -> Iterator[bytes]:
         """Yield the blocks, as ``Source`` does."""
-        for block in super().blocks(keep_open=keep_open):
+        for block in super().blocks():
             if len(self.kept) < MAX_KEPT:
                 self.kept += block[: MAX_KEPT - len(self.kept)]
             yield block

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,6 @@ class Gate:
     def __init__(self, literals: Sequence[bytes]) -> None:
         self.literals = tuple(literals)
         self._automaton = BytesAhoCorasick(self.literals)
-        self._own = threading.local()
         self._searched = 0
 
     def places(self, block: bytes) -> list[int]:
@@ -32,8 +30,13 @@ class Gate:
         if database is None:
             return [end - 1 for _, _, end in self._automaton.find_matches_as_indexes(block, overlapping=True)]
         ends: list[int] = []
-        database.scan(block, match_event_handler=_note, context=ends, scratch=self._scratch(database))
+        database.scan(block, match_event_handler=_note, context=ends)
         return ends
+
+    @cached_property
+    def numbered(self) -> tuple[bytes, ...]:
+        """The literals that hold a digit."""
+        return tuple(literal for literal in self.literals if literal.translate(None, b"0123456789") != literal)
 
     def literals_in(self, record: bytes) -> set[bytes]:
         """Return the literals that ``record`` holds."""
@@ -50,15 +53,6 @@ class Gate:
         database = hyperscan.Database()
         database.compile(expressions=_shortest(self.literals), literal=True, flags=0)
         return database
-
-    def _scratch(self, database: hyperscan.Database) -> hyperscan.Scratch:
-        """Return the working memory of this thread: two scans may not share one."""
-        import hyperscan
-
-        scratch = getattr(self._own, "scratch", None)
-        if scratch is None:
-            scratch = self._own.scratch = hyperscan.Scratch(database)
-        return scratch
 
 
 def _shortest(literals: Sequence[bytes]) -> list[bytes]:

@@ -152,11 +152,12 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
     """Read all streams, each file once. Raises ``InputError``."""
     if len(streams) == 1 and len(streams[0].parts) == 1:
         source = streams[0].parts[0]
-        stretch = scan_source(engine, source, workers)
+        stretch, read = scan_source(engine, source, workers)
+        changed, source = source.changed or read.changed, read
         body, lines = engine.finish(stretch)
         log = LogFacts(source.sha256, source.size_bytes, lines, body.records)
         tails = [(stretch.last_bytes, source.size_bytes)]
-        return Gathered(body, log, streams, list(source.problems), tails=tails, changed=source.changed)
+        return Gathered(body, log, streams, list(source.problems), tails=tails, changed=changed)
     whole, files = Body(), list[FileFacts]()
     gathered = Gathered(whole, LogFacts("", 0, 0, 0), streams, starts=[], lines=[])
     for stream in streams:

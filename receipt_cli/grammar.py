@@ -9,6 +9,8 @@ from typing import Any
 
 import regex
 
+from receipt_cli.blindness import kept_after
+
 EVENTS = ("step", "eval", "checkpoint", "compile", "phase", "header", "end", "failure", "progress")
 LAYERS = ("trainer", "library", "benchmark", "format")
 TYPES = ("number", "integer", "string", "boolean")
@@ -236,6 +238,18 @@ class Rule:
         return {name: spec.at_least for name, spec in self.fields.items() if spec.at_least is not None}
 
     @cached_property
+    def compared_after(self) -> frozenset[str] | None:
+        """The texts behind which the patterns of the rule compare digits, or None where they may do so anywhere."""
+        sources = [*self.sources]
+        if self.pairs is not None:
+            if any(char.isdigit() for char in self.pairs.cell + self.pairs.key):
+                return None
+            sources += [self.pairs.stop] if self.pairs.stop else []
+            sources += [self.cells.pattern.decode("ascii")] if self.cells is not None else []
+        kept = [kept_after(source) for source in sources]
+        return None if None in kept else frozenset().union(*(texts for texts in kept if texts is not None))
+
+    @cached_property
     def start(self) -> regex.Pattern[bytes]:
         """The compiled pattern that finds this rule in a record (``pattern``, or the start of ``pairs``)."""
         return compile_pattern(self.pattern or (self.pairs.start if self.pairs else ""))
@@ -306,7 +320,7 @@ class Grammar:
     where: str
     eras: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def ref(self) -> str:
         """``id@vN``."""
         return f"{self.id}@v{self.version}"

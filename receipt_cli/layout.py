@@ -9,7 +9,7 @@ through the patterns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -17,7 +17,7 @@ from receipt_cli.blindness import kept_after
 from receipt_cli.envelope import ENVELOPE, before, read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.grammar import Block, Field, Grammar, Mapped, Pairs, Rule, Table
 from receipt_cli.markers import Marker, MarkerHit
-from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, Span, convert, extract, extract_behind
+from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, Span, extract, extract_behind, fields_below
 from receipt_cli.units import MAX_TEXT, shift_of
 
 MAX_LENGTH = 4096
@@ -142,14 +142,13 @@ class Event:
 class Layout:
     """What a record of one layout gives; ``fixed`` are the places where its digits are those of ``sample``.
 
-    ``hit``: a rule explained it. ``ignored`` and ``near`` name the grammars that ignore it, and rules that missed it,
-    ``marks`` the markers that fire, and where their messages begin.
+    ``ignored`` and ``near`` name the grammars that ignore it, and rules that missed it, ``marks`` the markers that fire,
+    and where their messages begin.
     """
 
     sample: bytes
     fixed: tuple[tuple[int, int, bytes], ...]
     events: tuple[Event, ...]
-    hit: bool
     ignored: tuple[str, ...]
     near: tuple[tuple[str, str], ...]
     marks: tuple[tuple[str, int], ...]
@@ -195,25 +194,6 @@ class Outcome:
         return list(first.values())
 
 
-def rule_kept(rule: Rule) -> frozenset[str] | None:
-    """Return the texts behind which a rule compares digits, or None when it may do so anywhere."""
-    try:
-        return rule.__dict__["_kept"]  # type: ignore[no-any-return]
-    except KeyError:
-        kept = rule.__dict__["_kept"] = _kept(rule)
-        return kept
-
-
-def _kept(rule: Rule) -> frozenset[str] | None:
-    sources = list(rule.sources)
-    if rule.pairs is not None:
-        if any(char.isdigit() for char in rule.pairs.cell + rule.pairs.key):
-            return None
-        sources += [rule.pairs.stop] if rule.pairs.stop else []
-        sources += [rule.cells.pattern.decode("ascii")] if rule.cells is not None else []
-    return _all_kept(sources)
-
-
 @cache
 def _marker_kept(source: str) -> frozenset[str] | None:
     return kept_after(source)
@@ -237,22 +217,12 @@ def envelope_kept() -> frozenset[str]:
     return kept
 
 
-def _all_kept(sources: Iterable[str]) -> frozenset[str] | None:
-    kept: set[str] = set()
-    for source in sources:
-        found = kept_after(source)
-        if found is None:
-            return None
-        kept |= found
-    return frozenset(kept)
-
-
 def learn_layout(
-    record: bytes, outcome: Outcome, markers: Sequence[Marker], numbered: Mapping[bytes, bytes]
+    record: bytes, outcome: Outcome, markers: Sequence[Marker], numbered: Iterable[bytes]
 ) -> Layout | None:
     """Return what holds for all records of the layout of ``record``, which is UTF-8, or None where that is not sure.
 
-    ``markers`` are those whose literal the record holds; ``numbered`` maps each literal with digits to its masked form.
+    ``markers`` are those whose literal the record holds; ``numbered`` are the literals with digits.
     """
     masked = record.translate(MASK)
     if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked) or _say_codes(outcome.marks):
@@ -265,7 +235,7 @@ def learn_layout(
     if any(_asks_digits(rule) for _, rule in (*outcome.missed, *outcome.ignored)):
         return None
     for _, rule in (*read, *outcome.ignored, *outcome.missed):
-        behind = rule_kept(rule)
+        behind = rule.compared_after
         low = _below_bounds(rule, record) if rule.bounds else []
         if behind is None or low is None:
             return None
@@ -278,7 +248,7 @@ def learn_layout(
         kept |= behind
     fixed = _FixedDigits(record, masked)
     fixed.behind(kept | envelope_kept())
-    fixed.literals(numbered.values())
+    fixed.literals(numbered)
     for span in below:
         fixed.span(span)
     events: list[Event] = []
@@ -296,7 +266,6 @@ def learn_layout(
         sample=record,
         fixed=fixed.places(),
         events=tuple(events),
-        hit=outcome.hit,
         ignored=tuple(dict.fromkeys(grammar.id for grammar, _ in outcome.ignored)),
         near=tuple((grammar.id, rule.name) for grammar, rule in outcome.near()),
         marks=tuple((hit.marker.id, hit.start) for hit in outcome.marks),
@@ -320,13 +289,10 @@ def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
         return None
     places: list[Span] = []
     for event in found:
-        for name, least in rule.bounds.items():
-            value = convert(rule.fields[name], event.texts[name])[0] if name in event.texts else None
-            if isinstance(value, float) and value < least:
-                if event.spans[name] == NOWHERE:
-                    return None
-                places += [event.spans[name], *event.keys]
-    return places
+        low = fields_below(rule, event)
+        places += [event.spans[name] for name in low]
+        places += event.keys if low else []
+    return None if NOWHERE in places else places
 
 
 class _FixedDigits:
@@ -344,9 +310,9 @@ class _FixedDigits:
             if lowered.endswith(wanted, 0, run.start()):
                 self.found.add(run.span())
 
-    def literals(self, masked: Iterable[bytes]) -> None:
+    def literals(self, numbered: Iterable[bytes]) -> None:
         """Fix the digits where a literal might stand, were the digits others."""
-        for literal in masked:
+        for literal in (one.translate(MASK) for one in numbered):
             at = self.masked.find(literal)
             while at >= 0:
                 self.span((at, at + len(literal)))
@@ -379,7 +345,7 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
     bounds = []
     for name, least in rule.bounds.items():
         index = next((i for i, value in enumerate(values) if value.name == name), None)
-        if index is not None and not values[index].direct:
+        if index is not None and not (values[index].direct and values[index].end - values[index].start <= _MAX_INTEGER_DIGITS):
             return None
         bounds += [(index, least)] if index is not None else []
     prefix = before(record, extraction.start)
@@ -432,7 +398,7 @@ def _value(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Valu
 
 
 class Layouts:
-    """The layouts that were learned; shared by all threads of a scan, since what is learned does not depend on who did."""
+    """The layouts that were learned."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, list[Layout]] = {}

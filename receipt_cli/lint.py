@@ -11,7 +11,6 @@ from typing import Any
 
 import regex
 
-from receipt_cli.blindness import kept_after
 from receipt_cli.definitions import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar import Block, Grammar, Rule, Sample, compile_pattern
@@ -77,12 +76,10 @@ def digits_told_apart(rule: Rule) -> str:
 
     Records of one shape (alike but for their digits) are read at once where no rule tells their digits apart.
     """
-    stop = [rule.pairs.stop] if rule.pairs and rule.pairs.stop else []
-    places = [kept_after(source) for source in (*rule.sources, *stop)]
-    if any(place is None for place in places):
+    texts = rule.compared_after
+    if texts is None:
         return "anywhere"
-    texts = sorted({text for place in places for text in place or ()})
-    return f"behind {' '.join(repr(text) for text in texts)}" if texts else ""
+    return f"behind {' '.join(repr(text) for text in sorted(texts))}" if texts else ""
 
 
 def _extract_line(rule: Rule, line: str) -> list[Extraction]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -63,17 +63,18 @@ def extract(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extracti
 
     Without ``bounded`` also those that a value below the least allowed one rules out.
     """
-    bounds = rule.bounds if bounded else {}
     try:
         if rule.pattern is not None:
-            return list(_large_enough(rule, bounds, _pattern(rule, record)))
-        if rule.pairs is not None:
-            return list(_large_enough(rule, bounds, _pairs(rule, rule.pairs, record)))
-        if rule.mapping is not None:
-            return list(_large_enough(rule, bounds, _mapping(rule, rule.mapping, record)))
-        return _table(rule, record) if rule.table is not None else _block(rule, record)
+            events = list(_pattern(rule, record))
+        elif rule.pairs is not None:
+            events = list(_pairs(rule, rule.pairs, record))
+        elif rule.mapping is not None:
+            events = list(_mapping(rule, rule.mapping, record))
+        else:
+            return _table(rule, record) if rule.table is not None else _block(rule, record)
     except (TimeoutError, MemoryError, RecursionError) as error:
         raise PatternTimeout(rule.name) from error
+    return [event for event in events if not fields_below(rule, event)] if bounded and rule.bounds else events
 
 
 def read_record(rule: Rule, record: bytes) -> list[Extraction]:
@@ -104,15 +105,10 @@ def _moved(span: Span, by: int) -> Span:
     return span if span == NOWHERE else (span[0] + by, span[1] + by)
 
 
-def _large_enough(rule: Rule, bounds: Mapping[str, float], events: Iterator[Extraction]) -> Iterator[Extraction]:
-    """Leave out the events in which a field is below the least value that the rule allows it."""
-    for event in events:
-        for name, least in bounds.items():
-            value = convert(rule.fields[name], event.texts[name])[0] if name in event.texts else None
-            if isinstance(value, float) and value < least:
-                break
-        else:
-            yield event
+def fields_below(rule: Rule, event: Extraction) -> list[str]:
+    """Return the fields of ``event`` that are below the least value that ``rule`` allows them."""
+    printed = {name: convert(rule.fields[name], event.texts[name])[0] for name in rule.bounds if name in event.texts}
+    return [name for name, value in printed.items() if isinstance(value, float) and value < rule.bounds[name]]
 
 
 def _text(raw: bytes) -> str:

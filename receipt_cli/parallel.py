@@ -37,10 +37,11 @@ _engine: Engine | None = None
 """The engine of a worker."""
 
 
-def scan_source(engine: Engine, source: Source, workers: int | None = None) -> Stretch:
-    """Scan ``source`` once and return the fold of all of it; the result does not depend on ``workers``, by default 1.
+def scan_source(engine: Engine, source: Source, workers: int | None = None) -> tuple[Stretch, Source]:
+    """Scan ``source`` and return the fold of all of it, and the source that gave these bytes.
 
-    Raises ``InputError``.
+    The result does not depend on ``workers``, by default 1. The source is another one where several workers read a file
+    that was written to meanwhile: it was read once more. Raises ``InputError``.
     """
     size = source.plain_size
     count = _auto(size) if workers == AUTO else workers or 1
@@ -48,12 +49,13 @@ def scan_source(engine: Engine, source: Source, workers: int | None = None) -> S
         if size is not None:
             engine.expect(size)
         if count == 1 or size is None or size < count:
-            return engine.scan(source.blocks())
+            return engine.scan(source.blocks()), source
         whole = _in_pieces(engine, source, size, count)
-        if not source.changed:
-            return whole
+        again = source.reopen() if source.changed else None
+        if again is None:
+            return whole, source
         # Its workers and its digest may have seen different bytes: only one pass sees one text.
-        return engine.scan(source.again().blocks())
+        return engine.scan(again.blocks()), again
     except BaseException:
         source.close()  # whoever catches this may keep the iterator alive, and its threads
         raise

@@ -24,7 +24,6 @@ from receipt_cli.model import Problem
 from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, count_ends, first_end, last_end
 from receipt_cli.stretch import TAIL_KEPT, Body, RuleKey, Stretch
 
-DIGITS = b"0123456789"
 BULK_FROM = 2 << 20
 """Bytes after which a log is worth reading in bulk, and numpy the time that its import takes."""
 LARGE = 16 << 20
@@ -58,7 +57,6 @@ class Engine:
             for literal in marker.literals:
                 self.marker_gates.setdefault(literal, []).append(marker)
         self.gate = Gate(sorted({*self.gates, *self.marker_gates}))
-        self.numbered = {one: one.translate(MASK) for one in self.gate.literals if one.translate(None, DIGITS) != one}
         self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
         self.layouts = Layouts()
         self.templates = Templates()
@@ -165,11 +163,14 @@ class Engine:
             body.nul_count += raw.count(b"\x00")
             if body.nul_line is None:
                 body.nul_line = body.lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
-        self._looks(body, earlier, raw)
         if bulk:
+            if self._is_looking(earlier):
+                self._looks(body, earlier, plain(raw))
             read_block(self, body, raw, found)
         else:
             buffer = plain(raw)
+            if self._is_looking(earlier):
+                self._looks(body, earlier, buffer)
             redraws = b"\r" in buffer
             invalid = _invalid_records(buffer, redraws)
             self._match(body, buffer, redraws, invalid, found)
@@ -180,16 +181,17 @@ class Engine:
         for at, problem in sorted(found, key=lambda entry: entry[0]):
             body.problems.add(at, problem)
 
-    def _looks(self, body: Body, earlier: Body, raw: bytes) -> None:
-        """Note the first records that look like metrics, and whether any look like steps: what nobody may read.
+    def _is_looking(self, earlier: Body) -> bool:
+        return earlier.metric_like.count < MAX_SEEN or self._needs_steps(earlier)
 
-        Where rules read steps, nobody needs to know what looks like one: see ``finish``.
-        """
+    def _needs_steps(self, earlier: Body) -> bool:
+        """True as long as what looks like a step may matter: where rules read steps, it does not (see ``finish``)."""
+        return earlier.step_like < MAX_SEEN and not self._has_steps(earlier)
+
+    def _looks(self, body: Body, earlier: Body, buffer: bytes) -> None:
+        """Note the first records that look like metrics, and whether any look like steps: what nobody may read."""
         missing = MAX_SEEN - earlier.metric_like.count
-        uncertain = earlier.step_like < MAX_SEEN and not self._has_steps(earlier)
-        if not missing and not uncertain:
-            return
-        buffer = plain(raw)
+        uncertain = self._needs_steps(earlier)
         for offset, record in metric_lines(buffer, missing) if missing else ():
             ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
             body.metric_like.add(place(body.records + ordinal), excerpt(without_count(record)))
@@ -238,7 +240,7 @@ class Engine:
             body.undecodable -= 1
             body.undecodable_matched.append(ordinal)
         if masked and self.layouts.wanted(masked):
-            self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.numbered))
+            self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.gate.numbered))
 
 
 def _reading(rule: Rule) -> tuple[object, ...]:

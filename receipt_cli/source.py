@@ -136,12 +136,12 @@ class Source:
         if text[_TAR_AT : _TAR_AT + 5] == b"ustar":
             raise InputError("is a tar archive, not a log", where=self.name, try_="tar -xOf FILE LOG | receipt parse -")
 
-    def blocks(self, *, keep_open: bool = False) -> Iterator[bytes]:
+    def blocks(self) -> Iterator[bytes]:
         """Yield the decompressed bytes in blocks of about 1 MiB and close the file. Raises ``InputError``.
 
         A compressed stream that ends early or is damaged gives what could be read, and a problem. Of a file that is
-        still being written, the bytes that it had when it was opened. With ``keep_open`` the caller closes. Threads that
-        read ahead end with the iterator; where that may be late, ``close`` ends them.
+        still being written, the bytes that it had when it was opened. Threads that read ahead end with the iterator; where
+        that may be late, ``close`` ends them.
         """
         self._begin()
         try:
@@ -159,8 +159,7 @@ class Source:
         except OSError as error:
             raise InputError("cannot read the log", where=self.name, why=_reason(error)) from error
         finally:
-            if not keep_open:
-                self._close_file()
+            self._close_file()
 
     @property
     def _may_wait(self) -> bool:
@@ -207,13 +206,6 @@ class Source:
         again = Source(self.path)
         again._limit = self._limit
         return again
-
-    def again(self) -> Source:
-        """Start over: return this source of a file as it was before its first block. Raises ``InputError``."""
-        path, progress = self.path, self.progress
-        self.close()
-        self.__init__(path, progress)  # type: ignore[misc]
-        return self
 
     def close(self) -> None:
         """End what reads ahead, close the file, if it is ours, and give up what was kept of a pipe."""

@@ -82,7 +82,7 @@ class Template:
                     self._direct[value] = len(plain)
                     plain.append((start, plan))
         self._decimals = DecimalFields(plain) if plain else None
-        self._prefixes = [None if e.prefix is None else _Prefixes(e.prefix, layout.sample, digit) for e in layout.events]
+        self._prefixes = [None if e.prefix is None else _Prefixes(e.prefix, digit) for e in layout.events]
 
     def fitting(self, view: NDArray[np.void], starts: Integers) -> tuple[NDArray[np.bool_], Bytes]:
         """Return which records that begin at ``starts`` fit, and the bytes (n, width) of those that do.
@@ -202,11 +202,10 @@ def _floats(numbers: Sequence[float | str | None]) -> Floats:
 class _Prefixes:
     """Ranks and clocks of all records of a layout: each distinct day is read once."""
 
-    def __init__(self, prefix: Prefix, sample: bytes, moving: NDArray[np.bool_]) -> None:
+    def __init__(self, prefix: Prefix, moving: NDArray[np.bool_]) -> None:
         import numpy as np
 
         self.prefix = prefix
-        self.sample = sample
         varies = moving[: prefix.end].copy()
         if prefix.time != NOWHERE:
             varies[slice(*prefix.time)] = False

@@ -285,9 +285,9 @@ class TestChanging:
         log.write_bytes(GOOD)
         blocks = Source.blocks
 
-        def cut(source: Source, *, keep_open: bool = False) -> Iterator[bytes]:
+        def cut(source: Source) -> Iterator[bytes]:
             os.truncate(log, 1000)
-            return blocks(source, keep_open=keep_open)
+            return blocks(source)
 
         monkeypatch.setattr(Source, "blocks", cut)
         done = invoke("parse", "--json", log)
