@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from array import array
 from functools import cache
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
-from receipt_cli.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
+from receipt_cli.columns import Bounded, RuleColumns, place
 from receipt_cli.envelope import plain
 from receipt_cli.examine import Found, excerpt
 from receipt_cli.gate import Gate
 from receipt_cli.layout import MAX_LENGTH, Layout
 from receipt_cli.model import MAX_FIRST, NearMiss
+from receipt_cli.order import in_order
 from receipt_cli.records import is_utf8, vanishes_before_end
 from receipt_cli.stretch import Body, RuleKey
 from receipt_cli.templates import Piece, Template
@@ -37,7 +38,6 @@ MAX_IDLE = 64
 _REST = -1000
 _SERVED = -(1 << 60)
 """Counts of a layout that will not get a template soon, and of one that has one."""
-T = TypeVar("T")
 _LARGE = 6 << 20
 _MAX_PIECES = 400
 """Stretches of records without a template that are searched each for itself; of more, the whole block is."""
@@ -110,7 +110,7 @@ def read_block(reader: Reader, body: Body, raw: bytes, found: Found) -> None:
     for row, start, end, line in zip(rows.tolist(), starts, ends, lines, strict=True):
         reader.take(body, buffer[start:end], row, line, row in bad, found)
     for key, pieces in harvest.items():
-        body.rules[key] = _in_order(body.rules.get(key, RuleColumns()), pieces)
+        body.rules[key] = in_order(body.rules.get(key, RuleColumns()), pieces)
     for name, ordinals in ignored.items():
         both = np.concatenate([*ordinals, np.frombuffer(body.ignored.get(name, array("q")), np.int64)])
         merged = array("q")
@@ -291,80 +291,3 @@ def _candidates(gate: Gate, records: _Records, taken: Flags) -> Integers:
     fresh[1:] = rows[1:] != rows[:-1]
     rows = rows[fresh]
     return rows[~taken[rows]]
-
-
-def _in_order(single: RuleColumns, pieces: list[Piece]) -> RuleColumns:
-    """Return the events of one rule, those read one by one and those of all templates, in the order of the log."""
-    import numpy as np
-
-    if len(single):
-        pieces = [_piece(single), *pieces]
-    counts = [len(piece.at) for piece in pieces]
-    at = np.concatenate([piece.at for piece in pieces])
-    order = np.argsort(at, kind="stable")
-    row = np.empty_like(order)
-    row[order] = np.arange(len(order))
-    first = np.cumsum([0, *counts[:-1]])
-    made = RuleColumns()
-    made.at.frombytes(at[order].tobytes())
-    made.line.frombytes(np.concatenate([piece.line for piece in pieces])[order].tobytes())
-    made.rank.frombytes(np.concatenate([piece.rank for piece in pieces])[order].tobytes())
-    made.clock.frombytes(np.concatenate([piece.clock for piece in pieces])[order].tobytes())
-
-    def rows_of(index: int, rows: Integers | None) -> Integers:
-        begin = first[index]
-        return row[begin : begin + counts[index]] if rows is None else row[begin + rows]
-
-    for kind in ("numbers", "others"):
-        parts: dict[str, list[tuple[Integers, NDArray[np.float64]]]] = {}
-        for index, piece in enumerate(pieces):
-            for name, (rows, values) in getattr(piece, kind).items():
-                parts.setdefault(name, []).append((rows_of(index, rows), values))
-        columns: dict[str, NumberColumn] = getattr(made, kind)
-        for name, found in _by_appearance(parts):
-            rows = np.concatenate([entry[0] for entry in found])
-            values = np.concatenate([entry[1] for entry in found])
-            column = columns[name] = NumberColumn()
-            if len(rows) == len(order):
-                dense = np.empty(len(order))
-                dense[rows] = values
-                column.fill(dense.tobytes())
-            else:
-                sorting = np.argsort(rows)
-                column.fill(values[sorting].tobytes(), rows[sorting].tobytes())
-    texts: dict[str, list[tuple[Integers, list[str]]]] = {}
-    for index, piece in enumerate(pieces):
-        for name, (rows, words) in piece.texts.items():
-            texts.setdefault(name, []).append((rows_of(index, rows), words))
-    for name, entries in _by_appearance(texts):
-        pairs = sorted((r, word) for rows, words in entries for r, word in zip(rows.tolist(), words, strict=True))
-        text = made.texts[name] = TextColumn()
-        for r, word in pairs:
-            text.append(r, word)
-    return made
-
-
-def _by_appearance(parts: dict[str, list[tuple[Integers, T]]]) -> list[tuple[str, list[tuple[Integers, T]]]]:
-    """Return the columns in the order in which they were first printed."""
-    return sorted(parts.items(), key=lambda part: min(int(rows.min()) for rows, _ in part[1]))
-
-
-def _piece(columns: RuleColumns) -> Piece:
-    """Return events that were read one by one as a piece."""
-    import numpy as np
-
-    def numbers(found: dict[str, NumberColumn]) -> dict[str, tuple[Integers | None, NDArray[np.float64]]]:
-        return {
-            name: (None if len(column.values) == len(columns) else np.array(column.rows), np.array(column.values))
-            for name, column in found.items()
-        }
-
-    return Piece(
-        np.array(columns.at),
-        np.array(columns.line),
-        np.array(columns.rank),
-        np.array(columns.clock),
-        numbers(columns.numbers),
-        {name: (np.array(text.rows), text.values) for name, text in columns.texts.items()},
-        numbers(columns.others),
-    )
