@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast, get_args
@@ -16,6 +17,7 @@ Status = Literal["draft", "released", "deprecated"]
 
 INDEX_PATH = "index.yaml"
 _INDEX = f"schemas/{INDEX_PATH}"
+_VERSION = re.compile(r"([a-z][a-z0-9_]*)/(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\Z")
 _KEYS = ("kind", "version", "path", "status", "since", "sha256")
 
 
@@ -73,15 +75,41 @@ def get_schema(kind: str, version: str) -> tuple[bytes, dict[str, Any]]:
 
     Raises ``DataError`` when there is no such schema, or its bytes are not those that the index promises.
     """
-    for entry in list_schemas():
-        if (entry.kind, entry.version) == (kind, version):
-            text = read_entry(entry)
-            where = f"schemas/{entry.path}"
-            if entry.path.endswith(".json"):
-                return text, _parse_json(text, where)
-            return text, load_definition(text, where)
+    entry = find_entry(kind, version)
+    text, where = read_entry(entry), f"schemas/{entry.path}"
+    return text, _parse_json(text, where) if entry.path.endswith(".json") else load_definition(text, where)
+
+
+def find_entry(name: str, version: str | None = None) -> SchemaEntry:
+    """Return the entry that ``name`` means: KIND/VERSION, or KIND with ``version``, or KIND for its newest version.
+
+    Raises ``DataError`` when there is none.
+    """
+    kind, _, stated = name.partition("/")
+    entries = [entry for entry in list_schemas() if entry.kind == kind]
+    wanted = version or stated or (max(entries, key=lambda e: _order(e.version)).version if entries else "")
+    for entry in entries:
+        if entry.version == wanted:
+            return entry
     known = ", ".join(f"{entry.kind} {entry.version}" for entry in list_schemas())
-    raise DataError(f"there is no schema {kind} {version}", where=_INDEX, why=f"known: {known}")
+    raise DataError(f"there is no schema {kind} {wanted}".rstrip(), where=_INDEX, why=f"known: {known}")
+
+
+def get_json_schema(entry: SchemaEntry) -> dict[str, Any]:
+    """Return the JSON Schema that ``entry`` is of; raises ``DataError`` as ``read_entry`` does, and where it is of none."""
+    if not entry.path.endswith(".json"):
+        raise DataError(f"{entry.kind} {entry.version} is no JSON Schema", where=f"schemas/{entry.path}")
+    return _parse_json(read_entry(entry), f"schemas/{entry.path}")
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def read_version(stated: object) -> tuple[str, int, int] | None:
+    """Return kind, major and minor of a ``schema_version`` such as receipt/1.0, or None where it is none."""
+    found = _VERSION.match(stated) if isinstance(stated, str) else None
+    return None if found is None else (found[1], int(found[2]), int(found[3]))
 
 
 def read_entry(entry: SchemaEntry) -> bytes:

@@ -92,12 +92,13 @@ def _required(value: Any, instance: Any, _schema: Schema, _root: Schema) -> bool
 
 
 def _matches(value: Any, instance: Any, _schema: Schema, _root: Schema) -> bool:
-    return not isinstance(instance, str) or _pattern(value).search(instance) is not None
+    return not isinstance(instance, str) or compile_pattern(value).search(instance) is not None
 
 
 @cache
-def _pattern(source: str) -> re.Pattern[str]:
-    return re.compile(source)
+def compile_pattern(source: str) -> re.Pattern[str]:
+    """Return a pattern of a schema as JSON Schema means it: a last ``$`` is the end, not a place before a last newline."""
+    return re.compile(rf"{source[:-1]}\Z" if source.endswith("$") and not source.endswith("\\$") else source)
 
 
 def _at_least(kind: type[Any]) -> _Check:

@@ -5,30 +5,29 @@ from __future__ import annotations
 import copy
 import json
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from receipt_cli.errors import DataError, InputError
-from receipt_cli.invariants.header import HEADER_RULES
-from receipt_cli.invariants.receipt import RECEIPT_RULES
-from receipt_cli.invariants.rule import Severity, pointer, pointer_parts
-from receipt_cli.schemas import get_schema, list_schemas
-from receipt_cli.shape import surely_keeps
+from receipt_cli.invariants.rule import Rule, Severity, pointer, pointer_parts
+from receipt_cli.schemas import get_schema, list_schemas, read_version
+from receipt_cli.shape import compile_pattern, surely_keeps
 
 if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
 
-DOCUMENT_RULES = {"receipt": RECEIPT_RULES, "header": HEADER_RULES}
-"""The kinds of document, and the rules between the fields of each."""
+KINDS = ("receipt", "header", "evaluation", "ablation", "gpu_profile")
+"""The kinds of document; the other schemas are of definitions."""
 
 MAX_DEPTH = 64
 """A document nested deeper than this is refused; the contract needs about ten levels."""
 _MAX_REASON = 300
+_MAX_BITS = 10_000
+"""Python writes no larger integer as text, and a schema error shows the value that it is about."""
 _FLOAT_MAX = 1.7976931348623157e308
-_VERSION = re.compile(r"([a-z][a-z0-9_]*)/(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\Z")
 
 Path = tuple[str | int, ...]
 
@@ -98,10 +97,33 @@ def validate_document(document: object) -> list[Finding]:
     if newer:
         document = _known_part(document, [at.pointer for at in found if at.rule == "schema.additionalProperties"])
     broken = {finding.pointer.split("/")[1] for finding in found if finding.severity == "error" and finding.pointer}
-    for rule in DOCUMENT_RULES[kind]:
+    for rule in rules_of(kind):
         if all(part in document and part not in broken for part in rule.parts):
             found += [Finding(at, reason, rule.name, rule.severity) for at, reason in rule.check(document)]
     return found
+
+
+def rules_of(kind: str) -> tuple[Rule, ...]:
+    """Return the rules between the fields of a document of ``kind``, one of ``KINDS``; loads those of no other kind."""
+    if kind == "receipt":
+        from receipt_cli.invariants.receipt import RECEIPT_RULES
+
+        return RECEIPT_RULES
+    if kind == "header":
+        from receipt_cli.invariants.header import HEADER_RULES
+
+        return HEADER_RULES
+    if kind == "evaluation":
+        from receipt_cli.invariants.evaluation import EVALUATION_RULES
+
+        return EVALUATION_RULES
+    if kind == "ablation":
+        from receipt_cli.invariants.ablation import ABLATION_RULES
+
+        return ABLATION_RULES
+    from receipt_cli.invariants.gpu_profile import GPU_PROFILE_RULES
+
+    return GPU_PROFILE_RULES
 
 
 def has_errors(findings: list[Finding]) -> bool:
@@ -153,7 +175,7 @@ def _check_values(document: object) -> tuple[list[Finding], bool]:
                 reason = "NaN and infinity are not JSON"
         elif isinstance(value, int):
             if not -_FLOAT_MAX <= value <= _FLOAT_MAX:
-                reason = "the number is beyond float64"
+                reason, readable = "the number is beyond float64", readable and value.bit_length() <= _MAX_BITS
         elif isinstance(value, dict):
             if any(not isinstance(key, str) or not _is_utf8(key) for key in value):
                 reason, readable = "a key is not a text that UTF-8 can hold", False
@@ -176,13 +198,13 @@ def _is_utf8(text: str) -> bool:
 
 def _route(stated: object) -> Finding | tuple[str, str, bool]:
     """Return kind, version to hold the document against, and whether the document is newer than that."""
-    kinds = ", ".join(DOCUMENT_RULES)
-    found = _VERSION.match(stated) if isinstance(stated, str) else None
+    kinds = ", ".join(KINDS)
+    found = read_version(stated)
     if found is None:
         reason = f"a document says schema_version KIND/MAJOR.MINOR; known kinds: {kinds}"
         return Finding("/schema_version", reason, "schema_version")
-    kind, major, minor = found.group(1), int(found.group(2)), int(found.group(3))
-    if kind not in DOCUMENT_RULES:
+    kind, major, minor = found
+    if kind not in KINDS:
         return Finding("/schema_version", f"unknown kind of document {kind}; known: {kinds}", "unknown_kind")
     known = [(int(a), int(b)) for a, b in (e.version.split(".") for e in list_schemas() if e.kind == kind)]
     minors = [b for a, b in known if a == major]
@@ -202,10 +224,19 @@ def _schema(kind: str, version: str) -> dict[str, Any]:
 
 
 @cache
-def _validator(kind: str, version: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator  # slow to load, and needed only to tell what is wrong
+def _validator(kind: str, version: str) -> Validator:
+    from jsonschema import Draft202012Validator, validators  # slow to load, and needed only to tell what is wrong
 
-    return Draft202012Validator(_schema(kind, version))
+    made = validators.extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+    return cast("Validator", made(_schema(kind, version)))
+
+
+def _pattern(_validator: object, source: str, instance: object, _schema: object) -> Iterator[ValidationError]:
+    """Yield that ``instance`` breaks a pattern; unlike Python, JSON Schema does not let ``$`` stand before a last newline."""
+    from jsonschema import ValidationError
+
+    if isinstance(instance, str) and not compile_pattern(source).search(instance):
+        yield ValidationError("breaks a pattern")
 
 
 def _check_shape(document: dict[str, Any], kind: str, version: str, newer: bool) -> list[Finding]:

@@ -28,13 +28,45 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
 
 @app.command("show")
 def show(
-    kind: Annotated[str, typer.Argument(help="receipt, header, grammar or markers; or kind/1.0.", metavar="KIND")],
+    kind: Annotated[str, typer.Argument(help="Kind, such as receipt or gpu_profile; or kind/1.0.", metavar="KIND")],
     version: Annotated[str | None, typer.Option(help="Version; the newest by default.")] = None,
+    fields: Annotated[bool, typer.Option("--fields", help="List the fields instead, with type, unit and meaning.")] = False,
+    json_output: Json = False,
+    color: Color = "auto",
 ) -> None:
-    """Print a schema; its descriptions are the field reference."""
-    from receipt_cli.schemas import get_schema, list_schemas
+    """Print a schema; its descriptions are the field reference, which --fields prints for people."""
+    from receipt_cli.render.schema import render_fields
+    from receipt_cli.schema_fields import list_fields
+    from receipt_cli.schemas import find_entry, get_json_schema, read_entry
 
-    name, _, stated = kind.partition("/")
-    versions = [entry.version for entry in list_schemas() if entry.kind == name]
-    data, _ = get_schema(name, version or stated or (versions[-1] if versions else ""))
-    write_stdout(data)
+    entry = find_entry(kind, version)
+    if not fields:
+        write_stdout(read_entry(entry))
+        return
+    found = list_fields(get_json_schema(entry))
+    if json_output:
+        write_json([field.document() for field in found])
+    else:
+        write_stdout(render_fields(found, style(color)))
+
+
+@app.command("diff")
+def diff(
+    old: Annotated[str, typer.Argument(help="A schema, such as receipt/1.0.", metavar="A")],
+    new: Annotated[str, typer.Argument(help="Another version of it, such as receipt/1.1.", metavar="B")],
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Tell what changed from A to B, and whether a reader of A reads documents of B."""
+    from receipt_cli.render.schema import render_changes
+    from receipt_cli.schema_diff import compare_schemas, is_compatible
+    from receipt_cli.schemas import find_entry, get_json_schema
+
+    entries = [find_entry(name) for name in (old, new)]
+    changes = compare_schemas(*(get_json_schema(entry) for entry in entries))
+    names = [f"{entry.kind}/{entry.version}" for entry in entries]
+    if json_output:
+        told = [change.document() for change in changes]
+        write_json({"old": names[0], "new": names[1], "compatible": is_compatible(changes), "changes": told})
+    else:
+        write_stdout(render_changes(names[0], names[1], changes, style(color)))

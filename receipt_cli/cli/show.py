@@ -14,15 +14,16 @@ from receipt_cli.errors import ExitCode
 
 
 def show(
-    file: Annotated[Path, typer.Argument(help="A receipt.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help="A receipt, or a document of another kind.", metavar="FILE")],
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Show a receipt as `receipt parse` would.
+    """Show a receipt, or a document of another kind.
 
-    Exits 1 when the document is not valid; what can be read of it is shown all the same.
+    A receipt looks as `receipt parse` shows it. Exits 1 when the document is not valid; what can be read of it is shown
+    all the same.
     """
-    from receipt_cli.render.receipt import render_receipt
+    from receipt_cli.render.document import render_document
     from receipt_cli.validate import has_errors, validate_bytes
 
     data = read_bytes(file)
@@ -31,7 +32,7 @@ def show(
     if json_output:
         write_json(document)
     elif isinstance(document, dict):
-        write_stdout(render_receipt(document, series=None, style=style(color)))
+        write_stdout(render_document(document, style=style(color)))
     if has_errors(findings):
         note([f"{file} is not valid: receipt validate {file}"])
         raise typer.Exit(ExitCode.NO)

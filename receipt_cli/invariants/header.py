@@ -7,6 +7,9 @@ from typing import Any
 
 from receipt_cli.invariants.rule import Broken, Document, Rule, pointer, pointer_parts
 
+_DIGITS = 18
+"""No array has a place with more digits than this, and Python reads no more than some thousands of them."""
+
 
 def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the path of each leaf that says something: null says nothing, an empty object or array does."""
@@ -21,7 +24,7 @@ def _resolves(header: Any, text: str) -> bool:
     for key in pointer_parts(text):
         if isinstance(header, dict) and key in header:
             header = header[key]
-        elif isinstance(header, list) and key.isascii() and key.isdigit() and int(key) < len(header):
+        elif isinstance(header, list) and len(key) <= _DIGITS and key.isascii() and key.isdigit() and int(key) < len(header):
             header = header[int(key)]
         else:
             return False
@@ -39,4 +42,4 @@ def _header_sources(document: Document) -> Broken:
             yield pointer("header", *path), "has no source"
 
 
-HEADER_RULES = (Rule("header_sources", ("header",), _header_sources),)
+HEADER_RULES: tuple[Rule, ...] = (Rule("header_sources", ("header",), _header_sources),)

@@ -38,3 +38,9 @@ def summaries(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
         yield pointer("phases", number, "summary"), phase["summary"]
     if not document["phases"] and document["summary"] is not None:
         yield "/summary", document["summary"]
+
+
+def is_import(document: Document) -> bool:
+    """Return whether the document was made from one of another system, which states figures without their records."""
+    rules: str = document["derivation"]["rules"]
+    return rules.startswith("import/")

@@ -21,12 +21,16 @@ _DEGREES = ("data", "tensor", "pipeline", "context", "expert")
 Item = list[Span]
 
 
-def write_identity(page: Page, document: Mapping[str, object]) -> None:
-    """Add the title and one line for each kind of fact; what the document does not know has no line."""
-    page.line(*_title(page, document))
+def write_identity(page: Page, document: Mapping[str, object], *, what: str | None = None) -> None:
+    """Add the title and one line for each kind of fact; what the document does not know has no line.
+
+    ``what`` is the title of a document that is no receipt; the run's name then stands behind it.
+    """
+    page.line(*_title(page, document, what))
     for label, facts in (
         ("run", _run(page, document)),
         ("log", _log(page, document)),
+        ("import", _import(page, document)),
         ("grammar", _grammars(page, document)),
         ("hardware", _hardware(page, document)),
         ("model", _model(page, document)),
@@ -47,14 +51,18 @@ def _merge_origins(facts: list[Item]) -> list[Item]:
     ]
 
 
-def _title(page: Page, document: Mapping[str, object]) -> Iterator[Span]:
+def _title(page: Page, document: Mapping[str, object], what: str | None) -> Iterator[Span]:
     run = mapping(document, "run")
     name = text(run, "name")
-    if name:
+    if what is not None:
+        yield Span(page.say(what), "heading")
+        if name:
+            yield from (Span(" · run ", "dim"), Span(page.say(name)))
+    elif name:
         yield Span(page.say(name), "heading")
     else:
         grammars = items(document, "derivation", "grammars")
-        trainer = text(document, "header", "software", "trainer", "name") or (text(grammars[0], "id") if grammars else None)
+        trainer = (text(grammars[0], "id") if grammars else None) or text(document, "header", "software", "trainer")
         yield Span(f"{page.say(trainer)} run" if trainer else "run of an unknown trainer", "heading")
     for key in ("lane", "preset"):
         value = text(run, key)
@@ -88,6 +96,15 @@ def _log(page: Page, document: Mapping[str, object]) -> Iterator[Item]:
     runs, used = (whole(document, "derivation", "launches", key) for key in ("count", "used"))
     if runs is not None and used is not None:
         yield [Span(f"run {count(used)} of {count(runs)} in it")]
+
+
+def _import(page: Page, document: Mapping[str, object]) -> Iterator[Item]:
+    origin = mapping(document, "derivation", "origin")
+    version, producer = text(origin, "format_version"), text(origin, "producer")
+    if origin:
+        yield [Span(page.say(text(origin, "format") or "unknown format") + (f" {page.say(version)}" if version else ""))]
+    if producer:
+        yield [Span(f"written by {page.say(producer)}")]
 
 
 def _grammars(page: Page, document: Mapping[str, object]) -> Iterator[Item]:

@@ -16,12 +16,15 @@ from receipt_cli.header.document import empty_header
 from receipt_cli.markers import Category, Reason, Role
 from receipt_cli.receipt import RUN_KEYS
 from receipt_cli.registry import REGISTRY_PATH, load_registry
+from receipt_cli.schema_diff import compare_schemas, is_compatible
 from receipt_cli.schemas import SchemaEntry, get_schema, list_schemas, parse_index
 from receipt_cli.units import SPECIAL_UNITS, UNITS
+from receipt_cli.validate import KINDS as DOCUMENT_KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "schemas"
-KINDS = ("receipt", "header", "grammar", "markers")
+KINDS = (*DOCUMENT_KINDS, "grammar", "markers")
+VERSIONS = [(entry.kind, entry.version) for entry in list_schemas() if entry.kind in KINDS]
 DOCUMENTS = sorted((ROOT / "fixtures" / "receipts").glob("*/valid/*.json"))
 GRAMMARS = sorted(path for path in (ROOT / "grammars").glob("*/v*.yaml") if path.parent.name not in ("markers", "generic"))
 CATALOGUES = sorted((ROOT / "grammars" / "markers").glob("v*.yaml"))
@@ -34,12 +37,12 @@ SLUGS = (
 )
 CONCLUSIONS = {"truncated", "no_grammar_match", "unknown"}
 """Failure slugs that no single line proves."""
-PLURAL = {"files", "launches", "ranks"}
-"""Fields that only a log of several files, several runs or several ranks has."""
+OPTIONAL = {"files", "launches", "ranks", "origin"}
+"""Fields that only a log of several files, several runs or several ranks has, or an imported document."""
 
 
-def schema(kind: str) -> dict[str, Any]:
-    return get_schema(kind, "1.0")[1]
+def schema(kind: str, version: str = "1.0") -> dict[str, Any]:
+    return get_schema(kind, version)[1]
 
 
 def defined(kind: str, *path: str) -> Any:
@@ -63,7 +66,7 @@ def subschemas(node: Any, at: str = "#") -> Iterator[tuple[str, dict[str, Any]]]
             yield from subschemas(inner, f"{at}/{key}/{number}")
 
 
-EVERYWHERE = [(kind, at, node) for kind in KINDS for at, node in subschemas(schema(kind))]
+EVERYWHERE = [(f"{kind}/{version}", at, node) for kind, version in VERSIONS for at, node in subschemas(schema(kind, version))]
 
 
 def test_index_and_folder_hold_the_same_files():
@@ -157,12 +160,12 @@ def test_broken_index_is_refused(data: Any, message: str):
         parse_index(json.dumps(data).encode(), "index.yaml")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_schema_is_sound_and_self_contained(kind: str):
-    found = schema(kind)
+@pytest.mark.parametrize(("kind", "version"), VERSIONS)
+def test_schema_is_sound_and_self_contained(kind: str, version: str):
+    found = schema(kind, version)
     Draft202012Validator.check_schema(found)
     assert found["$schema"] == "https://json-schema.org/draft/2020-12/schema"
-    assert found["$id"] == f"urn:receipt:schema:{kind}:1.0"
+    assert found["$id"] == f"urn:receipt:schema:{kind}:{version}"
     refs = {node["$ref"] for _, node in subschemas(found) if "$ref" in node}
     assert refs == {f"#/$defs/{name}" for name in found["$defs"]}
 
@@ -184,10 +187,11 @@ def test_fixed_shapes_are_closed():
     ] == []
 
 
-@pytest.mark.parametrize("kind", ["receipt", "header"])
-def test_every_field_of_a_document_is_required(kind: str):
-    shapes = [(at, node) for at, node in subschemas(schema(kind)) if "properties" in node]
-    required = [(at, [key for key in node["properties"] if key not in PLURAL], node["required"]) for at, node in shapes]
+@pytest.mark.parametrize(("kind", "version"), [case for case in VERSIONS if case[0] in DOCUMENT_KINDS])
+def test_every_field_of_a_document_is_required(kind: str, version: str):
+    shapes = [(at, node) for at, node in subschemas(schema(kind, version)) if "properties" in node]
+    optional = OPTIONAL if kind == "receipt" else set()
+    required = [(at, [key for key in node["properties"] if key not in optional], node["required"]) for at, node in shapes]
     assert [at for at, keys, node in required if keys != node] == []
 
 
@@ -202,8 +206,12 @@ def test_keys_stand_in_the_order_of_the_contract():
     assert list(defined("receipt", "$defs", "derived_stat", "properties")) == [*statistic.split(), "inputs"]
 
 
-def test_both_documents_describe_one_header():
-    assert defined("receipt", "$defs", "header") == defined("header", "$defs", "header")
+def test_all_documents_describe_one_header_one_run_and_one_attachment():
+    for kind in DOCUMENT_KINDS:
+        assert defined(kind, "$defs", "header") == defined("receipt", "$defs", "header")
+        if kind not in ("receipt", "header"):
+            for part in ("run", "attachments"):
+                assert defined(kind, "properties", part) == defined("receipt", "properties", part)
     run = defined("receipt", "properties", "run", "properties")
     assert {key: run[key] for key in defined("header", "properties", "run", "properties")} == defined(
         "header", "properties", "run", "properties"
@@ -216,7 +224,7 @@ def ordered(document: Any, node: dict[str, Any], root: dict[str, Any], at: str =
         node = root["$defs"][node["$ref"].removeprefix("#/$defs/")]
     if isinstance(document, list):
         for number, item in enumerate(document):
-            yield from ordered(item, node["items"], root, f"{at}/{number}")
+            yield from ordered(item, node.get("items", {}), root, f"{at}/{number}")
     elif isinstance(document, dict):
         known = [key for key in document if key in node.get("properties", {})]
         if known != [key for key in node.get("properties", {}) if key in document]:
@@ -230,12 +238,34 @@ def ordered(document: Any, node: dict[str, Any], root: dict[str, Any], at: str =
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: f"{path.parents[1].name}-{path.stem}")
 def test_example_keys_stand_in_schema_order(path: Path):
     document = json.loads(path.read_bytes())
-    root = schema(path.parents[1].name.partition("-")[0])
+    kind, _, version = path.parents[1].name.partition("-")
+    root = schema(kind, version)
     assert list(ordered(document, root, root)) == []
 
 
-def test_there_are_examples():
-    assert len(DOCUMENTS) > 10
+def test_there_are_examples_of_every_version():
+    folders = {path.parents[1].name for path in DOCUMENTS}
+    assert folders == {f"{kind}-{version}" for kind, version in VERSIONS if kind in DOCUMENT_KINDS}
+    assert len(DOCUMENTS) > 25
+
+
+def minors() -> list[tuple[str, str, str]]:
+    """Kind, version and next minor version of each pair that stand side by side."""
+    pairs = [(a, b) for a in VERSIONS for b in VERSIONS if a[0] == b[0] and a[1].split(".")[0] == b[1].split(".")[0]]
+    return [(kind, old, new) for (kind, old), (_, new) in pairs if int(old.split(".")[1]) + 1 == int(new.split(".")[1])]
+
+
+@pytest.mark.parametrize(("kind", "old", "new"), minors())
+def test_minor_versions_add_optional_fields_and_nothing_else(kind: str, old: str, new: str):
+    changes = compare_schemas(schema(kind, old), schema(kind, new))
+    assert changes
+    assert is_compatible(changes), [change for change in changes if not change.compatible]
+
+
+def test_origin_is_all_that_receipt_1_1_adds():
+    added = {change.pointer for change in compare_schemas(schema("receipt"), schema("receipt", "1.1"))}
+    origin = "/derivation/origin"
+    assert added == {origin, *(f"{origin}/{name}" for name in ("kind", "format", "format_version", "producer"))}
 
 
 def test_empty_header_is_of_the_schema():
@@ -255,7 +285,7 @@ def test_vocabularies_are_those_of_the_code():
     assert set(failure["category"]["enum"]) == set(marker["category"]["enum"]) == set(get_args(Category))
     assert set(seen["role"]["enum"]) == set(marker["role"]["enum"]) == set(get_args(Role))
     assert tuple(defined("receipt", "properties", "run", "properties")) == RUN_KEYS
-    assert defined("receipt", "properties", "schema_version", "const") == model.SCHEMA_VERSION
+    assert defined("receipt", "properties", "schema_version", "const") == model.SCHEMA_VERSION == "receipt/1.0"
 
 
 def test_bounds_are_those_of_the_code():

@@ -2,8 +2,9 @@
 
 ``grammars/fixtures.yaml`` counts the logs that are kept for each grammar.
 
-``--release`` turns every draft into a released file. A released file whose bytes have changed is refused (exit 1) and
-left as it is: add a version instead.
+``--release FILE...`` (paths from the root) turns drafts into released files. A released file, and so are the valid
+examples of a released document, never changes by a byte: its digest stands in ``tests/tools/frozen.txt``, too, which
+only grows. Where its bytes or its status have changed, nothing is written and the exit code is 1: add a version instead.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
+FROZEN = Path(__file__).resolve().with_name("frozen.txt")
 ORIGIN = re.compile(r"^## Origin\s+(Real|Really|Written)\b", re.MULTILINE)
 HEADS = {
     "grammars": "# One entry a grammar file. A released file never changes by a byte: a fix is a new version.\n",
@@ -59,35 +61,64 @@ def fixtures() -> str:
     return f"{head}fixtures:\n{''.join(rows)}"
 
 
-def freeze(kind: str, release: bool) -> list[str]:
-    """Rewrite one index; return what is wrong with it."""
-    wrong = []
+def sha256(path: str) -> str:
+    """Return the digest of a file, named from the root; empty where it is gone."""
+    file = ROOT / path
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def frozen() -> dict[str, str]:
+    """Return the digest of each file that was ever released, by its path from the root."""
+    lines = FROZEN.read_text("utf-8").splitlines() if FROZEN.exists() else []
+    return {path: digest for digest, path in (line.split(maxsplit=1) for line in lines)}
+
+
+def examples(kind: str, version: str) -> list[str]:
+    """Return the paths of the valid examples of a kind of document."""
+    found = (ROOT / "fixtures" / "receipts" / f"{kind}-{version}" / "valid").glob("*.json")
+    return sorted(path.relative_to(ROOT).as_posix() for path in found)
+
+
+def freeze(kind: str, release: set[str]) -> tuple[str, dict[str, str], list[str]]:
+    """Return the text of one index, the digests of what is released with it, and what is wrong."""
+    wrong, known, released = [], frozen(), {}
     text = HEADS[kind] + f"{kind}:\n"
     for entry in entries(kind):
-        digest = hashlib.sha256((ROOT / kind / str(entry["path"])).read_bytes()).hexdigest()
-        if entry["status"] != "draft" and entry["sha256"] != digest:
-            wrong.append(f"{kind}/{entry['path']}: is {entry['status']} and has changed; add a version instead")
+        path = f"{kind}/{entry['path']}"
+        digest = sha256(path)
+        if entry["status"] == "draft" and path in known:
+            wrong.append(f"{path}: was released and cannot be a draft again")
+        elif entry["status"] != "draft" and entry["sha256"] != digest:
+            wrong.append(f"{path}: is {entry['status']} and has changed; add a version instead")
         entry["sha256"] = digest
-        if release and entry["status"] == "draft":
+        if path in release:
             entry["status"] = "released"
+        if entry["status"] != "draft" and kind == "schemas":
+            released |= {file: sha256(file) for file in (path, *examples(str(entry["kind"]), str(entry["version"])))}
         lines = [
             f"{key}: {value!r}" if key in ("since", "sha256") or (kind, key) == ("schemas", "version") else f"{key}: {value}"
             for key, value in entry.items()
         ]
         text += "  - " + "\n    ".join(lines) + "\n"
-    if not wrong:
-        (ROOT / kind / "index.yaml").write_text(text, "utf-8")
-    return wrong
+    return text, released, wrong
 
 
 def main() -> int:
     """Rewrite both indices."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--release", action="store_true", help="turn drafts into released files")
+    parser.add_argument("--release", nargs="+", default=[], metavar="FILE", help="turn these drafts into released files")
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    wrong = freeze("grammars", options.release) + freeze("schemas", options.release)
-    (ROOT / "grammars" / "fixtures.yaml").write_text(fixtures(), "utf-8")
+    made = {kind: freeze(kind, set(options.release)) for kind in HEADS}
+    wrong = [line for _, _, lines in made.values() for line in lines]
+    wrong += [f"{path}: was released and has changed or is gone" for path, old in frozen().items() if sha256(path) != old]
+    if not wrong:
+        digests = frozen()
+        for kind, (text, released, _) in made.items():
+            (ROOT / kind / "index.yaml").write_text(text, "utf-8")
+            digests |= released
+        FROZEN.write_text("".join(f"{digest}  {path}\n" for path, digest in digests.items()), "utf-8")
+        (ROOT / "grammars" / "fixtures.yaml").write_text(fixtures(), "utf-8")
     print("\n".join(wrong) or "up to date", file=sys.stderr if wrong else sys.stdout)
     return 1 if wrong else 0
 

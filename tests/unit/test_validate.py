@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError, InputError
-from receipt_cli.invariants.header import HEADER_RULES
-from receipt_cli.invariants.receipt import RECEIPT_RULES
 from receipt_cli.invariants.rule import pointer, pointer_parts
-from receipt_cli.validate import Finding, has_errors, validate_bytes, validate_document
+from receipt_cli.validate import KINDS, Finding, has_errors, rules_of, validate_bytes, validate_document
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "fixtures" / "receipts"
 VALID = sorted(EXAMPLES.glob("*/valid/*.json"))
@@ -92,10 +90,17 @@ def test_invalid_example_differs_from_a_valid_one_in_one_spot(path: Path):
     assert document == other or str(document) == str(other)  # NaN differs from itself
 
 
-def test_every_rule_has_an_example():
-    shown = {entry["rule"] for table in EXPECTED.values() for entry in table.values()}
-    rules = {rule.name for rule in (*RECEIPT_RULES, *HEADER_RULES) if rule.severity == "error"}
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_rule_has_an_example(kind: str):
+    tables = [table for folder, table in EXPECTED.items() if folder.startswith(f"{kind}-")]
+    shown = {entry["rule"] for table in tables for entry in table.values()}
+    rules = {rule.name for rule in rules_of(kind) if rule.severity == "error"}
+    assert rules
     assert rules <= shown
+
+
+def test_every_check_of_values_and_versions_has_an_example():
+    shown = {entry["rule"] for table in EXPECTED.values() for entry in table.values()}
     assert {"json_value", "duplicate_key", "schema_version", "unknown_kind"} <= shown
     assert {rule for rule in shown if rule.startswith("schema.")} >= {
         "schema.required",
@@ -103,8 +108,9 @@ def test_every_rule_has_an_example():
     }
 
 
-def test_rules_have_names_of_their_own():
-    names = [rule.name for rule in RECEIPT_RULES]
+@pytest.mark.parametrize("kind", KINDS)
+def test_rules_have_names_of_their_own(kind: str):
+    names = [rule.name for rule in rules_of(kind)]
     assert len(set(names)) == len(names)
 
 
@@ -129,7 +135,7 @@ def test_same_minor_with_unknown_fields_is_invalid():
     assert found == {"/carbon", "/run/queue", "/header/site", "/summary/steps/micro_count"}
 
 
-@pytest.mark.parametrize("version", ["receipt/2.0", "receipt/99.1", "header/2.0"])
+@pytest.mark.parametrize("version", ["receipt/2.0", "receipt/99.1", "header/2.0", "ablation/2.0", "gpu_profile/3.7"])
 def test_newer_major_is_refused(version: str):
     with pytest.raises(DataError) as caught:
         validate_document({**read(HEALTHY), "schema_version": version})
@@ -245,6 +251,43 @@ def test_python_value_that_is_not_json(value: object):
     assert {f.rule for f in validate_document(document)} == {"json_value"}
 
 
+@pytest.mark.parametrize("path", [path for path in VALID if path.parents[1].name == "receipt-1.0"], ids=name)
+def test_every_document_of_1_0_is_one_of_1_1(path: Path):
+    document = read(path)
+    if document["schema_version"] == "receipt/1.0":
+        assert validate_document({**document, "schema_version": "receipt/1.1"}) == []
+
+
+def test_origin_is_unknown_to_1_0():
+    document = {**read(EXAMPLES / "receipt-1.1" / "valid" / "import_of_values.json"), "schema_version": "receipt/1.0"}
+    assert ("/derivation/origin", "schema.additionalProperties") in {(f.pointer, f.rule) for f in validate_document(document)}
+
+
+HUGE = [
+    ("/header/sources/~1cwd", "log:" + "9" * 5000),
+    ("/header/sources/~1hardware~1accelerators~1" + "9" * 5000, "host"),
+    ("/header/sources/~1hardware~1accelerators~1" + "9" * 300, "host"),
+    ("/derivation/lines", {"matched": 10**308, "ignored": 10**308, "unmatched": 1e308, "undecodable": 0.0}),
+    ("/run/exit_code", 10**5000),
+    ("/run/name", 10**5000),
+]
+
+
+@pytest.mark.parametrize(("at", "value"), HUGE, ids=[str(number) for number in range(len(HUGE))])
+def test_huge_numbers_are_judged(at: str, value: object):
+    document = read(HEALTHY)
+    container, key = holder(document, at)
+    container[key] = value
+    assert errors(validate_document(document))
+
+
+def test_ratio_of_huge_figures_is_judged():
+    document = read(EXAMPLES / "receipt-1.0" / "valid" / "two_phases.json")
+    entry = document["phases"][1]["summary"]["consistency"][0]
+    entry.update(reported=1.5, ratio=10**308, derived=10**308)
+    assert "consistency_ratio" in {f.rule for f in validate_document(document)}
+
+
 def test_deep_nesting_is_refused_without_recursion():
     value: list[Any] = []
     for _ in range(5000):
@@ -274,7 +317,7 @@ JSON = st.recursive(
     | st.integers()
     | st.floats()
     | st.text(max_size=8)
-    | st.sampled_from(["receipt/1.0", "receipt/1.9", "header/1.0", "loss", "log:3", 10**400]),
+    | st.sampled_from(["receipt/1.0", "receipt/1.9", "header/1.0", "loss", "log:3", "import:/a", 10**308, 1e308, 10**400]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=6,
 )
@@ -293,16 +336,22 @@ def spots(value: Any) -> list[tuple[Any, Any]]:
     return [(value, key) for key, _ in items] + [spot for _, item in items for spot in spots(item)]
 
 
-@settings(max_examples=150)
-@given(st.sampled_from(DOCUMENTS), st.integers(0, 10_000), JSON, st.booleans())
-def test_any_change_of_a_document_is_judged_and_never_raises(base: Any, place: int, value: Any, remove: bool):
+CHANGES = st.lists(st.tuples(st.integers(0, 10_000), JSON, st.booleans()), min_size=1, max_size=3)
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(DOCUMENTS), CHANGES)
+def test_any_changes_of_a_document_are_judged_and_never_raise(base: Any, changes: list[tuple[int, Any, bool]]):
     document = copy.deepcopy(base)
-    found = spots(document)
-    container, key = found[place % len(found)]
-    if remove:
-        del container[key]
-    else:
-        container[key] = value
+    version = document["schema_version"]
+    for place, value, remove in changes:
+        found = spots(document)
+        container, key = found[place % len(found)]
+        if remove and len(found) > 1:
+            del container[key]
+        else:
+            container[key] = copy.deepcopy(value)
+    document["schema_version"] = version  # another one may be that of a schema nobody knows
     for finding in validate_document(document):
         assert finding.pointer == "" or finding.pointer.startswith("/")
         assert finding.reason and finding.rule
@@ -317,3 +366,18 @@ def test_any_value_is_judged_and_never_raises(value: Any):
 @given(st.lists(st.text()))
 def test_pointers_lead_back(parts: list[str]):
     assert pointer_parts(pointer(*parts)) == parts
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(VALID), st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=6)), min_size=1, max_size=4))
+def test_any_bytes_are_judged_or_refused_with_an_error_of_ours(path: Path, changes: list[tuple[int, bytes]]):
+    data = path.read_bytes()
+    for place, piece in changes:
+        at = place % len(data)
+        data = data[:at] + piece + data[at + max(1, len(piece)) :]
+    try:
+        findings = validate_bytes(data, path.name)
+    except (InputError, DataError) as error:
+        assert error.exit_code in (3, 5)
+    else:
+        assert all(finding.reason for finding in findings)

@@ -1,0 +1,112 @@
+"""A GPU profile → its lanes, what they say of one another, and where the time of the recorded events went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
+from receipt_cli.render.metrics import write_metrics
+from receipt_cli.render.page import Page, Span
+from receipt_cli.render.scale import count, duration, measure, number
+from receipt_cli.render.table import Column, align
+
+_MAX_ROWS = 12
+_ANSWERS = {True: "confirmed", False: "another one ran", None: "not known"}
+
+
+def write_profile(page: Page, document: Mapping[str, object]) -> None:
+    """Add lanes, comparison and events, as far as the document has them."""
+    _write_lanes(page, document)
+    events = mapping(document, "events")
+    if events:
+        _write_events(page, events)
+
+
+def figure(metric: str, value: float | None) -> str:
+    """Return ``value`` of ``metric`` with its unit, or a dash where it is unknown."""
+    return UNKNOWN if value is None else measure(metric, value)
+
+
+def write_table(page: Page, columns: Sequence[Column], rows: Sequence[Sequence[str]], hidden: int = 0) -> None:
+    """Add a table, its first column emphasised, and how many rows are ``hidden``."""
+    spans = [[Span(page.say(cell), "plain" if place else "strong") for place, cell in enumerate(row)] for row in rows]
+    page.rows(align(columns, spans, page.style.width - 2))
+    if hidden > 0:
+        page.line(Span(f"… {count(hidden)} more", "dim"), indent=2)
+
+
+def _write_lanes(page: Page, document: Mapping[str, object]) -> None:
+    lanes = items(document, "lanes")
+    if not lanes:
+        return
+    page.heading("lanes", Span("the warm-up is left out", "dim"))
+    rows = [
+        [
+            text(lane, "label") or "?",
+            text(lane, "status") or "?",
+            f"{figure('_count', whole(lane, 'warmup_step_count'))} + {figure('_count', whole(lane, 'step_count'))}",
+            figure("elapsed_s", real(lane, "elapsed_s")),
+            figure("tokens_per_s", real(lane, "tokens_per_s")),
+            figure("peak_memory_bytes", real(lane, "peak_memory_bytes")),
+            _ANSWERS[truth(lane, "dispatch_confirmed")],
+        ]
+        for lane in lanes[:_MAX_ROWS]
+    ]
+    columns = [
+        Column("lane", least=8), Column("outcome"), Column("warm-up + steps", right=True, drop=3),
+        Column("elapsed", right=True, drop=2), Column("throughput", right=True), Column("peak memory", right=True),
+        Column("dispatch", drop=1),
+    ]  # fmt: skip
+    write_table(page, columns, rows, len(lanes) - _MAX_ROWS)
+    for lane in lanes[:_MAX_ROWS]:
+        failure = text(lane, "failure")
+        if failure:
+            page.prose(f"{page.say(text(lane, 'label') or '?')}: {page.say(failure)}", "bad", indent=2, bullet="! ")
+    comparison = mapping(document, "comparison")
+    ratio = real(comparison, "speedup")
+    if comparison and ratio is not None:
+        names = [page.say(text(comparison, role) or "?") for role in ("candidate", "baseline")]
+        page.line(f"{names[0]} does {number(ratio)} times the tokens per second of {names[1]}", indent=2)
+
+
+def _write_events(page: Page, events: Mapping[str, object]) -> None:
+    facts = [Span("complete", "good") if truth(events, "complete") else Span("not complete", "warn")]
+    if truth(events, "lossy") is not False:
+        kinds = [text(loss, "kind") or "?" for loss in items(events, "losses")]
+        facts.append(Span(f"records are missing: {page.say(', '.join(kinds))}" if kinds else "records may be missing", "warn"))
+    page.heading("events", *facts)
+    session = [[Span(f"{label} {figure(name, real(events, name))}")] for label, name in (
+        ("session", "duration_s"), ("busy", "busy_s"), ("share busy", "busy_ratio")
+    ) if real(events, name) is not None]  # fmt: skip
+    if session:
+        page.flow("", session)
+    for title, found, total in (
+        ("kernel", items(events, "kernels", "top"), whole(events, "kernels", "name_count")),
+        ("scope", items(events, "scopes"), len(items(events, "scopes"))),
+    ):
+        if found:
+            columns = [Column(title, least=12), *(Column(name, right=True) for name in ("count", "total", "mean", "max"))]
+            rows = [[text(one, "name") or "?", *_timing(one)] for one in found[:_MAX_ROWS]]
+            page.gap()
+            write_table(page, columns, rows, (total or len(found)) - len(rows))
+    copies = items(events, "copies")
+    if copies:
+        page.gap()
+        columns = [Column("copies", least=12), *(Column(name, right=True) for name in ("count", "time", "size", "rate"))]
+        write_table(page, columns, [_copy(one) for one in copies])
+    for kind in ("devices", "hosts"):
+        for number_, one in enumerate(items(events, kind)):
+            name = text(one, "name") or f"{kind[:-1]} {whole(one, 'number') if kind == 'devices' else number_}"
+            if mapping(one, "metrics"):
+                write_metrics(page, {"summary": {"phase": name, "metrics": mapping(one, "metrics")}}, None)
+
+
+def _timing(one: object) -> list[str]:
+    seconds = [real(one, name) for name in ("total_s", "mean_s", "max_s")]
+    return [figure("_count", whole(one, "count")), *(UNKNOWN if value is None else duration(value) for value in seconds)]
+
+
+def _copy(one: object) -> list[str]:
+    names = ("count", "total_s", "total_bytes", "bytes_per_s")
+    title = (text(one, "direction") or "?").replace("_", " ")
+    return [title, *(figure("_count" if name == "count" else name, real(one, name)) for name in names)]

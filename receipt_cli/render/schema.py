@@ -1,0 +1,139 @@
+"""The fields of a schema, and what differs between two, for the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from receipt_cli.render.page import Page, Span
+from receipt_cli.render.scale import count
+from receipt_cli.render.style import Role, Style
+from receipt_cli.render.text import cells, pad
+
+_MAX_LINES = 12
+_POINTER, _TYPE = 46, 15
+"""Cells up to which the columns of pointers and types are filled; a longer text pushes what follows to the right."""
+_SIGNS: dict[str, tuple[str, Role]] = {"added": ("+", "good"), "removed": ("-", "bad"), "changed": ("~", "warn")}
+
+
+class Field(Protocol):
+    """What is shown of a field; ``receipt_cli.schema_fields.Field`` says what each part means."""
+
+    @property
+    def pointer(self) -> str:
+        """Where it stands."""
+
+    @property
+    def kind(self) -> str:
+        """Its types in words."""
+
+    @property
+    def required(self) -> bool:
+        """Whether it is always there."""
+
+    @property
+    def unit(self) -> str | None:
+        """Its unit, if any."""
+
+    @property
+    def description(self) -> str:
+        """What it means."""
+
+    @property
+    def choices(self) -> Sequence[object]:
+        """The only values that it may have."""
+
+    @property
+    def same_as(self) -> str | None:
+        """The field above that has the same fields in it."""
+
+
+class Change(Protocol):
+    """What is shown of a change; ``receipt_cli.schema_diff.Change`` says what each part means."""
+
+    @property
+    def pointer(self) -> str:
+        """Where it is."""
+
+    @property
+    def kind(self) -> str:
+        """``added``, ``removed`` or ``changed``."""
+
+    @property
+    def what(self) -> str:
+        """What of the field changed."""
+
+    @property
+    def old(self) -> object:
+        """What the old schema says."""
+
+    @property
+    def new(self) -> object:
+        """What the new schema says."""
+
+    @property
+    def compatible(self) -> bool:
+        """Whether a minor version may change it."""
+
+
+def render_fields(fields: Sequence[Field], style: Style) -> str:
+    """Return the reference: for each field a line of pointer, type and unit, aligned, and its description below."""
+    page = Page(style)
+    width = _column((field.pointer for field in fields), _POINTER)
+    kinds = _column((field.kind for field in fields), _TYPE)
+    for field in fields:
+        optional = not field.required and not field.pointer.endswith("*")
+        note = ", ".join(part for part in (field.unit, "optional" if optional else None) if part)
+        pointer, kind = pad(page.say(field.pointer), width), pad(page.say(field.kind), kinds if note else 0)
+        fits = cells(pointer) + cells(kind) + cells(note) + 4 <= style.width
+        page.line(Span(pointer, "strong"), "  ", Span(kind), *([Span(f"  {note}", "dim")] if note and fits else []))
+        if note and not fits:
+            page.prose(note, "dim", indent=4)
+        if field.description:
+            page.prose(page.say(field.description), indent=4, max_lines=_MAX_LINES)
+        if field.choices:
+            page.prose(page.say(f"one of {', '.join(map(_said, field.choices))}"), "dim", indent=4, max_lines=_MAX_LINES)
+        if field.same_as is not None:
+            page.line(Span(f"its fields are those of {page.say(field.same_as)}", "dim"), indent=4)
+    return page.text()
+
+
+def render_changes(old: str, new: str, changes: Sequence[Change], style: Style) -> str:
+    """Return the verdict on the two schemas named, then a line for each change, aligned."""
+    page = Page(style)
+    against = sum(not change.compatible for change in changes)
+    if not changes:
+        page.line(f"{page.say(old)} and {page.say(new)} hold the same fields")
+    elif against:
+        page.line(Span("not compatible", "bad"), f": a reader of {page.say(old)} may refuse a {page.say(new)}")
+    else:
+        page.line(Span("compatible", "good"), f": a reader of {page.say(old)} reads a {page.say(new)} and passes over the new")
+    width = _column((change.pointer for change in changes), _POINTER)
+    for change in changes:
+        sign, role = _SIGNS[change.kind]
+        mark = Span("" if change.compatible else "  ✗", "bad")
+        head: list[Span | str] = [Span(sign, role), " ", Span(pad(page.say(change.pointer), width), "strong"), "  "]
+        if change.what == "field":
+            page.line(*head, page.say(str(change.new if change.kind == "added" else change.old)), mark)
+        elif change.what == "description":
+            page.line(*head, "description", mark)
+            page.prose(page.say(str(change.new)), "dim", indent=4, max_lines=_MAX_LINES)
+        else:
+            page.line(*head, page.say(f"{change.what}: {_stated(change.old)} → {_stated(change.new)}"), mark)
+    if changes:
+        page.gap()
+        page.line(f"{count(len(changes))} changes, {count(against)} of them not allowed in a minor version")
+    return page.text()
+
+
+def _column(texts: Iterable[str], most: int) -> int:
+    return max((cells(text) for text in texts if cells(text) <= most), default=0)
+
+
+def _stated(value: object) -> str:
+    return "nothing" if value is None else _said(value)
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

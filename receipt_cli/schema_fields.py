@@ -1,0 +1,146 @@
+"""A JSON Schema → its fields one by one: where each stands, of which type and unit it is, and what it means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+_UNITS = (
+    ("_bytes_per_s", "bytes per second"),
+    ("_per_s_per_device", "per second and device"),
+    ("_per_s", "per second"),
+    ("_bytes", "bytes"),
+    ("_ratio", "ratio"),
+    ("_count", "count"),
+    ("_counts", "count"),
+    ("_celsius", "degrees Celsius"),
+    ("_at", "time"),
+    ("_s", "seconds"),
+)
+"""What the end of a name says of the unit; the longest first."""
+_LIMITS = (
+    "const", "enum", "pattern", "format", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
+    "minItems", "maxItems", "minProperties", "maxProperties", "uniqueItems",
+)  # fmt: skip
+_NO_UNIT = {"string", "boolean", "object"}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a document.
+
+    ``pointer`` is a JSON pointer in which ``*`` stands for every entry of an array and every name of an open object.
+    ``types`` are JSON types, and ``any`` where the schema sets none; ``required``: the object that holds it always has
+    it. ``limits`` are the schema's keywords that bound the value, ``names`` among them for those of an open object.
+    ``same_as`` is the pointer of a field above that has the same fields in it; then they are not told again.
+    """
+
+    pointer: str
+    types: tuple[str, ...]
+    required: bool
+    description: str
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    same_as: str | None = None
+
+    @property
+    def unit(self) -> str | None:
+        """The unit that the field's name says, None without one."""
+        if set(self.types) <= _NO_UNIT | {"null"} and not self.pointer.endswith("_at"):
+            return None
+        name = next((part for part in reversed(self.pointer.split("/")) if part != "*"), "")
+        return next((unit for end, unit in _UNITS if name.endswith(end)), None)
+
+    def document(self) -> dict[str, object]:
+        """Return it for JSON."""
+        return {
+            "pointer": self.pointer,
+            "types": list(self.types),
+            "required": self.required,
+            "unit": self.unit,
+            "description": self.description,
+            "limits": dict(self.limits),
+            "same_as": self.same_as,
+        }
+
+    @property
+    def kind(self) -> str:
+        """The types in words."""
+        return " or ".join(self.types)
+
+    @property
+    def choices(self) -> tuple[object, ...]:
+        """The only values that it may have, in the order of the schema; none where any of its types will do."""
+        return (self.limits["const"],) if "const" in self.limits else tuple(self.limits.get("enum", ()))
+
+
+def list_fields(schema: Schema, *, again: bool = False) -> list[Field]:
+    """Return the fields of ``schema`` in its order; ``again``: also those of a definition that was told above."""
+    told: dict[str, str] = {}
+    return list(_inside(schema, schema, "", told, () if again else None))
+
+
+def _inside(node: Schema, root: Schema, at: str, told: dict[str, str], open_: tuple[str, ...] | None) -> Iterator[Field]:
+    """Yield the fields of the objects and entries of the arrays that ``node`` allows at the pointer ``at``."""
+    required = node.get("required", ())
+    for name, inner in node.get("properties", {}).items():
+        yield from _field(inner, root, f"{at}/{_escape(name)}", name in required, told, open_)
+    for keyword in ("items", "additionalProperties"):
+        if isinstance(node.get(keyword), dict):
+            yield from _field(node[keyword], root, f"{at}/*", False, told, open_)
+
+
+def _field(
+    node: Schema, root: Schema, at: str, required: bool, told: dict[str, str], open_: tuple[str, ...] | None
+) -> Iterator[Field]:
+    """Yield the field at ``at`` and what is inside. ``open_``: definitions entered on the way, None where each is told once."""
+    reference = node.get("$ref")
+    whole: Schema = {**_defined(root, reference), **node} if reference is not None else node
+    alternatives = [inner for keyword in ("anyOf", "oneOf") for inner in whole.get(keyword, ())]
+    seen = told.get(reference) if reference is not None and open_ is None else None
+    looped = open_ is not None and reference in open_
+    yield Field(at, _types(whole, alternatives, root), required, str(whole.get("description", "")), _limits(whole), seen)
+    if reference is not None:
+        told.setdefault(reference, at)
+        open_ = None if open_ is None else (*open_, reference)
+    if seen is None and not looped:
+        for inner in (whole, *alternatives):
+            yield from _inside(inner, root, at, told, open_)
+
+
+def _types(node: Schema, alternatives: list[Schema], root: Schema) -> tuple[str, ...]:
+    stated = node.get("type")
+    if stated is not None:
+        return (stated,) if isinstance(stated, str) else tuple(stated)
+    choices = node.get("enum", [node["const"]] if "const" in node else [])
+    names = [_type_name(choice) for choice in choices]
+    for inner in alternatives:
+        names += _types({**_defined(root, inner["$ref"]), **inner} if "$ref" in inner else inner, [], root)
+    return tuple(dict.fromkeys(names)) or ("any",)
+
+
+def _type_name(value: object) -> str:
+    if value is None:
+        return "null"
+    return {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}.get(type(value), "object")
+
+
+def _limits(node: Schema) -> dict[str, Any]:
+    limits = {keyword: node[keyword] for keyword in _LIMITS if keyword in node}
+    names = node.get("propertyNames")
+    if isinstance(names, dict):
+        limits["names"] = {key: value for key, value in names.items() if key != "description"}
+    if node.get("additionalProperties") is False:
+        limits["closed"] = True
+    return limits
+
+
+def _defined(root: Schema, reference: str) -> Schema:
+    found: Schema = root["$defs"][reference.removeprefix("#/$defs/")]
+    return found
+
+
+def _escape(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,45 @@
+"""``receipt validate`` over documents of every kind, and what it says of those that it cannot judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "fixtures" / "receipts"
+VALID = sorted(EXAMPLES.glob("*/valid/*.json"))
+
+
+def test_every_kind_is_routed_to_its_contract(invoke: Callable) -> None:
+    done = invoke("validate", *VALID)
+    assert (done.code, done.stdout.splitlines()[-1]) == (0, f"{len(VALID)} of {len(VALID)} valid".encode())
+
+
+def test_each_finding_has_a_pointer_and_a_reason(invoke: Callable) -> None:
+    path = EXAMPLES / "gpu_profile-1.0" / "invalid" / "warmup_not_matched.json"
+    done = invoke("validate", path, "--json")
+    reason = "the lanes are not matched: warmup_step_count is 3 and 0"
+    row = {"file": str(path), "pointer": "/comparison", "rule": "matched_lanes", "severity": "error", "reason": reason}
+    assert (done.code, json.loads(done.stdout)) == (1, [row])
+
+
+def test_newer_is_told_from_broken(tmp_path: Path, invoke: Callable) -> None:
+    minor, major, broken = (tmp_path / name for name in ("minor.json", "major.json", "broken.json"))
+    document = json.loads((EXAMPLES / "ablation-1.0" / "valid" / "full.json").read_bytes())
+    minor.write_text(json.dumps({**document, "schema_version": "ablation/1.9", "heads": {}}))
+    major.write_text(json.dumps({**document, "schema_version": "ablation/2.0"}))
+    broken.write_text(json.dumps(document)[:-20])
+    assert invoke("validate", minor).code == 0
+    assert b"written by a newer receipt" in invoke("validate", minor).stdout
+    assert (invoke("validate", major).code, invoke("validate", broken).code) == (5, 3)
+    done = invoke("validate", minor, major, broken, "--json")
+    rows = json.loads(done.stdout)
+    told = [(Path(row["file"]).stem, row["pointer"], row["rule"], row["severity"]) for row in rows]
+    assert done.code == 5
+    assert told == [
+        ("minor", "/schema_version", "newer_minor", "note"),
+        ("minor", "/heads", "schema.additionalProperties", "note"),
+        ("major", "/schema_version", "unknown_version", "error"),
+        ("broken", "", "unreadable", "error"),
+    ]
+    assert "written by a newer receipt" in rows[2]["reason"]

@@ -1,0 +1,98 @@
+"""Migration: steps of a made-up kind chained, what is refused, and that nothing is computed or changed in place."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from receipt_cli.errors import DataError, UsageError
+from receipt_cli.migrate import Edge, migrate
+
+Document = dict[str, Any]
+
+
+def renamed(document: Document) -> Document:
+    return {"mean_loss" if key == "loss" else key: value for key, value in document.items()}
+
+
+def nested(document: Document) -> Document:
+    rest = {key: value for key, value in document.items() if key != "mean_loss"}
+    return {**rest, "metrics": {"loss": {"mean": document["mean_loss"]}}}
+
+
+def careless(document: Document) -> Document:
+    document["metrics"]["lanes"] = []
+    return document
+
+
+CHAIN = {
+    "toy/1.0": Edge("toy/1.1", renamed),
+    "toy/1.1": Edge("toy/2.0", nested),
+    "toy/2.0": Edge("toy/2.1", careless),
+    "toy/3.0": Edge("toy/3.1", renamed),
+}
+OLDEST = {"schema_version": "toy/1.0", "loss": 2.5, "header": {"cwd": "/work"}}
+
+
+def test_three_steps_are_chained_in_order() -> None:
+    made = migrate(OLDEST, steps=CHAIN)
+    assert made.versions == ("toy/1.0", "toy/1.1", "toy/2.0", "toy/2.1")
+    metrics = {"loss": {"mean": 2.5}, "lanes": []}
+    assert made.document == {"schema_version": "toy/2.1", "header": {"cwd": "/work"}, "metrics": metrics}
+    assert next(iter(made.document)) == "schema_version"
+
+
+@pytest.mark.parametrize(("to", "length"), [("toy/1.0", 1), ("toy/1.1", 2), ("toy/2.0", 3), ("toy/2.1", 4)])
+def test_a_version_on_the_way_may_be_asked_for(to: str, length: int) -> None:
+    made = migrate(OLDEST, to, CHAIN)
+    assert (made.versions[-1], len(made.versions)) == (to, length)
+
+
+def test_steps_one_by_one_give_what_the_chain_gives() -> None:
+    document = OLDEST
+    for to in ("toy/1.1", "toy/2.0", "toy/2.1"):
+        document = migrate(document, to, CHAIN).document
+    assert document == migrate(OLDEST, steps=CHAIN).document
+
+
+def test_the_document_is_left_as_it_was_even_by_a_careless_step() -> None:
+    document = {"schema_version": "toy/2.0", "metrics": {"loss": {"mean": 2.5}}}
+    before = copy.deepcopy(document)
+    made = migrate(document, steps=CHAIN).document
+    assert made["metrics"] is not document["metrics"]
+    assert document == before
+
+
+@pytest.mark.parametrize(("here", "to"), [("toy/2.0", "toy/1.0"), ("toy/2.1", "toy/2.0"), ("receipt/1.1", "receipt/1.0")])
+def test_a_downgrade_is_refused(here: str, to: str) -> None:
+    with pytest.raises(UsageError, match="down to") as caught:
+        migrate({"schema_version": here}, to, {**CHAIN})
+    assert caught.value.exit_code == 2
+
+
+def test_another_kind_is_refused() -> None:
+    with pytest.raises(UsageError, match="cannot migrate"):
+        migrate({"schema_version": "toy/1.0"}, "receipt/1.1", CHAIN)
+
+
+@pytest.mark.parametrize(
+    ("here", "to"),
+    [("receipt/1.7", None), ("receipt/9.0", None), (None, None), ("toy/1.0", "toy/1.9"), ("receipt/1.0", "1.1"), ("x", None)],
+)
+def test_an_unknown_version_is_refused(here: object, to: str | None) -> None:
+    with pytest.raises(DataError, match="unknown schema version") as caught:
+        migrate({"schema_version": here}, to, CHAIN)
+    assert caught.value.exit_code == 5
+
+
+def test_a_gap_in_the_chain_is_told() -> None:
+    with pytest.raises(DataError, match=r"no chain of steps leads from toy/1\.0 to toy/3\.1") as caught:
+        migrate(OLDEST, "toy/3.1", CHAIN)
+    assert caught.value.why == "it ends at toy/2.1"
+
+
+def test_the_newest_stays_as_it_is() -> None:
+    made = migrate({"schema_version": "evaluation/1.0"})
+    assert (made.document, made.versions) == ({"schema_version": "evaluation/1.0"}, ("evaluation/1.0",))
