@@ -1,0 +1,174 @@
+"""JSON text → plain values whose numbers stay as printed, and the line on which each record of an array begins."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Any, TypeAlias
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_BETWEEN = re.compile(r"[ \t\n\r,]*")
+
+
+class Number(str):
+    """The text of a number as printed; also ``NaN``, ``Infinity`` and ``-Infinity``, which Python's writer prints."""
+
+    __slots__ = ()
+
+
+Value: TypeAlias = "bool | str | Number | list[Value] | dict[str, Value] | None"
+
+
+class NotJson(ValueError):
+    """The text is not JSON that can be read; ``line`` is where, from 1."""
+
+    def __init__(self, reason: str, line: int) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One element of an array and the line on which it begins."""
+
+    line: int
+    value: Value
+
+
+@dataclass(slots=True)
+class Array:
+    """The elements of an array. ``broken``: what is wrong with its text, by line; ``lost`` counts records that cannot be read."""
+
+    records: list[Record] = field(default_factory=list)
+    broken: list[tuple[int, str]] = field(default_factory=list)
+    lost: int = 0
+    closed: bool = False
+
+
+class JsonText:
+    """One JSON text. ``repeated`` collects the keys that stood twice in an object with different values: neither counts."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.repeated: list[str] = []
+        self._decoder = json.JSONDecoder(
+            object_pairs_hook=self._pairs, parse_float=Number, parse_int=Number, parse_constant=Number
+        )
+
+    def value(self) -> Value:
+        """Return what the whole text says. Raises ``NotJson``."""
+        try:
+            found: Value = self._decoder.decode(self.text)
+        except json.JSONDecodeError as error:
+            raise NotJson(error.msg, error.lineno) from None
+        except RecursionError:
+            raise NotJson("nested too deep", 1) from None
+        return found
+
+    def array(self, path: Sequence[str]) -> Iterator[Record]:
+        """Yield the elements of the array at ``path``, keys of objects. Raises ``NotJson`` where the text breaks off."""
+        try:
+            yield from self._elements(self._find(path), None)
+        except json.JSONDecodeError as error:
+            raise NotJson(error.msg, error.lineno) from None
+        except RecursionError:
+            raise NotJson("nested too deep", 1) from None
+
+    def open_array(self) -> Array:
+        """Return the elements of an array that may lack its end, a comma, or the rest of its last element."""
+        array = Array()
+        try:
+            array.records.extend(self._elements(self._space(0), array))
+        except RecursionError:
+            raise NotJson("nested too deep", 1) from None
+        return array
+
+    def _space(self, at: int) -> int:
+        found = _SPACE.match(self.text, at)
+        return found.end() if found else at
+
+    def _fail(self, reason: str, at: int) -> json.JSONDecodeError:
+        return json.JSONDecodeError(reason, self.text, at)
+
+    def _find(self, path: Sequence[str]) -> int:
+        """Return where the value at ``path`` begins."""
+        at = self._space(0)
+        for key in path:
+            at = next((begin for name, begin in self._members(at) if name == key), -1)
+            if at < 0:
+                raise self._fail(f"no key {key}", 0)
+        return at
+
+    def _members(self, at: int) -> Iterator[tuple[str, int]]:
+        """Yield each key of the object at ``at`` and where its value begins."""
+        if self.text[at : at + 1] != "{":
+            raise self._fail("no object", at)
+        at = self._space(at + 1)
+        while self.text[at : at + 1] == '"':
+            key, at = scanstring(self.text, at + 1, True)
+            at = self._space(self._space(at) + 1)
+            yield key, at
+            at = self._space(self._decoder.raw_decode(self.text, at)[1])
+            at = self._space(at + 1) if self.text[at : at + 1] == "," else at
+
+    def _elements(self, at: int, array: Array | None) -> Iterator[Record]:
+        """Yield the elements of the array that begins at ``at``; what is wrong with its text goes to ``array``, if given."""
+        if self.text[at : at + 1] != "[":
+            raise self._fail("no array", at)
+        line, counted = 1, 0
+        at += 1
+        while True:
+            found = _BETWEEN.match(self.text, at)
+            at = found.end() if found else at
+            line, counted = line + self.text.count("\n", counted, at), at
+            if at >= len(self.text):
+                if array is None:
+                    raise self._fail("the array is not closed", at)
+                array.broken.append((line - self.text.endswith("\n"), "the array is not closed"))
+                return
+            if self.text[at] == "]":
+                rest = self._space(at + 1)
+                if array is None:
+                    return
+                if rest >= len(self.text):
+                    array.closed = True
+                    return
+                array.broken.append((line, "the array goes on behind its end"))
+                at = rest + 1 if self.text[rest] == "[" else rest
+                continue
+            try:
+                value, at = self._decoder.raw_decode(self.text, at)
+            except json.JSONDecodeError as error:
+                if array is None:
+                    raise
+                array.broken.append((line, f"a record cannot be read: {error.msg}"))
+                array.lost += 1
+                at = self.text.find("\n", at)
+                if at < 0:
+                    return
+                continue
+            yield Record(line, value)
+
+    def _pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            different = {key for key, value in pairs if value != made[key]}
+            self.repeated += sorted(different)
+            made = {key: value for key, value in made.items() if key not in different}
+        return made
+
+
+def at(value: Value, *path: str) -> Value:
+    """Return the value at ``path``, keys of objects one inside the other, or None."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def members(value: Value, *path: str) -> dict[str, Value]:
+    """Return the object at ``path``, an empty one where there is none."""
+    found = at(value, *path)
+    return found if isinstance(found, dict) else {}
