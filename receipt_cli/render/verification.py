@@ -1,0 +1,57 @@
+"""Whether a receipt is what its log gives, in words: the answer, why not, and the fields that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from receipt_cli.render.differences import Difference, tell_kinds, write_differences
+from receipt_cli.render.page import Page, Span
+from receipt_cli.render.style import Style
+
+_REASONS = {
+    "log": "another log: its bytes are not those that the receipt was derived from",
+    "grammar": "another grammar: the recorded one is not known here; one that does not ship: --grammar FILE",
+    "markers": "another catalogue of failure markers than the recorded one ships with this release",
+    "registry": "another metric registry than the recorded one ships with this release",
+    "rules": "other rules: this release derives otherwise than the recorded rules",
+    "values": "other values",
+}
+_CHANGED = "other values, though log, definitions and rules are the recorded ones: the receipt was changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Title:
+    """What was compared: names of the receipt and its (first) log, the grammars that read it, and whether as of today."""
+
+    receipt: str
+    log: str
+    refs: Sequence[str]
+    newest: bool
+
+
+def render_verification(
+    differences: Sequence[Difference], other: Sequence[str], invalid: Sequence[str], title: Title, style: Style
+) -> str:
+    """Return the page. ``other`` says which inputs differ and ``invalid`` what is wrong with the receipt by itself."""
+    page = Page(style)
+    log = "stdin" if title.log == "-" else page.say(PurePath(title.log).name)
+    read = Span("  " + (", ".join(page.say(ref) for ref in title.refs) or "no grammar"), "dim")
+    told = tell_kinds(difference.kind for difference in differences)
+    if not differences and not invalid:
+        same = f"{page.say(PurePath(title.receipt).name)} is what {log} gives"
+        page.line(Span("the same today" if title.newest else "verified", "good"), f": {same}", read)
+        return page.text()
+    if title.newest:
+        page.line(Span("otherwise today", "warn"), f": {told} in {log}", read)
+    else:
+        page.line(Span("not verified", "bad"), f": {told}", read)
+    for name in other if not title.newest else [name for name in other if name == "log"]:
+        page.prose(_CHANGED if list(other) == ["values"] else _REASONS[name], indent=2, bullet="- ")
+    for text in invalid:
+        page.prose(f"the receipt is not valid: {page.say(text)}", indent=2, bullet="- ")
+    if differences:
+        page.gap()
+        write_differences(page, differences, old="recorded", new="derived now")
+    return page.text()
