@@ -8,7 +8,7 @@ from typing import NamedTuple
 from receipt_cli.render.style import Role, Style
 from receipt_cli.render.text import cells, clean, elide, pad, wrap
 
-_ASCII = str.maketrans("✓✗▸–—…→×·│µ\u202f▁▂▃▄▅▆▇█", "+x>--~>x||u,.:-=+*#@")
+_ASCII = str.maketrans("✓✗▸–—−…→×·│µ\u202f▁▂▃▄▅▆▇█", "+x>---~>x||u,.:-=+*#@")
 """Our own glyphs, one cell for one cell, so that a table stays aligned."""
 
 NO_BREAK = "\u00a0"

@@ -1,0 +1,1 @@
+"""Two runs and more: whether they are comparable, and then what differs."""

@@ -1,0 +1,118 @@
+"""Receipts → lanes: the runs of one lane and preset in order of time, and what is watched over them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from receipt_cli.checks import healthy
+from receipt_cli.registry import Registry
+
+Document: TypeAlias = Mapping[str, Any]
+Better = Literal["lower", "higher", "none"]
+
+METRICS = (
+    "tokens_per_s",
+    "tokens_per_s_per_device",
+    "samples_per_s",
+    "step_time_s",
+    "mfu_ratio",
+    "peak_memory_allocated_bytes",
+    "peak_memory_reserved_bytes",
+    "peak_memory_bytes",
+    "memory_allocated_bytes",
+    "memory_reserved_bytes",
+)
+"""Metrics that are watched: by the median of the steady state, memory by its greatest value."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRun:
+    """One receipt of a lane: ``time`` (RFC 3339, UTC) is when the run started, or the best that is known of it."""
+
+    document: Document
+    log_sha256: str
+    time: str | None
+
+    @property
+    def name(self) -> str:
+        """What the run is called: its own name, else the log's digest."""
+        stated: str | None = self.document["run"]["name"]
+        return stated or self.log_sha256[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The runs of one lane and preset that have a time, oldest first; ``undated`` counts those without."""
+
+    lane: str | None
+    preset: str | None
+    runs: tuple[LaneRun, ...]
+    undated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A figure over the runs of a lane: its values, and the place among the lane's runs of each.
+
+    ``relative``: a change counts relative to the level before; else in absolute terms (shares from 0 to 1).
+    """
+
+    name: str
+    unit: str
+    better: Better
+    places: tuple[int, ...]
+    values: tuple[float, ...]
+    relative: bool = True
+
+
+def run_time(document: Document) -> str | None:
+    """Return when a run started, else when it finished, else when its header was written; None where nothing says so."""
+    run = document["run"]
+    found: str | None = run["started_at"] or run["finished_at"] or document["header"]["collected_at"]
+    return found
+
+
+def make_lanes(receipts: Iterable[Document]) -> list[Lane]:
+    """Return the lanes of ``receipts``, ordered by name; a run without a lane is of the lane ``None``."""
+    groups: dict[tuple[str | None, str | None], list[LaneRun]] = {}
+    for document in receipts:
+        key = document["run"]["lane"], document["run"]["preset"]
+        groups.setdefault(key, []).append(LaneRun(document, document["derivation"]["log"]["sha256"], run_time(document)))
+    lanes: list[Lane] = []
+    for (lane, preset), runs in sorted(groups.items(), key=lambda group: tuple((name is None, name or "") for name in group[0])):
+        dated = sorted((run for run in runs if run.time is not None), key=lambda run: (_instant(run.time), run.log_sha256))
+        lanes.append(Lane(lane, preset, tuple(dated), len(runs) - len(dated)))
+    return lanes
+
+
+def _instant(time: str | None) -> tuple[str, str]:
+    """Return what orders times in UTC: a fraction of a second makes the text longer, not greater."""
+    whole, _, part = (time or "").rstrip("Z").partition(".")
+    return whole, part
+
+
+def watch(lane: Lane, registry: Registry) -> Iterator[Watched]:
+    """Yield every figure that runs of the lane have: the metrics, goodput, and whether the run was healthy."""
+    for name in METRICS:
+        metric = registry.by_name[name]
+        figure = "max" if metric.unit == "byte" else "median"
+        found = [_statistic(run.document, name, figure) for run in lane.runs]
+        yield from _watched(name, metric.unit, metric.better, found)
+    goodput = [(run.document["goodput"] or {}).get("goodput_ratio") for run in lane.runs]
+    yield from _watched("goodput_ratio", "1", "higher", goodput, relative=False)
+    passed = [float(healthy(run.document["checks"])) for run in lane.runs]
+    yield from _watched("healthy", "1", "higher", passed, relative=False)
+
+
+def _statistic(document: Document, name: str, figure: str) -> float | None:
+    value = ((document["summary"] or {}).get("metrics", {}).get(name) or {}).get(figure)
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _watched(name: str, unit: str, better: Better, found: Sequence[float | None], relative: bool = True) -> Iterator[Watched]:
+    places = [i for i, value in enumerate(found) if value is not None]
+    if places:
+        yield Watched(name, unit, better, tuple(places), tuple(v for v in found if v is not None), relative)

@@ -1,0 +1,114 @@
+"""A history document → what a person reads: lane by lane, what changed, when, and what changed with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from receipt_cli.render.contrast import field_name, field_value
+from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.page import Page, Span
+from receipt_cli.render.scale import count, measure, percent, scale_for, significant
+from receipt_cli.render.spark import sparkline
+from receipt_cli.render.style import Role, Style
+from receipt_cli.render.table import Column, align
+
+_TREND = 24
+_MAX_FIELDS = 8
+_OUTCOMES: dict[str, Role] = {"better": "good", "worse": "bad", "different": "plain"}
+
+
+def render_history(document: Mapping[str, Any], style: Style, *, quiet: bool = False) -> str:
+    """Return the history (``history/1.0``), each line ended by a newline; ``quiet``: only lanes with a change."""
+    page = Page(style)
+    for lane in document["lanes"]:
+        if not quiet or any(metric["changes"] for metric in lane["metrics"]):
+            _lane(page, lane)
+    return page.text()
+
+
+def _lane(page: Page, lane: Mapping[str, Any]) -> None:
+    title = " · ".join(page.say(name) for name in (lane["lane"], lane["preset"]) if name) or "no lane"
+    span = f"{_day(lane['first_at'])} to {_day(lane['last_at'])}" if lane["first_at"] else "no dated run"
+    runs = f"{count(lane['run_count'])} runs"
+    page.heading(page.say(title), Span(f"{runs}, {page.say(span)}", "dim"))
+    if lane["undated_count"]:
+        page.prose(f"{count(lane['undated_count'])} runs without a time are left out", "warn", indent=2, bullet="! ")
+    if not lane["metrics"]:
+        return
+    _table(page, lane["metrics"])
+    for metric in lane["metrics"]:
+        for change in metric["changes"]:
+            _change(page, metric, change)
+    spikes = [(metric, spike) for metric in lane["metrics"] for spike in metric["spikes"]]
+    for metric, spike in spikes[:4]:
+        shown = f"{metric_label(metric['metric'])} {measure(metric['metric'], spike['value'])}, alone, in {_run(page, spike)}"
+        page.prose(page.say(f"spike: {shown}"), "dim", indent=2, bullet="· ")
+    if len(spikes) > 4:
+        page.line(Span(f"· {count(len(spikes) - 4)} more spikes", "dim"), indent=2)
+
+
+def _table(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
+    columns = [Column("metric", least=10), Column("unit"), Column("first", right=True, drop=1), Column("last", right=True)]
+    rows = []
+    for metric in metrics:
+        values = metric["values"]
+        scale = scale_for(_kind(metric), values)
+        label = Span(page.say(_label(metric)))
+        ends = [Span(scale.format(values[0])), Span(scale.format(values[-1]))]
+        rows.append([label, Span(scale.unit, "dim"), *ends, Span(sparkline(values, _TREND, least_span=0.05), "accent")])
+    page.rows(align([*columns, Column("over the runs", drop=2)], rows, page.style.width - 2))
+
+
+def _label(metric: Mapping[str, Any]) -> str:
+    return "healthy runs" if metric["metric"] == "healthy" else metric_label(metric["metric"])
+
+
+def _kind(metric: Mapping[str, Any]) -> str:
+    """Return the name that decides the scale: a share of runs reads like a ratio."""
+    return "healthy_ratio" if metric["metric"] == "healthy" else metric["metric"]
+
+
+def _change(page: Page, metric: Mapping[str, Any], change: Mapping[str, Any]) -> None:
+    sign = {"better": "✓", "worse": "✗", "different": "▸"}[change["outcome"]]
+    name, values = _kind(metric), (change["before"], change["after"])
+    scale = scale_for(name, values)
+    moved = f"{scale.format(values[0])} → {scale.format(values[1])} {scale.unit}".strip()
+    since = "creeps from" if change["kind"] == "creep" else "from"
+    page.gap()
+    page.line(
+        Span(f"{sign} {page.say(_label(metric))} {_size(metric, change)}", _OUTCOMES[change["outcome"]]),
+        Span(f" {since} {_run(page, change['run'])}", "plain"),
+        Span(f"  {moved}", "dim"),
+        indent=2,
+    )
+    fields = change["fields"]
+    for field in fields[:_MAX_FIELDS]:
+        text = f"{field_name(field['pointer'])} {field_value(field['before'])} → {field_value(field['after'])}"
+        page.prose(page.say(text), indent=6, bullet="· ")
+    if len(fields) > _MAX_FIELDS:
+        page.line(Span(f"… {count(len(fields) - _MAX_FIELDS)} more fields", "dim"), indent=6)
+    if not fields:
+        page.line(Span("no recorded header field changed there", "dim"), indent=6)
+    if change["commits"] is not None:
+        page.line(Span(page.say(f"commits {change['commits']['from'][:12]}..{change['commits']['to'][:12]}"), "dim"), indent=6)
+
+
+def _size(metric: Mapping[str, Any], change: Mapping[str, Any]) -> str:
+    delta = change["after"] - change["before"]
+    sign = "+" if delta > 0 else "−"
+    if metric["metric"] in ("healthy", "goodput_ratio"):
+        return f"{sign}{percent(abs(delta)).removesuffix(' %')} points"
+    if not change["before"]:
+        return f"{sign}{measure(metric['metric'], abs(delta))}"
+    share = abs(delta / change["before"]) * 100
+    return f"{sign}{f'{share:.1f}' if share < 99.95 else significant(share, 3)} %"
+
+
+def _run(page: Page, run: Mapping[str, Any]) -> str:
+    when = _day(run["at"])
+    return page.say(f"{when} ({run['name']})" if when != "–" else run["name"])
+
+
+def _day(time: str | None) -> str:
+    return time[:10] if time else "–"
