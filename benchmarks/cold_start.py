@@ -1,61 +1,82 @@
 """How long commands take from nothing: the median of cold processes, beside Python's own start.
 
-    python benchmarks/cold_start.py [RUNS]
+    python -m benchmarks.cold_start [--runs 10] [--input NAME]...
 
 The first run of each command, which fills the caches of bytecode and definitions, is not counted. The last line is
-of a parse without the cache of definitions. Bounds are for an idle machine.
+of a parse without the cache of definitions. Bounds are for an idle machine; the processor's time says what a command
+costs on a busy one.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
+from collections.abc import Sequence
 
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks.inputs import ROOT, ensure, parse_size
+
 LOG = str(ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log")
 RECEIPT = ("-m", "receipt_cli")
 BASE, UNCACHED = "python -c pass", "receipt parse LOG, no cache"
 COMMANDS: dict[str, tuple[tuple[str, ...], float | None]] = {
     BASE: (("-c", "pass"), None),
-    "receipt --version": ((*RECEIPT, "--version"), 0.2),
-    "receipt --help": ((*RECEIPT, "--help"), 0.2),
+    "receipt --version": ((*RECEIPT, "--version"), 0.12),
+    "receipt --help": ((*RECEIPT, "--help"), 0.12),
     "receipt grammar list": ((*RECEIPT, "grammar", "list"), None),
-    "receipt parse LOG": ((*RECEIPT, "parse", LOG), 0.35),
-    "receipt parse --json LOG": ((*RECEIPT, "parse", "--json", LOG), 0.35),
-    "receipt check LOG": ((*RECEIPT, "check", LOG), 0.35),
+    "receipt parse LOG": ((*RECEIPT, "parse", LOG), 0.2),
+    "receipt parse --json LOG": ((*RECEIPT, "parse", "--json", LOG), 0.2),
+    "receipt check LOG": ((*RECEIPT, "check", LOG), 0.2),
 }
+SIZES = {"1MB": 0.2, "30MB": 0.35}
+"""Sizes of the logs that are parsed besides, and the bound of each, in seconds."""
+SOURCES = ("dense", "hf", "sparse", "bars", "mllog", "ranks")
+Times = tuple[float, float]
+"""Wall and processor time, in seconds."""
 
 
-def measure(arguments: tuple[str, ...], runs: int, environ: dict[str, str], fresh: bool = False) -> float:
-    """Return the median wall time, in seconds, of ``runs`` processes; ``fresh`` gives each an empty cache folder."""
-    times = []
-    for _ in range(runs + 1):
-        with tempfile.TemporaryDirectory() as folder:
-            env = {**environ, "XDG_CACHE_HOME": folder} if fresh else environ
-            begun = time.perf_counter()
-            subprocess.run([sys.executable, *arguments], env=env, stdout=subprocess.DEVNULL, check=True)
-            times.append(time.perf_counter() - begun)
-    return statistics.median(times[1:])
+def once(arguments: Sequence[str], environ: dict[str, str], *, fresh: bool = False) -> Times:
+    """Return the times of one process; ``fresh`` gives it an empty cache folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**environ, "XDG_CACHE_HOME": folder} if fresh else environ
+        before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        subprocess.run([sys.executable, *arguments], env=env, stdout=subprocess.DEVNULL, check=True)
+        wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure(arguments: Sequence[str], runs: int, environ: dict[str, str], *, fresh: bool = False) -> Times:
+    """Return the median times of ``runs`` processes, after one that is not counted."""
+    walls, processor = zip(*(once(arguments, environ, fresh=fresh) for _ in range(runs + 1)), strict=True)
+    return statistics.median(walls[1:]), statistics.median(processor[1:])
 
 
 def main() -> None:
     """Print the table."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--input", action="append", choices=SOURCES, help="may be repeated; default: all of them")
+    options = parser.parse_args()
+    commands = dict(COMMANDS)
+    for size, bound in SIZES.items():
+        for source in options.input or SOURCES:
+            path = str(ensure(source, parse_size(size)))
+            commands[f"receipt parse {source} {size}"] = ((*RECEIPT, "parse", path), bound)
     with tempfile.TemporaryDirectory() as folder:
         environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environ |= {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": folder, "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
-        seconds = {name: measure(arguments, runs, environ) for name, (arguments, _) in COMMANDS.items()}
-        seconds[UNCACHED] = measure(COMMANDS["receipt parse LOG"][0], runs, environ, fresh=True)
-    print(f"{'command':<32} {'median':>8} {'ratio':>6} {'bound':>6}   of {runs} runs")
-    for name, median in seconds.items():
-        _, bound = COMMANDS.get(name, ((), None))
-        told = "" if bound is None else f"{bound:.2f}s" + (" !" if median > bound else "")
-        print(f"{name:<32} {median:7.3f}s {median / seconds[BASE]:6.1f} {told:>6}".rstrip())
+        times = {name: measure(arguments, options.runs, environ) for name, (arguments, _) in commands.items()}
+        times[UNCACHED] = measure(COMMANDS["receipt parse LOG"][0], options.runs, environ, fresh=True)
+    print(f"{'command':<28} {'median':>8} {'processor':>10} {'ratio':>6} {'bound':>6}   of {options.runs} runs")
+    for name, (wall, processor) in times.items():
+        _, bound = commands.get(name, ((), None))
+        told = "" if bound is None else f"{bound:.2f}s" + (" !" if wall > bound else "")
+        print(f"{name:<28} {wall:7.3f}s {processor:9.3f}s {wall / times[BASE][0]:6.1f} {told:>6}".rstrip())
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from receipt_cli import bulk, scan
+from receipt_cli import bulk, pace, scan
 from receipt_cli.catalog import shipped
 from receipt_cli.errors import InputError
 from receipt_cli.grammar import Grammar
@@ -35,7 +35,8 @@ PIECE = 512 << 10
 @contextmanager
 def lowest_thresholds() -> Iterator[None]:
     """Let two records of a layout, and blocks of any size, be enough for bulk reading."""
-    known = [(scan, "BULK_FROM", 0), (scan, "MIN_BULK", 1), (scan, "MIN_COUNT", 1), (bulk, "MIN_COUNT", 1), (bulk, "MIN_ROWS", 1)]
+    known = [(pace, name, 1) for name in ("FIRST", "LEAST", "WORTH_IMPORT", "WORTH_CALL")]
+    known += [(scan, "MIN_COUNT", 1), (bulk, "MIN_ROWS", 1)]
     before = [getattr(module, name) for module, name, _ in known]
     for module, name, value in known:
         setattr(module, name, value)

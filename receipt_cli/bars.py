@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.columns import NO_RANK, RuleColumns
+from receipt_cli.distinct import distinct_values
 from receipt_cli.frame import PLAN, STEP, Frame, are_many
 from receipt_cli.grammar import Grammar, Rule
 
@@ -58,16 +59,14 @@ def find_bars(
         return None
     if any(not name.startswith("\t") for name in columns.texts) or any(g is grammar and r.repeats for g, r, _ in read):
         return None
-    import numpy as np
-
     frame = Frame(rule, columns, None)
     if frame.steps is None or frame.plan is None or frame.numbered is not None or frame.planned is not None:
         return None
-    at = np.frombuffer(columns.at, np.int64)
+    at = columns.at.whole()
     if not bool((at[1:] > at[:-1]).all()) or any(_meets(at, c.at) for _, r, c in read if c is not columns):
         return None
-    ranks = np.frombuffer(columns.rank, np.int64)
-    return Bars(grammar.id, at, frame.steps, frame.plan, frozenset(np.unique(ranks[ranks != NO_RANK]).tolist()))
+    ranks = columns.rank.whole()
+    return Bars(grammar.id, at, frame.steps, frame.plan, frozenset(distinct_values(ranks[ranks != NO_RANK]).tolist()))
 
 
 def _meets(at: Integers, others: Sequence[int]) -> bool:

@@ -1,25 +1,28 @@
 """A block of whole records → the body that it gives, records of known layouts together.
 
-Records whose layout has a template are read as matrices. What is left goes through the gate, and those with a literal
-one by one. What both gave is put into the order of the log at the end of the block.
+Records whose layout has a template are read at once. What is left goes through the gate, and those with a literal one by
+one. What both gave is put into the order of the log at the end of the block.
 """
 
 from __future__ import annotations
 
-from array import array
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
-from receipt_cli.columns import Bounded, RuleColumns, place
+from receipt_cli.block import Records, bytes_at
 from receipt_cli.envelope import plain
-from receipt_cli.examine import Found, excerpt
+from receipt_cli.examine import Found
 from receipt_cli.gate import Gate
+from receipt_cli.harvest import Harvest
 from receipt_cli.layout import MAX_LENGTH, Layout
-from receipt_cli.model import MAX_FIRST, NearMiss
-from receipt_cli.order import in_order
-from receipt_cli.records import is_utf8, vanishes_before_end
+from receipt_cli.mixed import LEAD
+from receipt_cli.model import MAX_FIRST
+from receipt_cli.recognise import WORD, Shelves, cut_words
+from receipt_cli.records import vanishes_before_end
 from receipt_cli.stretch import Body, RuleKey
-from receipt_cli.templates import Piece, Template
+from receipt_cli.templates import Template
+from receipt_cli.together import Column, EventTable, Rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,19 +31,17 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
-MIN_COUNT = 48
-"""Records of a layout that were read one by one before it gets a template."""
 MIN_ROWS = 12
-"""Records in a block for which a template is worth its fixed cost."""
-MAX_TEMPLATES = 512
+"""Records of a width in a block that are worth the fixed cost of looking at them together."""
+AT_ONCE = 128
+"""Records read one by one before those that are left are compared with the templates that were made of them."""
+MAX_TEMPLATES = 2048
 MAX_IDLE = 64
-"""Blocks with too few records after which a template is given up."""
+"""Blocks without a record of a template after which it may be given up."""
 _REST = -1000
 _SERVED = -(1 << 60)
 """Counts of a layout that will not get a template soon, and of one that has one."""
 _LARGE = 6 << 20
-_MAX_PIECES = 400
-"""Stretches of records without a template that are searched each for itself; of more, the whole block is."""
 
 
 @cache
@@ -59,35 +60,82 @@ class Reader(Protocol):
     """What reads a single record: see ``scan.Engine.take``."""
 
     gate: Gate
-    templates: Templates
+
+    @property
+    def templates(self) -> Templates:
+        """The layouts that records are read in bulk by."""
 
     def take(self, body: Body, record: bytes, ordinal: int, line: int, bad: bool, found: Found) -> None:
         """Read one record that holds a literal."""
 
 
 class Templates:
-    """The templates of the layouts that come often, by length."""
+    """The templates of the layouts that come often, each with a number, and what they say, by rule and by grammar."""
 
     def __init__(self) -> None:
-        self.by_length: dict[int, tuple[Template, ...]] = {}
-        self._count = 0
+        self.made = 0
+        """How many templates there ever were."""
+        self._all: list[Template] = []
+        self._block = 0
+        self._again = 0
+        """The block from which on it is worth looking for templates that are of no use."""
+        self._last: list[int] = []
+        """The last block in which each was of use."""
+
+    def __len__(self) -> int:
+        return len(self._all)
 
     def add(self, layout: Layout) -> None:
         """Make a template of ``layout``, of which many records came."""
-        if self._count < MAX_TEMPLATES:
-            layout.count = _SERVED
-            made = Template(layout)
-            self._count += 1
-            self.by_length[made.length] = (*self.by_length.get(made.length, ()), made)
+        if len(self._all) >= MAX_TEMPLATES and self._block >= self._again:
+            self._forget()
+        if len(self._all) >= MAX_TEMPLATES:
+            layout.count = _REST
+            return
+        layout.count = _SERVED
+        self.made += 1
+        self._enter(Template(layout), self._block)
 
-    def used(self, template: Template, rows: int) -> None:
-        """Take note of how many records of a block a template read; it goes when they are few for long."""
-        template.idle = 0 if rows >= MIN_ROWS else template.idle + 1
-        if template.idle > MAX_IDLE:
-            kept = tuple(t for t in self.by_length.get(template.length, ()) if t is not template)
-            self._count -= len(self.by_length.get(template.length, ())) - len(kept)
-            self.by_length[template.length] = kept
-            template.layout.count = _REST
+    def _forget(self) -> None:
+        """Give up those that were of no use for long; the others get new numbers."""
+        known = list(zip(self._all, self._last, strict=True))
+        self._all, self._last, self._again = [], [], self._block + MAX_IDLE
+        for template, last in known:
+            if self._block - last <= MAX_IDLE:
+                self._enter(template, last)
+            else:
+                template.layout.count = _REST
+
+    def _enter(self, template: Template, last: int) -> None:
+        number, layout = len(self._all), template.layout
+        if not number:
+            self.shelves = Shelves()
+            self.tables: dict[tuple[RuleKey, int], EventTable] = {}
+            self.ignored: dict[str, list[int]] = {}
+            self.near: dict[str, dict[int, str]] = {}
+            self.special: list[int] = []
+        self._all.append(template)
+        self._last.append(last)
+        self.shelves.add(number, layout)
+        if not template.plain:
+            self.special.append(number)
+            return
+        keys = [event.key for event in layout.events]
+        for index, key in enumerate(keys):
+            self.tables.setdefault((key, keys[:index].count(key)), EventTable()).add(number, template, index)
+        for name in layout.ignored:
+            self.ignored.setdefault(name, []).append(number)
+        for name, rule in layout.near:
+            self.near.setdefault(name, {})[number] = rule
+
+    def __getitem__(self, number: int) -> Template:
+        return self._all[number]
+
+    def used(self, numbers: Integers) -> None:
+        """Take note that a block has records of these."""
+        self._block += 1
+        for number in numbers.tolist():
+            self._last[number] = self._block
 
 
 def read_block(reader: Reader, body: Body, raw: bytes, found: Found) -> None:
@@ -96,31 +144,27 @@ def read_block(reader: Reader, body: Body, raw: bytes, found: Found) -> None:
 
     keep_memory()
     buffer = plain(raw, keep_returns=_returns_are_ends(raw))
-    records = _Records(buffer)
+    records = Records(buffer)
     body.blank = records.count_blank()
     body.lines, body.records = records.lines, len(records.starts)
     bad = records.find_invalid()
     body.undecodable = len(bad)
-    harvest: dict[RuleKey, list[Piece]] = {}
-    ignored: dict[str, list[Integers]] = {}
-    missed: dict[str, Bounded[NearMiss]] = {}
-    taken = _read_templates(reader.templates, records, harvest, ignored, missed, found)
+    harvest = Harvest(found)
+    taken = np.zeros(len(records.starts), np.bool_)
+    _read_templates(reader.templates, records, np.arange(len(taken)), harvest, taken)
     rows = _candidates(reader.gate, records, taken)
-    starts, ends, lines = records.starts[rows].tolist(), records.ends[rows].tolist(), records.line_of(rows).tolist()
-    for row, start, end, line in zip(rows.tolist(), starts, ends, lines, strict=True):
-        reader.take(body, buffer[start:end], row, line, row in bad, found)
-    for key, pieces in harvest.items():
-        body.rules[key] = in_order(body.rules.get(key, RuleColumns()), pieces)
-    for name, ordinals in ignored.items():
-        both = np.concatenate([*ordinals, np.frombuffer(body.ignored.get(name, array("q")), np.int64)])
-        merged = array("q")
-        merged.frombytes(np.sort(both, kind="stable").tobytes())
-        body.ignored[name] = merged
-    for name, near in missed.items():
-        known = body.near.setdefault(name, near)
-        if known is not near:
-            known.count += near.count
-            known.first = sorted([*known.first, *near.first], key=lambda entry: entry[0])[:MAX_FIRST]
+    step = AT_ONCE
+    while len(rows):
+        some, rows, known = rows[:step], rows[step:], reader.templates.made
+        starts, ends, lines = records.starts[some].tolist(), records.ends[some].tolist(), records.line_of(some).tolist()
+        for row, start, end, line in zip(some.tolist(), starts, ends, lines, strict=True):
+            reader.take(body, buffer[start:end], row, line, row in bad, found)
+        if reader.templates.made > known:  # the others of the block may have these layouts too
+            _read_templates(reader.templates, records, rows, harvest, taken)
+            left = rows[~taken[rows]]
+            step = AT_ONCE if len(rows) - len(left) >= step else 2 * step
+            rows = left
+    harvest.into(body)
 
 
 def _returns_are_ends(raw: bytes) -> bool:
@@ -138,140 +182,112 @@ def _returns_are_ends(raw: bytes) -> bool:
     return True
 
 
-class _Records:
-    """Where the records of a block begin and end."""
-
-    def __init__(self, buffer: bytes) -> None:
-        import numpy as np
-
-        self.buffer = buffer
-        data = self.data = np.frombuffer(buffer, np.uint8)
-        redraws = b"\r" in buffer
-        self.ends = np.flatnonzero((data == 0x0A) | (data == 0x0D)) if redraws else np.flatnonzero(data == 0x0A)
-        nexts = self.ends + 1
-        self._before: Integers | None = None
-        self.lines = len(self.ends)
-        if redraws:
-            newline = data[self.ends] == 0x0A
-            halves = np.zeros(len(newline), np.bool_)  # the line feeds of ends of two bytes
-            halves[1:] = newline[1:] & ~newline[:-1] & (self.ends[1:] == nexts[:-1])
-            first = np.flatnonzero(halves) - 1
-            newline[first] = True
-            nexts[first] += 1
-            self.ends, nexts, newline = self.ends[~halves], nexts[~halves], newline[~halves]
-            self._before = np.cumsum(newline) - newline
-            self.lines = int(newline.sum())
-        self.starts = np.empty_like(self.ends)
-        self.starts[0] = 0
-        self.starts[1:] = nexts[:-1]
-        self.lengths = self.ends - self.starts
-
-    def find_invalid(self) -> set[int]:
-        """Return the records that are not UTF-8."""
-        import numpy as np
-
-        if self.buffer.isascii() or is_utf8(self.buffer):
-            return set()
-        places = np.searchsorted(self.ends, np.flatnonzero(self.data >= 0x80))
-        rows = places[np.flatnonzero(np.diff(places, prepend=-1))]
-        spans = zip(rows.tolist(), self.starts[rows].tolist(), self.ends[rows].tolist(), strict=True)
-        return {row for row, start, end in spans if not is_utf8(self.buffer[start:end])}
-
-    def line_of(self, rows: Integers) -> Integers:
-        """Return the line of the block, from 1, that each record stands in."""
-        return rows + 1 if self._before is None else self._before[rows] + 1
-
-    def count_blank(self) -> int:
-        """Return how many records hold nothing but blanks and tabs."""
-        import numpy as np
-
-        some = np.flatnonzero(self.lengths)
-        first, last = self.data[self.starts[some]], self.data[self.ends[some] - 1]
-        edges = ((first == 0x20) | (first == 0x09)) & ((last == 0x20) | (last == 0x09))
-        spans = zip(self.starts[some[edges]].tolist(), self.ends[some[edges]].tolist(), strict=True)
-        blank = sum(1 for start, end in spans if not self.buffer[start:end].strip(b" \t"))
-        return len(self.lengths) - len(some) + blank
-
-    def view(self, width: int) -> NDArray[np.void]:
-        """Return the ``width`` bytes from each place on."""
-        import numpy as np
-
-        return np.ndarray((len(self.buffer) - width + 1,), f"V{width}", self.buffer, strides=(1,))
-
-
-def _read_templates(
-    templates: Templates,
-    records: _Records,
-    harvest: dict[RuleKey, list[Piece]],
-    ignored: dict[str, list[Integers]],
-    missed: dict[str, Bounded[NearMiss]],
-    found: Found,
-) -> Flags:
-    """Read the records that fit a template; return which they are."""
+def _read_templates(templates: Templates, records: Records, rows: Integers, harvest: Harvest, taken: Flags) -> None:
+    """Read those of the records ``rows`` that have a template, and mark them in ``taken``."""
     import numpy as np
 
-    taken = np.zeros(len(records.starts), np.bool_)
-    known = list(templates.by_length.items())
-    if not known:
-        return taken
-    short = np.minimum(records.lengths, MAX_LENGTH + 1).astype(np.uint16)
-    order = np.argsort(short, kind="stable")
-    ordered = short[order]
-    for length, choices in known:
-        if not choices:
-            continue
-        low, high = np.searchsorted(ordered, (length, length + 1))
-        rows = order[low:high]
-        for template in choices:
-            if len(rows) < MIN_ROWS or template.width > len(records.buffer):
-                templates.used(template, 0)
-                continue
-            rows = rows[records.starts[rows] <= len(records.buffer) - template.width]
-            fits, matrix = template.fitting(records.view(template.width), records.starts[rows])
-            mine, rest = rows[fits], rows[~fits]
-            templates.used(template, len(mine))
-            if not len(mine):
-                continue
-            numbers, inside = template.values(matrix)
-            if inside is not None:
-                rest = np.concatenate([rest, mine[~inside]])
-                mine, matrix, numbers = mine[inside], matrix[inside], numbers[:, inside]
-                if not len(mine):
-                    rows = rest
-                    continue
-            taken[mine] = True
-            _book(template, matrix, numbers, mine, records, harvest, ignored, missed, found)
-            rows = rest
-    return taken
+    ordinals, numbers = _recognise(templates, records, rows)
+    if not len(ordinals):
+        return
+    counts = np.bincount(numbers, minlength=len(templates))
+    templates.used(np.flatnonzero(counts))
+    if templates.special and counts[templates.special].any():
+        special = np.zeros(len(templates), np.bool_)
+        special[templates.special] = True
+        for number in np.flatnonzero(special & (counts >= MIN_ROWS)).tolist():
+            _read_one(templates[number], ordinals[numbers == number], records, harvest, taken)
+        kept = ~special[numbers]
+        ordinals, numbers = ordinals[kept], numbers[kept]
+        counts[special] = 0
+    _read_together(templates, Rows(records, ordinals, records.starts[ordinals], numbers, counts), harvest, taken)
 
 
-def _book(
-    template: Template,
-    matrix: NDArray[np.uint8],
-    numbers: NDArray[np.float64],
-    rows: Integers,
-    records: _Records,
-    harvest: dict[RuleKey, list[Piece]],
-    ignored: dict[str, list[Integers]],
-    missed: dict[str, Bounded[NearMiss]],
-    found: Found,
-) -> None:
+def _recognise(templates: Templates, records: Records, rows: Integers) -> tuple[Integers, Integers]:
+    """Return those of the records ``rows``, ascending, that have a template, and the number of each one's."""
+    import numpy as np
+
+    if not len(templates):
+        return rows[:0], rows[:0]
+    lengths = records.lengths[rows]
+    starts = records.starts[rows]
+    words = (lengths + (WORD - 1)) // WORD
+    fit = templates.shelves.lengths[np.minimum(lengths, MAX_LENGTH + 1)]
+    fit &= (starts >= LEAD) & (starts + words * WORD <= len(records.buffer))
+    some = np.flatnonzero(fit)
+    short = words[some].astype(np.uint16)
+    counts = np.bincount(short, minlength=1)
+    order = some[np.argsort(short, kind="stable")] if np.count_nonzero(counts) > 1 else some
+    stops = np.cumsum(counts)
+    known = np.full(len(rows), -1, np.int64)
+    for width in np.flatnonzero(counts >= MIN_ROWS).tolist():
+        at = order[stops[width] - counts[width] : stops[width]]
+        matrix = bytes_at(records.buffer, starts[at], width * WORD)
+        known[at] = templates.shelves.by_words[width].recognise(cut_words(matrix, lengths[at]), lengths[at])
+    found = np.flatnonzero(known >= 0)
+    return rows[found], known[found]
+
+
+def _read_together(templates: Templates, rows: Rows, harvest: Harvest, taken: Flags) -> None:
+    """Read records of any number of plain templates."""
+    import numpy as np
+
+    if not len(rows.numbers):
+        return
+    parts: list[tuple[RuleKey, EventTable, Rows, list[Column]]] = []
+    bad = np.zeros(len(rows.numbers), np.bool_)
+    for (key, _), table in templates.tables.items():
+        held = table.settle(len(templates))[rows.numbers]
+        if held.any():
+            part = rows if held.all() else rows.choose(held)
+            columns, wrong = table.columns(part)
+            parts.append((key, table, part, columns))
+            if wrong is not None:
+                bad[np.flatnonzero(held)[wrong]] = True
+    if bad.any():  # these are read one by one
+        _read_together(templates, rows.choose(~bad), harvest, taken)
+        return
+    taken[rows.ordinals] = True
+    for key, table, part, columns in parts:
+        harvest.pieces.setdefault(key, []).append(table.piece(part, columns))
+    for name, members in templates.ignored.items():
+        if rows.counts[members].any():
+            harvest.ignored.setdefault(name, []).append(rows.ordinals[np.isin(rows.numbers, members)])
+    for name, rules in templates.near.items():
+        if rows.counts[list(rules)].any():
+            missed = np.flatnonzero(np.isin(rows.numbers, list(rules)))
+            first = missed[:MAX_FIRST]
+            named = [rules[number] for number in rows.numbers[first].tolist()]
+            _miss(harvest, rows.block, name, len(missed), named, rows.ordinals[first])
+
+
+def _read_one(template: Template, ordinals: Integers, records: Records, harvest: Harvest, taken: Flags) -> None:
+    """Read records of one template, whose values are not all plain numbers."""
+    matrix = bytes_at(records.buffer, records.starts[ordinals], template.length)
+    numbers, inside = template.values(matrix)
+    if inside is not None:
+        ordinals, matrix, numbers = ordinals[inside], matrix[inside], numbers[:, inside]
+        if not len(ordinals):
+            return
+    taken[ordinals] = True
     layout = template.layout
-    lines = records.line_of(rows)
+    pieces = template.pieces(matrix, numbers, ordinals, records.line_of(ordinals), harvest.found)
+    for event, piece in zip(layout.events, pieces, strict=True):
+        harvest.pieces.setdefault(event.key, []).append(piece)
     for name in layout.ignored:
-        ignored.setdefault(name, []).append(rows)
-    for event, piece in zip(layout.events, template.pieces(matrix, numbers, rows, lines, found), strict=True):
-        harvest.setdefault(event.key, []).append(piece)
+        harvest.ignored.setdefault(name, []).append(ordinals)
     for name, rule in layout.near:
-        near = missed.setdefault(name, Bounded(MAX_FIRST))
-        near.count += len(rows)
-        for row, line, record in zip(rows[:MAX_FIRST].tolist(), lines.tolist(), matrix, strict=False):
-            text = excerpt(record[: template.length].tobytes())
-            near.first.append((place(row), NearMiss(name, rule, line, text)))
-        near.first = sorted(near.first, key=lambda entry: entry[0])[:MAX_FIRST]
+        first = ordinals[:MAX_FIRST]
+        _miss(harvest, records, name, len(ordinals), [rule] * len(first), first)
 
 
-def _candidates(gate: Gate, records: _Records, taken: Flags) -> Integers:
+def _miss(harvest: Harvest, records: Records, name: str, count: int, rules: Sequence[str], first: Integers) -> None:
+    """Note near-misses of grammar ``name``: their count, and the rules that nearly matched the first of them."""
+    places = zip(records.starts[first].tolist(), records.ends[first].tolist(), strict=True)
+    texts = [records.buffer[start:end] for start, end in places]
+    harvest.miss(name, count, zip(rules, first.tolist(), records.line_of(first).tolist(), texts, strict=True))
+
+
+def _candidates(gate: Gate, records: Records, taken: Flags) -> Integers:
     """Return the records that hold a literal and are not taken, ascending."""
     import numpy as np
 
@@ -279,15 +295,17 @@ def _candidates(gate: Gate, records: _Records, taken: Flags) -> Integers:
     if not len(left):
         return left
     breaks = np.flatnonzero(np.diff(left) > 1)
-    if len(breaks) >= _MAX_PIECES or 2 * int(records.lengths[left].sum()) > len(records.buffer):
-        places = np.array(gate.places(records.buffer), np.int64)
-    else:
-        begins = records.starts[left[np.concatenate([[0], breaks + 1])]].tolist()
-        stops = records.ends[left[np.concatenate([breaks, [len(left) - 1]])]].tolist()
-        found = [begin + at for begin, stop in zip(begins, stops, strict=True) for at in gate.places(records.buffer[begin:stop])]
-        places = np.array(found, np.int64)
+    begins = records.starts[left[np.concatenate([[0], breaks + 1])]]
+    stops = records.ends[left[np.concatenate([breaks, [len(left) - 1]])]]
+    pieces = [records.buffer[begin:stop] for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)]
+    found = np.array(gate.places(b"\n".join(pieces)), np.int64)  # what is taken has literals, too: each would be told
+    lengths = stops - begins + 1
+    firsts = np.cumsum(lengths) - lengths
+    piece = np.searchsorted(firsts, found, "right") - 1
+    places = begins[piece] + found - firsts[piece]
     rows = np.searchsorted(records.ends, places)
     fresh = np.ones(len(rows), np.bool_)
     fresh[1:] = rows[1:] != rows[:-1]
     rows = rows[fresh]
-    return rows[~taken[rows]]
+    left_over: Integers = rows[~taken[rows]]
+    return left_over

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError, InputError, UsageError
@@ -21,11 +22,11 @@ INDUCED = "generic"
 """The id of the file that holds no rules: what reads logs that no grammar knows."""
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
 _FILE = re.compile(r"v([1-9]\d{0,5})\.yaml\Z")
+_RELEASE = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,9}")
 _REF = re.compile(r"(?P<id>[a-z0-9][a-z0-9-]*)(?:@v(?P<version>[1-9]\d{0,5}))?\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One line of ``grammars/index.yaml``."""
 
     id: str
@@ -73,8 +74,7 @@ def _unlisted(listed: set[str]) -> list[Entry]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Fixtures:
+class Fixtures(NamedTuple):
     """How many logs of a grammar are kept with it: of runs that were made for them, and written in the format."""
 
     run: int = 0
@@ -117,6 +117,37 @@ def shipped(with_samples: bool = False) -> tuple[Grammar, ...]:
     from receipt_cli.grammar_file import load_grammar
 
     return tuple(load_grammar(text, where, with_samples=True, shipped=True) for where, text in texts)
+
+
+def shipped_by(version: str) -> tuple[Grammar, ...]:
+    """Return the grammars of ``shipped`` that release ``version`` of this program had: what came later is left out.
+
+    What no index lists has no release, and is in; where ``version`` is none that can be read, all are.
+    """
+    release = _release(version)
+    since = {entry.ref: _release(entry.since) for entry in list_grammars()}
+    return tuple(grammar for grammar in shipped() if not release or since[grammar.ref] <= release)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers that ``version`` begins with, without zeros at their end."""
+    found = _RELEASE.match(version)
+    numbers = [int(number) for number in found[0].split(".")] if found else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def find_recorded(name: str, version: int, sha256: str, own: Sequence[Grammar] = ()) -> Grammar:
+    """Return the grammar of this digest, else the one of this version, else the newest with the id ``name``.
+
+    ``own`` are grammars that do not ship. Raises ``DataError`` where no grammar has this id.
+    """
+    known = [grammar for grammar in (*own, *shipped()) if grammar.id == name]
+    known += [get_grammar(e.ref) for e in list_grammars() if e.id == name and e.status == "deprecated"]
+    if not known:
+        raise DataError(f"no grammar {name}@v{version} is known here", try_="--grammar FILE")
+    return max(known, key=lambda grammar: (grammar.sha256 == sha256, grammar.version == version, grammar.version))
 
 
 def get_grammar(name: str) -> Grammar:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from receipt_cli.cells import WORTH_CALL, Cells
+
 POSITION_BITS = 17
 """Low bits of ``at``: where in its record an event begins. A record is capped at 2**16 bytes."""
 NO_RANK = -1
@@ -16,10 +18,6 @@ NO_RANK = -1
 def place(record: int, offset: int = 0) -> int:
     """Return the sortable position of an event: the ordinal of its record, then its offset inside."""
     return (record << POSITION_BITS) | offset
-
-
-WORTH_CALL = 128
-"""Entries from which on numpy, once it is loaded, adds faster."""
 
 
 def shifted(values: array[int], by: int) -> array[int]:
@@ -35,26 +33,22 @@ def shifted(values: array[int], by: int) -> array[int]:
     return moved
 
 
-def shift(values: array[int], by: int) -> None:
-    """Add ``by`` to each of ``values``, where they stand."""
-    if by and values:
-        values[:] = shifted(values, by)
-
-
 C = TypeVar("C", "NumberColumn", "TextColumn")
 
 
 class NumberColumn:
     """Values of one field, with the row of each; rows without a value have no entry.
 
-    As long as every row from the first on has a value, the rows are not stored: a value takes 8 bytes.
+    As long as every row from the first on has a value, the rows are not stored: a value takes 8 bytes, and as long as
+    all are equal none.
     """
 
     __slots__ = ("_rows", "values")
 
-    def __init__(self) -> None:
-        self._rows: array[int] | None = None
-        self.values = array("d")
+    def __init__(self, values: Cells[float] | None = None, rows: Cells[int] | None = None) -> None:
+        """Without ``rows`` the values are those of the first rows."""
+        self._rows = rows
+        self.values: Cells[float] = Cells("d") if values is None else values
 
     @property
     def rows(self) -> Sequence[int]:
@@ -66,9 +60,14 @@ class NumberColumn:
         """True when value ``i`` is that of row ``i``."""
         return self._rows is None
 
-    def _sparse(self) -> array[int]:
+    @property
+    def lasting(self) -> bool:
+        """True when the memory is its own: see ``Cells.lasting``."""
+        return self.values.lasting and (self._rows is None or self._rows.lasting)
+
+    def _sparse(self) -> Cells[int]:
         if self._rows is None:
-            self._rows = array("q", range(len(self.values)))
+            self._rows = Cells("q", range(len(self.values)))
         return self._rows
 
     def append(self, row: int, value: float) -> None:
@@ -77,24 +76,18 @@ class NumberColumn:
             self._sparse().append(row)
         self.values.append(value)
 
-    def fill(self, values: bytes, rows: bytes | None = None) -> None:
-        """Give an empty column its ``values`` (native float64s), for the first rows, or for ``rows`` (native int64s)."""
-        self.values.frombytes(values)
-        if rows is not None:
-            self._rows = array("q")
-            self._rows.frombytes(rows)
-
     def prepend(self, other: NumberColumn, count: int) -> None:
         """Put the entries of ``other``, which covers ``count`` rows, before ours."""
         if self._rows is not None or other._rows is not None or count != len(other.values):
-            self._rows = array("q", other._sparse()) + shifted(self._sparse(), count)
-        self.values[0:0] = other.values
+            rows = self._sparse()
+            rows.shift(count)
+            rows.prepend(other._sparse())
+        self.values.prepend(other.values)
 
     def extend(self, other: NumberColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
         if self._rows is not None or other._rows is not None or shift != len(self.values):
-            rows = self._sparse()
-            rows.extend(shifted(other._sparse(), shift))
+            self._sparse().extend(other._sparse(), shift)
         self.values.extend(other.values)
 
 
@@ -132,16 +125,22 @@ class RuleColumns:
     differences mean anything).
     """
 
-    at: array[int] = field(default_factory=lambda: array("q"))
-    line: array[int] = field(default_factory=lambda: array("q"))
-    rank: array[int] = field(default_factory=lambda: array("q"))
-    clock: array[float] = field(default_factory=lambda: array("d"))
+    at: Cells[int] = field(default_factory=lambda: Cells("q"))
+    line: Cells[int] = field(default_factory=lambda: Cells("q"))
+    rank: Cells[int] = field(default_factory=lambda: Cells("q"))
+    clock: Cells[float] = field(default_factory=lambda: Cells("d"))
     numbers: dict[str, NumberColumn] = field(default_factory=dict)
     texts: dict[str, TextColumn] = field(default_factory=dict)
     others: dict[str, NumberColumn] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.at)
+
+    @property
+    def lasting(self) -> bool:
+        """True when the memory of all columns is their own: see ``Cells.lasting``."""
+        own = self.at.lasting and self.line.lasting and self.rank.lasting and self.clock.lasting
+        return own and all(column.lasting for column in (*self.numbers.values(), *self.others.values()))
 
     def open_row(self, at: int, line: int, rank: int, clock: float) -> int:
         """Add an event and return its row."""
@@ -153,23 +152,25 @@ class RuleColumns:
 
     def move(self, records: int, lines: int) -> None:
         """Let ``records`` records and ``lines`` line ends stand before what ours were counted from."""
-        shift(self.at, place(records))
-        shift(self.line, lines)
+        self.at.shift(place(records))
+        self.line.shift(lines)
 
     def prepend(self, other: RuleColumns, records: int, lines: int) -> None:
         """Add the few events of the piece before ours, which covers ``records`` records and ``lines`` line ends."""
         self.move(records, lines)
-        self.at[0:0], self.line[0:0] = other.at, other.line
-        self.rank[0:0], self.clock[0:0] = other.rank, other.clock
+        self.at.prepend(other.at)
+        self.line.prepend(other.line)
+        self.rank.prepend(other.rank)
+        self.clock.prepend(other.clock)
         self.numbers = _prepended(self.numbers, other.numbers, len(other), NumberColumn)
         self.texts = _prepended(self.texts, other.texts, len(other), TextColumn)
         self.others = _prepended(self.others, other.others, len(other), NumberColumn)
 
     def extend(self, other: RuleColumns, records: int, lines: int) -> None:
         """Add the events of the piece that follows ours, which covers ``records`` records and ``lines`` line ends."""
-        rows, places = len(self.at), place(records)
-        self.at.extend(shifted(other.at, places))
-        self.line.extend(shifted(other.line, lines))
+        rows = len(self.at)
+        self.at.extend(other.at, place(records))
+        self.line.extend(other.line, lines)
         self.rank.extend(other.rank)
         self.clock.extend(other.clock)
         for name, numbers in other.numbers.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from receipt_cli.columns import NumberColumn
 from receipt_cli.grammar import Grammar
@@ -19,8 +19,7 @@ TOLERANCE = 0.02
 """Reported and derived medians that differ by no more than this share are consistent: printed digits and async timing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(NamedTuple):
     """A reported median beside the derived one; ``ratio`` = reported / derived."""
 
     metric: str

@@ -63,7 +63,7 @@ def set_aside(
     redrawn = any(r.redraw for g, r, _ in read if g is grammar)  # a bar is compared with the record before it
     if counted or redrawn or len(labels(rule, columns)) < 2:
         return None
-    at = np.frombuffer(columns.at, np.int64)
+    at = columns.at.whole()
     if not bool((at[1:] > at[:-1]).all()):
         return None
     frame = Frame(rule, columns, None)

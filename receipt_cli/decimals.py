@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING
 
 from receipt_cli.units import MAX_TEXT, find_factor, is_grouped, read_number, split_suffix
@@ -44,6 +45,8 @@ _LAYOUT = re.compile(r"([-+]?)([\d,]*\.?\d*)(?:[eE]([-+]?)(\d{1,2}))?", re.ASCII
 _DIGITS = re.compile(r"\d", re.ASCII)
 _WORD = 8
 _DIGIT = 0x0F
+_POWERS = 256
+"""More than an exponent of two digits, the digits behind the point and a unit together make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +174,22 @@ class DecimalFields:
         words &= self._masks[0]
         for digits in moved:
             words[: len(digits)] |= digits
-        # Neighbouring digits to numbers below 100, those below 10**4, those below 10**8; the first digit is lowest.
-        pairs, fours = words.view(np.uint16), words.view(np.uint32)
-        pairs *= np.uint16(10 << 8 | 1)
-        pairs >>= np.uint16(8)
-        fours *= np.uint32(100 << 16 | 1)
-        fours >>= np.uint32(16)
-        words *= np.uint64(10_000 << 32 | 1)
-        words >>= np.uint64(32)
+        add_digits(words)
         return words
+
+
+def add_digits(words: Words) -> None:
+    """Turn each of ``words`` (adjacent) from eight digits, a byte each and the first one lowest, to what they spell."""
+    import numpy as np
+
+    # Neighbouring digits to numbers below 100, those below 10**4, those below 10**8.
+    pairs, fours = words.view(np.uint16), words.view(np.uint32)
+    pairs *= np.uint16(10 << 8 | 1)
+    pairs >>= np.uint16(8)
+    fours *= np.uint32(100 << 16 | 1)
+    fours >>= np.uint32(16)
+    words *= np.uint64(10_000 << 32 | 1)
+    words >>= np.uint64(32)
 
 
 def _factors(factor: Decimal) -> tuple[int, int, int]:
@@ -224,10 +234,10 @@ def _finish(plan: DecimalPlan, words: Sequence[Words], text: Bytes, out: Floats)
         power = plan.power + plan.turn * _exponents(text[:, list(plan.exponent)])
     lowest, highest = (power, power) if isinstance(power, int) else (int(power.min()), int(power.max()))
     if plan.largest <= EXACT_INTEGER and lowest >= -EXACT_POWER and highest <= EXACT_POWER:
-        _exact(integers, power, plan.factor, out)
+        exact(integers, power, plan.factor, out)
     else:
         fits = _fits(plan, words) if plan.largest >= 2**63 else np.ones(len(out), np.bool_)
-        products, certain = _double_double(np.where(fits, integers, 0), power)
+        products, certain = double_double(np.where(fits, integers, 0), power)
         np.multiply(products, plan.factor, out=out)
         _read_rows(plan, text, np.flatnonzero(~(certain & fits)), out)
     if plan.first is not None:
@@ -256,7 +266,16 @@ def _exponents(digits: Bytes) -> Integers:
     return values if digits.shape[1] == 1 else values * 10 + (digits[:, 1] & _DIGIT)
 
 
-def _exact(integers: Integers, power: int | Integers, factor: float, out: Floats) -> None:
+@cache
+def _tens() -> tuple[Floats, Floats]:
+    """Return the powers of ten up to the largest that a plan and an exponent can have, and what each lacks."""
+    import numpy as np
+
+    tens = [10**n for n in range(_POWERS)]
+    return np.array([float(ten) for ten in tens]), np.array([float(ten - int(float(ten))) for ten in tens])
+
+
+def exact(integers: Integers, power: int | Integers, factor: float | Floats, out: Floats) -> None:
     """Write ``integers`` * 10**power * factor to ``out``; of the steps, only one rounds."""
     import numpy as np
 
@@ -266,26 +285,32 @@ def _exact(integers: Integers, power: int | Integers, factor: float, out: Floats
         else:
             np.multiply(integers, float(10**power) * factor, out=out)
         return
-    tens = np.array([float(10**n) for n in range(EXACT_POWER + 1)])
-    np.multiply(integers, tens[np.maximum(power, 0)], out=out)
-    out /= tens[np.maximum(-power, 0)] / factor
+    tens = _tens()[0]
+    whole = integers * tens[np.maximum(power, 0)] if power.max() > 0 else integers
+    np.divide(whole, tens[np.maximum(-power, 0)] / factor, out=out)
 
 
-def _double_double(integers: Integers, power: int | Integers) -> tuple[Floats, NDArray[np.bool_]]:
+def double_double(integers: Integers, power: int | Integers) -> tuple[Floats, NDArray[np.bool_]]:
     """Return ``integers`` * 10**power as float64s, and which of them are correctly rounded for certain."""
     import numpy as np
 
-    if not isinstance(power, int):
-        values, certain = np.empty(len(integers)), np.empty(len(integers), np.bool_)
-        for one in np.unique(power).tolist():
-            rows = power == one
-            values[rows], certain[rows] = _double_double(integers[rows], one)
-        return values, certain
-    ten = 10 ** abs(power)
-    high, low = float(ten), float(ten - int(float(ten)))
+    high: float | Floats
+    low: float | Floats
+    if isinstance(power, int):
+        ten = 10 ** abs(power)
+        high, low, down = float(ten), float(ten - int(float(ten))), power < 0
+    else:
+        turned = power < 0
+        down = bool(turned.all())
+        if not down and turned.any():
+            values, certain = np.empty(len(integers)), np.empty(len(integers), np.bool_)
+            for rows in (turned, ~turned):
+                values[rows], certain[rows] = double_double(integers[rows], power[rows])
+            return values, certain
+        high, low = (table[np.abs(power)] for table in _tens())
     head = integers.astype(np.float64)
     tail = (integers - head.astype(np.int64)).astype(np.float64)
-    if power < 0:
+    if down:
         value = head / high
         product, error = _product(value, high)
         rest = ((head - product) - error + tail - value * low) / high
@@ -297,7 +322,7 @@ def _double_double(integers: Integers, power: int | Integers) -> tuple[Floats, N
     return upper, upper == value + (rest - slack)
 
 
-def _product(left: Floats, right: float) -> tuple[Floats, Floats]:
+def _product(left: Floats, right: float | Floats) -> tuple[Floats, Floats]:
     """Return ``left`` * ``right``, rounded, and the exact error of that."""
     import numpy as np
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from receipt_cli.catalog import get_grammar, shipped
 from receipt_cli.checks import Checks, evaluate
 from receipt_cli.consistency import phase_facts
-from receipt_cli.detect import Detection, count_explained, detect
+from receipt_cli.detect import Choice, Detection, count_explained, detect
 from receipt_cli.epochs import count_epochs
 from receipt_cli.errors import InputError
 from receipt_cli.failure import Ending, judge
@@ -104,30 +104,58 @@ def derive(
 
 
 def read_log(
-    streams: Sequence[Stream], options: Options | None = None, *, workers: int | None = None, using: Grammar | None = None
+    streams: Sequence[Stream],
+    options: Options | None = None,
+    *,
+    workers: int | None = None,
+    using: Grammar | None = None,
+    choice: Choice | None = None,
 ) -> Reading:
-    """Read the streams of one log, each once. Raises as ``derive``, and ``UsageError`` where they are not of one run."""
+    """Read the streams of one log, each once. Raises as ``derive``, and ``UsageError`` where they are not of one run.
+
+    With a ``choice``, its grammars read the log whatever others are known today; ``options`` then name none.
+    """
+    plan = plan_reading(options, using=using, choice=choice)
+    return plan.read(gather(plan.engine, streams, workers), workers)
+
+
+def plan_reading(options: Options | None = None, *, using: Grammar | None = None, choice: Choice | None = None) -> Plan:
+    """Return how a log is to be read; the options are those of ``read_log``. Raises ``DataError`` and ``UsageError``."""
     options = options or Options()
     generic = using is None and is_generic(options.grammar)
     forced = get_grammar(options.grammar) if options.grammar is not None and using is None and not generic else using
     if forced is not None or generic:
         options = replace(options, grammar=GENERIC if forced is None else forced.ref)  # never the path of a file
-    known = [forced] if forced is not None else () if generic else shipped()
-    engine = Engine(known, load_catalogue())
-    gathered = gather(engine, streams, workers)
-    if not gathered.log.size_bytes:
-        raise InputError("the log is empty", where=streams[0].parts[0].name)
-    detection = detect(engine, gathered.body, forced=forced)
-    grammars = [chosen.grammar for chosen in detection.chosen]
-    if forced is None and wanted(detection) and leaves_lines(engine, gathered.body, detection):
-        second = read_generically(streams, gathered, detection, workers)
-        if second is not None:
-            engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
-    told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
-    events, body = gathered.in_order(told.events)
-    events = count_epochs(sole_rank(events, told.unseen_ranks))
-    launches = split_launches(number_steps(leading_rank(events), told.bars), body, engine.catalogue)
-    return Reading(engine, gathered, body, options, detection, grammars, events, launches, told)
+    known = choice.catalogue if choice is not None else [forced] if forced is not None else () if generic else shipped()
+    return Plan(Engine(known, load_catalogue()), options, forced, choice)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a log is to be read: the engine that scans it, and what decides about the grammars."""
+
+    engine: Engine
+    options: Options
+    forced: Grammar | None
+    choice: Choice | None
+
+    def read(self, gathered: Gathered, workers: int | None = None) -> Reading:
+        """Return what was ``gathered`` with the engine, as read; it is used up. Raises as ``read_log``."""
+        engine, forced, choice, streams = self.engine, self.forced, self.choice, gathered.streams
+        if not gathered.log.size_bytes:
+            raise InputError("the log is empty", where=streams[0].parts[0].name)
+        detection = detect(engine, gathered.body, forced=forced, choice=choice)
+        grammars = [chosen.grammar for chosen in detection.chosen]
+        unread = forced is None and choice is None and wanted(detection) and leaves_lines(engine, gathered.body, detection)
+        if unread or (choice is not None and choice.generic):
+            second = read_generically(streams, gathered, detection, workers)
+            if second is not None:
+                engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
+        told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
+        events, body = gathered.in_order(told.events)
+        events = count_epochs(sole_rank(events, told.unseen_ranks))
+        launches = split_launches(number_steps(leading_rank(events), told.bars), body, engine.catalogue)
+        return Reading(engine, gathered, body, self.options, detection, grammars, events, launches, told)
 
 
 @dataclass(frozen=True)
@@ -198,10 +226,12 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
 
 def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:
     """Return the last lines of a run that failed, as far as they can still be read."""
+    if ending.reason is None:
+        return []
     if number == len(reading.launches) - 1:
         end, cut = reading.gathered.tail(ending.line_number)
         return log_tail(end, cut=cut)
-    if ending.reason is None or len(reading.gathered.streams) > 1:
+    if len(reading.gathered.streams) > 1:
         return []
     return log_tail(last_bytes_before(reading.gathered.streams[0], reading.launches[number + 1].line), cut=number > 0)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from receipt_cli.columns import POSITION_BITS, RuleColumns
 from receipt_cli.consistency import version_ratio
@@ -21,8 +21,7 @@ EVIDENCE = ("step", "eval", "phase", "header", "end")
 """Events that identify a trainer; progress bars and checkpoint lines look alike everywhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """How well one grammar (all its versions) explains a log."""
 
     id: str
@@ -46,16 +45,14 @@ class Candidate:
         return bool(self.alone_steps) or (self.alone > 0 and (self.rules > 1 or self.records >= MIN_RECORDS))
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """A grammar that reads (part of) the log, and what decided its version."""
 
     grammar: Grammar
     chosen_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Detection:
+class Detection(NamedTuple):
     """The outcome: chosen grammars (none when nothing or two explain the log), and all candidates, best first."""
 
     chosen: tuple[Chosen, ...]
@@ -63,8 +60,22 @@ class Detection:
     tie: tuple[str, ...] = ()
 
 
-def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Detection:
-    """Choose the grammars of a scanned log. ``forced`` decides instead, where it explains at least one record."""
+class Choice(NamedTuple):
+    """A choice that was made before: what was ``chosen`` for a log, and the ``catalogue`` of all that could have been.
+
+    With ``generic``, the rest was read by what the log's own lines tell.
+    """
+
+    chosen: tuple[Chosen, ...]
+    catalogue: tuple[Grammar, ...]
+    generic: bool = False
+
+
+def detect(engine: Engine, body: Body, *, forced: Grammar | None = None, choice: Choice | None = None) -> Detection:
+    """Choose the grammars of a scanned log.
+
+    ``forced`` or a ``choice`` made before decides instead, where it explains at least one record.
+    """
     by_id: dict[str, list[Grammar]] = {}
     for grammar in engine.grammars:
         by_id.setdefault(grammar.id, []).append(grammar)
@@ -79,6 +90,8 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None) -> Dete
     if forced is not None:
         found = records.get(forced.id)
         return Detection((Chosen(forced, "option"),) if found else (), tuple(candidates))
+    if choice is not None:
+        return Detection(tuple(_again(engine, body, by_id, candidates, choice)), tuple(candidates))
     known = [c for c in candidates if c.identified]
     if not known:
         shared = [c.id for c in candidates if c.records >= MIN_RECORDS and not c.alone]
@@ -170,6 +183,16 @@ def _version(engine: Engine, body: Body, versions: Sequence[Grammar]) -> Chosen:
         return Chosen(allowed[0], "evidence")
     reading = [g for g in allowed or ordered if _records(engine, body, [g])]
     return Chosen((reading or ordered)[-1], "default")
+
+
+def _again(
+    engine: Engine, body: Body, by_id: dict[str, list[Grammar]], candidates: Sequence[Candidate], choice: Choice
+) -> Iterator[Chosen]:
+    """Yield what was chosen before, best first, with what decides its version here where that is the same version."""
+    before = {chosen.grammar.id: chosen for chosen in choice.chosen}
+    for candidate in (c for c in candidates if c.id in before):
+        chosen = _version(engine, body, by_id[candidate.id])
+        yield chosen if chosen.grammar is before[candidate.id].grammar else before[candidate.id]
 
 
 def _holds(engine: Engine, body: Body, grammar: Grammar, evidence: Evidence) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
 
 from receipt_cli.columns import NO_RANK, Bounded, NumberColumn, RuleColumns, TextColumn, place
 from receipt_cli.envelope import before, read_clock, read_rank
 from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.layout import Layout, Outcome, Value
+from receipt_cli.listed import Listed
 from receipt_cli.markers import Marker, MarkerHit
-from receipt_cli.match import Extraction, PatternTimeout, convert, read_other, read_record
+from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, convert, read_other, read_record
 from receipt_cli.model import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.stretch import Body, Hits
+from receipt_cli.units import read_number
 
 Found = list[tuple[int, Problem]]
 NAN = float("nan")
@@ -71,6 +72,13 @@ def replay(body: Body, layout: Layout, record: bytes, ordinal: int, line: int, f
                 if numbers is None:
                     numbers = columns.numbers.setdefault(value.name, NumberColumn())
                 numbers.append(row, float(text + value.shift) if value.shift else float(text))
+            elif value.spec is not None and value.number != NOWHERE:
+                number = read_number(record[slice(*value.number)].decode("ascii"), value.spec.unit)
+                if number is not None:
+                    columns.numbers.setdefault(value.name, NumberColumn()).append(row, number)
+                else:
+                    printed = value_text(value, record)
+                    found.append((at, unreadable(event.grammar, event.rule, value.name, printed, line, record)))
             else:
                 printed = value_text(value, record)
                 _put(found, columns, event.grammar, event.rule, value.name, printed, row, at, line, record)
@@ -96,8 +104,8 @@ def read_value(value: Value, text: bytes) -> float | None:
 
 def ignore(body: Body, name: str, ordinal: int) -> None:
     """Count a record that grammar ``name`` ignores, once."""
-    ordinals = body.ignored.setdefault(name, array("q"))
-    if not ordinals or ordinals[-1] != ordinal:
+    ordinals = body.ignored.setdefault(name, Listed())
+    if ordinals.last != ordinal:
         ordinals.append(ordinal)
 
 

@@ -6,11 +6,11 @@ noise that follows it.
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from receipt_cli.columns import NO_RANK, POSITION_BITS
 from receipt_cli.figures import finite, first_with, metric, not_finite_since, positions, read
@@ -18,6 +18,7 @@ from receipt_cli.markers import Catalogue, Marker
 from receipt_cli.model import QUIET_RECORDS
 from receipt_cli.phases import Phase
 from receipt_cli.rootcause import Verdict, find_verdict, is_victim
+from receipt_cli.statistics import exact_median
 from receipt_cli.stretch import Body
 
 CONVICTING = ("cause", "stop", "error", "consequence")
@@ -240,7 +241,7 @@ def _diverged(phases: Sequence[Phase]) -> Sighting | None:
         if len(losses) < DIVERGED_RECORDS or lowest <= 0:
             return None
         some = min(10, max(1, len(losses) // 10))
-        first, last = (median(map(float, part)) for part in (losses[:some], losses[-some:]))
+        first, last = (exact_median([*map(float, part)]) or math.inf for part in (losses[:some], losses[-some:]))
         if last <= max(DIVERGED_RATIO * first, 2 * lowest):
             return None
         at, line = first_with(phase.steps, metric("loss"), lowest)

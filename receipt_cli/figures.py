@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from receipt_cli.joined import Joined
+from receipt_cli.room import scratch
 from receipt_cli.runs import Run
 from receipt_cli.timeline import Event
 
@@ -53,8 +55,19 @@ class Selection:
 
 def read(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> Values:
     """Return the values of a figure in the order of ``events``; of step records only those ``within``."""
-    parts: list[Values] = []
+    parts = _parts(events, figure, within)
+    if len(parts) == 1 and isinstance(parts[0], list):
+        return parts[0]
+    import numpy as np
+
+    values: Floats = np.concatenate(parts, out=scratch(np.float64, sum(map(len, parts))))
+    return values
+
+
+def _parts(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Values]:
+    """Return the same in parts: lists, and an array for what a run holds, the run's own where all of it is wanted."""
     values: list[float] = []
+    parts: list[Values] = [values]
     for event in events:
         number = figure.of_event(event)
         if number is not None and (within is None or event.rule.event != "step" or id(event) in within.events):
@@ -64,13 +77,28 @@ def read(events: Iterable[Event], figure: Figure, within: Selection | None = Non
             chosen = within.masks.get(id(event)) if within is not None else None
             if mask is not None or chosen is not None:
                 numbers = numbers[chosen if mask is None else mask if chosen is None else mask & chosen]
-            parts += [values, numbers]
             values = []
-    if not parts:
-        return values
+            parts += [numbers, values]
+    return parts
+
+
+def placed(events: Iterable[Event], figure: Figure) -> tuple[Floats, Floats]:
+    """Return steps and values (float64 [n] each) of a figure, in the order of ``events``; what has no step is left out."""
     import numpy as np
 
-    return np.concatenate([*parts, values])
+    steps: list[Floats | list[float]] = [[]]
+    values: list[Floats | list[float]] = [[]]
+    for event in events:
+        number = figure.of_event(event)
+        if number is not None and event.step is not None:
+            steps.append([event.step])
+            values.append([number])
+        found = figure.of_run(event.run) if event.run is not None else None
+        if event.run is not None and found is not None and len(event.run.steps):
+            chosen = slice(None) if found[1] is None else found[1]
+            steps.append(event.run.steps[chosen].astype(np.float64))
+            values.append(found[0][chosen])
+    return np.concatenate(steps), np.concatenate(values)
 
 
 def ends(events: Sequence[Event], figure: Figure) -> tuple[float, float] | None:
@@ -158,18 +186,17 @@ def not_finite_since(events: Sequence[Event], figure: Figure) -> int | None:
 
 
 class Series(Mapping[str, Sequence[float]]):
-    """The values of metrics in step order, each joined when it is first asked for."""
+    """The values of metrics in step order, where they stand; nothing is copied of a run that is wanted whole."""
 
-    def __init__(self, names: Iterable[str] = (), events: Sequence[Event] = ()) -> None:
-        self._names, self._events = dict.fromkeys(names), events
+    def __init__(self, names: Iterable[str] = (), events: Sequence[Event] = (), steady: Selection | None = None) -> None:
+        self._names, self._events, self._steady = dict.fromkeys(names), events, steady
         self._known: dict[str, Sequence[float]] = {}
 
     def __getitem__(self, name: str) -> Sequence[float]:
         if name not in self._names:
             raise KeyError(name)
         if name not in self._known:
-            values = read(self._events, metric(name))
-            self._known[name] = values if isinstance(values, list) else array("d", values.tobytes())
+            self._known[name] = Joined(_parts(self._events, metric(name)))
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -177,6 +204,19 @@ class Series(Mapping[str, Sequence[float]]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The events that the values stand in, in log order; behind some of them stands a run."""
+        return self._events
+
+    def steady(self, name: str) -> Values:
+        """Return the finite values of a metric in the steady window, in step order."""
+        return finite(read(self._events, metric(name), self._steady)) if name in self._names else []
+
+    def curve(self, name: str) -> tuple[Floats, Floats]:
+        """Return steps and values (float64 [n] each) of a metric; records without a step are left out."""
+        return placed(self._events if name in self._names else (), metric(name))
 
     def largest(self, name: str) -> float | None:
         """Return the largest value of a metric, infinities too, or None where there is none but NaN."""

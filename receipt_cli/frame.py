@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from receipt_cli.columns import NO_RANK, NumberColumn, RuleColumns
 from receipt_cli.grammar import COUNTERS, Rule
 from receipt_cli.magnitude import is_large
+from receipt_cli.room import scratch
 from receipt_cli.runs import Run
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ def are_many(columns: RuleColumns) -> bool:
     return is_large(WEIGHT * len(columns))
 
 
+@cache
 def is_memory(name: str) -> bool:
     """True for a metric that says how much memory is in use."""
     return "memory" in name and name.endswith("_bytes")
@@ -47,8 +50,8 @@ def labels(rule: Rule, columns: RuleColumns) -> set[float]:
     """Return the lowest and the highest rank that the records are labelled with."""
     import numpy as np
 
-    said: list[NDArray[Any]] = [np.frombuffer(columns.rank, np.int64)]
-    said += [np.frombuffer(c.values) for name, c in columns.numbers.items() if rule.fields[name].target == RANK]
+    said: list[NDArray[Any]] = [columns.rank.whole()]
+    said += [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == RANK]
     found: set[float] = set()
     for values in said:
         if len(values) and not values.min() == values.max() == NO_RANK:
@@ -215,7 +218,7 @@ class Frame:
         """Return the rank of each row: as a field says it, else the label of its line."""
         import numpy as np
 
-        labels: Integers = self._taken(np.frombuffer(self.columns.rank, np.int64))
+        labels: Integers = self._taken(self.columns.rank.whole())
         if not columns:
             return labels
         said, known = self._integers(columns)
@@ -229,14 +232,14 @@ class Frame:
         import numpy as np
 
         if len(columns) == 1 and columns[0].dense and len(columns[0].values) == len(self.columns):
-            values = np.frombuffer(columns[0].values)
+            values = columns[0].values.whole()
             if bool(np.isfinite(values).all()):
                 large = len(values) and max(-float(values.min()), float(values.max())) >= EXACT
-                return (None if large else self._taken(values.astype(np.int64))), None
+                return (None if large else self._taken(_whole(values))), None
         number = np.zeros(len(self.columns), np.int64)
         known = np.zeros(len(self.columns), np.bool_)
         for column in columns:
-            values = np.frombuffer(column.values)
+            values = column.values.whole()
             finite = np.isfinite(values)
             rows, values = np.asarray(column.rows)[finite], values[finite]
             if bool((np.abs(values) >= EXACT).any()):
@@ -252,6 +255,17 @@ class Frame:
 
         found = np.full(len(self.columns), np.nan)
         for column in (column for target, column in reversed(self.metrics) if target == name):  # the first field counts
-            found[np.asarray(column.rows)] = np.frombuffer(column.values)
+            found[np.asarray(column.rows)] = column.values.whole()
         taken: Floats = self._taken(found)
         return taken
+
+
+def _whole(values: Floats) -> Integers:
+    """Return finite ``values`` (float64 [n]) as whole numbers."""
+    import numpy as np
+
+    if values.strides == (0,):  # all are one
+        return np.broadcast_to(values[:1].astype(np.int64), len(values))
+    found = scratch(np.int64, len(values))
+    np.copyto(found, values, casting="unsafe")
+    return found

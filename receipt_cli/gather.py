@@ -20,7 +20,7 @@ from receipt_cli.model import QUIET_RECORDS, Problem
 from receipt_cli.parallel import scan_source
 from receipt_cli.scan import Engine
 from receipt_cli.source import Source, Stream
-from receipt_cli.stretch import TAIL_KEPT, Body, Hits
+from receipt_cli.stretch import TAIL_KEPT, Body, Hits, Stretch
 from receipt_cli.timeline import Event
 
 Place = tuple[int, int, int, int, int]
@@ -151,13 +151,7 @@ class Gathered:
 def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None) -> Gathered:
     """Read all streams, each file once. Raises ``InputError``."""
     if len(streams) == 1 and len(streams[0].parts) == 1:
-        source = streams[0].parts[0]
-        stretch, read = scan_source(engine, source, workers)
-        changed, source = source.changed or read.changed, read
-        body, lines = engine.finish(stretch)
-        log = LogFacts(source.sha256, source.size_bytes, lines, body.records)
-        tails = [(stretch.last_bytes, source.size_bytes)]
-        return Gathered(body, log, streams, list(source.problems), tails=tails, changed=changed)
+        return gathered_from(engine, scan_source(engine, streams[0].parts[0], workers), streams[0])
     whole, files = Body(), list[FileFacts]()
     gathered = Gathered(whole, LogFacts("", 0, 0, 0), streams, starts=[], lines=[])
     for stream in streams:
@@ -168,7 +162,8 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
             for part in stream.parts:
                 part.close()  # and what reads ahead of it
             raise
-        body, body.lines = engine.finish(stretch)
+        body, lines = engine.finish(stretch)
+        body.lines = lines
         counts[-1] = body.lines - sum(counts[:-1])  # with a last line that is open
         for part, name, count in zip(stream.parts, stream.names, counts, strict=True):
             files.append(FileFacts(name, stream.rank if stream.certain else None, part.sha256, part.size_bytes, count))
@@ -182,6 +177,15 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
     size = sum(file.size_bytes for file in files)
     gathered.log = LogFacts(digest, size, whole.lines, whole.records, tuple(files))
     return gathered
+
+
+def gathered_from(engine: Engine, stretch: Stretch, stream: Stream) -> Gathered:
+    """Return what ``stretch``, the fold of all bytes of a stream of one part, gives; it is used up."""
+    source = stream.parts[0]
+    body, lines = engine.finish(stretch)
+    log = LogFacts(source.sha256, source.size_bytes, lines, body.records)
+    tails = [(stretch.last_bytes, source.size_bytes)]
+    return Gathered(body, log, [stream], list(source.problems), tails=tails, changed=source.changed)
 
 
 def _blocks(parts: Sequence[Source], counts: list[int]) -> Iterator[bytes]:

@@ -15,6 +15,8 @@ from receipt_cli.decompress import compression_of
 from receipt_cli.errors import InputError
 
 MAX_FILES = 4096
+HEAD_BYTES = 4096
+"""Bytes at the start of a file that tell whether it is a text."""
 _LOG = (".log", ".txt", ".out", ".err", ".jsonl", ".ndjson", ".console", ".output", "")
 _PACKED = (".gz", ".zst", ".xz", ".bz2")
 _NO_LOG = re.compile(
@@ -84,16 +86,25 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _is_log(path: Path) -> bool:
     """True for a file of text under a name that logs have; receipts and empty files are none."""
-    name = _unpacked(path.name)
-    rotated = _ROTATED.match(name)
-    suffix = PurePath(rotated["base"] if rotated else name).suffix.lower()
-    if _NO_LOG.search(name) or (suffix not in _LOG and not suffix[1:].isdigit()) or not path.is_file():
+    if not has_log_name(path.name) or not path.is_file():
         return False
     try:
         with path.open("rb") as file:
-            head = file.read(4096)
+            return is_log_text(file.read(HEAD_BYTES))
     except OSError:
         return True  # reading it says why
+
+
+def has_log_name(name: str) -> bool:
+    """True for a file's name that logs have."""
+    name = unpacked(name)
+    rotated = _ROTATED.match(name)
+    suffix = PurePath(rotated["base"] if rotated else name).suffix.lower()
+    return not _NO_LOG.search(name) and (suffix in _LOG or suffix[1:].isdigit())
+
+
+def is_log_text(head: bytes) -> bool:
+    """True where the first ``HEAD_BYTES`` of a file are text, or compressed; not for a receipt, a script or nothing."""
     if not head or head.lstrip()[:20].startswith(b'{"schema_version"') or head.startswith(b"#!"):
         return False
     text = head.replace(b"\0", b"")  # a file that was cut while somebody wrote to it
@@ -101,18 +112,21 @@ def _is_log(path: Path) -> bool:
     return compression_of(head) is not None or (bool(text) and controls * 20 < len(text))
 
 
-def arrange(paths: Sequence[str]) -> list[list[LogFile]]:
-    """Return the files as streams: the parts of a rotated file make one, the oldest first."""
-    names = _names(paths)
+def arrange(paths: Sequence[str], names: Sequence[str] | None = None) -> list[list[LogFile]]:
+    """Return the files as streams: the parts of a rotated file make one, the oldest first.
+
+    ``names`` are what the files were called when their paths were others.
+    """
+    names = names_of(paths) if names is None else names
     ranks = _ranks(names)
     streams: dict[str, list[tuple[tuple[object, ...], LogFile]]] = {}
-    bases = {_unpacked(name) for name in names}
+    bases = {unpacked(name) for name in names}
     order: list[str] = []
     for path, name in zip(paths, names, strict=True):
         rank, certain = ranks[name]
         attempt = _ATTEMPT.search(name)
         file = LogFile(path, name, rank, certain, int(attempt[1]) if attempt else None)
-        base, age = _part(_unpacked(name), bases)
+        base, age = _part(unpacked(name), bases)
         if base not in streams:
             order.append(base)
         streams.setdefault(base, []).append((age, file))
@@ -129,7 +143,7 @@ def _part(name: str, bases: set[str]) -> tuple[str, tuple[object, ...]]:
     return rotated["base"], (0, -int(rotated["count"]), "")
 
 
-def _names(paths: Sequence[str]) -> list[str]:
+def names_of(paths: Sequence[str]) -> list[str]:
     """Return the paths below the folder that all have in common."""
     full = [os.path.abspath(path) for path in paths]
     common = os.path.commonpath([os.path.dirname(path) for path in full])
@@ -175,7 +189,7 @@ def _on_node(found: dict[str, int], rank: int) -> tuple[int, ...]:
 
 def _last_number(name: str) -> int | None:
     """Return the number at the end of a name, which may be a rank, unless a word says that it is something else."""
-    base = PurePath(_unpacked(name))
+    base = PurePath(unpacked(name))
     stem = base.stem if base.suffix.lower() in _LOG else base.name
     last = _LAST.search(stem)
     if last is None or (last["word"] or "").lower() in _OTHER_WORDS:
@@ -183,7 +197,8 @@ def _last_number(name: str) -> int | None:
     return int(last["number"])
 
 
-def _unpacked(name: str) -> str:
+def unpacked(name: str) -> str:
+    """Return a file's name without what says how it is compressed."""
     return next((name[: -len(end)] for end in _PACKED if name.lower().endswith(end)), name)
 
 

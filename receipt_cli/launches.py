@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from receipt_cli.columns import POSITION_BITS
 from receipt_cli.markers import Catalogue
@@ -37,8 +38,7 @@ Key = tuple[str, str | None, str, int]
 Known = dict[str, set[float | str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """One run of the log: its events, from position ``start`` to ``end`` (exclusive), and the line that begins it."""
 
     events: list[Event]

@@ -9,7 +9,7 @@ through the patterns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -91,7 +91,8 @@ class Prefix:
         rank, whole, offset, moves = self.day(self.midnight(record))
         if not moves:
             return rank, whole
-        hour, minute, second = (int(record[start + at : start + at + 2]) for at in (0, 3, 6))
+        hour, minute = int(record[start : start + 2]), int(record[start + 3 : start + 5])
+        second = int(record[start + 6 : start + 8])
         if hour > 23 or minute > 59 or second > 59:
             return rank, read_clock(record[: self.end])
         begin, end = self.fraction
@@ -412,6 +413,11 @@ class Layouts:
             if layout.fits(record):
                 return layout if layout.in_bounds(record) else None
         return None
+
+    def known(self) -> Iterator[Layout]:
+        """Yield the layouts."""
+        for layouts in self._known.values():
+            yield from layouts
 
     def wanted(self, masked: bytes) -> bool:
         """True when records of this form come again, and there is no reason to think that they have no layout."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 RULES = "derive/1"
 """Version of everything in code that decides derived bytes."""
@@ -19,8 +19,7 @@ TAIL_LINES = 50
 TAIL_BYTES = 8 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """Something in a log that could not be read as it should: counted, never fatal."""
 
     kind: str
@@ -30,11 +29,10 @@ class Problem:
 
     def moved(self, lines: int) -> Problem:
         """The same problem, ``lines`` further down."""
-        return self if self.line_number is None else replace(self, line_number=self.line_number + lines)
+        return self if self.line_number is None else self._replace(line_number=self.line_number + lines)
 
 
-@dataclass(frozen=True, slots=True)
-class NearMiss:
+class NearMiss(NamedTuple):
     """A record with a rule's literal that no spelling of that rule matched: a format may have drifted."""
 
     grammar: str
@@ -44,11 +42,10 @@ class NearMiss:
 
     def moved(self, lines: int) -> NearMiss:
         """The same near-miss, ``lines`` further down."""
-        return replace(self, line_number=self.line_number + lines)
+        return self._replace(line_number=self.line_number + lines)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that a definition gets wrong. ``where`` is ``file:line``; ``caret`` a column of ``snippet``."""
 
     severity: str

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.bars import Bars
+from receipt_cli.distinct import distinct_values
 from receipt_cli.frame import HEAD
 from receipt_cli.regular import TAIL
 from receipt_cli.timeline import Event, spread
@@ -80,7 +81,7 @@ def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], tota
         return set()
     steps: Integers = bars[1][places]
     rises = np.diff(steps[1:])
-    strides = np.unique(rises[rises > 0])
+    strides = distinct_values(rises[rises > 0])
     if len(strides) != 1 or not (steps[1] - steps[0] == strides[0] or steps[1] % strides[0] == 0):
         return set()
     breaks = np.flatnonzero(steps[1:] <= steps[:-1]) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from receipt_cli.cells import Cells
 from receipt_cli.columns import NumberColumn, RuleColumns, TextColumn
 from receipt_cli.templates import Piece
 
@@ -28,11 +29,12 @@ def in_order(single: RuleColumns, pieces: list[Piece]) -> RuleColumns:
     row = np.empty_like(order)
     row[order] = np.arange(len(order))
     first = np.cumsum([0, *counts[:-1]])
-    made = RuleColumns()
-    made.at.frombytes(at[order].tobytes())
-    made.line.frombytes(np.concatenate([piece.line for piece in pieces])[order].tobytes())
-    made.rank.frombytes(np.concatenate([piece.rank for piece in pieces])[order].tobytes())
-    made.clock.frombytes(np.concatenate([piece.clock for piece in pieces])[order].tobytes())
+    made = RuleColumns(
+        Cells.of(at[order]),
+        Cells.of(np.concatenate([piece.line for piece in pieces])[order]),
+        Cells.of(np.concatenate([piece.rank for piece in pieces])[order]),
+        Cells.of(np.concatenate([piece.clock for piece in pieces])[order]),
+    )
 
     def rows_of(index: int, rows: Integers | None) -> Integers:
         begin = first[index]
@@ -47,14 +49,13 @@ def in_order(single: RuleColumns, pieces: list[Piece]) -> RuleColumns:
         for name, found in _by_appearance(parts):
             rows = np.concatenate([entry[0] for entry in found])
             values = np.concatenate([entry[1] for entry in found])
-            column = columns[name] = NumberColumn()
             if len(rows) == len(order):
                 dense = np.empty(len(order))
                 dense[rows] = values
-                column.fill(dense.tobytes())
+                columns[name] = NumberColumn(Cells.of(dense))
             else:
                 sorting = np.argsort(rows)
-                column.fill(values[sorting].tobytes(), rows[sorting].tobytes())
+                columns[name] = NumberColumn(Cells.of(values[sorting]), Cells.of(rows[sorting]))
     texts: dict[str, list[tuple[Integers, list[str]]]] = {}
     for index, piece in enumerate(pieces):
         for name, (rows, words) in piece.texts.items():

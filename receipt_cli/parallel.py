@@ -1,8 +1,9 @@
-"""A plain file in pieces, read by several processes; what each makes of its piece is merged to the same stretch as one pass.
+"""A log in pieces, scanned by several processes; what each makes of its piece is merged to the same stretch as one pass.
 
 Processes and not threads: a scan is many short calls, and threads that take the interpreter from one another for each of
-them are slower together than one alone. Whatever is no plain file is scanned by one, beside the thread that decompresses
-it and the one that takes its digest.
+them are slower together than one alone. The log is read once, by the caller, whose threads decompress it and take its
+digest meanwhile. Where a process can be copied, text goes to the workers and columns come back through memory that all
+of them see.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from mmap import mmap
 from typing import TYPE_CHECKING
 
 from receipt_cli.errors import InputError
@@ -23,99 +25,169 @@ from receipt_cli.stretch import Stretch
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+    from pickle import PickleBuffer
 
 MIN_PARALLEL = 64 << 20
-"""Bytes of a plain file from which on several workers are worth their start."""
+"""Bytes of a log from which on several workers are worth their start."""
+PACKED = 4
+"""A compressed log is taken to hold so many times its size."""
 AUTO = 0
-"""As many workers as pay off: one for what is small or no plain file, else the number of cores."""
+"""As many workers as pay off: one for what is small or of unknown size, else the number of cores."""
 MOST = 8
 """Workers that AUTO takes at most."""
-PIECE = 16 << 20
-"""Bytes that a worker gets at once."""
+PIECE = 8 << 20
+"""Bytes that a worker gets at once; one more block may come with them."""
+ROOM = 3 * PIECE
+"""Bytes of shared memory for a piece: the text, then the columns, which take more than it where records are short. They
+are taken as they are touched."""
+ALIGNED = 64
+"""Bytes of a line of the cache."""
+WAITING = 2
+"""Pieces in work or done, beyond those that are scanned: the caller may be a little late."""
 
 _engine: Engine | None = None
 """The engine of a worker."""
+_shared: mmap | None = None
+"""The memory that the caller and its workers share, ``ROOM`` bytes for each piece in work."""
+
+Packed = tuple[bytes, tuple[int, ...]]
+"""A stretch without its columns; where they begin in its shared memory, and how many bytes each takes there in turn."""
 
 
-def scan_source(engine: Engine, source: Source, workers: int | None = None) -> tuple[Stretch, Source]:
-    """Scan ``source`` and return the fold of all of it, and the source that gave these bytes.
+def scan_source(engine: Engine, source: Source, workers: int | None = None) -> Stretch:
+    """Scan ``source`` and return the fold of all of it, which does not depend on ``workers``, by default 1.
 
-    The result does not depend on ``workers``, by default 1. The source is another one where several workers read a file
-    that was written to meanwhile: it was read once more. Raises ``InputError``.
+    Raises ``InputError``.
     """
-    size = source.plain_size
-    count = _auto(size) if workers == AUTO else workers or 1
+    count = _auto(source) if workers == AUTO else workers or 1
     try:
-        if size is not None:
-            engine.expect(size)
-        if count == 1 or size is None or size < count:
-            return engine.scan(source.blocks()), source
-        whole = _in_pieces(engine, source, size, count)
-        again = source.reopen() if source.changed else None
-        if again is None:
-            return whole, source
-        # Its workers and its digest may have seen different bytes: only one pass sees one text.
-        return engine.scan(again.blocks()), again
+        if source.plain_size is not None:
+            engine.expect(source.plain_size)
+        if source.stored_size is None or source.stored_size < count:
+            count = 1  # a pipe has one: a copied process would hold its other end open, if that is ours
+        return engine.scan(source.blocks()) if count == 1 else _in_pieces(engine, source, count)
     except BaseException:
         source.close()  # whoever catches this may keep the iterator alive, and its threads
         raise
 
 
-def _auto(size: int | None) -> int:
-    return min(MOST, os.cpu_count() or 1) if size is not None and size >= MIN_PARALLEL else 1
+def _auto(source: Source) -> int:
+    size = source.plain_size or (source.stored_size or 0) * PACKED
+    return min(MOST, os.cpu_count() or 1) if size >= MIN_PARALLEL else 1
 
 
-def _in_pieces(engine: Engine, source: Source, size: int, count: int) -> Stretch:
-    """Return the fold of all pieces, each scanned by one of ``count`` processes; the digest is taken here meanwhile."""
+def _in_pieces(engine: Engine, source: Source, count: int) -> Stretch:
+    """Return the fold of all pieces, each scanned by one of ``count`` processes; the log is read here."""
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    length = min(PIECE, -(-size // count))
-    # Where a process can be copied, a worker has all that was loaded, and at once.
-    context = get_context("fork" if sys.platform == "linux" else "spawn")
-    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin, initargs=(engine.grammars, engine.by_layout))
+    copied = sys.platform == "linux"  # where a process can be copied, a worker has all that was loaded, and at once
+    places = deque(range(count + WAITING))
+    shared = mmap(-1, len(places) * ROOM) if copied else None
+    begin = (engine, shared) if copied else ((engine.grammars, engine.by_layout), None)
+    pool = ProcessPoolExecutor(count, get_context("fork" if copied else "spawn"), _begin, begin)
+    whole = Stretch()
+    pieces: deque[tuple[int, Future[Packed]]] = deque()
+
+    def merge() -> None:
+        place, piece = pieces.popleft()
+        engine.merge(whole, _unpacked(*piece.result(), shared, place * ROOM))
+        places.append(place)
+
     try:
-        pieces: deque[Future[Stretch]] = deque()
-        for start in range(0, size, length):
-            pieces.append(pool.submit(_scan_piece, source.path, start, min(start + length, size)))
-        whole: Stretch | None = None
-        for _ in source.blocks():
-            while pieces and pieces[0].done():
-                whole = _merged(engine, whole, pieces.popleft())
+        pool.submit(os.getpid)  # all workers begin now: once threads read ahead, no process should be copied
+        for text in _gathered(source.blocks()):
+            while not places or (pieces and pieces[0][1].done()):
+                merge()
+            place, length = places.popleft(), sum(map(len, text))
+            if shared is None or length > ROOM:
+                piece = pool.submit(_scan_piece, text, place)
+            else:
+                at = place * ROOM
+                for block in text:
+                    shared[at : at + len(block)] = block
+                    at += len(block)
+                piece = pool.submit(_scan_piece, length, place)
+            pieces.append((place, piece))
         while pieces:
-            whole = _merged(engine, whole, pieces.popleft())
+            merge()
     except BrokenProcessPool as error:
         raise InputError("a worker was killed", where=source.name, try_="--workers 1") from error
-    except OSError as error:
-        raise InputError("cannot read the log", where=source.name, why=error.strerror or str(error)) from error
     finally:
         pool.shutdown(cancel_futures=True)
-    assert whole is not None
     return whole
 
 
-def _merged(engine: Engine, whole: Stretch | None, piece: Future[Stretch]) -> Stretch:
-    return piece.result() if whole is None else engine.merge(whole, piece.result())
+def _gathered(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Yield the blocks in pieces of ``PIECE`` bytes or somewhat more."""
+    piece: list[bytes] = []
+    size = 0
+    for block in blocks:
+        piece.append(block)
+        size += len(block)
+        if size >= PIECE:
+            yield piece
+            piece, size = [], 0
+    if piece:
+        yield piece
 
 
-def _begin(grammars: tuple[Grammar, ...], by_layout: bool) -> None:
-    """Make the engine of a worker."""
-    global _engine
+def _begin(engine: Engine | tuple[tuple[Grammar, ...], bool], shared: mmap | None) -> None:
+    """Take over the engine that this process was copied with, or make that of a new worker."""
+    global _engine, _shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us ends us
-    _engine = Engine(grammars, load_catalogue(), by_layout=by_layout)
+    if not isinstance(engine, Engine):
+        grammars, by_layout = engine
+        engine = Engine(grammars, load_catalogue(), by_layout=by_layout)
+    _engine, _shared = engine, shared
     _engine.expect(MIN_PARALLEL)
 
 
-def _scan_piece(path: str, start: int, end: int) -> Stretch:
-    """Return the fold of one piece of a file."""
+def _scan_piece(text: list[bytes] | int, place: int) -> Packed:
+    """Return the fold of a piece: its blocks, or how many bytes of the shared memory it is.
+
+    Its columns go to the shared memory behind the text, if they fit.
+    """
+    import pickle
+
     assert _engine is not None
-    return _engine.scan(_blocks(path, start, end))
+    at = place * ROOM
+    if isinstance(text, int):
+        stretch = _engine.scan(_blocks(at, at + text))
+        at += -(-text // ALIGNED) * ALIGNED
+    else:
+        stretch = _engine.scan(text)
+    if _shared is None:
+        return pickle.dumps(stretch), ()
+    columns: list[PickleBuffer] = []
+    rest = pickle.dumps(stretch, protocol=5, buffer_callback=columns.append)
+    sizes = tuple(column.raw().nbytes for column in columns)
+    if at + sum(sizes) > (place + 1) * ROOM:
+        return pickle.dumps(stretch), ()
+    start = at
+    for column, length in zip(columns, sizes, strict=True):
+        _shared[at : at + length] = column.raw()
+        at += length
+    return rest, (start - place * ROOM, *sizes)
 
 
-def _blocks(path: str, start: int, end: int) -> Iterator[bytes]:
-    with open(path, "rb") as file:
-        file.seek(start)
-        while start < end and (block := file.read(min(BLOCK, end - start))):
-            start += len(block)
-            yield block
+def _unpacked(rest: bytes, sizes: tuple[int, ...], shared: mmap | None, at: int) -> Stretch:
+    """Return the stretch that a worker packed. Its columns stand in the shared memory: they last until it is used again."""
+    import pickle
+
+    columns: list[memoryview] = []
+    for length in sizes[1:]:
+        assert shared is not None
+        if not columns:
+            at += sizes[0]
+        columns.append(memoryview(shared)[at : at + length])
+        at += length
+    stretch: Stretch = pickle.loads(rest, buffers=columns)
+    return stretch
+
+
+def _blocks(start: int, end: int) -> Iterator[bytes]:
+    assert _shared is not None
+    for begin in range(start, end, BLOCK):
+        yield _shared[begin : min(begin + BLOCK, end)]

@@ -22,7 +22,7 @@ class Pipe:
         self._fresh = True
         self._room = bytearray()
         self._wake, self._waker = os.pipe()
-        _widen(raw.fileno())
+        widen(raw.fileno())
 
     @staticmethod
     def of(file: IO[bytes]) -> Pipe | None:
@@ -69,7 +69,7 @@ class Pipe:
             self._wake = self._waker = -1
 
 
-def _widen(descriptor: int) -> None:
+def widen(descriptor: int) -> None:
     """Let a pipe hold more, where that can be and it is one."""
     try:
         from fcntl import F_SETPIPE_SZ, fcntl  # type: ignore[attr-defined, unused-ignore]  # Linux only

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
+from receipt_cli.figures import Series
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import header_document, read_header_file
@@ -44,8 +45,7 @@ class Request:
     now: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     """A valid receipt, what it was derived from, and notes for the person who asked."""
 
     document: Document
@@ -53,10 +53,10 @@ class Product:
     notes: tuple[str, ...]
 
     @property
-    def series(self) -> Mapping[str, Sequence[float]]:
+    def series(self) -> Series:
         """Values of the primary phase's metrics in step order."""
         primary = self.derivation.primary
-        return self.derivation.summaries[primary].series if primary is not None else {}
+        return self.derivation.summaries[primary].series if primary is not None else Series()
 
     @property
     def clean(self) -> bool:
@@ -81,15 +81,26 @@ def produce_all(request: Request) -> Iterator[Product]:
 
 
 def _produce(request: Request, every: bool) -> Iterator[Product]:
+    def read(notes: list[str]) -> Iterator[Reading]:
+        paths, left_out = find_paths([request.path, *request.more])
+        notes += [f"{left_out} {'file looks' if left_out == 1 else 'files look'} like no log: left out"] if left_out else []
+        return _read(request, open_streams(paths, progress=request.progress), every)
+
+    return produce_from(request, read, every=every)
+
+
+def produce_from(request: Request, read: Callable[[list[str]], Iterable[Reading]], *, every: bool = False) -> Iterator[Product]:
+    """Yield the receipts of what ``read`` gives: of each reading the last run's, or with ``every`` one every run's.
+
+    ``read`` is called once the rest of the request has proved sound, and may add notes to the list that it is given.
+    Raises ``ReceiptError``.
+    """
     captured = read_header_file(request.header_file) if request.header_file is not None else None
     attachments = [read_attachment(text) for text in request.attachments]
     run = dict(captured["run"]) if captured is not None else {}
     run |= _stated(request)
-    paths, left_out = find_logs([request.path, *request.more])
-    if "-" in paths and len(paths) > 1:
-        raise UsageError("- goes alone", why="stdin has no name that says what it is a part of")
-    notes = [f"{left_out} {'file looks' if left_out == 1 else 'files look'} like no log: left out"] if left_out else []
-    for reading in _read(request, _streams(request, paths), every):
+    notes: list[str] = []
+    for reading in read(notes):
         count = len(reading.launches)
         numbers = range(count) if every else [count - 1]
         if count > 1 and not every:
@@ -101,11 +112,20 @@ def _produce(request: Request, every: bool) -> Iterator[Product]:
             yield _product(request, reading.derivation(number), captured, mine, attachments, notes)
 
 
-def _streams(request: Request, paths: Sequence[str]) -> list[Stream]:
+def find_paths(given: Sequence[str]) -> tuple[list[str], int]:
+    """Return as ``find_logs`` does. Raises ``InputError``, and ``UsageError`` where stdin is one of several."""
+    paths, left_out = find_logs(given)
+    if "-" in paths and len(paths) > 1:
+        raise UsageError("- goes alone", why="stdin has no name that says what it is a part of")
+    return paths, left_out
+
+
+def open_streams(paths: Sequence[str], names: Sequence[str] | None = None, *, progress: Progress | None = None) -> list[Stream]:
+    """Return the files of a log as its streams; ``names`` as for ``arrange``. Raises ``InputError``."""
     if len(paths) == 1:
-        return [Stream((Source(paths[0], request.progress),), (Path(paths[0]).name,))]
+        return [Stream((Source(paths[0], progress),), (Path(paths[0]).name,))]
     streams: list[Stream] = []
-    for files in arrange(paths):
+    for files in arrange(paths, names):
         parts = tuple(Source(file.path, later=True) for file in files)
         streams.append(Stream(parts, tuple(f.name for f in files), files[0].rank, files[0].certain, files[0].attempt))
     return streams

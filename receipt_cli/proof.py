@@ -12,7 +12,7 @@ from receipt_cli.catalog import definition, list_grammars, read_entry, shipped
 from receipt_cli.derive import Options, derive
 from receipt_cli.grammar_file import load_grammar
 from receipt_cli.lint import check_index, digits_told_apart, lint_grammar, lint_together, sample_failures
-from receipt_cli.markers import lint_catalogue
+from receipt_cli.marker_lint import lint_catalogue
 from receipt_cli.model import Finding
 from receipt_cli.resources import data_root
 from receipt_cli.source import Source

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from receipt_cli.columns import NO_RANK
 from receipt_cli.copies import Copies
@@ -15,8 +15,7 @@ from receipt_cli.runs import Run, among, distinct
 from receipt_cli.timeline import Event, spread
 
 
-@dataclass(frozen=True, slots=True)
-class RankFigures:
+class RankFigures(NamedTuple):
     """What one rank printed itself: step records with the first and the last step, and its largest memory figure."""
 
     records: int

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from receipt_cli.distinct import distinct_values
 from receipt_cli.figures import Figure
 from receipt_cli.runs import Run
 from receipt_cli.timeline import Event
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     Mask: TypeAlias = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRate:
+class TokenRate(NamedTuple):
     """What a rate is made of: the sequence ``length`` in tokens, and the tokens of a step where it prints no batch."""
 
     length: float | str | None
@@ -81,4 +80,4 @@ class TokenRate:
         seconds, amounts = run.filled("step_time_s"), self._run_tokens(run)
         if seconds is None or amounts is None:
             return set()
-        return set(np.unique(amounts[(seconds > 0) & ~np.isnan(amounts)]).tolist())
+        return set(distinct_values(amounts[(seconds > 0) & ~np.isnan(amounts)]).tolist())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from receipt_cli.definitions import load_definition
 from receipt_cli.errors import DataError
@@ -37,8 +36,7 @@ _METRIC_KEYS = ("id", "name", "unit", "class", "window", "better", "description"
 _ALIAS_KEYS = frozenset({"spelling", "trainer", "printed_in"})
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(NamedTuple):
     """A spelling of a metric in one trainer's text; ``printed_in`` is set where that is no base unit."""
 
     spelling: str
@@ -46,8 +44,7 @@ class Alias:
     printed_in: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(NamedTuple):
     """One canonical metric; ``id`` is its identity for ever, ``unit`` a base unit (``"1"``: a number)."""
 
     id: int
@@ -60,8 +57,7 @@ class Metric:
     aliases: tuple[Alias, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(NamedTuple):
     """The canonical metrics of one registry version.
 
     ``metrics`` is in id order. ``by_alias`` maps a lower-cased spelling, a metric's own name included, to the

@@ -7,12 +7,13 @@ compares a record with those around it looks no further.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.columns import NumberColumn, RuleColumns
+from receipt_cli.distinct import distinct_values
 from receipt_cli.frame import HEAD, Frame, are_many, labels
 from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.runs import Run
@@ -42,17 +43,24 @@ class Regular:
     runs: Mapping[int, Run]
     rank: int | None
 
-    def held(self, numbers: NumberColumn) -> tuple[list[int], list[int]]:
-        """Return which of the rows kept have a value (as indices of ``kept``), and where it stands in the column."""
+    def places(self, columns: RuleColumns) -> Iterable[tuple[int, int, int, float]]:
+        """Yield position, line, rank and clock of each of the rows kept."""
+        import numpy as np
+
+        parts = (columns.at, columns.line, columns.rank, columns.clock)
+        return zip(*(np.asarray(part)[self.kept].tolist() for part in parts), strict=True)
+
+    def held(self, numbers: NumberColumn) -> tuple[list[int], list[float]]:
+        """Return which of the rows kept have a value (as indices of ``kept``), and the values."""
         import numpy as np
 
         if numbers.dense:
             count = int(np.searchsorted(self.kept, len(numbers.values)))
-            return list(range(count)), self.kept[:count].tolist()
+            return list(range(count)), np.asarray(numbers.values)[self.kept[:count]].tolist()
         rows = np.asarray(numbers.rows)
         places = np.searchsorted(rows, self.kept)
         found = np.flatnonzero(rows[np.minimum(places, len(rows) - 1)] == self.kept) if len(rows) else places[:0]
-        return found.tolist(), places[found].tolist()
+        return found.tolist(), np.asarray(numbers.values)[places[found]].tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,7 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
     """
     import numpy as np
 
-    at: Integers = np.frombuffer(columns.at, np.int64)
+    at: Integers = columns.at.whole()
     if chosen is not None:
         at = at[chosen]
     if len(at) < SPAN or not bool((at[1:] > at[:-1]).all()):
@@ -142,5 +150,5 @@ def _beside(at: Integers, others: Integers) -> Integers:
     """Return, ascending, the indices of the records that something among ``others`` parts from the one before."""
     import numpy as np
 
-    found = np.unique(np.concatenate([np.searchsorted(at, others, side) for side in ("left", "right")]))
+    found = distinct_values(np.concatenate([np.searchsorted(at, others, side) for side in ("left", "right")]))
     return found[found < len(at)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from receipt_cli.columns import POSITION_BITS
 from receipt_cli.stretch import Body, Hits
@@ -18,8 +18,7 @@ _RANK = re.compile(r"(\d{1,7}) \(local_rank: {0,2}(\d{1,7})\)")
 SIGTERM = -15
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The rank that failed first. ``line`` is that of its exit code; a negative ``exit_code`` is the signal's number."""
 
     line: int

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from receipt_cli.cells import Cells
 from receipt_cli.columns import NumberColumn, RuleColumns
+from receipt_cli.distinct import distinct_values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -161,10 +163,8 @@ class Run:
     def _row(self, index: int) -> int:
         return self.rows.start + index if isinstance(self.rows, slice) else int(self.rows[index])
 
-    def _cut(self, values: Sequence[int]) -> Integers:
-        import numpy as np
-
-        found: Integers = np.frombuffer(values, np.int64)[self.rows]  # type: ignore[call-overload]
+    def _cut(self, values: Cells[int]) -> Integers:
+        found: Integers = values.whole()[self.rows]
         return found
 
     def _of(self, column: NumberColumn) -> Floats:
@@ -195,14 +195,14 @@ class Run:
         """Return which records have a value in a column (None: all), and those values."""
         import numpy as np
 
-        values: Floats = np.frombuffer(column.values)
+        values: Floats = column.values.whole()
         if column.dense:
             if len(values) == len(self.columns):
                 return None, values[self.rows]
             rows = np.arange(len(self.columns))[self.rows]
             index = np.flatnonzero(rows < len(values))
             return index, values[rows[index]]
-        held = np.frombuffer(column.rows, np.int64)  # type: ignore[call-overload]
+        held = np.asarray(column.rows)
         if isinstance(self.rows, slice):
             low, high = np.searchsorted(held, [self.rows.start, self.rows.stop]).tolist()
             return (None if high - low == self.n else held[low:high] - self.rows.start), values[low:high]
@@ -219,7 +219,7 @@ def distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:
     import numpy as np
 
     large = {step for step in known if abs(step) >= _LARGE}  # no array holds one
-    return len(large) + len(np.unique(np.concatenate([np.array(sorted(known - large), np.int64), *more])))
+    return len(large) + len(distinct_values(np.concatenate([np.array(sorted(known - large), np.int64), *more])))
 
 
 def among(steps: Iterable[int], more: Sequence[Integers]) -> set[int]:

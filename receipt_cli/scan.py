@@ -7,11 +7,11 @@ in ``\\r\\n`` or in an envelope, and give the same result.
 
 from __future__ import annotations
 
-from codecs import utf_8_decode
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from receipt_cli.bulk import MIN_COUNT, Templates, read_block
 from receipt_cli.columns import RuleColumns, place
 from receipt_cli.envelope import plain, without_count
 from receipt_cli.examine import Found, book, examine, excerpt, replay, search_markers
@@ -21,14 +21,25 @@ from receipt_cli.layout import MASK, MAX_LENGTH, Layouts, learn_layout
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
 from receipt_cli.model import Problem
-from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, count_ends, first_end, last_end
+from receipt_cli.pace import Pace
+from receipt_cli.records import (
+    RECORD_CAP,
+    Fragment,
+    Walk,
+    cap_records,
+    count_blank,
+    count_ends,
+    first_end,
+    invalid_records,
+    last_end,
+)
 from receipt_cli.stretch import TAIL_KEPT, Body, RuleKey, Stretch
 
-BULK_FROM = 2 << 20
-"""Bytes after which a log is worth reading in bulk, and numpy the time that its import takes."""
-LARGE = 16 << 20
-"""Bytes of a log that is worth it from its first block on."""
-MIN_BULK = 64 << 10
+if TYPE_CHECKING:
+    from receipt_cli.bulk import Templates
+
+MIN_COUNT = 8
+"""Records of a layout that were read one by one before it gets a template."""
 
 
 class Engine:
@@ -59,18 +70,27 @@ class Engine:
         self.gate = Gate(sorted({*self.gates, *self.marker_gates}))
         self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
         self.layouts = Layouts()
-        self.templates = Templates()
-        self._seen = 0
+        self.pace = Pace()
         self.by_layout = by_layout
+
+    @cached_property
+    def templates(self) -> Templates:
+        """The layouts that records are read in bulk by; at first those that came often so far."""
+        from receipt_cli.bulk import Templates  # small logs need nothing of it
+
+        made = Templates()
+        for layout in self.layouts.known():
+            if layout.count >= MIN_COUNT and not layout.marks:
+                made.add(layout)
+        return made
 
     def columns(self, body: Body, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
         return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
 
     def expect(self, size: int) -> None:
-        """Say that a log of ``size`` bytes comes: one that is large is read in bulk from its beginning."""
-        if size >= LARGE:
-            self._seen = max(self._seen, BULK_FROM)
+        """Say that a log of ``size`` bytes comes."""
+        self.pace.expect(size)
 
     def scan(self, blocks: Iterable[bytes]) -> Stretch:
         """Return the fold of the stretch that ``blocks`` make up, however they are cut."""
@@ -137,13 +157,20 @@ class Engine:
 
     def read(self, body: Body, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
-        self._seen += len(raw)
-        if self.by_layout and self._seen > BULK_FROM and len(raw) >= MIN_BULK:
-            block = Body()
-            self._read(block, body, raw, length, bulk=True)
-            body.extend(block)
-        else:
+        if length is not None or not self.by_layout:
             self._read(body, body, raw, length, bulk=False)
+            return
+        at = 0
+        while at < len(raw):
+            end = self.pace.cut(raw, at)
+            piece = raw[at:end]  # the same object where it is all
+            if self.pace.begin(len(piece)):
+                block = Body()
+                self._read(block, body, piece, None, bulk=True)
+                body.extend(block)
+            else:
+                self._read(body, body, piece, None, bulk=False)
+            at = end
 
     def _read(self, body: Body, earlier: Body, raw: bytes, length: int | None, *, bulk: bool) -> None:
         """Match ``raw`` into ``body``; ``earlier`` is what the stretch gave so far."""
@@ -163,17 +190,20 @@ class Engine:
             body.nul_count += raw.count(b"\x00")
             if body.nul_line is None:
                 body.nul_line = body.lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
+        first = body.records
         if bulk:
-            if self._is_looking(earlier):
-                self._looks(body, earlier, plain(raw))
+            from receipt_cli.bulk import read_block
+
             read_block(self, body, raw, found)
+            if self._is_looking(earlier, body):
+                self._looks(body, earlier, plain(raw), first)
         else:
             buffer = plain(raw)
-            if self._is_looking(earlier):
-                self._looks(body, earlier, buffer)
             redraws = b"\r" in buffer
-            invalid = _invalid_records(buffer, redraws)
+            invalid = invalid_records(buffer, redraws)
             self._match(body, buffer, redraws, invalid, found)
+            if self._is_looking(earlier, body):
+                self._looks(body, earlier, buffer, first)
             lines = buffer.count(b"\n")
             body.blank += count_blank(buffer)
             body.lines += lines
@@ -181,20 +211,23 @@ class Engine:
         for at, problem in sorted(found, key=lambda entry: entry[0]):
             body.problems.add(at, problem)
 
-    def _is_looking(self, earlier: Body) -> bool:
-        return earlier.metric_like.count < MAX_SEEN or self._needs_steps(earlier)
+    def _is_looking(self, earlier: Body, body: Body) -> bool:
+        return earlier.metric_like.count < MAX_SEEN or self._needs_steps(earlier, body)
 
-    def _needs_steps(self, earlier: Body) -> bool:
+    def _needs_steps(self, earlier: Body, body: Body) -> bool:
         """True as long as what looks like a step may matter: where rules read steps, it does not (see ``finish``)."""
-        return earlier.step_like < MAX_SEEN and not self._has_steps(earlier)
+        return earlier.step_like < MAX_SEEN and not (self._has_steps(body) or self._has_steps(earlier))
 
-    def _looks(self, body: Body, earlier: Body, buffer: bytes) -> None:
-        """Note the first records that look like metrics, and whether any look like steps: what nobody may read."""
+    def _looks(self, body: Body, earlier: Body, buffer: bytes, first: int) -> None:
+        """Note the first records that look like metrics, and whether any look like steps: what nobody may read.
+
+        ``first`` is the ordinal of the first record of ``buffer``; what the rules read of it stands in ``body``.
+        """
         missing = MAX_SEEN - earlier.metric_like.count
-        uncertain = self._needs_steps(earlier)
+        uncertain = self._needs_steps(earlier, body)
         for offset, record in metric_lines(buffer, missing) if missing else ():
             ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
-            body.metric_like.add(place(body.records + ordinal), excerpt(without_count(record)))
+            body.metric_like.add(place(first + ordinal), excerpt(without_count(record)))
         if uncertain:
             body.step_like += count_step_lines(buffer, MAX_SEEN - earlier.step_like)
 
@@ -206,11 +239,11 @@ class Engine:
         bad = set(invalid)
         body.undecodable += len(bad)
         done = ordinal = line = 0
-        end = -1
+        records = Walk(buffer, redraws)
         for at in self.gate.places(buffer):
-            if at <= end:
+            if at <= records.end:
                 continue  # in the record before
-            start, end = record_around(buffer, at, redraws)
+            start, end = records.around(at)
             newlines = buffer.count(b"\n", done, start)
             line += newlines
             ordinal += newlines + (buffer.count(b"\r", done, start) if redraws else 0)
@@ -220,13 +253,14 @@ class Engine:
     def take(self, body: Body, record: bytes, ordinal: int, line: int, bad: bool, found: Found) -> None:
         """Read one record that holds a literal; ``bad`` when it is not UTF-8, and was counted so."""
         masked = b""
+        self.pace.taken += 1
         record = without_count(record)
         if self.by_layout and len(record) <= MAX_LENGTH and not bad:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
             if layout is not None:
                 layout.count += 1
-                if layout.count >= MIN_COUNT and not layout.marks and self._seen > BULK_FROM:
+                if layout.count >= MIN_COUNT and not layout.marks and self.pace.in_bulk:
                     self.templates.add(layout)
                 replay(body, layout, record, ordinal, line, found)
                 return
@@ -281,7 +315,10 @@ class _Scanner:
             pending.extend(block)
             return
         begin = 0
-        if not stretch.head_end or pending.length:
+        if stretch.head_end and pending.length == len(pending.data):
+            self.engine.read(stretch.body, b"".join((pending.data, memoryview(block)[:end])))
+            begin = end
+        elif not stretch.head_end or pending.length:
             begin = first_end(block)
             terminator = b"\r\n" if block[begin - 2 : begin] == b"\r\n" else block[begin - 1 : begin]
             pending.extend(block[: begin - len(terminator)])
@@ -297,33 +334,3 @@ def _join(left: Fragment, right: Fragment) -> None:
     left.data = (left.data + right.data)[:RECORD_CAP]
     left.length += right.length
     left.carriage = right.carriage
-
-
-def record_around(buffer: bytes, at: int, redraws: bool) -> tuple[int, int]:
-    """Return where the record at ``at`` begins and ends in normalised ``buffer``."""
-    start = buffer.rfind(b"\n", 0, at) + 1
-    end = buffer.find(b"\n", at)
-    end = end if end >= 0 else len(buffer)
-    if redraws:
-        start = max(start, buffer.rfind(b"\r", start, at) + 1)
-        carriage = buffer.find(b"\r", at, end)
-        end = carriage if carriage >= 0 else end
-    return start, end
-
-
-def _invalid_records(buffer: bytes, redraws: bool) -> list[int]:
-    """Return the starts of the records that are not UTF-8."""
-    starts: list[int] = []
-    if buffer.isascii():
-        return starts
-    at = 0
-    rest = memoryview(buffer)
-    while True:
-        try:
-            utf_8_decode(rest[at:], "strict", True)
-        except UnicodeDecodeError as error:
-            start, end = record_around(buffer, at + error.start, redraws)
-            starts.append(start)
-            at = end + 1
-        else:
-            return starts

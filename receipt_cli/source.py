@@ -6,7 +6,6 @@ import hashlib
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -81,6 +80,11 @@ class Source:
         return self._limit if self.compression is None else None
 
     @property
+    def stored_size(self) -> int | None:
+        """Bytes of a regular file as it is stored, or None."""
+        return self._limit
+
+    @property
     def _file(self) -> IO[bytes]:
         assert self._opened is not None
         return self._opened
@@ -89,6 +93,8 @@ class Source:
         if self._opened is None:
             self._opened = self._open()
             if self._limit is None:
+                import tempfile  # four milliseconds that a file does not need
+
                 self._spool = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115  # a pipe gives its bytes once
                 self._pipe = Pipe.of(self._opened)
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from receipt_cli.magnitude import is_large
 
@@ -32,8 +31,7 @@ MARGIN = 200
 """Ranks, in a sorted sample of ``SAMPLE`` values, on both sides of a median: more than four standard deviations."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statistic:
+class Statistic(NamedTuple):
     """Figures of one metric, in base units; None where no finite value gives them.
 
     ``first`` and ``last`` are always those printed, in any window; the others are over the window.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from receipt_cli.figures import Selection, finite, metric, read
 from receipt_cli.phases import Phase
@@ -11,8 +11,7 @@ from receipt_cli.statistics import exact_median
 from receipt_cli.timeline import Event
 
 
-@dataclass(frozen=True, slots=True)
-class SteadyState:
+class SteadyState(NamedTuple):
     """Which step records the rates are over. ``records`` counts them."""
 
     records: int

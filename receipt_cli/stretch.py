@@ -6,6 +6,7 @@ from array import array
 from dataclasses import dataclass, field
 
 from receipt_cli.columns import NO_RANK, Bounded, RuleColumns, place, shifted
+from receipt_cli.listed import Listed
 from receipt_cli.looks import MAX_SEEN
 from receipt_cli.model import MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import Fragment
@@ -59,7 +60,7 @@ class Body:
     undecodable: int = 0
     rules: dict[RuleKey, RuleColumns] = field(default_factory=dict)
     near: dict[str, Bounded[NearMiss]] = field(default_factory=dict)
-    ignored: dict[str, array[int]] = field(default_factory=dict)
+    ignored: dict[str, Listed] = field(default_factory=dict)
     undecodable_matched: array[int] = field(default_factory=lambda: array("q"))
     markers: dict[str, Hits] = field(default_factory=dict)
     problems: Bounded[Problem] = field(default_factory=lambda: Bounded(MAX_FIRST))
@@ -72,9 +73,9 @@ class Body:
         """Add the body of the stretch that follows, which is used up."""
         records, lines = self.records, self.lines
         for key, columns in other.rules.items():
-            known = self.rules.get(key)
-            if known is None or FEW * len(known) < len(columns):
-                columns.prepend(known or RuleColumns(), records, lines)
+            known = self.rules.setdefault(key, RuleColumns())
+            if FEW * len(known) < len(columns) and columns.lasting:
+                columns.prepend(known, records, lines)
                 self.rules[key] = columns
             else:
                 known.extend(columns, records, lines)
@@ -82,7 +83,7 @@ class Body:
             mine = self.near.setdefault(name, Bounded(MAX_FIRST))
             mine.extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
         for name, ordinals in other.ignored.items():
-            self.ignored.setdefault(name, array("q")).extend(shifted(ordinals, records))
+            self.ignored.setdefault(name, Listed()).extend(ordinals, records)
         self.undecodable_matched.extend(shifted(other.undecodable_matched, records))
         for name, hits in other.markers.items():
             self.markers.setdefault(name, Hits()).extend(hits, records, lines)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from receipt_cli.consistency import Comparison, compare, tokens_per_step
@@ -78,16 +78,18 @@ def _metrics(summary: Summary, events: list[Event], steady: Selection, registry:
             window = "all"  # printed beside the steps, not for each of them
         scope, definition = _meaning(events, name)
         summary.metrics[name] = _describe(events, steady, window, metric(name), scope, definition)
-    summary.series = Series(names, events)
+    summary.series = Series(names, events, steady)
 
 
-def _meaning(events: Iterable[Event], name: str) -> tuple[str | None, str | None]:
+def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None]:
     """Return scope and definition that the grammar declares for a metric where it was printed last."""
     found: tuple[str | None, str | None] = (None, None)
-    for event in events:
-        if event.prints(name):
+    asked: set[int] = set()
+    for event in reversed(events):
+        if id(event.meanings) not in asked and event.prints(name):
+            asked.add(id(event.meanings))  # one for all records of a rule
             scope, definition = event.meanings.get(name, (None, None))
-            found = (scope or found[0], definition or found[1])
+            found = (found[0] or scope, found[1] or definition)
     return found
 
 

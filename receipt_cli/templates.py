@@ -1,23 +1,24 @@
-"""Records of one proven layout as a matrix of bytes: which of them fit, and all their values at once.
+"""Records of one proven layout as a matrix of bytes → all their events at once.
 
-A template says of a layout what its bytes must be: the same, or any digit. Records of its length are checked in words
-of eight bytes; those that fit are what the layout's record was, with other digits, so everything the patterns found in
-it holds for them. Nothing here looks at a single record.
+They are what the layout's record was, with other digits, so everything the patterns found in it holds for them. Nothing
+here looks at a single record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from receipt_cli.columns import NO_RANK, POSITION_BITS
 from receipt_cli.decimals import DecimalFields, DecimalPlan
-from receipt_cli.envelope import read_clock
 from receipt_cli.examine import NAN, Found, read_value, unreadable, value_text
-from receipt_cli.layout import Event, Layout, Prefix, Value
-from receipt_cli.match import NOWHERE, convert
+from receipt_cli.layout import MASK, Event, Layout, Value
+from receipt_cli.match import convert
 from receipt_cli.model import MAX_EXCERPT
+from receipt_cli.prefixes import Prefixes
+from receipt_cli.recognise import moving_digits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,12 +27,6 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.uint8]
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
-
-WORD = 8
-CHUNK = 256
-"""Records checked at a time: their words stay in the cache."""
-_KEY_DIGITS = 18
-"""Digits that an int64 holds."""
 
 
 @dataclass(slots=True)
@@ -50,66 +45,51 @@ class Piece:
     others: dict[str, tuple[Integers | None, Floats]] = field(default_factory=dict)
 
 
+@lru_cache(4096)
+def _plan(masked: bytes, unit: str | None) -> DecimalPlan | None:
+    return DecimalPlan.of(masked, unit)
+
+
+def plan_of(layout: Layout, value: Value) -> tuple[int, DecimalPlan] | None:
+    """Return where the number of a value begins and how all records' are converted; None where that takes its text."""
+    start, end = (value.start, value.end) if value.direct else value.number
+    if start < 0:
+        return None
+    plan = _plan(layout.sample[start:end].translate(MASK), value.spec.unit if value.spec is not None else None)
+    return None if plan is None else (start, plan)
+
+
 class Template:
-    """A layout, ready for many records."""
+    """A layout, ready for many records.
+
+    ``plain``: all that it gives are numbers that have a plan. ``decimals`` converts those of a plain one with a single
+    event, in the order of the event's values and others.
+    """
 
     def __init__(self, layout: Layout) -> None:
-        import numpy as np
-
         self.layout = layout
         self.length = len(layout.sample)
-        self.width = -(-self.length // WORD) * WORD
-        self.idle = 0
-        sample = np.zeros(self.width, np.uint8)
-        sample[: self.length] = np.frombuffer(layout.sample, np.uint8)
-        digit = (sample >= 0x30) & (sample <= 0x39)
-        for start, end, _ in layout.fixed:
-            digit[start:end] = False
-        # What differs from the sample with its digits masked is 0 at the same byte and 0 to 9 at a digit: either way
-        # it stays below 0x80 when this is added, and anything else below 0x80 does not.
-        self._masked = np.where(digit, 0x30, sample).astype(np.uint8).view(np.uint64)
-        self._room = np.where(digit, 0x76, 0x7F).astype(np.uint8).view(np.uint64)
-        inside = np.where(np.arange(self.width) < self.length, 0xFF, 0).astype(np.uint8)
-        self._last = inside.view(np.uint64)[-1]
-        plain: list[tuple[int, DecimalPlan]] = []
+        fields: list[tuple[int, DecimalPlan]] = []
         self._direct: dict[Value, int] = {}
+        self.plain = True
         for event in layout.events:
             for value in (*event.values, *event.others):
-                unit = value.spec.unit if value.spec is not None else None
-                start, stop = (value.start, value.end) if value.direct else value.number
-                plan = DecimalPlan.of(layout.sample[start:stop], unit) if start >= 0 else None
-                if plan is not None:
-                    self._direct[value] = len(plain)
-                    plain.append((start, plan))
-        self._decimals = DecimalFields(plain) if plain else None
-        self._prefixes = [None if e.prefix is None else _Prefixes(e.prefix, digit) for e in layout.events]
-
-    def fitting(self, view: NDArray[np.void], starts: Integers) -> tuple[NDArray[np.bool_], Bytes]:
-        """Return which records that begin at ``starts`` fit, and the bytes (n, width) of those that do.
-
-        ``view`` are the ``width`` bytes from each place of a block on.
-        """
-        import numpy as np
-
-        matrix = view[starts].view(np.uint64).reshape(len(starts), -1)
-        high = np.empty(len(starts), np.uint64)
-        for begin in range(0, len(starts), CHUNK):
-            other = matrix[begin : begin + CHUNK] ^ self._masked
-            other[:, -1] &= self._last
-            flaw = high[begin : begin + CHUNK]
-            np.bitwise_or.reduce(other, axis=1, out=flaw)  # from 0x80 on what is added would be carried
-            np.add(other, self._room, out=other)
-            flaw |= np.bitwise_or.reduce(other, axis=1)
-        fits = (high & np.uint64(0x8080808080808080)) == 0
-        return fits, (matrix if fits.all() else matrix[fits]).view(np.uint8)
+                found = plan_of(layout, value)
+                if found is not None:
+                    self._direct[value] = len(fields)
+                    fields.append(found)
+                self.plain = self.plain and found is not None
+        self.decimals = DecimalFields(fields) if fields else None
+        moving = moving_digits(layout)
+        self.prefixes = [None if e.prefix is None else Prefixes(e.prefix, moving) for e in layout.events]
 
     def values(self, matrix: Bytes) -> tuple[Floats, NDArray[np.bool_] | None]:
-        """Return the plain numbers (fields, n) of fitting records, and which of them are in bounds; None: all are."""
+        """Return the numbers that have a plan (fields, n), and which records are in bounds; None: all are."""
         import numpy as np
 
-        if self._decimals is None:
+        if self.decimals is None:
             return np.empty((0, len(matrix))), None
-        numbers = self._decimals.convert(matrix)
+        numbers = self.decimals.convert(matrix)
         inside: NDArray[np.bool_] | None = None
         for event in self.layout.events:
             for index, least in event.bounds:
@@ -122,7 +102,7 @@ class Template:
         """Yield for each event of the layout what all records give; ``found`` gets their problems."""
         import numpy as np
 
-        for event, prefixes in zip(self.layout.events, self._prefixes, strict=True):
+        for event, prefixes in zip(self.layout.events, self.prefixes, strict=True):
             at = (ordinals << POSITION_BITS) + event.offset
             if prefixes is None:
                 rank, clock = np.full(len(at), NO_RANK, np.int64), np.full(len(at), NAN)
@@ -197,56 +177,3 @@ def _floats(numbers: Sequence[float | str | None]) -> Floats:
     import numpy as np
 
     return np.array([number if isinstance(number, float) else NAN for number in numbers], np.float64)
-
-
-class _Prefixes:
-    """Ranks and clocks of all records of a layout: each distinct day is read once."""
-
-    def __init__(self, prefix: Prefix, moving: NDArray[np.bool_]) -> None:
-        import numpy as np
-
-        self.prefix = prefix
-        varies = moving[: prefix.end].copy()
-        if prefix.time != NOWHERE:
-            varies[slice(*prefix.time)] = False
-        self.columns = np.flatnonzero(varies)
-        self.powers = 10 ** np.arange(min(_KEY_DIGITS, len(self.columns)), dtype=np.int64)[::-1]
-
-    def read(self, matrix: Bytes) -> tuple[Integers, Floats]:
-        """Return the ranks and the clocks (n,) of the records in ``matrix``."""
-        import numpy as np
-
-        prefix, count = self.prefix, len(matrix)
-        digits = matrix[:, self.columns]
-        if not len(self.columns):
-            first, which = np.zeros(1, np.intp), np.zeros(count, np.intp)
-        elif len(self.columns) <= _KEY_DIGITS:
-            keys = (digits & 0x0F).astype(np.int64) @ self.powers
-            _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-        else:
-            _, first, which = np.unique(digits, axis=0, return_index=True, return_inverse=True)
-        which = which.reshape(-1)
-        prefixes = [matrix[row, : prefix.end].tobytes() for row in first.tolist()]
-        read = [prefix.day(one if prefix.time == NOWHERE else prefix.midnight(one)) for one in prefixes]
-        rank = np.array([entry[0] for entry in read], np.int64)[which]
-        whole = np.array([entry[1] for entry in read], np.float64)[which]
-        offset = np.array([entry[2] for entry in read], np.float64)[which]
-        moves = np.array([entry[3] for entry in read])[which]
-        if not moves.any():
-            return rank, whole
-        start = prefix.time[0]
-        hour, minute, second = (_integers(matrix, start + at, start + at + 2) for at in (0, 3, 6))
-        begin, end = prefix.fraction
-        part = _integers(matrix, begin, end) / 10 ** (end - begin) if end > begin else np.zeros(count)
-        clock = np.where(moves, whole + (3600 * hour + 60 * minute + second) + part - offset, whole)
-        for row in np.flatnonzero(moves & ((hour > 23) | (minute > 59) | (second > 59))).tolist():
-            clock[row] = read_clock(matrix[row, : prefix.end].tobytes())
-        return rank, clock
-
-
-def _integers(matrix: Bytes, start: int, end: int) -> Integers:
-    import numpy as np
-
-    powers = 10 ** np.arange(end - start, dtype=np.int64)[::-1]
-    integers: Integers = (matrix[:, start:end] & 0x0F).astype(np.int64) @ powers
-    return integers

@@ -217,9 +217,10 @@ def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular |
     printed = [spec for name, spec in rule.fields.items() if name in columns.numbers or rule.table or rule.block]
     meanings = {s.target[1]: (s.scope, s.definition) for s in reversed(printed) if s.target[0] == "metric"}
     rows: Sequence[int] = range(len(columns)) if regular is None else regular.kept.tolist()
-    ats, lines, ranks, clocks = columns.at, columns.line, columns.rank, columns.clock
+    every = zip(columns.at, columns.line, columns.rank, columns.clock, strict=True)
+    places = every if regular is None else regular.places(columns)
     own = (rule.name,)
-    events = [Event(ats[i], lines[i], ranks[i], clocks[i], grammar, rule, rules=own, meanings=meanings) for i in rows]
+    events = [Event(at, line, rank, clock, grammar, rule, rules=own, meanings=meanings) for at, line, rank, clock in places]
     where = dict(zip(rows, events, strict=True)) if regular is not None else None
     for name, numbers in columns.numbers.items():
         kind, target = rule.fields[name].target
@@ -253,8 +254,8 @@ def _pairs(events: Sequence[Event], numbers: NumberColumn, regular: Regular | No
         if numbers.dense:
             return zip(events, numbers.values, strict=False)
         return ((events[row], value) for row, value in zip(numbers.rows, numbers.values, strict=True))
-    index, places = regular.held(numbers)
-    return ((events[i], numbers.values[place]) for i, place in zip(index, places, strict=True))
+    index, values = regular.held(numbers)
+    return zip((events[i] for i in index), values, strict=True)
 
 
 def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:

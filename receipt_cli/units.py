@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
+from typing import NamedTuple
 
 MAX_TEXT = 64
 """A number printed with more characters than this is not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """A printed unit: what it measures and how many base units one of it is."""
 
     dimension: str

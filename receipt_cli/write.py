@@ -6,13 +6,14 @@ import contextlib
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from receipt_cli.errors import OutputError
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write ``data`` to ``path`` through a temporary file beside it, flushed to disk and renamed.
+def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> None:
+    """Write ``data`` to ``path`` through a temporary file beside it, or in ``scratch``, flushed to disk and renamed.
 
     A link is followed. The mode is that of the file replaced, else what the umask leaves. What is no regular file (a
     device, a pipe) is written to as it is. Raises ``OutputError``.
@@ -25,7 +26,8 @@ def write_atomically(path: Path, data: bytes) -> None:
             with path.open("wb") as file:
                 file.write(data)
         else:
-            _replace(path.resolve(), data, 0o666 & ~_umask() if old is None else stat.S_IMODE(old.st_mode))
+            mode = 0o666 & ~_umask() if old is None else stat.S_IMODE(old.st_mode)
+            _replace(path.resolve(), data, mode, scratch)
     except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise OutputError("cannot write", where=str(path), why=why) from error
@@ -45,39 +47,81 @@ def check_new(path: Path) -> None:
         raise OutputError("exists and is not overwritten", where=str(path), try_="name another file")
 
 
-def write_new(path: Path, data: bytes) -> None:
-    """Write ``data`` to a file that does not exist yet, all of it or nothing. Raises ``OutputError``, also where it does."""
+class NameTaken(OutputError):
+    """There is a file of this name already."""
+
+
+def write_new(path: Path, data: bytes, scratch: Path | None = None) -> None:
+    """Write ``data`` to a file that does not exist yet, all of it or nothing.
+
+    ``scratch`` is a folder of the same file system for the temporary file, by default that of ``path``. Raises
+    ``NameTaken`` where the file exists, ``OutputError`` where it cannot be written.
+    """
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".receipt-", suffix=".tmp")
+        name = _temporary(scratch or path.parent, data, 0o666 & ~_umask())
         try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(name, 0o666 & ~_umask())
             os.link(name, path)  # unlike a rename, this refuses a name that is taken
         finally:
-            os.unlink(name)
+            with contextlib.suppress(FileNotFoundError):  # somebody cleared the scratch folder
+                os.unlink(name)
     except FileExistsError as error:
-        raise OutputError("exists and is not overwritten", where=str(path), try_="name another file") from error
+        raise NameTaken("exists and is not overwritten", where=str(path), try_="name another file") from error
     except (OSError, RuntimeError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise OutputError("cannot write", where=str(path), why=why) from error
 
 
-def _replace(target: Path, data: bytes, mode: int) -> None:
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".receipt-", suffix=".tmp")
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give the name of an empty file beside ``path``, for whoever writes by name; it takes the place of ``path`` in the end.
+
+    Flushed to disk and renamed once the block has ended, and gone where the block fails. A link is followed, and the mode is
+    that of the file replaced, else what the umask leaves. Raises ``OutputError``.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            raise OutputError("is no regular file", where=str(path))
+        target = path.resolve()
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
+        name = _temporary(target.parent, b"", mode)
+        try:
+            yield Path(name)
+            with open(name, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(name, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+    except (OSError, RuntimeError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise OutputError("cannot write", where=str(path), why=why) from error
+
+
+def _replace(target: Path, data: bytes, mode: int, scratch: Path | None) -> None:
+    name = _temporary(scratch or target.parent, data, mode)
+    try:
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _temporary(folder: Path, data: bytes, mode: int) -> str:
+    """Return the name of a new file in ``folder`` with ``data``, flushed to disk; where that fails, there is none."""
+    handle, name = tempfile.mkstemp(dir=folder, prefix=".receipt-", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, mode)
-        os.replace(name, target)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
+    return name
 
 
 def _umask() -> int:

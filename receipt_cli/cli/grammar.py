@@ -80,14 +80,12 @@ def lint(
 
     Exits 1 when there is any finding.
     """
-    from dataclasses import asdict
-
     from receipt_cli.proof import lint_files, lint_shipped
     from receipt_cli.render.findings import render_findings
 
     findings, count = lint_files(files) if files else lint_shipped()
     if json_output:
-        write_json([asdict(finding) for finding in findings])
+        write_json([finding._asdict() for finding in findings])
     else:
         sound = "1 definition proves itself\n" if count == 1 else f"{count} definitions prove themselves\n"
         write_stdout(render_findings(findings, style(color)) if findings else sound)

@@ -15,6 +15,7 @@ from receipt_cli.errors import ExitCode, OutputError, ReceiptError
 
 def main() -> None:
     """Run the command line; never returns."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for linear algebra, of which we do none
     gc.disable()  # a short life: collecting the cycles of imports is a tenth of a cold start
     try:
         _run()

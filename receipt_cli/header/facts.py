@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from receipt_cli.header.values import checked
 
@@ -12,8 +12,7 @@ JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping
 """A value that JSON can hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderFact:
+class HeaderFact(NamedTuple):
     """One value of the header and its origin.
 
     ``pointer`` is a JSON pointer inside the header (``/git/commit``); ``value`` is in base units (bytes,

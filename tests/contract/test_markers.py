@@ -11,7 +11,8 @@ import pytest
 import regex
 
 from receipt_cli.definitions import load_definition
-from receipt_cli.markers import PATH, Category, MarkerHit, Reason, Role, lint_catalogue, load_catalogue
+from receipt_cli.marker_lint import lint_catalogue
+from receipt_cli.markers import PATH, Category, MarkerHit, Reason, Role, load_catalogue
 
 STOPPED = {"preempted", "time_limit", "killed", "interrupted"}
 OUT_OF_MEMORY = {"cuda_oom", "host_oom"}

@@ -11,6 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.catalog import shipped
+from receipt_cli.cells import Cells
+from receipt_cli.columns import NumberColumn
+from receipt_cli.listed import Listed
 from receipt_cli.markers import load_catalogue
 from receipt_cli.scan import Engine
 from receipt_cli.stretch import Body, Stretch
@@ -56,6 +59,10 @@ def plain(value: object) -> object:
     """Return the value as something that compares, NaN included."""
     if hasattr(value, "__dataclass_fields__"):
         return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, Cells | Listed):  # whichever way it keeps them
+        return [repr(item) for item in value]
+    if isinstance(value, NumberColumn):
+        return {"rows": list(value.rows), "values": plain(value.values)}
     if hasattr(value, "__slots__") and not isinstance(value, bytes):
         return {name: plain(getattr(value, name)) for name in value.__slots__}
     if isinstance(value, dict):

@@ -18,6 +18,7 @@ from receipt_cli import consistency, detect, magnitude, ordinals
 from receipt_cli.catalog import shipped
 from receipt_cli.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn, place
 from receipt_cli.grammar import Grammar, Rule
+from receipt_cli.listed import Listed
 from receipt_cli.ordinals import WINDOW, Ordinals
 from receipt_cli.stretch import Body
 
@@ -31,11 +32,11 @@ def few(members: Sequence[int]) -> Ordinals:
 def many(members: Sequence[int]) -> Ordinals:
     import numpy as np
 
-    return Ordinals(many=np.array(sorted(set(members)), np.int64))
+    return Ordinals.collect([np.array(members, np.int64)])
 
 
 def members(found: Ordinals) -> list[int]:
-    return [int(value) for value in found._array()]
+    return list(found)
 
 
 def switches(left: set[int], right: set[int]) -> int:
@@ -128,7 +129,7 @@ def test_detection_is_what_sets_say(seed: int, monkeypatch: pytest.MonkeyPatch) 
             if rng.random() < 0.2:
                 body.rules[grammar.ref, rule.name] = columns_of(rng, rule, span)
         if rng.random() < 0.5:
-            body.ignored[grammar.id] = array("q", sorted(rng.sample(range(span), rng.randrange(span))))
+            body.ignored[grammar.id] = Listed(sorted(rng.sample(range(span), rng.randrange(span))))
     body.undecodable_matched = array("q", sorted(rng.sample(range(span), rng.randrange(span))))
     engine: Any = SimpleNamespace(grammars=grammars, columns=lambda body, g, rule: body.rules.get((g.ref, rule.name)))
 

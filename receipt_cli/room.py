@@ -1,0 +1,179 @@
+"""Memory that grows: of the process up to a bound that all of it shares, beyond that in temporary files without a name.
+
+A file's pages are written out and given back when memory is short; those of the process are not. Where the disk is full
+or there is no place for a temporary file, the memory is the process's after all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from mmap import PAGESIZE, mmap
+from typing import IO, TYPE_CHECKING, TypeVar
+
+from receipt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Kind = TypeVar("Kind", bound="np.generic")
+
+VARIABLE = "RECEIPT_MEMORY"
+"""The environment variable that sets the bound: ``512MiB``, ``4GB``, or bytes."""
+BOUND = 1 << 30
+"""Bytes of columns that stay in memory if it is not set."""
+HUGE = 2 << 20
+"""Bytes of a large page: one fault instead of 512. Rooms from twice that on ask for them."""
+GROWTH = 4
+"""A room that is too small grows by at least a part in so many."""
+_LARGE = 8 << 20
+"""Bytes for a while that are worth a file."""
+_SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
+
+_held = 0
+"""Bytes of memory that all rooms hold; what is in files does not count."""
+
+
+def bound() -> int:
+    """Return how many bytes all rooms may hold in memory. Raises ``UsageError``."""
+    stated = os.environ.get(VARIABLE, "")
+    if not stated.strip():
+        return BOUND
+    found = _SIZE.fullmatch(stated)
+    if found is None:
+        raise UsageError(f"{VARIABLE} is no size", why=repr(stated)[:80], try_=f"{VARIABLE}=1GiB")
+    power = " KMGT".index(found[2].upper() or " ")
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+
+
+class Room:
+    """``size`` bytes that keep their content when they grow. Zero at first.
+
+    No array that ``view`` gave is invalid after it grows; it may show what was there before.
+    """
+
+    __slots__ = ("_counted", "_file", "_map", "size")
+
+    def __init__(self, size: int) -> None:
+        """Take ``size`` bytes, rounded up to whole pages. Raises ``UsageError`` where the bound is no size."""
+        self.size = 0
+        self._counted = 0
+        self._file: IO[bytes] | None = None
+        self._map: mmap | None = None
+        self.grow(size)
+
+    @property
+    def on_disk(self) -> bool:
+        """True when the bytes are in a file."""
+        return self._file is not None
+
+    def grow(self, size: int) -> None:
+        """Hold ``size`` bytes at least."""
+        if size <= self.size:
+            return
+        step = HUGE if size >= 2 * HUGE else PAGESIZE
+        size = -(-max(size, self.size + self.size // GROWTH) // step) * step
+        if self._file is None and _held + size - self.size > bound():
+            self._file = _temporary()
+        if self._file is None or not self._on_disk(size):
+            self._in_memory(size)
+        self.size = size
+
+    def view(self, dtype: type[Kind], start: int, count: int) -> NDArray[Kind]:
+        """Return ``count`` numbers of eight bytes from number ``start`` on, as a view."""
+        import numpy as np
+
+        assert self._map is not None
+        return np.frombuffer(self._map, dtype, count, 8 * start)
+
+    def _on_disk(self, size: int) -> bool:
+        """Let the file be ``size`` bytes and hold what was there; return False where it cannot."""
+        assert self._file is not None
+        descriptor = self._file.fileno()
+        done = self.size if self._map is not None and not self._counted else 0
+        try:
+            _allocate(descriptor, done, size - done)  # what is written to a mapped file later must have its place
+            made = mmap(descriptor, size)
+        except (OSError, ValueError):
+            self._file.close()
+            self._file = None
+            return False
+        if self._counted:
+            assert self._map is not None
+            made[: self.size] = memoryview(self._map)[: self.size]
+        self._map = made
+        self._count(0)
+        return True
+
+    def _in_memory(self, size: int) -> None:
+        if self._map is None or not self._counted or not self._resized(size):
+            made = _anonymous(size)
+            if self._map is not None:
+                made[: self.size] = memoryview(self._map)[: self.size]
+            self._map = made
+        if size >= 2 * HUGE and hasattr(self._map, "madvise"):
+            from mmap import MADV_HUGEPAGE
+
+            with contextlib.suppress(OSError):
+                self._map.madvise(MADV_HUGEPAGE)
+        self._count(size)
+
+    def _resized(self, size: int) -> bool:
+        """Let the system move the pages, where it can and no view of them lives."""
+        assert self._map is not None
+        try:
+            self._map.resize(size)
+        except (BufferError, OSError, SystemError, ValueError):
+            return False
+        return True
+
+    def _count(self, size: int) -> None:
+        global _held
+        _held += size - self._counted
+        self._counted = size
+
+    def __del__(self) -> None:
+        """Give the bytes back, once no view of them lives."""
+        self._count(0)
+        if self._file is not None:
+            self._file.close()
+
+
+def scratch(dtype: type[Kind], count: int) -> NDArray[Kind]:
+    """Return ``count`` numbers of eight bytes that are still to be written: in a file where they are many and would
+    exceed the bound beside what all rooms hold."""
+    import numpy as np
+
+    size = 8 * count
+    return np.empty(count, dtype) if size < _LARGE or _held + size <= bound() else Room(size).view(dtype, 0, count)
+
+
+def _anonymous(size: int) -> mmap:
+    try:
+        from mmap import MAP_ANONYMOUS, MAP_PRIVATE
+    except ImportError:  # Windows
+        return mmap(-1, size)
+    return mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+
+
+def _temporary() -> IO[bytes] | None:
+    import tempfile  # four milliseconds that a short log does not need
+
+    try:
+        import tempfile  # which a small log has no use for
+
+        return tempfile.TemporaryFile(prefix="receipt-", buffering=0)
+    except OSError:
+        return None
+
+
+def _allocate(descriptor: int, start: int, length: int) -> None:
+    """Give a file ``length`` bytes more from ``start`` on, for good. Raises ``OSError`` where there is no place."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, start, length)
+        return
+    os.lseek(descriptor, start, os.SEEK_SET)
+    for begin in range(0, length, HUGE):
+        os.write(descriptor, bytes(min(HUGE, length - begin)))
