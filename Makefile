@@ -100,7 +100,7 @@ bench-peers: $(DEV) ## install the Python programs that we are compared with, un
 
 .PHONY: bench-start
 bench-start: $(DEV) ## how long commands take from nothing
-	$(PY) benchmarks/cold_start.py
+	$(PY) -m benchmarks.cold_start
 
 .PHONY: bench-stages
 bench-stages: $(DEV) ## where the time of one parse goes; SIZE= INPUT=sparse
@@ -113,6 +113,20 @@ bench-scaling: $(DEV) ## time and memory over size (to 10 GB), over grammars and
 .PHONY: soak
 soak: $(DEV) ## reading by layout against the patterns on a folder of logs and mutated copies; FOLDER= COPIES=1000
 	$(PY) -m benchmarks.identity $(or $(FOLDER),fixtures/logs) --copies $(or $(COPIES),1000)
+
+.PHONY: archive
+archive: $(DEV) ## derive an archive of many logs made of a folder's, twice; FOLDER= LOGS=10000
+	$(PY) -m benchmarks.archive $(or $(FOLDER),fixtures/logs) --logs $(or $(LOGS),10000)
+
+.PHONY: archive-kill
+archive-kill: $(DEV) ## kill batches at random moments and resume them: is it the same store? FOLDER= KILLS=50
+	$(PY) -m benchmarks.kill $(or $(FOLDER),fixtures/logs) --kills $(or $(KILLS),50)
+
+.PHONY: test-ray
+test-ray: $(DEV) ## install Ray into .venv and run its tests on a local cluster of two workers
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[ray]'
+	$(PY) -m pytest tests/cli/test_rederive_ray.py
+	$(PY) -m benchmarks.same_store $(or $(FOLDER),fixtures/logs)
 
 .PHONY: bench-guard
 bench-guard: $(DEV) ## counted work against the bounds in benchmarks/guard.json

@@ -7,7 +7,26 @@ from typing import Annotated
 import typer
 
 from receipt_cli import __version__
-from receipt_cli.cli import check, grammar, header, parse, schema, show, validate
+from receipt_cli.cli import (
+    check,
+    ci,
+    compare,
+    export,
+    grammar,
+    header,
+    history,
+    import_,
+    migrate,
+    parse,
+    plot,
+    rederive,
+    report,
+    schema,
+    show,
+    store,
+    validate,
+    verify,
+)
 
 app = typer.Typer(
     name="receipt",
@@ -21,10 +40,21 @@ app = typer.Typer(
 app.command("parse")(parse.parse)
 app.command("show")(show.show)
 app.command("check")(check.check)
+app.command("ci")(ci.ci)
+app.command("compare")(compare.compare)
+app.command("history")(history.history)
 app.command("validate")(validate.validate)
+app.command("migrate")(migrate.migrate)
+app.command("rederive")(rederive.rederive)
+app.command("verify")(verify.verify)
 app.command("header")(header.header)
+app.command("import")(import_.import_)
+app.command("export")(export.export)
+app.command("report")(report.report)
+app.command("plot")(plot.plot)
 app.add_typer(grammar.app, name="grammar")
 app.add_typer(schema.app, name="schema")
+app.add_typer(store.app, name="store")
 
 
 def _version(wanted: bool) -> None:

@@ -26,6 +26,13 @@ def parse(
         Path | None,
         typer.Option("--output", "-o", help="Write the receipt to this file; with --all-runs, the receipts to this folder."),
     ] = None,
+    series: Annotated[
+        Path | None,
+        typer.Option("--series", help="Write each record to this Parquet file; with --all-runs, the runs' files to this folder."),
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write a page of the run, with its curves, to this HTML file.")
+    ] = None,
     all_runs: Annotated[
         bool,
         typer.Option("--all-runs", help="A receipt of every run in the log, not of the last alone; --json gives JSON lines."),

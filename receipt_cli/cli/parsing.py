@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
-from receipt_cli.errors import ExitCode
+from receipt_cli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from receipt_cli.produce import Product
@@ -21,6 +21,8 @@ def run_parse(
     *,
     json_output: bool = False,
     output: Path | None = None,
+    series: Path | None = None,
+    html: Path | None = None,
     all_runs: bool = False,
     grammar: str | None = None,
     exit_code: int | None = None,
@@ -38,6 +40,8 @@ def run_parse(
     from receipt_cli.parallel import AUTO
     from receipt_cli.produce import Request, produce, produce_all, refusal, rfc3339_now
 
+    if html is not None and all_runs:
+        raise UsageError("--html is the page of one run", why="--all-runs gives a receipt of each")
     request = Request(
         path=logs[0],
         more=tuple(logs[1:]),
@@ -53,6 +57,10 @@ def run_parse(
         environ=dict(os.environ),
         now=rfc3339_now() if here else None,
     )
+    if series is not None:
+        from receipt_cli.store.database import check_installed
+
+        check_installed()
     with progress(logs[0]) as bar:
         request = replace(request, progress=bar)
         products = list(produce_all(request)) if all_runs else [produce(request)]
@@ -61,6 +69,12 @@ def run_parse(
         _deliver_all(products, json_output, output, color)
     else:
         _deliver(products[0], json_output, output, color)
+    if series is not None:
+        _write_series(products, series, all_runs)
+    if html is not None:
+        from receipt_cli.cli.reporting import write_run_page
+
+        write_run_page(products[0], html)
     for product in products:
         error = refusal(product.derivation, logs[0])
         if error is not None:
@@ -91,14 +105,31 @@ def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | 
         from receipt_cli.write import make_folder, write_atomically
 
         make_folder(output)
-        width = len(str(len(products)))
-        for number, product in enumerate(products, 1):
-            write_atomically(output / f"run-{number:0{width}d}.json", canonical_bytes(product.document))
+        for path, product in zip(_numbered(output, len(products), ".json"), products, strict=True):
+            write_atomically(path, canonical_bytes(product.document))
     for product in products:
         if json_output:
             write_stdout(canonical_line(product.document))
         elif product.derivation.detection.chosen:
             _show(product, color)
+
+
+def _write_series(products: Sequence[Product], output: Path, all_runs: bool) -> None:
+    """Write the records of a run to ``output``, or those of every run to ``run-1.parquet`` and so on in it."""
+    from receipt_cli.series import write_series
+    from receipt_cli.write import make_folder
+
+    if all_runs:
+        make_folder(output)
+    paths = _numbered(output, len(products), ".parquet") if all_runs else [output]
+    for path, product in zip(paths, products, strict=True):
+        write_series(product.derivation, path)
+
+
+def _numbered(folder: Path, count: int, suffix: str) -> list[Path]:
+    """Return the names of the files of ``count`` runs, which sort as the runs are numbered."""
+    width = len(str(count))
+    return [folder / f"run-{number:0{width}d}{suffix}" for number in range(1, count + 1)]
 
 
 def _show(product: Product, color: ColorChoice) -> None:

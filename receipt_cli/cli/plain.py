@@ -47,6 +47,8 @@ _PARSE: Mapping[str, Reading] = {
     "--json": ("json_output", None),
     "--output": ("output", Path),
     "-o": ("output", Path),
+    "--series": ("series", Path),
+    "--html": ("html", Path),
     "--all-runs": ("all_runs", None),
     "--grammar": ("grammar", _text),
     "-g": ("grammar", _text),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from receipt_cli.render.page import Page, Span
@@ -65,10 +65,13 @@ def align(columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int)
             for row in ([titles, *rows] if any(column.title for column in columns) else rows)]  # fmt: skip
 
 
-def render_table(rows: Sequence[Mapping[str, str]], columns: Sequence[str], style: Style) -> str:
+def render_table(
+    rows: Sequence[Mapping[str, str]], columns: Sequence[str], style: Style, *, numbers: Collection[str] | None = None
+) -> str:
     """Return ``rows`` as a table of ``columns`` (keys of the rows and titles); a missing value is ``–``.
 
-    Columns of numbers are right-aligned. Where the width is too small even for shortened texts, each row is
+    Columns of numbers are right-aligned: ``numbers``, or where that is None those whose texts look like it.
+    Where the width is too small even for shortened texts, each row is
     a block of ``column  value`` lines. Empty when there are no rows.
     """
     page = Page(style)
@@ -78,7 +81,7 @@ def render_table(rows: Sequence[Mapping[str, str]], columns: Sequence[str], styl
     titles = [page.say(name) for name in columns]
     plan: list[Column] = []
     for index, title in enumerate(titles):
-        numeric = all(_numeric(row[index].text) for row in body)
+        numeric = columns[index] in numbers if numbers is not None else all(_numeric(row[index].text) for row in body)
         plan.append(Column(title, right=numeric, least=0 if numeric else _LEAST))
     body = [[row[0]._replace(role="strong"), *row[1:]] for row in body]
     if least_width(plan, body) <= style.width:

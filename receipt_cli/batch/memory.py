@@ -1,0 +1,46 @@
+"""How much memory a worker may use, so that one log cannot bring down the machine, nor the batch."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+LEAST = 768 << 20
+"""Bytes that a worker may always use: what one holds before it has read a log, and room for an ordinary one."""
+_CGROUP = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_SHARE = 0.85
+"""Part of the machine's memory that all workers together may use."""
+_MORE_LIKELY = b"500"
+
+
+def machine_memory() -> int | None:
+    """Return the bytes of memory of this machine or container, None where the system does not say."""
+    found: list[int] = []
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    for name in _CGROUP:
+        with contextlib.suppress(OSError, ValueError):  # "max": no limit
+            found.append(int(Path(name).read_text("ascii")))
+    return min(found, default=None)
+
+
+def share_of(workers: int) -> int | None:
+    """Return the bytes that each of ``workers`` may use."""
+    memory = machine_memory()
+    return None if memory is None else max(LEAST, int(memory * _SHARE) // workers)
+
+
+def limit_memory(size: int | None) -> None:
+    """Let this process have no more than ``size`` bytes of data, and be the first to go when the machine runs out of memory."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_bytes(_MORE_LIKELY)
+    if size is None:
+        return
+    try:
+        import resource
+    except ImportError:  # no such thing on Windows
+        return
+    with contextlib.suppress(OSError, ValueError):  # a lower limit is set already
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (size, hard))

@@ -1,0 +1,150 @@
+"""Many machines: the same work as tasks of a Ray cluster, many logs a task, results as paths and digests."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any, TextIO, TypeVar
+
+from receipt_cli.batch.nouns import Lost
+from receipt_cli.errors import InputError, UsageError
+
+TASK_BYTES = 64 << 20
+TASK_ITEMS = 256
+"""A task is at most this much, or one item that is larger: handing one out costs some milliseconds, as does a small log."""
+TASKS_A_WORKER = 4
+"""Tasks a worker that there should be at least, so that all end together."""
+RETRIES = 2
+"""Times that Ray itself repeats a task whose worker or machine died."""
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class RayEngine:
+    """An ``Engine`` on the cluster at ``RAY_ADDRESS``, or on one of ``workers`` processes on this machine for the time being.
+
+    Every machine of the cluster needs this package in the same version, and the logs and the store under the same paths.
+    Raises ``UsageError`` where Ray is not installed, ``InputError`` where the cluster cannot be reached.
+    """
+
+    def __init__(self, workers: int) -> None:
+        try:
+            import ray
+        except ImportError as error:
+            way = "pip install 'receipt-cli[ray]'"
+            raise UsageError("--engine ray needs Ray", why="it is not installed", try_=way) from error
+        self._ray: Any = ray
+        self._stdout = sys.stdout
+        if sys.stdout is not None:  # closed by whoever started us
+            sys.stdout = _OnStderr(sys.stdout)
+        address = os.environ.get("RAY_ADDRESS")
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+        os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # a log for which there is no memory is given up one day
+        try:
+            if address:
+                ray.init(address=address, **quiet)
+            else:
+                ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            sys.stdout = self._stdout
+            raise InputError("the Ray cluster cannot be reached", where=address or "local", why=str(error)[:300]) from error
+        self.workers = max(1, int(self._ray.cluster_resources().get("CPU", workers)))
+        self._task: Any = ray.remote(num_cpus=1, max_retries=RETRIES)(work_on)
+
+    def run(self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int]) -> Iterator[tuple[int, R | Lost]]:
+        """Yield the position of each item and what ``work`` made of it, task by task as they end.
+
+        A task whose workers die again and again is tried once more item by item, so that one item does not cost the others.
+        """
+        waiting = deque(_tasks(sizes, self.workers))
+        running: dict[Any, list[int]] = {}
+        while waiting or running:
+            while waiting and len(running) < TASKS_A_WORKER * self.workers:
+                positions = waiting.popleft()
+                running[self._task.remote(work, [items[position] for position in positions])] = positions
+            done, _ = self._ray.wait(list(running), num_returns=1)
+            for reference in done:
+                positions = running.pop(reference)
+                results = self._results(reference)
+                if not isinstance(results, Lost):
+                    yield from zip(positions, results, strict=True)
+                elif len(positions) > 1:
+                    waiting.extend([position] for position in positions)
+                else:
+                    yield positions[0], results
+
+    def close(self) -> None:
+        """Leave the cluster: what runs for us is ended, and a cluster of our own is shut down."""
+        self._ray.shutdown()
+        sys.stdout = self._stdout
+
+    def _results(self, reference: Any) -> Any:
+        """Return what a task gives, or that its worker died. Raises what the work raised."""
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(reference)
+        except errors.RayTaskError as error:
+            if isinstance(error.cause, MemoryError):
+                return Lost("it needs more memory than a worker has")
+            raise error.cause from error
+        except errors.RayError as error:
+            return Lost(f"the worker died, {RETRIES + 1} times: {type(error).__name__}")
+
+
+class _OnStderr(io.TextIOBase):
+    """Stands for stdout while Ray is about, which prints there, too: text goes to stderr, bytes to stdout."""
+
+    def __init__(self, stdout: TextIO) -> None:
+        self._stdout = stdout
+
+    @property
+    def buffer(self) -> IO[bytes]:
+        """What takes documents."""
+        return self._stdout.buffer
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # a class attribute there
+        """As stdout has it."""
+        return self._stdout.encoding
+
+    def isatty(self) -> bool:
+        """Tell whether documents go to a terminal."""
+        return self._stdout.isatty()
+
+    def fileno(self) -> int:
+        """Return the descriptor of stdout."""
+        return self._stdout.fileno()
+
+    def flush(self) -> None:
+        """Flush both."""
+        self._stdout.flush()
+        sys.stderr.flush()
+
+    def write(self, text: str) -> int:
+        """Write chatter."""
+        return sys.stderr.write(text)
+
+
+def work_on(work: Callable[[T], R], items: Sequence[T]) -> list[R]:
+    """Return what ``work`` makes of each item: the body of a task."""
+    return [work(item) for item in items]
+
+
+def _tasks(sizes: Sequence[int], workers: int) -> Iterator[list[int]]:
+    """Yield the positions of each task."""
+    most = max(1, min(TASK_ITEMS, len(sizes) // (TASKS_A_WORKER * workers)))
+    task: list[int] = []
+    total = 0
+    for position, size in enumerate(sizes):
+        if task and (len(task) >= most or total + size > TASK_BYTES):
+            yield task
+            task, total = [], 0
+        task.append(position)
+        total += size
+    if task:
+        yield task

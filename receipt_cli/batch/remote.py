@@ -1,0 +1,131 @@
+"""Logs behind a URL (``s3://``, ``gs://``, ``https://`` and whatever else fsspec opens): list them, fetch one.
+
+A fetched log is a file like any other: it is read from a temporary folder, with the header file and the receipt that stand
+beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from receipt_cli.batch.nouns import Log
+from receipt_cli.errors import InputError, UsageError
+from receipt_cli.inputs import has_log_name
+from receipt_cli.redact import mask_secrets
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.I)
+_MAGIC = re.compile(r"[*?\[]")
+_MARKS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "generation", "VersionId")
+"""What object stores call that which changes with the content."""
+_TIMES = ("LastModified", "mtime", "last_modified", "updated", "modified", "created")
+SETTLED_S = 2.0
+
+
+def is_url(path: str) -> bool:
+    """Tell whether a path is a URL; a drive letter is none."""
+    return _URL.match(path) is not None
+
+
+def find_remote(url: str, now: float) -> tuple[list[Log], int]:
+    """Return the logs at or below ``url``, which may be a pattern, and how many files there were left out by their names.
+
+    Raises ``UsageError`` where fsspec, or what it needs for this protocol, is not installed, ``InputError`` where nothing
+    can be listed.
+    """
+    system, root = _open(url)
+    try:
+        named = False
+        if _MAGIC.search(root):
+            infos = system.glob(root, detail=True)
+        elif system.isfile(root):
+            infos, named = {root: system.info(root)}, True
+        else:
+            infos = system.find(root, detail=True)
+    except Exception as error:  # every protocol raises errors of its own
+        raise _unread(url, error) from error
+    files = {path: info for path, info in infos.items() if info.get("type") == "file" and not _hidden(path, root)}
+    if not files:
+        raise InputError("no such file or folder", where=mask_secrets(url))
+    logs = []
+    for path, info in files.items():
+        if named or has_log_name(posixpath.basename(path)):
+            full = system.unstrip_protocol(path)
+            stamp, settled = _stamp(info, now)
+            logs.append(Log(mask_secrets(full), full, named, int(info.get("size") or 0), stamp, settled))
+    return logs, len(files) - len(logs)
+
+
+@contextmanager
+def fetched(url: str, siblings: Sequence[str]) -> Iterator[str]:
+    """Give the path of a local copy of ``url`` for a while; beside it those of ``siblings``, names, that stand beside it there.
+
+    Raises ``FileNotFoundError`` where it is gone, ``InputError`` where it cannot be read.
+    """
+    system, path = _open(url)
+    folder, name = posixpath.split(path)
+    with TemporaryDirectory(prefix="receipt-") as copies:
+        local = os.path.join(copies, name.replace(os.sep, "_"))
+        try:
+            system.get_file(path, local)
+            for sibling in siblings:
+                beside = posixpath.join(folder, sibling)
+                if system.isfile(beside):
+                    system.get_file(beside, os.path.join(copies, sibling))
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # every protocol raises errors of its own
+            raise _unread(url, error) from error
+        yield local
+
+
+def _open(url: str) -> tuple[AbstractFileSystem, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError as error:
+        raise UsageError(
+            "a URL needs fsspec", where=mask_secrets(url), why="it is not installed", try_="pip install 'receipt-cli[remote]'"
+        ) from error
+    try:
+        system, path = url_to_fs(url)
+    except (ImportError, ValueError) as error:  # the protocol's own package is missing, or nobody knows the protocol
+        raise UsageError("cannot open the URL", where=mask_secrets(url), why=mask_secrets(str(error))) from error
+    return system, str(path)
+
+
+def _unread(url: str, error: Exception) -> InputError:
+    return InputError("cannot read", where=mask_secrets(url), why=mask_secrets(f"{type(error).__name__}: {error}")[:300])
+
+
+def _hidden(path: str, root: str) -> bool:
+    """Tell whether a file, or a folder on the way to it from ``root`` (the fixed part of a pattern), is hidden."""
+    fixed = _MAGIC.split(root)[0].rpartition("/")[0] if _MAGIC.search(root) else root
+    inside = path[len(fixed) :] if path.startswith(fixed) else posixpath.basename(path)
+    return any(part.startswith((".", "__")) for part in inside.split("/"))
+
+
+def _stamp(info: Mapping[str, Any], now: float) -> tuple[str, bool]:
+    """Return the state of a remote file, and whether it is settled: where it has no digest or version, by its age."""
+    marks = [f"{key}={info[key]}" for key in _MARKS if info.get(key)]
+    times = [info[key] for key in _TIMES if info.get(key)]
+    stamp = " ".join([str(info.get("size")), *marks, *map(str, times)])
+    return stamp, bool(marks) or (bool(times) and now - max(map(_seconds, times)) > SETTLED_S)
+
+
+def _seconds(time: object) -> float:
+    """Return a time that a file system told as seconds; one that cannot be read is never over."""
+    if isinstance(time, datetime):
+        return time.timestamp()
+    try:
+        return float(str(time)) if not isinstance(time, str) else datetime.fromisoformat(time).timestamp()
+    except ValueError:
+        return float("inf")

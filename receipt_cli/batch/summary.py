@@ -1,0 +1,67 @@
+"""Reports of a batch, counted; and each as the object that machines get."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from receipt_cli.batch.nouns import Report
+
+MAX_TOLD = 20
+"""Logs in quarantine, and such with differences, that are told one by one."""
+
+
+@dataclass
+class Tally:
+    """What became of the logs of a batch so far. Bytes are those of the decompressed logs that were derived."""
+
+    changes: Counter[str] = field(default_factory=Counter)
+    derived: int = 0
+    derived_bytes: int = 0
+    same: int = 0
+    unrecognised: int = 0
+    quarantine: list[Report] = field(default_factory=list)
+    """The first ones."""
+    worst_exit_code: int = 0
+
+    @property
+    def logs(self) -> int:
+        """Paths that were told about."""
+        return self.changes.total() + self.same
+
+    def add(self, report: Report) -> None:
+        """Count one report: once, and a log with the bytes of another apart."""
+        if report.same_as is not None:
+            self.same += 1
+            return
+        self.changes[report.change] += 1
+        self.unrecognised += report.recognised is False
+        if report.derived and report.identity is not None:
+            self.derived += 1
+            self.derived_bytes += report.identity.size_bytes
+        if report.change == "quarantined" and report.failure is not None:
+            self.worst_exit_code = max(self.worst_exit_code, report.failure.exit_code)
+            if len(self.quarantine) < MAX_TOLD:
+                self.quarantine.append(report)
+
+
+def report_document(report: Report, *, compared: bool = False) -> Mapping[str, Any]:
+    """Return what machines are told of one log: the same for the same archive, definitions and store, whoever derived it."""
+    identity, failure = report.identity, report.failure
+    document: dict[str, Any] = {
+        "path": report.log.name,
+        "outcome": report.change,
+        "log_sha256": identity.sha256 if identity else None,
+        "log_size_bytes": identity.size_bytes if identity else None,
+        "receipt": report.receipt or None,
+        "recognised": report.recognised,
+        "derived": report.derived,
+        "same_as": report.same_as,
+        "exit_code": failure.exit_code if failure else None,
+        "error": failure.error if failure else None,
+        "why": failure.why if failure else None,
+        "notes": list(report.notes),
+    }
+    return {**document, "differences": [d.document() for d in report.differences]} if compared else document

@@ -1,0 +1,137 @@
+"""What ``receipt rederive`` does, once its command line is read."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from receipt_cli.cli.output import ColorChoice, note, print_line, style, write_stdout
+from receipt_cli.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from receipt_cli.batch.nouns import Engine, Report
+    from receipt_cli.batch.rederive import Progress
+    from receipt_cli.batch.summary import Tally
+
+MAX_UNLISTED = 5
+
+
+def run_rederive(
+    paths: Sequence[str] | None,
+    store: str,
+    workers: int | None,
+    engine: Literal["local", "ray"],
+    paths_from: str | None,
+    root: str | None,
+    json_output: bool,
+    dry_run: bool,
+    again: bool,
+    color: ColorChoice,
+) -> None:
+    """Derive the logs that ``paths`` name; the options are those of ``cli.rederive``. Raises ``ReceiptError``."""
+    from receipt_cli.batch.rederive import Batch, rederive
+    from receipt_cli.batch.remote import is_url
+    from receipt_cli.batch.summary import Tally
+    from receipt_cli.batch.walk import read_list, walk
+
+    if is_url(store):
+        raise UsageError("a store is a folder", where=store, try_="copy its files there afterwards: they never change")
+    gc.enable()  # main() counts on a short life
+    started = time.monotonic()
+    every = [*(paths or ()), *(read_list(paths_from) if paths_from is not None else ())]
+    if not every:
+        raise UsageError("no path is given", try_="receipt rederive FOLDER --store DIR")
+    archive = walk(every, root)
+    unlisted = [f"cannot list {place}" for place in archive.unlisted]
+    note([*unlisted[:MAX_UNLISTED], *([f"… and {len(unlisted) - MAX_UNLISTED} more"] if len(unlisted) > MAX_UNLISTED else [])])
+    tally = Tally()
+    left_out = archive.left_out
+    try:
+        with _progress() as bar, _engine(engine, workers) as made:
+            done = rederive(archive.logs, Batch(Path(store), made, again=again, compare=dry_run, progress=bar))
+            left_out += done.left_out
+            for report in done.reports:
+                tally.add(report)
+                _tell(report, json_output, dry_run, color)
+    except KeyboardInterrupt:
+        print_line(f"receipt: note: interrupted after {tally.logs} of {len(archive.logs)} logs; the same command goes on there")
+        raise
+    if not json_output:
+        write_stdout(_summary(tally, left_out, time.monotonic() - started, store, dry_run, color))
+    worst = max(tally.worst_exit_code, ExitCode.INPUT if unlisted else ExitCode.OK)
+    if worst:
+        sys.exit(worst)
+
+
+@contextmanager
+def _engine(name: str, workers: int | None) -> Iterator[Engine]:
+    count = workers or _cores()
+    made: Engine
+    if name == "ray":
+        from receipt_cli.batch.ray_engine import RayEngine
+
+        made = RayEngine(count)
+    else:
+        from receipt_cli.batch.pool import LocalPool
+
+        made = LocalPool(count)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def _cores() -> int:
+    """Return the cores that this process may use: on a shared machine often fewer than there are."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    from receipt_cli.render.progress import shows_progress
+
+    if not shows_progress(sys.stderr):
+        yield None
+        return
+    from receipt_cli.render.batch import BatchBar
+
+    with BatchBar(sys.stderr) as bar:
+        yield bar
+
+
+def _tell(report: Report, json_output: bool, dry_run: bool, color: ColorChoice) -> None:
+    """Print what is told of one log at once."""
+    if json_output:
+        from receipt_cli.batch.summary import report_document
+        from receipt_cli.receipt import canonical_line
+
+        write_stdout(canonical_line(report_document(report, compared=dry_run)))
+    elif dry_run and report.same_as is None and report.change in ("written", "replaced"):
+        from receipt_cli.render.batch import render_change
+
+        write_stdout(render_change(report.log.name, report.change, report.differences, style(color)))
+
+
+def _summary(tally: Tally, left_out: int, seconds: float, store: str, dry_run: bool, color: ColorChoice) -> str:
+    from receipt_cli.render.batch import render_quarantine, render_summary
+
+    shown = style(color)
+    counts = {name: tally.changes[name] for name in ("written", "replaced", "unchanged", "quarantined", "gone")}
+    counts |= {"same bytes as another": tally.same, "no log, left out": left_out}
+    title = f"{store}: nothing was written" if dry_run else store
+    text = render_summary(title, counts, tally.derived, tally.derived_bytes, seconds, shown, tally.unrecognised)
+    records = [(r.log.name, _why(r)) for r in tally.quarantine]
+    return text + render_quarantine(records, tally.changes["quarantined"], shown, f"receipt store ls {store} --quarantine")
+
+
+def _why(report: Report) -> str:
+    failure = report.failure
+    assert failure is not None
+    why = failure.detail or failure.why
+    return f"{failure.error}: {why}" if why else failure.error

@@ -1,0 +1,1 @@
+"""Receipts on disk, and questions to them."""

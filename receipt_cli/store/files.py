@@ -1,0 +1,285 @@
+"""The store: a folder of immutable receipt files, safe for several writers and for a kill at any moment.
+
+::
+
+    receipts/ab/<log sha256>.<n>.json      receipts of one log; the highest n is the current one, the others are history
+    documents/<kind>/ab/<sha256>.json      other documents, under the digest of their canonical bytes
+    quarantine/ab/<key>.json               logs that gave no receipt, and why
+    .cache/                                may be deleted at any time; costs time, loses nothing
+
+What stands in the first three depends on the logs and on what was captured with them, and on nothing else: no clock, host,
+order of work or number of workers. A receipt or document file is created once, under its final name and with all of its
+bytes; it is never changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from receipt_cli.errors import InputError, OutputError, UsageError
+from receipt_cli.receipt import canonical_bytes
+from receipt_cli.write import NameTaken, make_folder, write_atomically, write_new
+
+_RECEIPT = re.compile(r"(?P<log>[0-9a-f]{64})\.(?P<generation>[1-9]\d{0,8})\.json")
+_DIGEST = re.compile(r"[0-9a-f]{64}\Z")
+_KIND = re.compile(r"(?P<kind>[a-z][a-z0-9_]*)/\d+\.\d+\Z")
+
+LEFT_OVER_S = 86400.0
+"""A temporary file that is older belongs to nobody any more."""
+
+Change = Literal["written", "unchanged", "replaced"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReceipt:
+    """One receipt file: its path, the log it is of, and which of that log's receipts it is, from 1."""
+
+    path: Path
+    log_sha256: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What adding a document did, and the document's path below the store, with ``/``."""
+
+    change: Change
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A log that gave no receipt.
+
+    ``path`` is relative to the archive's root; ``sha256`` is of the decompressed bytes and ``size_bytes`` of the stored file,
+    each None where it could not be known; ``exit_code`` is what ``receipt parse`` would have ended with.
+    """
+
+    path: str
+    sha256: str | None
+    size_bytes: int | None
+    exit_code: int
+    error: str
+    why: str
+
+    @property
+    def key(self) -> str:
+        """The name of the record: the log's digest, or that of its path where the log could not be read."""
+        return self.sha256 or hashlib.sha256(self.path.encode("utf-8")).hexdigest()
+
+
+class Store:
+    """The documents below the folder ``root``, which is made when the first one is written."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def check_exists(self) -> None:
+        """Raise ``InputError`` where there is no store to read."""
+        if not self.root.is_dir():
+            raise InputError("there is no such store", where=str(self.root), try_="receipt rederive LOGS --store DIR makes one")
+
+    @property
+    def scratch(self) -> Path:
+        """The folder for files that are being written; what a killed process left there is of no use to anybody."""
+        return self.root / ".cache" / "tmp"
+
+    def check_writable(self) -> None:
+        """Raise ``OutputError`` where nothing can be written; clear away what killed processes left long ago."""
+        make_folder(self.root / "receipts")
+        make_folder(self.scratch)
+        try:
+            with tempfile.TemporaryFile(dir=self.scratch):
+                pass
+            for path in self.scratch.iterdir():
+                if path.stat().st_mtime < time.time() - LEFT_OVER_S:
+                    path.unlink()
+        except FileNotFoundError:  # another batch was faster
+            pass
+        except OSError as error:
+            raise OutputError("cannot write", where=str(self.scratch), why=error.strerror or str(error)) from error
+
+    def receipts(self) -> Iterator[StoredReceipt]:
+        """Yield the current receipt of every log, ordered by the log's digest. Raises ``InputError``."""
+        last: StoredReceipt | None = None
+        for found in self._all_receipts():
+            if last is not None and last.log_sha256 != found.log_sha256:
+                yield last
+            last = found
+        if last is not None:
+            yield last
+
+    def history(self, log_sha256: str) -> list[StoredReceipt]:
+        """Return all receipts of one log, the oldest first; the last is the current one. Raises ``InputError``."""
+        return _receipts_in(self._folder(log_sha256), log_sha256)
+
+    def current(self, log_sha256: str) -> bytes | None:
+        """Return the bytes of a log's current receipt, None where it has none. Raises ``InputError``."""
+        found = self.history(log_sha256)
+        return _read(found[-1].path) if found else None
+
+    def add(self, document: Mapping[str, Any]) -> Outcome:
+        """Store a valid document, unless its bytes are there: a receipt under its log, any other under its digest.
+
+        A receipt that differs from the log's current one in the version of the tool alone is the same receipt. Raises
+        ``UsageError`` for a document that has no place here, ``OutputError`` where it cannot be written.
+        """
+        kind = kind_of(document)
+        data = canonical_bytes(document)
+        if kind == "receipt":
+            return self._add_receipt(_log_of(document), data)
+        digest = hashlib.sha256(data).hexdigest()
+        path = self.root / "documents" / kind / digest[:2] / f"{digest}.json"
+        return Outcome("written" if self._create(path, data) else "unchanged", self._name(path))
+
+    def documents(self) -> Iterator[Path]:
+        """Yield the paths of all documents that are no receipts, in order. Raises ``InputError``."""
+        for kind in _listed(self.root / "documents"):
+            for folder in _listed(kind):
+                yield from (path for path in _listed(folder) if path.suffix == ".json")
+
+    def quarantine(self, record: Quarantined) -> bool:
+        """Note that a log gave no receipt; return whether that is news. Raises ``OutputError``.
+
+        Of several paths with the same bytes the first in order is noted.
+        """
+        path = self._record(record.key)
+        old = _quarantined(path)
+        if old is not None and {**asdict(old), "path": None} == {**asdict(record), "path": None} and old.path <= record.path:
+            return False
+        self._make_folders(path.parent)
+        write_atomically(path, canonical_bytes(asdict(record)), self.scratch)
+        return True
+
+    def release(self, key: str) -> None:
+        """Forget that a log was in quarantine, if it was. Raises ``OutputError``."""
+        try:
+            self._record(key).unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputError("cannot write", where=str(self._record(key)), why=error.strerror or str(error)) from error
+
+    def quarantined(self) -> Iterator[Quarantined]:
+        """Yield the logs in quarantine, ordered by key; a damaged record is passed over. Raises ``InputError``."""
+        for folder in _listed(self.root / "quarantine"):
+            for path in _listed(folder):
+                record = _quarantined(path) if path.suffix == ".json" else None
+                if record is not None:
+                    yield record
+
+    def _all_receipts(self) -> Iterator[StoredReceipt]:
+        for folder in _listed(self.root / "receipts"):
+            yield from _receipts_in(folder)
+
+    def _add_receipt(self, log: str, data: bytes) -> Outcome:
+        while True:
+            found = self.history(log)
+            if found and _same(_read(found[-1].path), data):
+                return Outcome("unchanged", self._name(found[-1].path))
+            generation = found[-1].generation + 1 if found else 1
+            path = self._folder(log) / f"{log}.{generation}.json"
+            if self._create(path, data):
+                return Outcome("replaced" if found else "written", self._name(path))
+            # Another process was faster with this number: look at what it wrote.
+
+    def _create(self, path: Path, data: bytes) -> bool:
+        """Create a file with all of ``data``; return False where there is one of this name."""
+        for last in (False, True):
+            self._make_folders(path.parent)
+            try:
+                write_new(path, data, self.scratch)
+                break
+            except NameTaken:
+                return False
+            except OutputError as error:  # somebody may have cleared the cache in between
+                if last or not isinstance(error.__cause__, FileNotFoundError):
+                    raise
+        return True
+
+    def _make_folders(self, folder: Path) -> None:
+        make_folder(folder)
+        make_folder(self.scratch)
+
+    def _folder(self, log: str) -> Path:
+        return self.root / "receipts" / log[:2]
+
+    def _record(self, key: str) -> Path:
+        return self.root / "quarantine" / key[:2] / f"{key}.json"
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.root).as_posix()
+
+
+def kind_of(document: Mapping[str, Any]) -> str:
+    """Return the kind of a document that a store takes. Raises ``UsageError`` for one that it does not."""
+    stated = document.get("schema_version")
+    found = _KIND.match(stated) if isinstance(stated, str) else None
+    if found is None or found["kind"] == "header":
+        raise UsageError(f"a store does not take {stated!r}", why="it takes receipts and documents of measurements")
+    return found["kind"]
+
+
+def _log_of(document: Mapping[str, Any]) -> str:
+    """Return the digest of the log that a receipt is of."""
+    derivation = document["derivation"]
+    launches = derivation.get("launches")
+    if launches is not None and launches["used"] != launches["count"]:
+        run = f"run {launches['used']} of {launches['count']} in its log"
+        raise UsageError(f"the receipt is of {run}", why="a store keeps one receipt a log, that of its last run")
+    log = derivation["log"]["sha256"]
+    if not isinstance(log, str) or _DIGEST.match(log) is None:
+        raise UsageError("the receipt does not say which log it is of", why="/derivation/log/sha256 is no digest")
+    return log
+
+
+def _same(old: bytes, new: bytes) -> bool:
+    return old == new or _without_tool(old) == _without_tool(new)
+
+
+def _without_tool(data: bytes) -> object:
+    """Return a receipt without the version of the tool that wrote it; of what is no receipt, the bytes."""
+    try:
+        document = json.loads(data)
+        document["derivation"]["tool_version"] = None
+    except (ValueError, LookupError, TypeError):
+        return data
+    return canonical_bytes(document)
+
+
+def _receipts_in(folder: Path, log: str = "") -> list[StoredReceipt]:
+    """Return the receipts in one folder by log and generation, or those of one log; other files are passed over."""
+    named = ((path, _RECEIPT.fullmatch(path.name)) for path in _listed(folder, log))
+    found = [StoredReceipt(path, name["log"], int(name["generation"])) for path, name in named if name is not None]
+    return sorted(found, key=lambda receipt: (receipt.log_sha256, receipt.generation))
+
+
+def _listed(folder: Path, start: str = "") -> list[Path]:
+    """Return what is in a folder under names with this start, in order; nothing where there is no such folder."""
+    try:
+        return [folder / name for name in sorted(name for name in os.listdir(folder) if name.startswith(start))]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise InputError("cannot read the store", where=str(folder), why=error.strerror or str(error)) from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError("cannot read the store", where=str(path), why=error.strerror or str(error)) from error
+
+
+def _quarantined(path: Path) -> Quarantined | None:
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return Quarantined(**json.loads(path.read_bytes()))
+    return None

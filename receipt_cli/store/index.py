@@ -1,0 +1,158 @@
+"""The receipts of a store → the database that questions are put to, by way of an index that may be deleted at any time.
+
+The index is one Parquet file below ``.cache``, a row a receipt file. Its name carries the digest of its bytes, so that a
+damaged one is no index; its footer says what it was made by, so that one of another version is none either. Of receipt files
+that are new, gone or changed since, the rows are made anew, and then the index is, under another name. Whatever is
+wrong with it costs time, never an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from receipt_cli import __version__
+from receipt_cli.errors import OutputError
+from receipt_cli.schemas import list_schemas
+from receipt_cli.store.database import Damaged, Database
+from receipt_cli.store.files import Store, StoredReceipt
+from receipt_cli.store.rows import read_row
+from receipt_cli.store.view import TABLE, VIEWS, structure
+
+ROWS = "rows/1"
+"""Version of how a row is made of a receipt: another one, and every index is made anew."""
+_FILES = "stored.files"
+_NAME = re.compile(r"index-(?P<sha256>[0-9a-f]{64})\.parquet")
+_CHUNK = 256
+"""Receipts whose rows are made, and added, together."""
+MANY = 1024
+"""Receipts from which on several processes make the rows sooner than one: they take a quarter of a second to start."""
+Progress = Callable[[int, int], None]
+
+
+class _File(NamedTuple):
+    """A receipt file below a store, and its size and times as text."""
+
+    receipt: StoredReceipt
+    name: str
+    stamp: str
+    size: int
+
+
+def open_store(root: Path, progress: Progress | None = None) -> Database:
+    """Return a database with the views (see ``store.view``) of what the store holds now.
+
+    ``progress`` is told how many bytes of new receipts were read, of how many. Raises ``InputError`` where there is no store,
+    ``UsageError`` where DuckDB is missing.
+    """
+    store = Store(root)
+    store.check_exists()
+    files = {file.name: file for file in _listed(store)}
+    database = Database()
+    known = _load(database, root / ".cache")
+    gone = [name for name, stamp in known.items() if name not in files or files[name].stamp != stamp]
+    fresh = [file for name, file in files.items() if known.get(name) != file.stamp]
+    if gone:
+        database.run(f"DELETE FROM {_FILES} WHERE path IN (SELECT unnest(from_json(?, '[\"VARCHAR\"]')))", [json.dumps(gone)])
+    done, total = 0, sum(file.size for file in fresh)
+    for chunk, rows in _rows(fresh):
+        database.fill(_FILES, structure(), rows)
+        done += sum(file.size for file in chunk)
+        if progress is not None:
+            progress(done, total)
+    if gone or fresh:
+        _save(database, root / ".cache")
+    current = "generation = max(generation) OVER (PARTITION BY log_sha256)"
+    database.run(f"CREATE VIEW {TABLE} AS SELECT *, {current} AS is_current FROM {_FILES}")
+    for view in VIEWS:
+        database.run(f"CREATE VIEW {view.name} AS {view.select}")
+    return database
+
+
+def _listed(store: Store) -> Iterator[_File]:
+    """Yield all receipt files that are there."""
+    for current in store.receipts():
+        for receipt in [current] if current.generation == 1 else store.history(current.log_sha256):
+            with contextlib.suppress(FileNotFoundError):  # removed since
+                stat = receipt.path.stat()
+                stamp = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
+                yield _File(receipt, receipt.path.relative_to(store.root).as_posix(), stamp, stat.st_size)
+
+
+def _rows(files: Sequence[_File]) -> Iterator[tuple[Sequence[_File], list[str]]]:
+    """Yield the files in chunks, in order, with their rows."""
+    chunks = [files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)]
+    workers = min(os.cpu_count() or 1, len(chunks))
+    if len(files) < MANY or workers < 2:
+        yield from zip(chunks, map(_made, chunks), strict=True)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:  # a fork would take over the locks of DuckDB's threads
+        yield from zip(chunks, pool.map(_made, chunks), strict=True)
+
+
+def _made(chunk: Sequence[_File]) -> list[str]:
+    return [read_row(f.receipt.path, f.name, f.receipt.log_sha256, f.receipt.generation, f.stamp) for f in chunk]
+
+
+def _fingerprint() -> str:
+    """Return the digest of everything that decides a row, beside the receipt."""
+    schemas = [[entry.kind, entry.version, entry.sha256] for entry in list_schemas()]
+    return hashlib.sha256(json.dumps([ROWS, __version__, structure(), schemas]).encode()).hexdigest()
+
+
+def _load(database: Database, folder: Path) -> Mapping[str, str]:
+    """Fill the table from an index in ``folder``, if there is a sound one; return the stamp of each file that it knows."""
+    database.run("CREATE SCHEMA stored")
+    empty = "SELECT r.* FROM (SELECT unnest(from_json('[]', ?)) AS r)"
+    for path in _indices(folder):
+        try:
+            footer = dict(database.read_parquet("SELECT key, value FROM parquet_kv_metadata(?)", path))
+            if footer.get(b"receipt_index") != _fingerprint().encode():
+                continue
+            database.read_parquet(f"CREATE TABLE {_FILES} AS SELECT * FROM read_parquet(?, hive_partitioning = false)", path)
+        except Damaged:
+            continue
+        return dict(database.run(f"SELECT path, stamp FROM {_FILES}"))
+    database.run(f"CREATE TABLE {_FILES} AS {empty}", [json.dumps([structure()])])
+    return {}
+
+
+def _indices(folder: Path) -> Iterator[Path]:
+    """Yield the indices in ``folder`` whose bytes are those that their names promise."""
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(folder)):
+            found = _NAME.fullmatch(name)
+            with contextlib.suppress(OSError):
+                if found is not None and _sha256(folder / name) == found["sha256"]:
+                    yield folder / name
+
+
+def _save(database: Database, folder: Path) -> None:
+    """Keep the table as an index, in the place of older ones. Where that cannot be, there is none."""
+    with contextlib.suppress(OSError, OutputError):
+        folder.mkdir(exist_ok=True)
+        new = folder / f".index-{os.getpid()}.tmp"
+        try:
+            database.write_parquet(f"FROM {_FILES}", new, {"receipt_index": _fingerprint()})
+            kept = folder / f"index-{_sha256(new)}.parquet"
+            old = [folder / other for other in os.listdir(folder) if _NAME.fullmatch(other)]
+            new.replace(kept)
+            for path in old:
+                if path != kept:
+                    path.unlink(missing_ok=True)
+        finally:
+            new.unlink(missing_ok=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,47 @@
+"""The receipts of a store as documents, and why a file among them counts for nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from receipt_cli.errors import ReceiptError
+from receipt_cli.store.files import Store
+from receipt_cli.validate import validate_bytes
+
+
+class Refused(ReceiptError):
+    """A file in the place of a receipt that nobody can count on."""
+
+
+def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
+    """Return the valid receipt of a log that ``path`` holds. Raises ``ReceiptError``."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Refused("cannot read", why=error.strerror or str(error)) from error
+    wrong = [finding for finding in validate_bytes(data, path.name) if finding.severity == "error"]
+    if wrong:
+        raise Refused("not valid", why=f"{wrong[0].pointer or '/'}: {wrong[0].reason}")
+    document: dict[str, Any] = json.loads(data)
+    if not document["schema_version"].startswith("receipt/"):
+        raise Refused("no receipt", why=document["schema_version"])
+    if document["derivation"]["log"]["sha256"] != log_sha256:
+        raise Refused("the file's name is of another log")
+    return document
+
+
+def read_receipts(store: Store, tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+    """Yield the current receipt of every log, ordered by the log's digest; ``tell`` is told of what was passed over.
+
+    Raises ``InputError`` where there is no store.
+    """
+    store.check_exists()
+    for found in store.receipts():
+        try:
+            yield read_receipt(found.path, found.log_sha256)
+        except ReceiptError as error:
+            name = found.path.relative_to(store.root).as_posix()
+            tell(f"{name} is passed over: {error.message}{': ' if error.why else ''}{error.why}")

@@ -1,0 +1,116 @@
+"""The questions that a panel asks of a store: throughput, goodput, memory and checks, over time.
+
+A run's figure is its own median (tokens/s), its own ratio (goodput) or its largest value (memory); a row here is over the runs
+of one period and one group, so that a long run weighs as much as a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from receipt_cli.store.database import Answer, Database
+from receipt_cli.store.query import records
+
+Question = Literal["tokens", "goodput", "memory", "checks"]
+QUESTIONS: tuple[Question, ...] = get_args(Question)
+Period = Literal["run", "day", "week", "month"]
+LAST = 100
+"""Runs that the pass rates of checks are over, unless somebody says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The answer to one question.
+
+    ``run_count`` are the runs of the store, ``without_figure`` those that have none and are in no row, ``without_time`` those
+    in the rows whose time is unknown: they are of the period None, which stands last.
+    """
+
+    question: Question
+    run_count: int
+    without_figure: int
+    without_time: int
+    table: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Trend:
+    """A figure over time: what groups it (the first for people), its expression and its unit, and what else a row says."""
+
+    groups: Mapping[str, str]
+    figure: str
+    more: str = ""
+
+
+_TOKENS = "coalesce(tokens_per_s_median, derived_tokens_per_s_median)"
+_TRENDS: Mapping[Question, _Trend] = {
+    "tokens": _Trend(
+        {"preset": "preset", "source": "CASE WHEN tokens_per_s_median IS NULL THEN 'derived' ELSE 'reported' END"},
+        _TOKENS,
+        ", count(*) FILTER (WHERE NOT throughput_consistent) AS inconsistent_count",
+    ),
+    "goodput": _Trend(
+        {"lane": "lane"},
+        "goodput_ratio",
+        ", sum(goodput_step_time_s ORDER BY log_sha256) / nullif(sum(wall_time_s ORDER BY log_sha256), 0) AS overall",
+    ),
+    "memory": _Trend({"preset": "preset", "metric": "memory_metric"}, "memory_bytes"),
+}
+_STARTS: Mapping[Period, str] = {
+    "run": "run_at",
+    "day": "date_trunc('day', run_at)::TIMESTAMP",
+    "week": "date_trunc('week', run_at)::TIMESTAMP",
+    "month": "date_trunc('month', run_at)::TIMESTAMP",
+}
+
+
+def ask_panel(database: Database, question: Question, *, by: Period = "day", last: int = LAST) -> Panel:
+    """Return the answer to ``question``, by period; that about checks is over the ``last`` runs instead.
+
+    The columns of a trend: its group, ``period`` (when it begins, UTC; weeks begin on Mondays), ``run_count``, ``median``,
+    ``min`` and ``max`` of the runs' figures, in base units. Those of the checks: ``check``, ``passed``, ``failed``, ``unknown``
+    and ``pass_ratio``, passed of those that are known.
+    """
+    return _checks(database, last) if question == "checks" else _trend(database, question, by)
+
+
+def _trend(database: Database, question: Question, by: Period) -> Panel:
+    trend = _TRENDS[question]
+    groups = ", ".join(f"{expression} AS {name}" for name, expression in trend.groups.items())
+    order = ", ".join(f"{name} NULLS LAST" for name in (*trend.groups, "period"))
+    whom = ", name, log_sha256" if by == "run" else ""
+    table = database.ask(
+        f"SELECT {groups}, {_STARTS[by]} AS period{whom}, count(*) AS run_count, median({trend.figure}) AS median, "
+        f"min({trend.figure}) AS min, max({trend.figure}) AS max{trend.more} "
+        f"FROM runs WHERE {trend.figure} IS NOT NULL GROUP BY {', '.join((*trend.groups, 'period'))}{whom} ORDER BY {order}{whom}"
+    )
+    [(runs, without_figure, without_time)] = database.run(
+        f"SELECT count(*), count(*) FILTER ({trend.figure} IS NULL), "
+        f"count(*) FILTER ({trend.figure} IS NOT NULL AND run_at IS NULL) FROM runs"
+    )
+    return Panel(question, runs, without_figure, without_time, table)
+
+
+def _checks(database: Database, last: int) -> Panel:
+    newest = f"(SELECT * FROM runs ORDER BY run_at DESC NULLS LAST, log_sha256 LIMIT {last:d})"
+    asked = (
+        f"WITH newest AS {newest}, told AS ("
+        "SELECT -2 AS place, 'healthy' AS check_name, healthy AS passed FROM newest UNION ALL "
+        "SELECT -1, 'proven', proven FROM newest UNION ALL "
+        "SELECT 0, check_name, passed FROM checks SEMI JOIN newest USING (log_sha256)) "
+        'SELECT check_name AS "check", count(*) FILTER (passed) AS passed, count(*) FILTER (NOT passed) AS failed, '
+        "count(*) FILTER (passed IS NULL) AS unknown, count(*) FILTER (passed) / nullif(count(passed), 0) AS pass_ratio "
+    )
+    core = "list_position(['finite_losses', 'zero_exit_code', 'has_steps', 'no_oom'], check_name)"
+    table = database.ask(f"{asked}FROM told GROUP BY place, check_name ORDER BY place, {core} NULLS LAST, check_name")
+    [(runs, without_time)] = database.run(f"SELECT count(*), count(*) FILTER (run_at IS NULL) FROM {newest}")
+    return Panel("checks", runs, 0, without_time, table)
+
+
+def panel_document(panel: Panel, by: Period) -> dict[str, Any]:
+    """Return the answer as JSON has it: counts, and ``rows`` of ``columns``; ``by`` is the period of a trend."""
+    period = {} if panel.question == "checks" else {"by": by}
+    counts = {"run_count": panel.run_count, "without_figure": panel.without_figure, "without_time": panel.without_time}
+    return {"question": panel.question, **period, **counts, "rows": records(panel.table)}

@@ -1,0 +1,225 @@
+"""What SQL sees of a store: the columns of its views, with types and meanings, and the statements that make them.
+
+A column keeps its name, type and meaning for ever; new ones are added at the end of a group. Times are UTC, numbers in base
+units, and what a receipt does not say is NULL. Metrics are found by their registry id, so that a metric which is spelled
+otherwise in an older receipt stands in the same column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+TEXT, WHOLE, REAL, FLAG, TIME = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP"
+
+
+class Column(NamedTuple):
+    """One column: its name, its DuckDB type, what it says, and where in a receipt that stands (empty: it is worked out)."""
+
+    name: str
+    type: str
+    meaning: str
+    source: str = ""
+
+
+class Wide(NamedTuple):
+    """A figure of one metric of the primary phase that is a column of ``runs``; ``block`` is where the summary holds it."""
+
+    name: str
+    metric_id: int
+    figure: str
+    block: str = "metrics"
+
+
+KEY = (
+    Column("log_sha256", TEXT, "Digest of the log (decompressed bytes): the key of a run in every view."),
+    Column("generation", WHOLE, "Which of this log's receipts it is, from 1; the highest is the current one."),
+)
+RUN = (
+    Column("path", TEXT, "Path of the receipt file, below the store."),
+    Column("schema_version", TEXT, "Version of the document.", "schema_version"),
+    Column("name", TEXT, "The run's own name.", "run.name"),
+    Column("lane", TEXT, "Line of comparable runs: hardware and recipe together.", "run.lane"),
+    Column("preset", TEXT, "Name of the recipe.", "run.preset"),
+    Column("started_at", TIME, "When the job started.", "run.started_at"),
+    Column("finished_at", TIME, "When the job ended.", "run.finished_at"),
+    Column("collected_at", TIME, "When the header was collected.", "header.collected_at"),
+    Column("run_at", TIME, "The time of the run: started_at, else finished_at, else collected_at."),
+    Column("run_at_source", TEXT, "Which of the three run_at is."),
+    Column("exit_code", WHOLE, "Exit code of the job as captured.", "run.exit_code"),
+    Column("git_commit", TEXT, "Commit id.", "header.git.commit"),
+    Column("git_branch", TEXT, "Branch.", "header.git.branch"),
+    Column("git_dirty", FLAG, "Whether the tree held uncommitted changes.", "header.git.dirty"),
+    Column("accelerator_name", TEXT, "Product names of the accelerators, joined by ' + '."),
+    Column("accelerator_count", WHOLE, "How many took part; NULL where one kind's number is unknown."),
+    Column("accelerator_memory_bytes", WHOLE, "Memory of one accelerator; NULL where there are several kinds."),
+    Column("world_size", WHOLE, "Processes (ranks) of the job.", "header.parallelism.world_size"),
+    Column("trainer", TEXT, "The training program, with its version where known.", "header.software.trainer"),
+    Column("torch_version", TEXT, "PyTorch version.", "header.software.torch"),
+    Column("cuda_version", TEXT, "CUDA or ROCm version.", "header.software.cuda"),
+    Column("python_version", TEXT, "Python version.", "header.software.python"),
+    Column("architecture", TEXT, "Name of the model's architecture.", "header.model.architecture"),
+    Column("parameter_count", WHOLE, "Parameters of the model: as the primary phase prints it, else the header."),
+    Column("grammar_id", TEXT, "Grammar of the primary phase.", "derivation.grammars.0.id"),
+    Column("grammar_version", WHOLE, "Its version.", "derivation.grammars.0.version"),
+    Column("grammar_sha256", TEXT, "Its digest.", "derivation.grammars.0.sha256"),
+    Column("rules", TEXT, "Version of the rules in code that the figures follow.", "derivation.rules"),
+    Column("tool_version", TEXT, "Version of the program that wrote the receipt.", "derivation.tool_version"),
+    Column("origin", TEXT, "Format of the document that was imported; NULL for a log.", "derivation.origin.format"),
+    Column("log_size_bytes", WHOLE, "Size of the log.", "derivation.log.size_bytes"),
+    Column("log_line_count", WHOLE, "Lines of the log.", "derivation.log.line_count"),
+    Column("problem_count", WHOLE, "Things in the log that could not be read as they should.", "derivation.problems.count"),
+    Column("near_miss_count", WHOLE, "Records that nearly matched: a format may have drifted.", "derivation.near_misses.count"),
+    Column("unmatched_count", WHOLE, "Records that no rule matched.", "derivation.lines.unmatched"),
+    Column("phase_count", WHOLE, "Phases of the log."),
+    Column("healthy", FLAG, "has_steps is true and none of the four core checks is false."),
+    Column("proven", FLAG, "All four core checks are true."),
+    Column("finite_losses", FLAG, "Check: every loss printed is finite. NULL: unknown.", "checks.finite_losses"),
+    Column("zero_exit_code", FLAG, "Check: the job ended with exit code 0. NULL: unknown.", "checks.zero_exit_code"),
+    Column("has_steps", FLAG, "Check: a training step was recognised.", "checks.has_steps"),
+    Column("no_oom", FLAG, "Check: memory did not run out. NULL: unknown.", "checks.no_oom"),
+    Column("steps_monotonic", FLAG, "Check: the step number only grew. NULL: unknown.", "checks.steps_monotonic"),
+    Column("completed", FLAG, "Check: the run did what it set out to do. NULL: unknown.", "checks.completed"),
+    Column("mfu_plausible", FLAG, "Check: no printed MFU is above 1. NULL: none printed.", "checks.mfu_plausible"),
+    Column("throughput_consistent", FLAG, "Check: reported and derived throughput agree. NULL: nothing to compare.",
+           "checks.throughput_consistent"),
+    Column("failure_reason", TEXT, "Slug of why the run failed; NULL where nothing says that it did.", "failure.reason"),
+    Column("failure_category", TEXT, "Kind of the cause.", "failure.category"),
+    Column("goodput_ratio", REAL, "Share of the wall time in steps that stand, 0 to 1.", "goodput.goodput_ratio"),
+    Column("wall_time_s", REAL, "Wall time.", "goodput.wall_time_s"),
+    Column("goodput_step_time_s", REAL, "Time in steps that stand.", "goodput.step_time_s"),
+    Column("badput_checkpoint_s", REAL, "Wall time lost to checkpoints.", "goodput.badput_s.checkpoint"),
+    Column("badput_eval_s", REAL, "Wall time lost to evaluation.", "goodput.badput_s.eval"),
+    Column("badput_compilation_s", REAL, "Wall time lost to compilation.", "goodput.badput_s.compilation"),
+    Column("badput_data_loading_s", REAL, "Wall time lost to waiting for data.", "goodput.badput_s.data_loading"),
+    Column("badput_initialization_s", REAL, "Wall time before the first step.", "goodput.badput_s.initialization"),
+    Column("badput_wasted_progress_s", REAL, "Wall time of steps that a restart overtook.", "goodput.badput_s.wasted_progress"),
+    Column("badput_idle_s", REAL, "Wall time that nothing explains.", "goodput.badput_s.idle"),
+    Column("goodput_evidence", TEXT, "What the wall time rests on.", "goodput.evidence"),
+)  # fmt: skip
+STEPS = (
+    Column("phase", TEXT, "Name of the phase.", "phase"),
+    Column("steps_first", WHOLE, "First step printed.", "steps.first"),
+    Column("steps_last", WHOLE, "Last step printed.", "steps.last"),
+    Column("steps_planned", WHOLE, "Planned number of steps.", "steps.planned"),
+    Column("step_record_count", WHOLE, "Step records, each once.", "steps.record_count"),
+    Column("restart_count", WHOLE, "How often the step number went back.", "steps.restart_count"),
+    Column("superseded_count", WHOLE, "Records that a restart overtook.", "steps.superseded_count"),
+    Column("steady_record_count", WHOLE, "Records of the steady window.", "steady_state.record_count"),
+    Column("training_time_s", REAL, "Training time as the trainer prints it.", "training_time_s"),
+)
+"""Columns of a phase, and of the primary phase in ``runs``; the sources are below its summary."""
+WIDE = (
+    Wide("loss_first", 1, "first"), Wide("loss_last", 1, "last"), Wide("loss_min", 1, "min"),
+    Wide("grad_norm_median", 2, "median"), Wide("learning_rate_last", 3, "last"),
+    Wide("val_loss_last", 100, "last"), Wide("val_loss_min", 100, "min"),
+    Wide("val_bpb_last", 101, "last"), Wide("val_bpb_min", 101, "min"),
+    Wide("val_accuracy_last", 103, "last"), Wide("val_accuracy_max", 103, "max"),
+    Wide("tokens_per_s_median", 20, "median"),
+    Wide("derived_tokens_per_s_median", 20, "median", "derived"),
+    Wide("tokens_per_s_per_device_median", 21, "median"),
+    Wide("samples_per_s_median", 22, "median"), Wide("steps_per_s_median", 24, "median"),
+    Wide("flops_per_s_per_device_median", 26, "median"), Wide("mfu_ratio_median", 27, "median"),
+    Wide("step_time_s_median", 40, "median"), Wide("data_time_s_median", 41, "median"),
+    Wide("tokens_total_last", 80, "last"),
+    Wide("peak_memory_allocated_bytes_max", 62, "max"), Wide("peak_memory_reserved_bytes_max", 63, "max"),
+    Wide("peak_memory_bytes_max", 64, "max"), Wide("memory_allocated_bytes_max", 60, "max"),
+    Wide("memory_reserved_bytes_max", 61, "max"), Wide("memory_used_bytes_max", 65, "max"),
+)  # fmt: skip
+_DERIVED = {"derived": ", recomputed from batch and step time"}
+MEMORY = tuple(wide for wide in WIDE if wide.metric_id in range(60, 70))
+"""Memory figures in the order in which one of them stands for a run."""
+FIGURES = (
+    *(Column(w.name, REAL, f"The primary phase's {w.figure} of metric {w.metric_id}{_DERIVED.get(w.block, '')}.") for w in WIDE),
+    Column("memory_bytes", REAL, "The run's memory figure: the first that it has of the memory columns above, in their order."),
+    Column("memory_metric", TEXT, "The metric that memory_bytes is the largest steady value of."),
+    Column("rank_peak_memory_bytes", REAL, "Largest memory figure that any rank printed; NULL where one rank printed alone."),
+)
+METRIC = (
+    Column("metric", TEXT, "Name: as this version's registry spells it, or as printed where it has no id."),
+    Column("id", WHOLE, "Identity in the metric registry; NULL outside of it."),
+    Column("unit", TEXT, "Base unit; NULL outside of the registry."),
+    Column("source", TEXT, "reported: printed by the trainer; derived: recomputed; other: reported, outside of the registry."),
+    Column("window_name", TEXT, "Records that the statistics are over: all, or steady (without warm-up).", "window"),
+    Column("scope", TEXT, "What one value is of, such as global or per_device.", "scope"),
+    Column("definition", TEXT, "What exactly the number means, where the name does not say.", "definition"),
+    Column("record_count", WHOLE, "Values in the window.", "record_count"),
+    Column("nonfinite_count", WHOLE, "Those that are NaN or infinite; they take no part.", "nonfinite_count"),
+    Column("first", REAL, "First value printed.", "first"),
+    Column("last", REAL, "Last value printed.", "last"),
+    Column("min", REAL, "Smallest.", "min"),
+    Column("max", REAL, "Largest.", "max"),
+    Column("mean", REAL, "Mean.", "mean"),
+    Column("median", REAL, "Median.", "median"),
+)
+PHASE = (
+    Column("phase_index", WHOLE, "Number of the phase in the log, from 0."),
+    Column("is_primary", FLAG, "Whether it is the primary phase: that of the columns of runs."),
+)
+CHECK = (
+    Column("check_name", TEXT, "Name of the check."),
+    Column("passed", FLAG, "true, false, or NULL where the log proves neither."),
+)
+FAILURE = (
+    Column("reason", TEXT, "Slug of the most specific cause."),
+    Column("category", TEXT, "Kind of the cause."),
+    Column("line_number", WHOLE, "Line of the log that shows it."),
+    Column("message", TEXT, "The cause as printed."),
+    Column("log_tail", f"{TEXT}[]", "Last lines of the log."),
+)
+STORED = (
+    Column("stamp", TEXT, "Size and times of the file, by which a change is noticed."),
+    Column("refusal", TEXT, "Why the file is passed over; NULL for a receipt that counts."),
+)
+"""Columns of the index alone."""
+
+
+class View(NamedTuple):
+    """One view: its name, what a row of it is, its columns, and its statement."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    select: str
+
+
+def _names(columns: Sequence[Column], prefix: str = "") -> str:
+    return ", ".join(f'{prefix}"{column.name}"' for column in columns)
+
+
+TABLE = "stored.receipts"
+"""The table that the views read: a row is a receipt file."""
+_CURRENT = f"FROM {TABLE} WHERE refusal IS NULL AND is_current"
+_PHASES = f"(SELECT {_names(KEY)}, unnest(phases) AS p {_CURRENT})"
+_METRICS = f"(SELECT {_names(KEY)}, p, unnest(p.metrics) AS m FROM {_PHASES})"
+_RUNS = (*KEY, *RUN, *STEPS, *FIGURES)
+_IN_PHASE = (*PHASE, STEPS[0])
+
+VIEWS = (
+    View("runs", "A run: the current receipt of each log.", _RUNS, f"SELECT {_names(_RUNS)} {_CURRENT}"),
+    View("phases", "A phase of a run.", (*KEY, *PHASE, *STEPS),
+         f"SELECT {_names(KEY)}, {_names((*PHASE, *STEPS), 'p.')} FROM {_PHASES}"),
+    View("metrics", "A metric of a phase of a run.", (*KEY, *_IN_PHASE, *METRIC),
+         f"SELECT {_names(KEY)}, {_names(_IN_PHASE, 'p.')}, {_names(METRIC, 'm.')} FROM {_METRICS}"),
+    View("checks", "A check of a run.", (*KEY, *CHECK),
+         f"SELECT {_names(KEY)}, {_names(CHECK, 'c.')} FROM (SELECT {_names(KEY)}, unnest(checks) AS c {_CURRENT})"),
+    View("failures", "A run that failed.", (*KEY, *FAILURE),
+         f"SELECT {_names(KEY)}, {_names(FAILURE, 'failure.')} {_CURRENT} AND failure IS NOT NULL"),
+    View("history", "A receipt: those that a newer one of the same log replaced, too.",
+         (*_RUNS, Column("is_current", FLAG, "Whether it is the current receipt of its log.")),
+         f"SELECT {_names(_RUNS)}, is_current FROM {TABLE} WHERE refusal IS NULL"),
+    View("passed_over", "A receipt file that no other view counts: invalid, or of a version that is not known.",
+         (*KEY, RUN[0], STORED[1]), f"SELECT {_names((*KEY, RUN[0], STORED[1]))} FROM {TABLE} WHERE refusal IS NOT NULL"),
+)  # fmt: skip
+
+
+def structure() -> dict[str, object]:
+    """Return the JSON structure of one row of the index, as DuckDB's ``from_json`` wants it: a row is a receipt file."""
+    metric = _types(METRIC)
+    phase = {**_types((*PHASE, *STEPS)), "metrics": [metric]}
+    nested: dict[str, object] = {"checks": [_types(CHECK)], "failure": _types(FAILURE), "phases": [phase]}
+    return {**_types((*KEY, *STORED, *RUN, *STEPS, *FIGURES)), **nested}
+
+
+def _types(columns: Sequence[Column]) -> dict[str, object]:
+    return {c.name: [TEXT] if c.type == f"{TEXT}[]" else c.type for c in columns}

@@ -1,0 +1,114 @@
+"""Worker processes that die cost nobody but the item that killed them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from receipt_cli.batch.memory import limit_memory, machine_memory, share_of
+from receipt_cli.batch.nouns import Lost
+from receipt_cli.batch.pool import OUT_OF_MEMORY, LocalPool
+
+
+def work(item: str) -> str:
+    """Do what ``item`` says."""
+    what, _, rest = item.partition(" ")
+    if what == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if what == "exit":
+        os._exit(int(rest))
+    if what == "segfault":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if what == "once":
+        path = Path(rest)
+        if not path.exists():
+            path.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    if what == "raise":
+        raise ValueError(rest)
+    if what == "swallow":
+        raise MemoryError
+    if what == "sleep":
+        time.sleep(float(rest))
+    return f"{what} done"
+
+
+@pytest.fixture
+def pool() -> Iterator[LocalPool]:
+    made = LocalPool(2)
+    yield made
+    made.close()
+
+
+def answers(pool: LocalPool, items: list[str]) -> dict[int, str | Lost]:
+    return dict(pool.run(work, items, [1] * len(items)))
+
+
+def test_every_item_is_answered(pool: LocalPool) -> None:
+    items = [f"item{n}" for n in range(100)]
+    assert answers(pool, items) == {n: f"item{n} done" for n in range(100)}
+    assert answers(pool, items[:3]) == {n: f"item{n} done" for n in range(3)}
+    assert answers(pool, []) == {}
+
+
+@pytest.mark.parametrize(
+    ("killer", "why"),
+    [("die", "SIGKILL"), ("segfault", "SIGSEGV"), ("exit 5", "status 5"), ("swallow", "memory")],
+)
+def test_what_kills_its_worker_twice_is_given_up_and_all_else_is_done(pool: LocalPool, killer: str, why: str) -> None:
+    items = [f"item{n}" for n in range(40)]
+    items[7] = killer
+    found = answers(pool, items)
+    lost = found.pop(7)
+    assert isinstance(lost, Lost) and why in lost.why
+    assert found == {n: f"item{n} done" for n in range(40) if n != 7}
+
+
+def test_what_kills_its_worker_once_is_done_the_second_time(pool: LocalPool, tmp_path: Path) -> None:
+    assert answers(pool, ["a", f"once {tmp_path / 'mark'}", "b"]) == {0: "a done", 1: "once done", 2: "b done"}
+
+
+def test_several_killers(pool: LocalPool) -> None:
+    found = answers(pool, ["die", "a", "die", "die", "b"])
+    assert [isinstance(found[n], Lost) for n in range(5)] == [True, False, True, True, False]
+
+
+def test_what_the_work_raises_is_raised(pool: LocalPool) -> None:
+    with pytest.raises(ValueError, match="of its own"):
+        answers(pool, ["a", "raise of its own"])
+
+
+def test_closing_ends_work_that_goes_on(pool: LocalPool) -> None:
+    running = pool.run(work, ["now", "sleep 60", "sleep 60"], [1, 1, 1])
+    next(running)
+    started = time.monotonic()
+    pool.close()
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not say")
+def test_memory_is_shared_out_and_bounded() -> None:
+    whole = machine_memory()
+    assert whole is not None
+    assert share_of(1) <= whole  # type: ignore[operator]
+    assert share_of(10_000) == share_of(100_000)  # never less than one needs
+
+
+def greedy(size: int) -> int:
+    """Use so many bytes, in a process that may have fewer."""
+    limit_memory(512 << 20)
+    return len(bytearray(size))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of data are Linux's")
+def test_a_worker_that_needs_too_much_memory_ends_and_the_machine_goes_on(pool: LocalPool) -> None:
+    small, large = dict(pool.run(greedy, [1 << 20, 2 << 30], [1, 1])).values()
+    assert small == 1 << 20
+    assert isinstance(large, Lost)
+    assert OUT_OF_MEMORY == 86

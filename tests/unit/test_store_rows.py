@@ -1,0 +1,124 @@
+"""A receipt as a row of the index: what is worked out, and what a column cannot hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipt_cli.produce import Request, produce
+from receipt_cli.receipt import canonical_bytes
+from receipt_cli.store import rows
+from receipt_cli.store.rows import read_row
+from receipt_cli.store.view import structure
+
+LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
+
+
+@pytest.fixture(scope="module")
+def receipt() -> bytes:
+    return canonical_bytes(produce(Request(path=str(LOGS / "nanochat" / "speedrun-2025-10.log"))).document)
+
+
+def row_of(document: dict[str, Any], folder: Path) -> dict[str, Any]:
+    path = folder / "r.json"
+    path.write_bytes(canonical_bytes(document))
+    row = json.loads(read_row(path, "r.json", document["derivation"]["log"]["sha256"], 1, "stamp"))
+    assert isinstance(row, dict)
+    return row
+
+
+def test_a_row_has_every_column_of_the_index(receipt: bytes, tmp_path: Path) -> None:
+    row = row_of(json.loads(receipt), tmp_path)
+    assert row["refusal"] is None
+    assert set(row) == set(structure())
+
+
+@pytest.mark.parametrize(
+    ("stated", "want"),
+    [
+        ("2026-03-01T00:00:00Z", "2026-03-01 00:00:00"),
+        ("2026-03-01T00:00:00.25Z", "2026-03-01 00:00:00.250000"),
+        ("2026-03-01T00:00:00.123456789Z", "2026-03-01 00:00:00.123456"),
+        ("2016-12-31T23:59:60Z", "2017-01-01 00:00:00"),
+        ("2026-02-30T00:00:00Z", None),
+        ("9999-12-31T23:59:60Z", None),
+        (None, None),
+    ],
+)
+def test_times(receipt: bytes, tmp_path: Path, stated: str | None, want: str | None) -> None:
+    document = json.loads(receipt)
+    document["run"]["started_at"] = stated
+    row = row_of(document, tmp_path)
+    assert (row["refusal"], row["started_at"], row["run_at"]) == (None, want, want)
+    assert row["run_at_source"] == (None if want is None else "started_at")
+
+
+@pytest.mark.parametrize(
+    ("entries", "want"),
+    [
+        (None, (None, None, None)),
+        ([("H100", 8, 85899345920)], ("H100", 8, 85899345920)),
+        ([("H100", 8, 1), ("B200", 4, 2)], ("H100 + B200", 12, None)),
+        ([("H100", 8, 1), ("B200", None, 2)], ("H100 + B200", None, None)),
+        ([(None, 8, None)], (None, 8, None)),
+        ([(None, 8, 1), ("B200", 1, 1)], ("– + B200", 9, None)),
+    ],
+)
+def test_accelerators(receipt: bytes, tmp_path: Path, entries: Any, want: tuple[Any, ...]) -> None:
+    document = json.loads(receipt)
+    keys = ("name", "count", "memory_bytes")
+    document["header"]["hardware"]["accelerators"] = (
+        None if entries is None else [dict(zip(keys, e, strict=True)) for e in entries]
+    )
+    document["header"]["sources"] = {"/hardware/accelerators": "file", **document["header"]["sources"]} if entries else {}
+    document["header"] = {**document["header"], "sources": _sources(document)}
+    row = row_of(document, tmp_path)
+    assert row["refusal"] is None
+    assert tuple(row[f"accelerator_{key}"] for key in keys) == want
+
+
+def _sources(document: dict[str, Any]) -> dict[str, str]:
+    """Return an origin for every value of the header."""
+    header = document["header"]
+    return {f"/{key}": "file" for key, value in header.items() if key != "sources" and _said(value)}
+
+
+def _said(value: Any) -> bool:
+    return (
+        any(map(_said, value.values() if isinstance(value, dict) else value))
+        if isinstance(value, dict | list)
+        else value is not None
+    )
+
+
+def test_numbers_beyond_64_bits_are_unknown(receipt: bytes, tmp_path: Path) -> None:
+    document = json.loads(receipt)
+    document["run"]["exit_code"] = 2**63
+    assert row_of(document, tmp_path)["exit_code"] is None
+
+
+def test_a_metric_is_known_by_its_id(receipt: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A later registry may give it another name: the column is the same, and the view has the newer name."""
+    registry = rows.load_registry()
+    renamed = [
+        m if m.id != 1 else type(m)(1, "new_name", m.unit, m.klass, m.window, m.better, m.description, ())
+        for m in registry.metrics
+    ]
+    monkeypatch.setattr(rows, "load_registry", lambda: type(registry)(2, "", tuple(renamed), {}, {}))
+    document = json.loads(receipt)
+    row = row_of(document, tmp_path)
+    assert row["loss_last"] == document["summary"]["metrics"]["loss"]["last"]
+    named = {metric["id"]: metric["metric"] for phase in row["phases"] for metric in phase["metrics"]}
+    assert named[1] == "new_name"
+
+
+def test_a_damaged_file_is_a_row_with_a_reason(receipt: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    for data in (b"", b"{", b"[]", b"\xff", receipt[:-40], receipt.replace(b'"id": 1,', b'"id": 2,', 1)):
+        path.write_bytes(data)
+        row = json.loads(read_row(path, "r.json", "0" * 64, 1, "stamp"))
+        assert row["refusal"] and "loss_last" not in row
+    assert json.loads(read_row(tmp_path / "none", "n", "0" * 64, 1, ""))["refusal"].startswith("cannot read")
