@@ -33,13 +33,18 @@ def load_runs(
     notes: list[str] = []
     for file, name in zip(files, _names(files), strict=True):
         document, product = read_given(file, environ=dict(os.environ), progress=progress)
-        if product is None:
-            runs.append(Run(name, document))
-            continue
-        notes += [f"{name}: {text}" for text in product.notes]
-        steady = {n: array("d", product.series.steady(n)) for n, s in _metrics(document).items() if s["window"] == "steady"}
-        runs.append(Run(name, document, steady, _curves(product, axis)))
+        notes += [f"{name}: {text}" for text in product.notes] if product is not None else []
+        runs.append(make_run(name, document, product, axis))
     return runs, notes
+
+
+def make_run(name: str, document: dict[str, Any], product: Product | None, axis: Axis = "step") -> Run:
+    """Return the run of a receipt: with the steady values and curves of its metrics where its log was read."""
+    if product is None:
+        return Run(name, document)
+    metrics: dict[str, dict[str, Any]] = (document.get("summary") or {}).get("metrics", {})
+    steady = {n: array("d", product.series.steady(n)) for n, statistic in metrics.items() if statistic["window"] == "steady"}
+    return Run(name, document, steady, _curves(product, axis))
 
 
 def _names(files: Sequence[str]) -> list[str]:
@@ -50,11 +55,6 @@ def _names(files: Sequence[str]) -> list[str]:
         if len(set(names)) == len(set(files)):
             return names
     return list(files)
-
-
-def _metrics(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = (document.get("summary") or {}).get("metrics", {})
-    return found
 
 
 def _curves(product: Product, axis: Axis) -> dict[str, Curve]:

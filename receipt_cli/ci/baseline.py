@@ -1,0 +1,44 @@
+"""The run of a CI job against its baseline: whether the two can be compared, and then what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from receipt_cli.compare.comparable import Verdict, judge
+from receipt_cli.compare.comparison import SCHEMA_VERSION, Contrast, Run, contrast
+from receipt_cli.compare.metrics import LEVEL
+from receipt_cli.compare.policy import Policy
+from receipt_cli.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The runs that a job's run is held against, and the comparison; the verdict is the worst over all of them."""
+
+    names: tuple[str, ...]
+    contrast: Contrast
+    verdict: Verdict
+    reasons: tuple[str, ...]
+
+    def metric(self, name: str) -> Mapping[str, Any] | None:
+        """Return the comparison of one metric, or None where not all runs have it."""
+        return next((m for m in self.contrast.document["metrics"] if m["name"] == name), None)
+
+    def document(self) -> dict[str, Any]:
+        """Return the comparison document (``comparison/1.0``)."""
+        one = {**self.contrast.document, "verdict": self.verdict, "reasons": list(self.reasons)}
+        return {"schema_version": SCHEMA_VERSION, "baseline": {"runs": list(self.names)}, "level": LEVEL, "contrasts": [one]}
+
+
+def hold_against(run: Run, baselines: Sequence[Run], policy: Policy, registry: Registry) -> Baseline:
+    """Compare ``run`` with ``baselines``, which are pooled as repeats of one another."""
+    found = contrast(baselines, [run], policy, registry)
+    judged = [found.judgement, *(judge(other.document, run.document, policy) for other in baselines[1:])]
+    worst: Verdict = next((v for v in _WORST_FIRST if any(one.verdict == v for one in judged)), "comparable")
+    reasons = dict.fromkeys(reason for one in judged for reason in one.reasons)
+    return Baseline(tuple(other.name for other in baselines), found, worst, tuple(reasons))
+
+
+_WORST_FIRST: tuple[Verdict, ...] = ("not_comparable", "caveats")

@@ -1,0 +1,65 @@
+"""A verdict → what a person reads in the output of a job's step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from receipt_cli.ci.annotations import disarm
+from receipt_cli.ci.rulings import Ruling, State, Verdict
+from receipt_cli.render.contrast import VERDICTS, reason_text
+from receipt_cli.render.page import Page, Span
+from receipt_cli.render.scale import count
+from receipt_cli.render.style import Role, Style
+from receipt_cli.render.table import Column, align
+
+_MARKS: dict[State, tuple[str, Role]] = {
+    "passed": ("✓", "good"),
+    "failed": ("✗", "bad"),
+    "unknown": ("?", "warn"),
+    "noted": ("·", "dim"),
+}
+_MAX_REASONS = 4
+
+
+def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> str:
+    """Return the verdict: whether the job passes, the gates, the checks, and what stood in the way of a comparison."""
+    page = Page(style)
+    result = Span("✓ passed", "good") if verdict.passed else Span("✗ failed", "bad")
+    numbers = [f"{verdict.count(state)} {state}" for state in ("failed", "unknown", "passed", "noted") if verdict.count(state)]
+    failure = document.get("failure")
+    cause = [[Span(page.say(failure["reason"]), "warn")]] if failure else []
+    page.flow("", [[result], [Span(", ".join(numbers))], *cause], indent=0)
+    if failure and failure["message"]:
+        at = f"line {count(failure['line_number'])}: " if failure["line_number"] is not None else ""
+        page.prose(f"{at}{page.say(failure['message'])}", indent=2)
+    for ruling in (r for r in verdict.rulings if r.fails):
+        page.prose(f"{page.say(ruling.name)}: {page.say(ruling.sentence)}", "bad", indent=2, bullet="✗ ")
+    _rulings(page, "gates", verdict.of_kind("gate"))
+    _rulings(page, "checks", verdict.of_kind("check"))
+    if verdict.baseline is not None:
+        told, role = VERDICTS[verdict.baseline.verdict]
+        page.heading("baseline", Span(page.say(", ".join(verdict.baseline.names[:3])), "dim"))
+        page.line(Span(told, role), indent=2)
+        for reason in verdict.baseline.reasons[:_MAX_REASONS]:
+            page.prose(page.say(reason_text(reason)), "dim", indent=2, bullet="· ")
+    return disarm(page.text())
+
+
+def _rulings(page: Page, title: str, rulings: Sequence[Ruling]) -> None:
+    if not rulings:
+        return
+    page.heading(title)
+    rows = []
+    for ruling in rulings:
+        mark, role = _MARKS[ruling.state]
+        named: Role = role if ruling.state == "failed" else "plain"
+        cells = [
+            Span(mark, role),
+            Span(page.say(ruling.name), named),
+            Span(ruling.wanted, "dim"),
+            Span(page.say(ruling.found), named),
+        ]
+        rows.append(cells)
+    columns = [Column(""), Column("name", least=16), Column("wanted", least=8), Column("found", least=12)]
+    page.rows(align(columns, rows, page.style.width - 2))
