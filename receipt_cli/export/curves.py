@@ -1,0 +1,100 @@
+"""The records of a log → one curve for each metric of each phase: steps ascending, each once, as many as a format can bear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from receipt_cli.figures import other, placed
+from receipt_cli.produce import Product
+from receipt_cli.redact import mask_secrets
+from receipt_cli.registry import Metric
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+MAX_CURVES = 400
+"""More metrics than this are not exported step by step."""
+_EXACT = 2.0**53
+
+
+class Phase(NamedTuple):
+    """A phase of the receipt: where it stands in ``/phases``, its name, and what its keys begin with (primary: nothing)."""
+
+    number: int
+    name: str | None
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The values of one metric (in base units; NaN and infinities too) at ``steps``, which ascend strictly.
+
+    ``key`` is the registry's name, or ``other/`` and the printed one, behind the prefix of the phase.
+    """
+
+    key: str
+    phase: Phase
+    metric: Metric | None
+    steps: Sequence[int]
+    values: Sequence[float]
+
+
+def read_curves(product: Product, phases: Sequence[Phase], most: int) -> tuple[list[Curve], list[str]]:
+    """Return the curves of all phases in registry order, each of at most ``most`` values, and notes on what is left out."""
+    curves: list[Curve] = []
+    lost, thinned, beyond, placeless = 0, 0, 0, 0
+    for phase, key, metric, (places, values) in _printed(product, phases):
+        steps, kept = _ascending(places, values)
+        lost += len(places) - len(steps)
+        if not len(steps):
+            placeless += 1
+            continue
+        if len(curves) == MAX_CURVES:
+            beyond += 1
+            continue
+        chosen = _thin(kept, most)
+        thinned += len(chosen) < len(steps)
+        taken = [int(step) for step in steps[chosen].tolist()]
+        curves.append(Curve(f"{phase.prefix}{key}", phase, metric, taken, kept[chosen].tolist()))
+    notes = [
+        (thinned, f"{thinned} of {len(curves)} curves have more than {most} steps: that many, evenly spread, are exported"),
+        (beyond, f"{beyond} metrics beyond the first {MAX_CURVES} are left out"),
+        (placeless, f"{placeless} metrics are printed without a step: they have figures, no curves"),
+        (lost, f"{lost} values of steps that come twice in a phase are left out: the last value of a step counts"),
+    ]
+    return curves, [text for count, text in notes if count]
+
+
+def _printed(product: Product, phases: Sequence[Phase]) -> Iterator[tuple[Phase, str, Metric | None, tuple[Floats, Floats]]]:
+    by_name = product.derivation.registry.by_name
+    for phase in phases:
+        summary = product.derivation.summaries[phase.number]
+        for name in sorted(summary.metrics, key=lambda name: by_name[name].id):
+            yield phase, name, by_name[name], summary.series.curve(name)
+        for name in sorted(summary.other_metrics):
+            yield phase, f"other/{mask_secrets(name)}", None, placed(summary.series.events, other(name))
+
+
+def _ascending(places: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Return steps and values in the order of steps; of a step that comes twice the last value."""
+    import numpy as np
+
+    exact = np.abs(places) < _EXACT
+    steps, at = np.unique(places[exact][::-1], return_index=True)  # the first of the reversed is the last
+    return steps, values[exact][::-1][at]
+
+
+def _thin(values: Floats, most: int) -> Sequence[int]:
+    """Return which values to keep: evenly spread, with both ends and the first one that is not finite."""
+    import numpy as np
+
+    count = len(values)
+    if count <= most:
+        return range(count)
+    spread = {place * (count - 1) // (most - 1) for place in range(most)}
+    return sorted(spread.union(np.flatnonzero(~np.isfinite(values))[:1].tolist()))

@@ -1,0 +1,36 @@
+"""A run → an in-toto statement: what is said of the log, ready to be signed (as the payload of a DSSE envelope).
+
+https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from receipt_cli.export.run import Run
+from receipt_cli.receipt import canonical_bytes
+
+STATEMENT = "https://in-toto.io/Statement/v1"
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+"""What a DSSE envelope calls such a payload."""
+
+
+def in_toto(run: Run) -> bytes:
+    """Return the statement: its subjects are the log's files, its predicate is the receipt."""
+    return canonical_bytes(
+        {"_type": STATEMENT, "subject": _subjects(run), "predicateType": predicate_type(run), "predicate": dict(run.document)}
+    )
+
+
+def predicate_type(run: Run) -> str:
+    """Return the type of the predicate: the receipt's major version, since a minor one only adds fields."""
+    kind, _, version = run.document["schema_version"].partition("/")
+    return f"urn:receipt:predicate:{kind}:{version.partition('.')[0]}"
+
+
+def _subjects(run: Run) -> list[dict[str, Any]]:
+    """Return the log, or the files that it was read from: the digest of several is no digest of a file."""
+    log, name = run.document["derivation"]["log"], run.document["run"]["name"]
+    if "files" in log:
+        return [{"name": file["name"], "digest": {"sha256": file["sha256"]}} for file in log["files"]]
+    return [{**({"name": name} if name else {}), "digest": {"sha256": run.digest}}]

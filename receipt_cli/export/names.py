@@ -1,0 +1,7 @@
+"""The names of the formats; loads nothing."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+Name: TypeAlias = Literal["mlflow", "wandb", "tensorboard", "openmetrics", "otlp-json", "parquet", "csv", "in-toto", "bmf"]

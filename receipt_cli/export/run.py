@@ -1,0 +1,199 @@
+"""A receipt, and where a log gave it its records → what every format is written from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from receipt_cli.errors import UsageError
+from receipt_cli.export.curves import Curve, Phase, read_curves
+from receipt_cli.produce import Product
+from receipt_cli.redact import clean, mask_secrets
+from receipt_cli.registry import Metric, load_registry
+
+STATISTICS = ("first", "last", "min", "max", "mean", "median")
+MAX_PHASES = 50
+"""Of more phases than this the first are exported, and the primary one."""
+MAX_FACTS = 500
+MAX_TEXT = 500
+Origin = Literal["reported", "derived"]
+_BLOCKS: tuple[tuple[str, Origin], ...] = (("metrics", "reported"), ("derived", "derived"))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The statistics of one metric of a phase, in base units; ``metric`` is None for a number that the registry does not know.
+
+    ``source`` says whether the trainer printed it or it was recomputed; ``statistic`` is what the receipt holds.
+    """
+
+    name: str
+    metric: Metric | None
+    source: Origin
+    phase: Phase
+    statistic: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """What the figure is called where nothing else tells phase and source."""
+        source = "derived/" if self.source == "derived" else "" if self.metric else "other/"
+        return f"{self.phase.prefix}{source}{self.name}"
+
+    @property
+    def known(self) -> dict[str, float]:
+        """The statistics that are known, by their names."""
+        return {name: float(self.statistic[name]) for name in STATISTICS if self.statistic[name] is not None}
+
+    @property
+    def headline(self) -> float | None:
+        """The one figure to judge a run by: the last value of curves and counters, else the median."""
+        last = self.metric is None or self.metric.klass in ("curve", "counter")
+        return self.known.get("last" if last else "median")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run to export. ``curves`` is empty where a receipt was given; ``at_ns`` is its time since 1970, None where unknown."""
+
+    document: Mapping[str, Any]
+    figures: Sequence[Figure]
+    curves: Sequence[Curve]
+    at_ns: int | None
+    notes: Sequence[str] = field(default=())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the log."""
+        found: str = self.document["derivation"]["log"]["sha256"]
+        return found
+
+    @property
+    def identity(self) -> str:
+        """What tells this run from all others, the same each time: 20 hexadecimal digits, and which run of its log it is."""
+        launch = self.document["derivation"].get("launches")
+        return self.digest[:20] + (f"-{launch['used']}" if launch else "")
+
+    @property
+    def title(self) -> str:
+        """The run's name, or something to call it by."""
+        run = self.document["run"]
+        return run["name"] or run["preset"] or run["lane"] or f"log {self.digest[:12]}"
+
+    @property
+    def lane(self) -> str:
+        """What the run is one of."""
+        run = self.document["run"]
+        return run["lane"] or run["preset"] or "training"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code; where it is unknown, 1 when something says that the run failed, else 0."""
+        code: int | None = self.document["run"]["exit_code"]
+        failed = self.document["failure"] is not None or self.document["checks"]["zero_exit_code"] is False
+        return int(failed) if code is None else code
+
+    def last_step(self, phase: Phase) -> int:
+        """Return the last step of a phase, 0 where it has none."""
+        last: int | None = self.document["phases"][phase.number]["summary"]["steps"]["last"]
+        return last or 0
+
+    def facts(self) -> dict[str, str | int | float | bool]:
+        """Return what is known of the run and its header, by the path in the receipt: at most ``MAX_FACTS``, texts cut."""
+        header = {key: value for key, value in self.document["header"].items() if key != "sources"}
+        derivation = self.document["derivation"]
+        told = {"run": self.document["run"], **header, "grammars": derivation["grammars"], "log_sha256": self.digest}
+        found: dict[str, str | int | float | bool] = {}
+        for path, value in _leaves("", told):
+            if len(found) == MAX_FACTS:
+                break
+            found[path] = value[:MAX_TEXT] if isinstance(value, str) else value
+        return found
+
+
+def gather(document: Mapping[str, Any], product: Product | None, *, most: int, at: str | None = None) -> Run:
+    """Return the run that a receipt tells of, and the curves of ``most`` steps at most where ``product`` has its records.
+
+    ``at`` is its time where the receipt's is not wanted (RFC 3339). Raises ``UsageError``.
+    """
+    masked = _masked(document)
+    notes = ["text that looks like a secret, or cannot be shown, is masked"] if masked != document else []
+    phases = _phases(masked)
+    chosen = [phase for phase in phases if phase.number < MAX_PHASES or not phase.prefix]
+    if len(chosen) < len(phases):
+        notes.append(f"{len(phases) - len(chosen)} phases beyond the first {MAX_PHASES} are left out")
+    curves, told = read_curves(product, chosen, most) if product is not None else ([], [])
+    figures = list(_figures(masked, chosen))
+    return Run(masked, figures, curves, _time(masked, at), (*notes, *told))
+
+
+def instant(text: str | None) -> int | None:
+    """Return the nanoseconds since 1970 of an RFC 3339 time, or None where it is none."""
+    try:
+        moment = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    if moment is None or moment.tzinfo is None:
+        return None
+    since = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
+
+
+def _masked(value: Any) -> Any:
+    """Return JSON-like ``value`` with every text and every key in it clean and masked: a receipt may have been edited."""
+    if isinstance(value, str):
+        return mask_secrets(clean(value))
+    if isinstance(value, dict):
+        return {mask_secrets(clean(key)): _masked(item) for key, item in value.items()}
+    return [_masked(item) for item in value] if isinstance(value, list) else value
+
+
+def _time(document: Mapping[str, Any], at: str | None) -> int | None:
+    if at is not None:
+        moment = instant(at)
+        if moment is None or moment < 0:
+            raise UsageError(f"--at {at!r} is no time", why="wants RFC 3339 with a zone", try_="--at 2026-03-01T12:00:00Z")
+        return moment
+    run, header = document["run"], document["header"]
+    found = (instant(text) for text in (run["finished_at"], run["started_at"], header["collected_at"]))
+    return next((moment for moment in found if moment is not None and moment >= 0), None)
+
+
+def _phases(document: Mapping[str, Any]) -> list[Phase]:
+    """Return the phases; the primary one has no prefix, the others have one each of their own."""
+    found: list[Phase] = []
+    primary = next((n for n, phase in enumerate(document["phases"]) if phase["summary"] == document["summary"]), None)
+    taken: set[str] = set()
+    for number, phase in enumerate(document["phases"]):
+        name = phase["name"]
+        label = (name or f"phase{number}").replace("/", "_")
+        if label in taken:
+            label = f"{label}.{number}"
+        taken.add(label)
+        found.append(Phase(number, name, "" if number == primary else f"{label}/"))
+    return found
+
+
+def _figures(document: Mapping[str, Any], phases: Sequence[Phase]) -> Iterator[Figure]:
+    registry = load_registry()
+    by_id = {metric.id: metric for metric in registry.metrics}
+    for phase in phases:
+        summary = document["phases"][phase.number]["summary"]
+        for block, source in _BLOCKS:
+            for name, statistic in summary[block].items():
+                metric = by_id.get(statistic["id"])
+                yield Figure(metric.name if metric else name, metric, source, phase, statistic)
+        for name, statistic in summary["other_metrics"].items():
+            yield Figure(name, None, "reported", phase, statistic)
+
+
+def _leaves(path: str, value: object) -> Iterator[tuple[str, str | int | float | bool]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(f"{path}.{key}" if path else str(key), item)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _leaves(f"{path}.{number}", item)
+    elif isinstance(value, str | int | float):
+        yield path, value

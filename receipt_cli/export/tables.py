@@ -1,0 +1,72 @@
+"""A run → a table: CSV of its curves or figures, Parquet of its figures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from receipt_cli import __version__
+from receipt_cli.export.curves import Phase
+from receipt_cli.export.run import STATISTICS, Run
+from receipt_cli.store.database import Database
+
+Cell = str | int | float | None
+_TEXTS, _WHOLE = ("phase", "metric", "source", "unit", "window", "scope", "definition"), ("record_count", "nonfinite_count")
+_FORMULA = ("=", "+", "-", "@")
+
+
+def csv_table(run: Run) -> bytes:
+    """Return the curves, a row a step of a phase and a column a metric, or without curves the figures, a row a metric.
+
+    A cell is empty where nothing was printed; numbers are in base units, with the digits that give the same float64 again.
+    """
+    rows = _steps(run) if run.curves else _figures(run)
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([_safe(cell) for cell in row] for row in rows)
+    return out.getvalue().encode("utf-8")
+
+
+def write_figures(run: Run, path: Path) -> int:
+    """Write the figures as Parquet, a row a metric; return how many. Raises ``OutputError`` and ``UsageError``."""
+    header, *rows = _figures(run)
+    kinds = {**dict.fromkeys(("phase_index", *_WHOLE), "BIGINT"), **dict.fromkeys(_TEXTS, "VARCHAR")}
+    structure = {str(name): kinds.get(str(name), "DOUBLE") for name in header}
+    database = Database()
+    columns = ", ".join(f'"{name}" {kind}' for name, kind in structure.items())
+    database.run(f"CREATE TABLE figures ({columns})")
+    lines = [json.dumps(dict(zip(structure, row, strict=True)), ensure_ascii=False) for row in rows]
+    if lines:
+        database.fill("figures", structure, lines)
+    footer = {"receipt_figures": json.dumps({"log_sha256": run.digest}), "receipt_version": __version__}
+    database.write_parquet("SELECT * FROM figures", path, footer)
+    return len(rows)
+
+
+def _figures(run: Run) -> Iterator[Sequence[Cell]]:
+    columns = ("window", "scope", "definition", *_WHOLE, *STATISTICS)
+    yield ("phase_index", "phase", "metric", "source", "unit", *columns)
+    for figure in run.figures:
+        unit = figure.metric.unit if figure.metric else None
+        known = [figure.statistic.get(name) for name in columns]
+        yield (figure.phase.number, figure.phase.name, figure.name, figure.source, unit, *known)
+
+
+def _steps(run: Run) -> Iterator[Sequence[Cell]]:
+    names = list(dict.fromkeys(curve.key.removeprefix(curve.phase.prefix) for curve in run.curves))
+    phases: dict[Phase, dict[int, dict[str, float]]] = {}
+    for curve in run.curves:
+        rows = phases.setdefault(curve.phase, {})
+        for step, value in zip(curve.steps, curve.values, strict=True):
+            rows.setdefault(step, {})[curve.key.removeprefix(curve.phase.prefix)] = value
+    yield ("phase_index", "phase", "step", *names)
+    for phase, rows in phases.items():
+        for step, row in sorted(rows.items()):
+            yield (phase.number, phase.name, step, *map(row.get, names))
+
+
+def _safe(cell: Cell) -> Cell:
+    """Return a text so that no spreadsheet takes it for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

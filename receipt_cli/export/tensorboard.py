@@ -1,0 +1,113 @@
+"""A run → a TensorBoard event file: TFRecords of Event messages, each protected by CRC-32C.
+
+Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: tensorflow/core/lib/io/record_writer.h. The file is
+written without TensorFlow or TensorBoard: the same run gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+
+from receipt_cli.export.curves import Curve
+from receipt_cli.export.protobuf import block, double, integer, single
+from receipt_cli.export.run import Run
+
+_VERSION = "brain.Event:2"
+_SCALARS, _TEXT = "scalars", "text"
+_DT_STRING = 7
+_MASK_DELTA = 0xA282EAD8
+
+
+def file_name(run: Run) -> str:
+    """Return the name of the event file: TensorBoard wants ``tfevents`` in it, and sorts by the seconds behind."""
+    return f"events.out.tfevents.{int(_wall_time(run)):010d}.receipt-{run.identity}"
+
+
+def event_file(run: Run) -> bytes:
+    """Return the curves, the figures of what has none, at the last step of its phase, and the facts of the run as a text.
+
+    Scalars are single precision, as everywhere in TensorBoard. All events have the time of the run (1970 where it is unknown).
+    """
+    time = _wall_time(run)
+    values = {step: b"".join(parts) for step, parts in _scalars(run).items()}
+    events = [double(1, time) + block(3, _VERSION), _event(time, 0, _text("receipt", _table(run)))]
+    events += [_event(time, step, value) for step, value in sorted(values.items())]
+    return b"".join(map(_record, events))
+
+
+def _scalars(run: Run) -> dict[int, list[bytes]]:
+    found: dict[int, list[bytes]] = {}
+    for curve in run.curves:
+        meaning = _description(curve)
+        for number, (step, value) in enumerate(zip(curve.steps, curve.values, strict=True)):
+            found.setdefault(step, []).append(_scalar(curve.key, value, meaning if number == 0 else None))
+    drawn = {curve.key for curve in run.curves}
+    for figure in run.figures:
+        if figure.key not in drawn:
+            values = found.setdefault(run.last_step(figure.phase), [])
+            values += [_scalar(f"summary/{figure.key}/{name}", value, None) for name, value in figure.known.items()]
+    return found
+
+
+def _description(curve: Curve) -> str:
+    if curve.metric is None:
+        return "As printed; the registry does not know it."
+    return f"{curve.metric.description} Unit: {curve.metric.unit}."
+
+
+def _scalar(tag: str, value: float, meaning: str | None) -> bytes:
+    """Return one value of a summary; what its tag means stands with the first."""
+    told = block(9, block(1, block(1, _SCALARS)) + block(3, meaning)) if meaning else b""
+    return block(1, block(1, tag) + told + single(2, value))
+
+
+def _text(tag: str, text: str) -> bytes:
+    tensor = integer(1, _DT_STRING) + block(2, block(2, integer(1, 1))) + block(8, text)
+    return block(1, block(1, tag) + block(9, block(1, block(1, _TEXT))) + block(8, tensor))
+
+
+def _event(time: float, step: int, values: bytes) -> bytes:
+    return double(1, time) + integer(2, step) + block(5, values)
+
+
+def _table(run: Run) -> str:
+    """Return the facts as a Markdown table."""
+    rows = [f"| {_cell(key)} | {_cell(str(value))} |" for key, value in run.facts().items()]
+    return "\n".join(["| fact | value |", "|---|---|", *rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
+
+
+def _wall_time(run: Run) -> float:
+    return 0.0 if run.at_ns is None else run.at_ns / 1e9
+
+
+def _record(data: bytes) -> bytes:
+    length = struct.pack("<Q", len(data))
+    return length + struct.pack("<I", _masked_crc(length)) + data + struct.pack("<I", _masked_crc(data))
+
+
+def _masked_crc(data: bytes) -> int:
+    crc = crc32c(data)
+    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+def crc32c(data: bytes) -> int:
+    """Return the CRC-32C (Castagnoli) of ``data``: RFC 3720, appendix B.4."""
+    table, crc = _crc_table(), 0xFFFFFFFF
+    for byte in data:
+        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+@cache
+def _crc_table() -> tuple[int, ...]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return tuple(table)

@@ -1,0 +1,123 @@
+"""A run → a W&B run folder as offline mode leaves it, which ``wandb sync`` uploads and ``wandb leet`` reads.
+
+Messages: wandb/proto/wandb_internal.proto; framing: LevelDB's log format with the header of W&B and the CRC-32 of zlib. The
+folder is written without the wandb package, which would add host, Python and packages of the machine that exports.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+from receipt_cli import __version__
+from receipt_cli.checks import healthy
+from receipt_cli.export.protobuf import block, integer
+from receipt_cli.export.run import Run
+
+_BLOCK = 32768
+_FILE_HEADER = struct.pack("<4sHB", b":W&B", 0xBEE1, 0)
+_HEADER = struct.Struct("<IHB")
+_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+_PROJECT = re.compile(r"[/\\#?%:]")
+_LONGEST, _TAG = 128, 64
+"""What W&B takes as the name of a project, and as a tag."""
+_MIN_CONSUMER = "0.70.0"
+"""Oldest reader that understands what we write, as wandb itself states it."""
+
+
+def folder_name(run: Run) -> str:
+    """Return the name of the run's folder below ``wandb/``; the same run has the same one."""
+    moment = datetime.fromtimestamp((run.at_ns or 0) // 10**9, UTC)
+    return f"offline-run-{moment:%Y%m%d_%H%M%S}-{run.identity}"
+
+
+def file_name(run: Run) -> str:
+    """Return the name of the file in the run's folder."""
+    return f"run-{run.identity}.wandb"
+
+
+def transaction_log(run: Run) -> bytes:
+    """Return the run's configuration, its curves as history, its figures as summary, and how it ended."""
+    records = [_record(number, content) for number, content in enumerate(_contents(run), 1)]
+    return framed(records)
+
+
+def _contents(run: Run) -> Iterator[bytes]:
+    """Yield the content of each record: one field of the message Record."""
+    yield block(21, block(1, block(1, f"receipt {__version__}") + block(2, _MIN_CONSUMER)))
+    yield block(17, _run(run))
+    for step, row in sorted(_rows(run).items()):
+        items = {**row, "_step": step, **({} if run.at_ns is None else {"_timestamp": run.at_ns / 1e9})}
+        yield block(2, _items(1, items) + block(2, integer(1, step)))
+    yield block(3, _items(1, _summary(run)))
+    yield block(18, integer(1, run.exit_code))
+
+
+def _run(run: Run) -> bytes:
+    seconds, nanoseconds = divmod(run.at_ns or 0, 10**9)
+    at = b"" if run.at_ns is None else block(17, integer(1, seconds) + integer(2, nanoseconds))
+    named = block(1, run.identity) + block(3, _PROJECT.sub("-", run.lane)[:_LONGEST]) + block(4, _items(1, run.facts()))
+    tags = [run.document["run"]["preset"], failure["reason"] if (failure := run.document["failure"]) else None]
+    git = run.document["header"]["git"]["commit"]
+    return (
+        named
+        + block(8, run.title)
+        + b"".join(block(10, tag[:_TAG]) for tag in tags if tag)
+        + at
+        + (block(21, block(2, git)) if git else b"")
+    )
+
+
+def _rows(run: Run) -> dict[int, dict[str, float]]:
+    rows: dict[int, dict[str, float]] = {}
+    for curve in run.curves:
+        for step, value in zip(curve.steps, curve.values, strict=True):
+            rows.setdefault(step, {})[curve.key] = value
+    return rows
+
+
+def _summary(run: Run) -> dict[str, object]:
+    figures: dict[str, object] = {figure.key: figure.known for figure in run.figures if figure.known}
+    checks = run.document["checks"]
+    return {**figures, "checks": {**checks, "healthy": healthy(checks)}}
+
+
+def _items(number: int, values: Mapping[str, object]) -> bytes:
+    """Return field ``number`` for each value: its key, and itself as JSON; NaN and infinities are texts, as W&B has it."""
+    return b"".join(block(number, block(1, key) + block(16, _json(value))) for key, value in values.items())
+
+
+def _json(value: object) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _record(number: int, content: bytes) -> bytes:
+    return integer(1, number) + content
+
+
+def framed(records: Iterable[bytes]) -> bytes:
+    """Return the records in blocks of 32 KiB: a record that does not fit goes on in the next one."""
+    out = bytearray(_FILE_HEADER)
+    for record in records:
+        start, kind = 0, _FIRST
+        while True:
+            room = _BLOCK - len(out) % _BLOCK
+            if room < _HEADER.size:
+                out += bytes(room)
+                room = _BLOCK
+            part = record[start : start + room - _HEADER.size]
+            start += len(part)
+            ends = start == len(record)
+            told = (_FULL if kind == _FIRST else _LAST) if ends else kind
+            out += _HEADER.pack(zlib.crc32(part, zlib.crc32(bytes([told]))), len(part), told) + part
+            if ends:
+                break
+            kind = _MIDDLE
+    return bytes(out)
