@@ -20,10 +20,13 @@ TABLE: dict[str, str] = {
     "model": "",
     "literals": "",
     "magnitude": "",
+    "distinct": "",
     "statistics": "magnitude",
     "records": "",
     "looks": "",
-    "columns": "",
+    "room": "errors",
+    "cells": "room",
+    "columns": "cells",
     "resources": "errors",
     "definition_cache": "",
     "yaml_text": "errors",
@@ -42,41 +45,51 @@ TABLE: dict[str, str] = {
     "grammar_file": "definitions errors grammar grammar_field registry",
     "grammar_bundle": "definition_cache definitions grammar grammar_field grammar_file resources",
     "markers": "definitions errors resources",
+    "marker_lint": "errors markers",
     "catalog": "definitions errors grammar grammar_bundle grammar_file resources",
     "match": "envelope grammar literals units",
-    "stretch": "columns looks model records",
+    "listed": "",
+    "stretch": "columns listed looks model records",
     "layout": "blindness envelope grammar markers match units",
-    "examine": "columns envelope grammar layout markers match model stretch",
-    "gate": "",
+    "examine": "columns envelope grammar layout listed markers match model stretch units",
+    "gate": "definition_cache",
     "decimals": "units",
-    "templates": "columns decimals envelope examine layout match model",
-    "order": "columns templates",
-    "bulk": "columns envelope examine gate layout model order records stretch templates",
-    "scan": "bulk columns envelope examine gate grammar layout looks markers model records stretch",
+    "block": "records",
+    "mixed": "block decimals units",
+    "prefixes": "decimals envelope layout match",
+    "recognise": "layout",
+    "templates": "columns decimals examine layout match model prefixes recognise",
+    "together": "block columns decimals distinct examine layout mixed prefixes templates",
+    "order": "cells columns templates",
+    "harvest": "columns examine listed model order stretch templates",
+    "bulk": "block envelope examine gate harvest layout mixed model recognise records stretch templates together",
+    "pace": "records",
+    "scan": "bulk columns envelope examine gate grammar layout looks markers model pace records stretch",
     "parallel": "errors grammar markers scan source stretch",
-    "runs": "columns",
-    "frame": "columns grammar magnitude runs",
-    "bars": "columns frame grammar",
+    "runs": "cells columns distinct",
+    "frame": "columns grammar magnitude room runs",
+    "bars": "columns distinct frame grammar",
     "copies": "columns frame grammar",
-    "regular": "columns frame grammar runs",
+    "regular": "columns distinct frame grammar runs",
     "timeline": "bars columns copies grammar match model regular runs scan stretch",
     "ranks": "columns copies frame runs timeline",
     "epochs": "columns frame timeline",
-    "numbering": "bars frame regular timeline",
+    "numbering": "bars distinct frame regular timeline",
     "launches": "columns markers stretch timeline",
     "lanes": "errors source timeline",
     "gather": "columns lanes model parallel scan source stretch timeline",
     "inputs": "decompress errors",
     "phases": "grammar timeline",
     "consistency": "columns grammar magnitude phases scan statistics stretch",
-    "ordinals": "magnitude",
+    "ordinals": "distinct listed magnitude",
     "detect": "columns consistency grammar ordinals scan stretch",
-    "figures": "runs timeline",
-    "rates": "figures runs timeline",
+    "joined": "",
+    "figures": "joined room runs timeline",
+    "rates": "distinct figures runs timeline",
     "steady": "figures phases runs statistics timeline",
     "summary": "consistency figures phases rates registry statistics steady timeline",
     "rootcause": "columns stretch",
-    "failure": "columns figures markers model phases rootcause stretch",
+    "failure": "columns figures markers model phases rootcause statistics stretch",
     "checks": "failure phases summary",
     "learn": "",
     "learn.vocabulary": "definitions errors registry",
@@ -97,13 +110,13 @@ TABLE: dict[str, str] = {
         "numbering registry scan source stretch timeline"
     ),
     "derive": (
-        "catalog checks consistency detect epochs errors failure fallback gather grammar launches looks markers model "
-        "numbering phases ranks redact registry scan source stretch summary timeline"
+        "catalog checks consistency detect epochs errors failure fallback gather grammar launches looks markers "
+        "model numbering phases ranks redact registry scan source stretch summary timeline"
     ),
     "receipt": "derive failure model ranks redact statistics summary",
     "matrix": "catalog grammar registry",
     "lint": "definitions errors grammar grammar_file learn.vocabulary match model registry",
-    "proof": "catalog derive grammar_file lint markers model resources source",
+    "proof": "catalog derive grammar_file lint marker_lint model resources source",
     "explain": "catalog derive envelope grammar looks match records redact source",
     "propose": (
         "derive errors explain fallback grammar grammar_file learn.draft learn.learned learn.rules learn.vocabulary "
@@ -111,12 +124,26 @@ TABLE: dict[str, str] = {
     ),
     "invariants": "",
     "invariants.rule": "",
-    "invariants.statistics": "invariants.rule registry",
+    "difference": "invariants.rule",
+    "invariants.text": "invariants.rule",
+    "invariants.figures": "invariants.rule",
+    "invariants.statistics": "invariants.figures invariants.rule registry",
     "invariants.header": "invariants.rule",
-    "invariants.receipt": "invariants.header invariants.rule invariants.statistics model",
+    "invariants.origin": "invariants.rule",
+    "invariants.receipt": "invariants.header invariants.origin invariants.rule invariants.statistics invariants.text model",
+    "invariants.evaluation": "invariants.figures invariants.header invariants.rule",
+    "invariants.ablation": "invariants.figures invariants.header invariants.rule",
+    "invariants.gpu_profile": "invariants.figures invariants.header invariants.rule invariants.text",
     "shape": "",
-    "validate": "errors invariants.header invariants.receipt invariants.rule schemas shape",
+    "validate": (
+        "errors invariants.ablation invariants.evaluation invariants.gpu_profile invariants.header "
+        "invariants.receipt invariants.rule schemas shape"
+    ),
+    "schema_fields": "",
+    "schema_diff": "schema_fields",
+    "migrate": "errors schemas",
     "write": "errors",
+    "migrate_file": "difference errors migrate receipt validate write",
     "header": "",
     "header.values": "",
     "header.facts": "header.values",
@@ -129,12 +156,43 @@ TABLE: dict[str, str] = {
     "header.accelerators": "header.document header.facts header.program",
     "header.from_log": "header.facts",
     "header.collect": (
-        "header.accelerators header.document header.environment header.facts header.git header.header_file header.host"
+        "header.accelerators header.document header.environment header.facts header.git header.header_file "
+        "header.host"
     ),
     "produce": (
-        "derive errors header.collect header.from_log header.header_file header.host header.values inputs lanes "
-        "receipt redact source validate"
+        "derive errors figures header.collect header.from_log header.header_file header.host header.values inputs "
+        "lanes receipt redact source validate"
     ),
+    "recorded": "catalog derive detect grammar",
+    "foreign": "",
+    "foreign.json_text": "",
+    "foreign.text": "errors source",
+    "foreign.names": "registry units",
+    "foreign.taking": "foreign.json_text foreign.names model redact registry units",
+    "foreign.found": "columns foreign.taking foreign.text grammar header.facts header.values timeline",
+    "foreign.stating": "foreign.found foreign.taking registry statistics steady summary",
+    "foreign.conclude": (
+        "checks consistency derive detect failure foreign.found foreign.stating gather markers model phases redact "
+        "registry stretch summary"
+    ),
+    "foreign.hf_trainer_state": "foreign.found foreign.json_text foreign.names foreign.taking",
+    "foreign.forgather_logs": "foreign.found foreign.json_text foreign.names foreign.taking units",
+    "foreign.cppmega_mlx": "foreign.found foreign.json_text foreign.names foreign.taking",
+    "foreign.cppmega": "foreign.found foreign.json_text foreign.names foreign.taking redact",
+    "foreign.megacpp": "foreign.found foreign.json_text foreign.names foreign.taking units",
+    "foreign.wandb_summary": (
+        "errors foreign.found foreign.json_text foreign.names foreign.taking foreign.text header.values yaml_text"
+    ),
+    "foreign.nanochat_report": "foreign.found header.values registry units",
+    "foreign.formats": (
+        "errors foreign.cppmega foreign.cppmega_mlx foreign.forgather_logs foreign.found foreign.hf_trainer_state "
+        "foreign.json_text foreign.megacpp foreign.nanochat_report foreign.text foreign.wandb_summary"
+    ),
+    "foreign.importing": (
+        "derive errors foreign.conclude foreign.formats foreign.found foreign.text gather header.document "
+        "header.values produce receipt redact validate"
+    ),
+    "verify": "derive difference errors foreign.importing grammar inputs lanes produce receipt recorded source validate",
     "render": "",
     "render.scale": "",
     "render.fields": "",
@@ -149,26 +207,159 @@ TABLE: dict[str, str] = {
     "render.outcome": "render.fields render.page render.scale render.style render.text",
     "render.phases": "render.fields render.page render.scale render.table",
     "render.receipt": "render.identity render.metrics render.outcome render.page render.phases render.style",
+    "render.contrast": "render.fields render.metrics render.scale render.style",
+    "render.comparison": "render.contrast render.page render.scale render.style render.table",
+    "render.markdown": "render.text",
+    "render.comparison_markdown": "render.contrast render.markdown",
+    "render.profile": "render.fields render.metrics render.page render.scale render.table",
+    "render.document": (
+        "render.fields render.identity render.metrics render.page render.profile render.receipt render.scale "
+        "render.style render.table"
+    ),
     "render.findings": "render.page render.scale render.style render.text",
+    "render.differences": "render.page render.scale render.style render.table render.text",
+    "render.batch": "render.differences render.page render.scale render.style render.table",
+    "render.verification": "render.differences render.page render.style",
+    "render.schema": "render.page render.scale render.style render.text",
     "render.explain": "render.fields render.page render.scale render.style render.table",
     "render.learned": "render.fields render.page render.scale render.style render.table",
+    "store": "",
+    "store.files": "errors receipt write",
+    "store.known": "",
+    "batch": "",
+    "batch.memory": "",
+    "batch.fingerprint": "catalog markers model registry",
+    "batch.nouns": "difference errors",
+    "batch.remote": "batch.nouns errors inputs redact",
+    "batch.walk": "batch.nouns batch.remote errors inputs",
+    "batch.carry": (
+        "derive errors header.collect header.from_log header.header_file inputs receipt redact store.files validate"
+    ),
+    "batch.work": (
+        "batch.carry batch.fingerprint batch.nouns batch.remote batch.walk derive difference errors inputs produce "
+        "receipt source store.files validate"
+    ),
+    "batch.pool": "batch.memory batch.nouns",
+    "batch.ray_engine": "batch.nouns errors",
+    "batch.rederive": "batch.fingerprint batch.nouns batch.work errors store.files store.known",
+    "batch.summary": "batch.nouns",
+    "store.reading": "errors store.files validate",
+    "store.view": "",
+    "store.rows": "checks errors registry store.reading store.view",
+    "store.database": "errors write",
+    "store.index": "errors schemas store.database store.files store.rows store.view",
+    "store.query": "store.database store.view",
+    "store.stats": "store.database store.query",
+    "store.export": "errors store.database store.view write",
+    "series": "columns derive redact runs store.database timeline",
+    "render.answer": "render.style render.table",
+    "render.panel": "render.page render.scale render.spark render.style render.table",
     "cli": "",
     "cli.output": "errors render.progress render.style render.text",
     "cli.options": "",
     "cli.plain": "",
-    "cli.parsing": "cli.output errors parallel produce receipt render.receipt write",
+    "cli.parsing": "cli.output errors parallel produce receipt render.receipt series store.database write",
     "cli.parse": "cli.options cli.parsing",
-    "cli.show": "cli.options cli.output errors render.receipt validate",
-    "cli.checking": "checks cli.output errors parallel produce validate",
+    "cli.show": "cli.options cli.output errors render.document validate",
+    "given": "errors parallel produce source validate",
+    "compare": "",
+    "compare.student": "",
+    "compare.intervals": "compare.student",
+    "compare.precision": "",
+    "compare.policy": "definitions errors",
+    "compare.comparable": "compare.policy difference invariants.rule",
+    "compare.metrics": "compare.intervals compare.precision registry",
+    "compare.curves": "compare.intervals compare.precision",
+    "compare.comparison": "compare.comparable compare.curves compare.intervals compare.metrics compare.policy registry",
+    "compare.load": "compare.comparison compare.curves given produce registry source",
+    "ci": "",
+    "ci.gates": "",
+    "ci.gates_file": "ci.gates definitions errors invariants.rule registry units",
+    "ci.baseline": "compare.comparable compare.comparison compare.metrics compare.policy registry",
+    "ci.rulings": "checks ci.baseline ci.gates invariants.rule render.contrast render.scale",
+    "ci.places": "",
+    "ci.findings": "ci.places ci.rulings",
+    "ci.annotations": "ci.findings render.text",
+    "ci.outputs": "ci.rulings",
+    "ci.junit": "ci.rulings render.text",
+    "ci.sarif": "ci.findings render.text",
+    "ci.job_summary": (
+        "ci.findings ci.rulings render.comparison_markdown render.contrast render.markdown render.metrics render.scale "
+        "render.text"
+    ),
+    "ci.page": "ci.annotations ci.rulings render.contrast render.page render.scale render.style render.table",
+    "ci.deliver": (
+        "ci.annotations ci.findings ci.job_summary ci.junit ci.outputs ci.places ci.rulings ci.sarif errors receipt "
+        "write"
+    ),
+    "cli.checking": "checks cli.output errors given",
     "cli.check": "cli.checking cli.options",
-    "cli.validate": "cli.options cli.output errors model render.findings validate",
+    "cli.verify": "catalog cli.options cli.output errors parallel render.verification verify",
+    "cli.migrating": "cli.output errors migrate_file write",
+    "cli.migrate": "cli.migrating cli.options",
+    "cli.validating": "cli.output errors model render.findings validate",
+    "cli.validate": "cli.options cli.validating",
     "cli.header": "cli.output produce receipt write",
+    "cli.import_": "cli.options cli.output foreign.importing receipt render.receipt write",
     "cli.grammar": (
         "catalog cli.options cli.output errors explain fallback matrix produce proof propose render.explain "
         "render.findings render.learned render.table write"
     ),
-    "cli.schema": "cli.options cli.output render.table schemas",
-    "cli.app": "cli.check cli.grammar cli.header cli.parse cli.schema cli.show cli.validate",
+    "cli.schema": "cli.options cli.output render.schema render.table schema_diff schema_fields schemas",
+    "history": "",
+    "history.changes": "",
+    "history.lanes": "checks registry",
+    "history.attribution": "compare.comparable compare.policy difference history.lanes",
+    "history.history": "compare.policy history.attribution history.changes history.lanes registry",
+    "render.history": "render.contrast render.metrics render.page render.scale render.spark render.style render.table",
+    "cli.history": (
+        "cli.options cli.output compare.policy errors history.history registry render.history store.files "
+        "store.reading"
+    ),
+    "export": "",
+    "export.names": "",
+    "export.protobuf": "",
+    "export.curves": "figures produce redact registry",
+    "export.run": "errors export.curves produce redact registry",
+    "export.units": "registry",
+    "export.openmetrics": "checks export.run export.units",
+    "export.otlp": "checks export.run export.units",
+    "export.in_toto": "export.run receipt",
+    "export.bmf": "export.run",
+    "export.tensorboard": "export.curves export.protobuf export.run",
+    "export.wandb_run": "checks export.protobuf export.run",
+    "export.tables": "export.curves export.run store.database",
+    "export.mlflow_store": "errors export.run write",
+    "export.formats": (
+        "errors export.bmf export.in_toto export.mlflow_store export.names export.openmetrics export.otlp export.run "
+        "export.tables export.tensorboard export.wandb_run produce series write"
+    ),
+    "cli.exporting": "cli.output errors export.formats export.names export.run given produce",
+    "cli.export": "cli.exporting export.names",
+    "cli.compare": (
+        "cli.options cli.output compare.comparison compare.load compare.policy errors registry render.comparison "
+        "render.comparison_markdown"
+    ),
+    "cli.asking": (
+        "cli.output errors render.answer render.panel store.database store.export store.index store.query "
+        "store.stats"
+    ),
+    "cli.rederiving": (
+        "batch.nouns batch.pool batch.ray_engine batch.rederive batch.remote batch.summary batch.walk cli.output "
+        "errors receipt render.batch render.progress"
+    ),
+    "cli.rederive": "cli.options cli.rederiving",
+    "cli.storing": "checks cli.output errors receipt render.batch store.files validate",
+    "cli.store": "cli.asking cli.options cli.storing",
+    "cli.judging": (
+        "ci.annotations ci.baseline ci.deliver ci.gates ci.gates_file ci.page ci.places ci.rulings cli.output "
+        "compare.comparison compare.load compare.policy errors given produce registry schemas"
+    ),
+    "cli.ci": "cli.judging cli.options",
+    "cli.app": (
+        "cli.ci cli.check cli.compare cli.export cli.history cli.grammar cli.header cli.import_ cli.migrate "
+        "cli.parse cli.schema cli.show cli.validate cli.verify cli.rederive cli.store"
+    ),
     "cli.main": "cli.app cli.checking cli.output cli.parsing cli.plain errors",
     "__init__": "",
     "__main__": "cli.main",
@@ -177,17 +368,24 @@ TABLE: dict[str, str] = {
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
     "ahocorasick_rs": ("gate",),
+    "duckdb": ("store.database",),
+    "fsspec": ("batch.remote",),
     "git": ("header.git",),
     "hyperscan": ("gate",),
     "jsonschema": ("validate",),
     "numpy": (
-        "bars", "bulk", "columns", "consistency", "copies", "decimals", "figures", "frame", "numbering", "ordinals",
-        "rates", "records", "regular", "runs", "statistics", "steady", "templates",
+        "bars", "block", "bulk", "cells", "columns", "compare.*", "consistency", "copies", "decimals", "distinct",
+        "export.curves", "figures", "frame", "harvest", "history.*", "joined", "listed", "mixed", "numbering", "order",
+        "ordinals", "prefixes", "rates", "recognise", "records", "regular", "room", "runs", "series", "statistics",
+        "steady", "templates", "together",
     ),
+    "mlflow": ("export.mlflow_store",),
     "psutil": ("header.host",),
     "pynvml": ("header.accelerators",),
-    "regex": ("grammar", "grammar_field", "grammar_file", "learn.tokens", "lint", "markers", "match"),
+    "ray": ("batch.ray_engine",),
+    "regex": ("grammar", "grammar_field", "grammar_file", "learn.tokens", "lint", "marker_lint", "markers", "match"),
     "rich": ("render.*",),
+    "sqlalchemy": ("export.mlflow_store",),
     "typer": ("cli.*",),
     "yaml": ("yaml_text",),
     "zlib_ng": ("decompress",),
