@@ -43,10 +43,12 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=1000)
-    trials = parser.parse_args().trials
+    parser.add_argument("--steps", type=int, action="append", help=f"lengths of the runs; {', '.join(map(str, LENGTHS))} by default")
+    chosen = parser.parse_args()
+    trials = chosen.trials
     print(f"{'series':<8} {'steps':>6} {'phi':>4} {'mean':>7} {'median':>7}   share of {trials} intervals that hold the truth")
     for name, make in (("normal", autoregressive), ("stalls", stalls)):
-        for count in LENGTHS:
+        for count in chosen.steps or LENGTHS:
             for phi in DEPENDENCE:
                 draw = np.random.default_rng(count * 1000 + int(phi * 10))
                 long = make(_LONG, 1, phi, draw)[0] if name == "stalls" else np.zeros(1)

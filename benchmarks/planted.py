@@ -34,15 +34,15 @@ SPIKE = ("1xa100-small", 41)
 """The lane and run with a single slow run, which is no change."""
 
 
-def documents(seed: int, *, planted: bool = True) -> Iterator[dict[str, Any]]:
-    """Yield 300 receipts: throughput with 1 % noise and some dependence, memory with 0.3 %, one failed run in fifty."""
+def documents(seed: int, *, planted: bool = True, runs: int = RUNS) -> Iterator[dict[str, Any]]:
+    """Yield ``runs`` receipts a lane: throughput with 1 % noise and some dependence, memory with 0.3 %, one failed in fifty."""
     base = json.loads(SAMPLE.read_text(encoding="utf-8"))
     start = datetime(2026, 1, 1, 6, tzinfo=UTC)
     for number, lane in enumerate(LANES):
         draw = random.Random(seed * 10 + number)
         at = {key: draw.randint(20, 50) for key in PLANTS}
         wave = 0.0
-        for i in range(RUNS):
+        for i in range(runs):
             wave = 0.3 * wave + draw.gauss(0, 0.01)
             document = copy.deepcopy(base)
             speed, memory = 1e6 * (number + 1) * (1 + wave), 60e9 * (1 + draw.gauss(0, 0.003))

@@ -125,6 +125,11 @@ def _temporary(folder: Path, data: bytes, mode: int) -> str:
 
 
 def _umask() -> int:
+    """Return the mask of this process: Linux tells it; elsewhere it can only be read by setting it for a moment."""
+    with contextlib.suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
     mask = os.umask(0)
     os.umask(mask)
     return mask
