@@ -48,7 +48,7 @@ def write_verdict(page: Page, document: Mapping[str, object]) -> None:
     else:
         page.flow("", [[Span("✓ healthy and proven", "good")], *_cause(page, document)], indent=0)
     names = [*HEALTH, *(name for name in checks if name not in HEALTH)][:_MAX_CHECKS]
-    _grid(page, [(elide(page.say(name), _NAME_WIDTH), truth(checks, name), name in HEALTH) for name in names])
+    write_check_grid(page, [(elide(page.say(name), _NAME_WIDTH), truth(checks, name), name in HEALTH) for name in names])
 
 
 def _cause(page: Page, document: Mapping[str, object]) -> list[list[Span]]:
@@ -58,8 +58,8 @@ def _cause(page: Page, document: Mapping[str, object]) -> list[list[Span]]:
     return [[Span(page.say(reason), "warn"), Span(f" at line {count(line)}" if line is not None else "", "dim")]]
 
 
-def _grid(page: Page, checks: Sequence[tuple[str, bool | None, bool]]) -> None:
-    """Add the checks in as many aligned columns (4, 2 or 1) as the width takes."""
+def write_check_grid(page: Page, checks: Sequence[tuple[str, bool | None, bool]]) -> None:
+    """Add the checks (name, value, whether it decides about health) in as many aligned columns (4, 2 or 1) as fit."""
     for columns in (4, 2, 1):
         widths = [max((cells(name) for name, _, _ in checks[i::columns]), default=0) for i in range(columns)]
         if sum(widths) + 4 * columns + 2 <= page.style.width:

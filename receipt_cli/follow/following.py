@@ -1,0 +1,142 @@
+"""The job's log, from its first byte until the job is over: read as it comes, watched, and read to its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from receipt_cli.derive import Plan, Reading
+from receipt_cli.follow.growth import Growth
+from receipt_cli.follow.process import Process
+from receipt_cli.follow.stop import Stop
+from receipt_cli.follow.tail import Tail, open_tail
+from receipt_cli.follow.watch import Watch
+
+LOOK_S = 0.25
+"""Seconds between two looks at a file."""
+REST_S = 0.05
+"""Seconds for which a pipe is left alone after it gave little: a line at a time would be read at the cost of hundreds."""
+MUCH = 16 << 10
+"""Bytes of a pipe that are not little."""
+SETTLE_S = 0.5
+"""Seconds for which a file must be quiet after its process has exited: somebody else may still write what that one said."""
+GRACE_S = 10.0
+"""Seconds that the writer of a pipe has for its last words after Ctrl-C, which it got as well."""
+MAX_WARNINGS = 4
+WAITING = f"waiting up to {GRACE_S:g} s for what the job still says; Ctrl-C again ends that"
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """What ends the following, besides the end of a pipe and Ctrl-C: seconds without output, and a process that exits."""
+
+    idle_s: float | None = None
+    pid: int | None = None
+
+    def describe(self, path: str) -> str:
+        """Return it in words."""
+        ways = ["the pipe is closed"] if path == "-" else []
+        ways += [f"process {self.pid} exits"] if self.pid is not None else []
+        ways += [f"{self.idle_s:g} s pass without output"] if self.idle_s is not None else []
+        return f"until {' or '.join(ways)}; Ctrl-C ends it now" if ways else "until Ctrl-C"
+
+
+def follow(
+    path: str, plan: Plan, until: Until, notes: list[str], *, watch: Watch | None = None, workers: int | None = None
+) -> Reading:
+    """Return the reading of the log at ``path`` (``-``: stdin) once the job is over: the same as of the finished log.
+
+    Why it was taken to be over and what happened to the file is added to ``notes``. Signals are taken by the main
+    thread, which must call this. Raises ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
+    """
+    with closing(open_tail(path)) as tail, _process(until) as process, Stop() as stop:
+        job = _Job(path, plan, until, workers, tail, process, stop)
+        job.read(watch)
+        notes += job.notes()
+        return job.growth.finish()
+
+
+@contextmanager
+def _process(until: Until) -> Iterator[Process | None]:
+    if until.pid is None:
+        yield None
+        return
+    with closing(Process(until.pid)) as process:
+        yield process
+
+
+class _Job:
+    def __init__(
+        self, path: str, plan: Plan, until: Until, workers: int | None, tail: Tail, process: Process | None, stop: Stop
+    ) -> None:
+        self.path, self.plan, self.until, self.workers = path, plan, until, workers
+        self.tail, self.process, self.stop = tail, process, stop
+        self.growth = self._grown()
+        self.heard = time.monotonic()
+        self.gone: float | None = None
+        self.lost: list[str] = []
+        self.over = ""
+
+    def _grown(self) -> Growth:
+        return Growth(self.path, self.plan, once=bool(self.tail.waits_on), workers=self.workers)
+
+    def read(self, watch: Watch | None) -> None:
+        """Read until the job is over."""
+        while not self.over and not self.tail.ended:
+            self._look_for_loss(watch)
+            blocks = self.tail.read()
+            size = sum(map(len, blocks))
+            if blocks:
+                self.growth.take(blocks)
+                self.heard = time.monotonic()
+            much = size >= MUCH
+            if watch is not None and self.stop.asked:
+                watch.leave(WAITING if self.tail.waits_on else "")
+                watch = None
+            if watch is not None:
+                watch.look(self.growth, self.tail.written_at() if blocks else None, self.lost[-MAX_WARNINGS:], hurried=much)
+            self.over = self._is_over(bool(blocks))
+            if not self.over and not much:
+                self._wait(bool(blocks))
+
+    def _look_for_loss(self, watch: Watch | None) -> None:
+        """Begin again where the file is no longer the one that was read: the receipt is of one file as it stands."""
+        what = self.tail.lost()
+        if what is None:
+            return
+        self.lost.append(f"{self.growth.source.name} {what}: these are left out, what stands in it now is followed")
+        self.growth = self._grown()
+        if watch is not None:
+            watch.again()
+
+    def _is_over(self, grew: bool) -> str:
+        """Return why there is nothing more to wait for, or nothing."""
+        now = time.monotonic()
+        if self.stop.asked and (not self.tail.waits_on or self.stop.asked > 1 or now - self.stop.since >= GRACE_S):
+            return f"stopped: the receipt is of the {self.growth.size_bytes} bytes that had come; the job may still run"
+        if grew:
+            return ""
+        if self.process is not None and self.process.ended:
+            self.gone = now if self.gone is None else self.gone
+            if now - max(self.gone, self.heard) >= SETTLE_S:
+                return f"process {self.process.pid} has exited"
+        if self.until.idle_s is not None and now - self.heard >= self.until.idle_s:
+            return f"no output for {self.until.idle_s:g} s: taken for the end"
+        return ""
+
+    def _wait(self, grew: bool) -> None:
+        """Wait for what may come next."""
+        if grew and self.tail.waits_on:
+            self.stop.wait((), REST_S)
+            return
+        seconds = LOOK_S
+        handles = [] if self.process is None or self.gone is not None else self.process.handles
+        self.stop.wait([*self.tail.waits_on, *handles], seconds)
+
+    def notes(self) -> list[str]:
+        """Return what whoever gets the receipt should know."""
+        hidden = len(self.lost) - MAX_WARNINGS
+        more = [f"that had happened {hidden} times before"] if hidden > 0 else []
+        return [*self.lost[-MAX_WARNINGS:], *more, *([self.over] if self.over else [])]

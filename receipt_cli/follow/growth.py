@@ -1,0 +1,103 @@
+"""A log that grows, as one fold: each piece is scanned once and merged, and what it gives so far is read from a copy."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from receipt_cli.decompress import HEAD, compression_of
+from receipt_cli.derive import Plan, Reading
+from receipt_cli.errors import InputError, UsageError
+from receipt_cli.gather import gathered_from
+from receipt_cli.source import SPOOLED, Source, Stream
+from receipt_cli.stretch import Stretch
+
+if TYPE_CHECKING:
+    from pickle import PickleBuffer
+
+
+class Followed(Source):
+    """What was read of a log so far, as the source that it would be if it ended here."""
+
+    def __init__(self, path: str, *, once: bool) -> None:
+        """``once``: the bytes of ``path`` come but once, and are kept for a second look."""
+        super().__init__(path, later=True)
+        if once:
+            self._spool = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115  # closed by close()
+        self._once = once
+
+    def take(self, block: bytes) -> None:
+        """Add what follows. Raises ``InputError`` and ``UsageError`` for a first block that is of no text."""
+        if not self.size_bytes:
+            self._look_at(block)
+        self._digest.update(block)
+        self.size_bytes += len(block)
+        if self._spool is not None:
+            self._spool.seek(0, os.SEEK_END)  # a second look may have been taken
+            self._keep(block)
+        elif not self._once:
+            self._limit = self.size_bytes
+
+    def _look_at(self, block: bytes) -> None:
+        self._refuse(block[:HEAD])
+        self._refuse_tar(block)
+        packed = compression_of(block[:HEAD])
+        if packed is not None:
+            raise UsageError(f"{self.name} is compressed with {packed}", why="--follow reads text", try_="leave --follow out")
+
+
+class Growth:
+    """The fold of what was read of one log so far."""
+
+    def __init__(self, path: str, plan: Plan, *, once: bool, workers: int | None = None) -> None:
+        """``once`` as for ``Followed``; ``workers`` are for a second look at a log that no grammar knows."""
+        self.source = Followed(path, once=once)
+        self._stream = Stream((self.source,), (Path(path).name,))
+        self._plan = plan
+        self._workers = workers
+        self._stretch = Stretch()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes read."""
+        return self.source.size_bytes
+
+    @property
+    def line_count(self) -> int:
+        """Line ends read."""
+        return self._stretch.body.lines + self._stretch.head_end.count(b"\n")
+
+    def take(self, blocks: Sequence[bytes]) -> None:
+        """Add the bytes that follow. Raises as ``Followed.take``."""
+        for block in blocks:
+            self.source.take(block)
+        self._stretch = self._plan.engine.merge(self._stretch, self._plan.engine.scan(blocks))
+
+    def so_far(self) -> Reading:
+        """Return what a log that ended here would give; it may still grow. Raises ``ReceiptError``.
+
+        The text is not read again, but where no grammar knows it.
+        """
+        return self._read(_copied(self._stretch))
+
+    def finish(self) -> Reading:
+        """Return what the whole log gives; it is used up. Raises ``ReceiptError``, ``InputError`` where it is empty."""
+        if not self.size_bytes:
+            raise InputError("the log is empty", where=self.source.name)
+        return self._read(self._stretch)
+
+    def _read(self, stretch: Stretch) -> Reading:
+        return self._plan.read(gathered_from(self._plan.engine, stretch, self._stream), self._workers)
+
+
+def _copied(stretch: Stretch) -> Stretch:
+    """Return the same stretch, to be used up before the other one grows: it shares the memory of the large columns."""
+    import pickle
+
+    columns: list[PickleBuffer] = []
+    rest = pickle.dumps(stretch, protocol=5, buffer_callback=columns.append)
+    copied: Stretch = pickle.loads(rest, buffers=[column.raw() for column in columns])
+    return copied

@@ -1,0 +1,54 @@
+"""Ctrl-C and SIGTERM as a wish to end, heard between two pieces of work and at once while there is nothing to do."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import time
+from collections.abc import Sequence
+from types import FrameType, TracebackType
+
+PATIENCE = 3
+"""The signal that is obeyed at once, wherever it comes: then there is no receipt."""
+
+
+class Stop:
+    """Counts the signals that ask for the end, as a context manager of the main thread.
+
+    ``asked`` is how many came and ``since`` when the first did, in seconds of the monotonic clock. One that whoever
+    started us wants to be ignored stays ignored. The third raises ``KeyboardInterrupt``.
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.since = 0.0
+
+    def __enter__(self) -> Stop:
+        self._wake, self._waker = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(self._waker, False)
+        self._woken = signal.set_wakeup_fd(self._waker, warn_on_full_buffer=False)
+        wanted = [s for s in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(s) != signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._ask) for number in wanted}
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._woken)
+        os.close(self._wake)
+        os.close(self._waker)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        self.asked += 1
+        if self.asked == 1:
+            self.since = time.monotonic()
+        if self.asked >= PATIENCE:
+            raise KeyboardInterrupt
+
+    def wait(self, descriptors: Sequence[int], seconds: float) -> None:
+        """Wait until one of ``descriptors`` can be read or a signal came, at most so long."""
+        ready, _, _ = select.select([*descriptors, self._wake], [], [], max(0.0, seconds))
+        if self._wake in ready:
+            os.read(self._wake, 4096)

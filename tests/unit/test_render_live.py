@@ -1,0 +1,106 @@
+"""The view of a job that runs: its lines fit, it says what is known, and nothing is wrong before it is."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from receipt_cli.derive import Plan, plan_reading
+from receipt_cli.follow.growth import Growth
+from receipt_cli.follow.so_far import SoFar, figures
+from receipt_cli.render.live import render_live
+from receipt_cli.render.screen import Screen
+from receipt_cli.render.style import Style
+from receipt_cli.render.text import cells
+
+LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_reading()
+
+
+def state(plan: Plan, log: str, size: int | None = None) -> SoFar:
+    text = (LOGS / log).read_bytes()[:size]
+    growth = Growth(log, plan, once=True)
+    growth.take([text])
+    made = figures(growth.so_far().derivation())
+    return SoFar("run.log", len(text), text.count(b"\n"), 1.7e9, made, None, "until Ctrl-C")
+
+
+@pytest.mark.parametrize("width", [40, 80, 160])
+@pytest.mark.parametrize("unicode", [True, False])
+@pytest.mark.parametrize("log", ["nanochat/speedrun-2025-10.log", "megatron-lm/2024-oom-then-restart.log"])
+def test_its_lines_fit(plan: Plan, log: str, width: int, unicode: bool) -> None:
+    shown = render_live(state(plan, log), Style(width=width, unicode=unicode))
+    assert max(map(cells, shown.splitlines())) <= width
+    assert width < 80 or len(shown.splitlines()) < 24
+    assert unicode or shown.isascii()
+
+
+def test_a_job_in_its_midst(plan: Plan) -> None:
+    shown = render_live(state(plan, "nanochat/speedrun-2025-10.log", 3000), Style(width=80))
+    assert "17 of 60" in shown
+    assert "28.3 %" in shown
+    assert "20.5 s" in shown  # 43 steps at the median of 477 ms
+    assert "477 ms a step (steady)" in shown
+    assert "from 11.09, low 7.816" in shown
+    assert "goodput" in shown
+    assert "✗" not in shown
+    assert "truncated" not in shown
+
+
+def test_the_phase_that_runs_is_shown_and_not_the_longest(plan: Plan) -> None:
+    shown = render_live(state(plan, "nanochat/speedrun-2025-10.log"), Style(width=160))
+    assert "of chat_sft" in shown
+
+
+def test_what_ended_a_job_is_red(plan: Plan) -> None:
+    shown = render_live(state(plan, "megatron-lm/2021-fp16-slurm-time-limit.log"), Style(width=160, color=True))
+    assert "\x1b[1;31m✗ time_limit, line 117" in shown
+    assert "a step (steady)" not in shown  # there is nothing to wait for
+
+
+def test_before_anything_was_read(plan: Plan) -> None:
+    nothing = SoFar("run.log", 0, 0, None, None, None, "until Ctrl-C")
+    assert "nothing has been read yet" in render_live(nothing, Style())
+    assert "reading what is there" in render_live(replace(nothing, size_bytes=10), Style())
+
+
+def test_a_log_without_steps(plan: Plan) -> None:
+    shown = render_live(state(plan, "nanochat/speedrun-2025-10.log", 300), Style(width=80))
+    assert "? has_steps" in shown
+    assert "steps    –" in shown
+
+
+def test_names_steer_no_terminal(plan: Plan) -> None:
+    named = replace(state(plan, "nanochat/speedrun-2025-10.log", 3000), name="\x1b[2Ja", warnings=("\x1b]0;x\x07 was replaced",))
+    shown = render_live(named, Style(width=80))
+    assert "\x1b" not in shown
+    assert "\\x1b[2Ja" in shown
+
+
+def test_a_text_is_drawn_in_its_place_and_taken_away() -> None:
+    stream = io.StringIO()
+    with Screen(stream) as screen:
+        screen.draw("one\ntwo\n")
+        screen.draw("three\n")
+    assert stream.getvalue() == "one\x1b[K\ntwo\x1b[K\n\x1b[J" + "\r\x1b[2Athree\x1b[K\n\x1b[J" + "\r\x1b[1A\x1b[J"
+
+
+def test_what_is_left_stands_above_what_others_write() -> None:
+    stream = io.StringIO()
+    with Screen(stream) as screen:
+        screen.draw("one\n")
+        screen.leave("bye")
+    assert stream.getvalue().endswith("one\x1b[K\n\x1b[J\nbye\n")
+
+
+def test_no_more_lines_than_the_terminal_has() -> None:
+    stream = io.StringIO()
+    Screen(stream).draw("".join(f"{number}\n" for number in range(100)))
+    assert stream.getvalue().count("\n") == 23
