@@ -37,6 +37,13 @@ def parse(
         bool,
         typer.Option("--all-runs", help="A receipt of every run in the log, not of the last alone; --json gives JSON lines."),
     ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Read a log that still grows, or a pipe, until the job is over; Ctrl-C ends it.")
+    ] = False,
+    idle: Annotated[
+        int | None, typer.Option(min=1, metavar="SECONDS", help="With --follow: the job is over after so long without output.")
+    ] = None,
+    pid: Annotated[int | None, typer.Option(min=1, help="With --follow: the job is over once this process has exited.")] = None,
     grammar: GrammarOption = None,
     exit_code: Annotated[int | None, typer.Option(help="The exit code of the training command.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,

@@ -24,6 +24,9 @@ def run_parse(
     series: Path | None = None,
     html: Path | None = None,
     all_runs: bool = False,
+    follow: bool = False,
+    idle: int | None = None,
+    pid: int | None = None,
     grammar: str | None = None,
     exit_code: int | None = None,
     name: str | None = None,
@@ -61,9 +64,16 @@ def run_parse(
         from receipt_cli.store.database import check_installed
 
         check_installed()
-    with progress(logs[0]) as bar:
-        request = replace(request, progress=bar)
-        products = list(produce_all(request)) if all_runs else [produce(request)]
+    if follow:
+        from receipt_cli.cli.following import follow_log
+
+        products = follow_log(request, every=all_runs, idle=idle, pid=pid, output=output, color=color)
+    elif idle is not None or pid is not None:
+        raise UsageError("--idle and --pid go with --follow")
+    else:
+        with progress(logs[0]) as bar:
+            request = replace(request, progress=bar)
+            products = list(produce_all(request)) if all_runs else [produce(request)]
     note(dict.fromkeys(text for product in products for text in product.notes))
     if all_runs:
         _deliver_all(products, json_output, output, color)

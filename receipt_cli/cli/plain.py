@@ -25,6 +25,10 @@ def _whole(value: str) -> int | None:
     return int(value) if _NUMBER.fullmatch(value) else None
 
 
+def _positive(value: str) -> int | None:
+    return _whole(value) or None
+
+
 def _workers(value: str) -> int | None:
     number = _whole(value)
     return number if number is not None and 1 <= number <= 256 else None
@@ -50,6 +54,9 @@ _PARSE: Mapping[str, Reading] = {
     "--series": ("series", Path),
     "--html": ("html", Path),
     "--all-runs": ("all_runs", None),
+    "--follow": ("follow", None),
+    "--idle": ("idle", _positive),
+    "--pid": ("pid", _positive),
     "--grammar": ("grammar", _text),
     "-g": ("grammar", _text),
     "--exit-code": ("exit_code", _whole),

@@ -257,9 +257,22 @@ TABLE: dict[str, str] = {
     "cli": "",
     "cli.output": "errors render.progress render.style render.text",
     "cli.options": "",
+    "follow": "",
+    "follow.stop": "",
+    "follow.process": "",
+    "follow.tail": "errors pipe source",
+    "follow.growth": "decompress derive errors gather source stretch",
+    "follow.so_far": "derive receipt summary",
+    "follow.watch": "follow.growth follow.so_far",
+    "follow.following": "derive follow.growth follow.process follow.stop follow.tail follow.watch",
+    "render.live": (
+        "follow.so_far render.fields render.metrics render.outcome render.page render.scale render.spark render.style render.text"
+    ),
+    "render.screen": "render.text",
+    "cli.following": (
+        "cli.output derive errors follow.following follow.so_far follow.watch produce render.live render.progress render.screen"
+    ),
     "cli.plain": "",
-    "cli.parsing": "cli.output errors parallel produce receipt render.receipt series store.database write",
-    "cli.parse": "cli.options cli.parsing",
     "cli.show": "cli.options cli.output errors render.document validate",
     "given": "errors parallel produce source validate",
     "compare": "",
@@ -356,8 +369,34 @@ TABLE: dict[str, str] = {
         "compare.comparison compare.load compare.policy errors given produce registry schemas"
     ),
     "cli.ci": "cli.judging cli.options",
+    "render.plot": "render.metrics render.page render.scale render.style render.text",
+    "report": "",
+    "report.packing": "redact",
+    "report.core": "checks history.lanes registry report.packing store.view",
+    "report.detail": "compare.comparable render.contrast report.packing",
+    "report.drift": "render.scale report.packing",
+    "report.vanished": "report.drift",
+    "report.curves": "produce",
+    "report.stored_curves": "errors report.curves store.database",
+    "report.data": (
+        "compare.policy history.history history.lanes registry render.contrast render.metrics render.scale report.core "
+        "report.detail report.drift report.packing report.vanished store.files"
+    ),
+    "report.page": "report.packing",
+    "report.plotted": "errors produce render.plot",
+    "cli.reporting": (
+        "cli.output compare.policy produce registry report.curves report.data report.page report.stored_curves "
+        "store.files store.reading write"
+    ),
+    "cli.report": "cli.reporting",
+    "cli.plot": "cli.options cli.output given render.plot report.plotted",
+    "cli.parsing": (
+        "cli.following cli.output cli.reporting errors parallel produce receipt render.receipt "
+        "series store.database write"
+    ),
+    "cli.parse": "cli.options cli.parsing",
     "cli.app": (
-        "cli.ci cli.check cli.compare cli.export cli.history cli.grammar cli.header cli.import_ cli.migrate "
+        "cli.ci cli.plot cli.report cli.check cli.compare cli.export cli.history cli.grammar cli.header cli.import_ cli.migrate "
         "cli.parse cli.schema cli.show cli.validate cli.verify cli.rederive cli.store"
     ),
     "cli.main": "cli.app cli.checking cli.output cli.parsing cli.plain errors",
@@ -376,8 +415,8 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "numpy": (
         "bars", "block", "bulk", "cells", "columns", "compare.*", "consistency", "copies", "decimals", "distinct",
         "export.curves", "figures", "frame", "harvest", "history.*", "joined", "listed", "mixed", "numbering", "order",
-        "ordinals", "prefixes", "rates", "recognise", "records", "regular", "room", "runs", "series", "statistics",
-        "steady", "templates", "together",
+        "ordinals", "prefixes", "rates", "recognise", "records", "regular", "report.curves", "room", "runs", "series",
+        "statistics", "steady", "templates", "together",
     ),
     "mlflow": ("export.mlflow_store",),
     "psutil": ("header.host",),

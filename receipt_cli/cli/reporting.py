@@ -1,0 +1,62 @@
+"""What ``receipt report`` and ``receipt parse --html`` do, once their command line is read; loads no typer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from receipt_cli.cli.output import note, print_line, read_bytes
+
+if TYPE_CHECKING:
+    from receipt_cli.produce import Product
+
+_MAX_NOTES = 5
+
+
+def run_report(store: Path, output: Path, *, title: str, series: Path | None, policy: Path | None) -> None:
+    """Write the report of a store. Raises ``ReceiptError``."""
+    from receipt_cli.compare.policy import DEFAULT, read_policy
+    from receipt_cli.registry import load_registry
+    from receipt_cli.report.data import store_report
+    from receipt_cli.report.page import render_page
+    from receipt_cli.report.stored_curves import SeriesFolder
+    from receipt_cli.store.files import Store
+    from receipt_cli.store.reading import read_receipts
+    from receipt_cli.write import write_atomically
+
+    chosen = DEFAULT if policy is None else read_policy(read_bytes(policy), str(policy))
+    kept, notes = Store(store), list[str]()
+    kept.check_exists()
+    folder = series or (store / "series" if (store / "series").is_dir() else None)
+    curves = SeriesFolder(folder, notes.append) if folder is not None else None
+    found = store_report(
+        read_receipts(kept, notes.append),
+        chosen,
+        load_registry(),
+        title=title,
+        quarantined=list(kept.quarantined()),
+        series=curves,
+    )
+    page = render_page(found)
+    write_atomically(output, page)
+    left_out, undrawn = found["left_out"]
+    if left_out:
+        notes.append(f"the pages of the {left_out} oldest runs are short: the report is bounded")
+    if undrawn:
+        notes.append(f"the curves of the {undrawn} oldest runs are left out: the report is bounded")
+    note([*notes[:_MAX_NOTES], *([f"and {len(notes) - _MAX_NOTES} more"] if len(notes) > _MAX_NOTES else [])])
+    runs = len(found["details"])
+    print_line(f"{output}: {runs} {'run' if runs == 1 else 'runs'}, {len(page) / 1e6:.1f} MB")
+
+
+def write_run_page(product: Product, output: Path) -> None:
+    """Write the page of one run, with the curves of its log. Raises ``ReceiptError``."""
+    from receipt_cli.registry import load_registry
+    from receipt_cli.report.curves import product_curves
+    from receipt_cli.report.data import one_run_report
+    from receipt_cli.report.page import render_page
+    from receipt_cli.write import write_atomically
+
+    unread = () if product.derivation.detection.chosen else product.derivation.metric_lines
+    found = one_run_report(product.document, load_registry(), product_curves(product), unread)
+    write_atomically(output, render_page(found))

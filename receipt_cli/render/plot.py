@@ -1,0 +1,196 @@
+"""Curves in the terminal: braille dots, eight a cell, with axes; a character a cell where there is no Unicode."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.page import Page, Span
+from receipt_cli.render.scale import count, measure, scale_for
+from receipt_cli.render.style import Style
+from receipt_cli.render.text import cells
+
+_DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+"""Bits of a braille character (U+2800) by row and column of its dots."""
+_BLANK = 0x2800
+_FRAME = {True: ("│", "┤", "└", "─", "┴"), False: ("|", "+", "+", "-", "+")}
+_MARGIN = 0.05
+_EVERY = 14
+"""Cells between two labels of the axis of steps, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The values of a metric, in base units, at ``steps``; NaN and infinities too.
+
+    ``bounds`` is what its steady state stays within; values outside, as of the warm-up, are drawn at the edge.
+    """
+
+    metric: str
+    steps: Sequence[float]
+    values: Sequence[float]
+    bounds: tuple[float, float] | None = None
+
+
+def render_curves(curves: Sequence[Curve], height: int, style: Style) -> str:
+    """Return a plot of each curve, ``height`` lines and its axis, as wide as the style; a line of words where there is none."""
+    page = Page(style)
+    for curve in curves:
+        _curve(page, curve, height)
+    return page.text()
+
+
+def _curve(page: Page, curve: Curve, height: int) -> None:
+    unicode = page.style.unicode
+    pairs = sorted(zip(curve.steps, curve.values, strict=True), key=lambda pair: pair[0])
+    finite = [(step, value) for step, value in pairs if math.isfinite(value)]
+    bad = len(pairs) - len(finite)
+    page.gap()
+    if len(finite) < 2:
+        what = "no value has a step" if not pairs else f"{count(len(finite))} value with a step"
+        page.line(Span(metric_label(curve.metric), "strong"), Span(f"  no curve: {what}", "dim"))
+        return
+    low, high, outside = _range(curve, [value for _, value in finite])
+    scale = scale_for(curve.metric, [max(abs(low), abs(high))])
+    labels = {row: scale.format(high - (high - low) * row / (height - 1)) for row in _label_rows(height)}
+    margin = max(map(cells, labels.values()))
+    width = page.style.width - margin - 3
+    last = measure(curve.metric, finite[-1][1])
+    page.line(Span(metric_label(curve.metric), "strong"), Span(f"  {scale.unit}".rstrip(), "dim"), Span(f"  last {last}", "dim"))
+    wall, tick, corner, floor, notch = _FRAME[unicode]
+    first, end = finite[0][0], finite[-1][0]
+    dots = (width * 2, height * 4) if unicode else (width, height)
+    rows = _drawn(finite, (first, end), (low, high), dots, unicode)
+    for row, text in enumerate(rows):
+        label = labels.get(row, "")
+        blanks = " " * (margin - cells(label))
+        page.line(Span(f"{blanks}{label} ", "dim"), Span(tick if label else wall, "dim"), Span(text, "accent"))
+    places = _step_places(first, end, width)
+    page.line(Span(" " * (margin + 1) + corner + "".join(notch if x in places else floor for x in range(width)), "dim"))
+    page.line(Span(" " * (margin + 2) + _step_labels(places, width), "dim"))
+    notes = [f"{count(bad)} not finite"] if bad else []
+    notes += [f"{count(outside)} outside of the steady state, at the edge"] if outside else []
+    if notes:
+        page.prose(f"{count(len(pairs))} records; {'; '.join(notes)}", "warn" if bad else "dim", indent=margin + 2)
+
+
+def _range(curve: Curve, values: Sequence[float]) -> tuple[float, float, int]:
+    """Return the least and the greatest value of the axis, and how many values lie beyond."""
+    low, high = curve.bounds or (min(values), max(values))
+    if curve.bounds is not None or low == high:
+        room = (high - low) * _MARGIN or abs(high) * _MARGIN or 1.0
+        low, high = (max(low - room, 0.0) if low >= 0 else low - room), high + room
+    return low, high, sum(not low <= value <= high for value in values)
+
+
+def _label_rows(height: int) -> list[int]:
+    most = max(1, min(4, (height - 1) // 2))
+    parts = next((n for n in range(most, 1, -1) if (height - 1) % n == 0), most)  # evenly, where that is possible
+    return [round(part * (height - 1) / parts) for part in range(parts + 1)]
+
+
+def _drawn(
+    points: Sequence[tuple[float, float]],
+    ends: tuple[float, float],
+    bounds: tuple[float, float],
+    size: tuple[int, int],
+    unicode: bool,
+) -> list[str]:
+    """Return the lines of a curve of ``size`` dots: of each column the span from its least to its greatest value, joined."""
+    columns, rows = size
+    spans: dict[int, tuple[float, float]] = {}
+    for step, value in points:
+        x = min(columns - 1, int((step - ends[0]) / ((ends[1] - ends[0]) or 1.0) * (columns - 1) + 0.5))
+        kept = min(max(value, bounds[0]), bounds[1])
+        old = spans.get(x)
+        spans[x] = (kept, kept) if old is None else (min(old[0], kept), max(old[1], kept))
+    height = (bounds[1] - bounds[0]) or 1.0
+
+    def row(value: float) -> int:
+        return int((bounds[1] - value) / height * (rows - 1) + 0.5)
+
+    grid = [bytearray(columns) for _ in range(rows)]
+    before: tuple[int, int, int] | None = None
+    for x in sorted(spans):
+        top, bottom = row(spans[x][1]), row(spans[x][0])
+        for y in range(top, bottom + 1):
+            grid[y][x] = 1
+        if before is not None:
+            _join(grid, before, (x, top, bottom))
+        before = (x, top, bottom)
+    return [_braille(grid, line, columns) for line in range(rows // 4)] if unicode else [_ascii(line) for line in grid]
+
+
+def _join(grid: Sequence[bytearray], a: tuple[int, int, int], b: tuple[int, int, int]) -> None:
+    """Draw the line from one column's span to the next one's."""
+    start = min(max(b[1], a[1]), a[2])
+    end = min(max(a[1], b[1]), b[2])
+    steps = max(b[0] - a[0], abs(end - start))
+    for i in range(1, steps):
+        grid[round(start + (end - start) * i / steps)][round(a[0] + (b[0] - a[0]) * i / steps)] = 1
+
+
+def _braille(grid: Sequence[bytearray], line: int, columns: int) -> str:
+    found = []
+    for x in range(0, columns, 2):
+        bits = sum(bit for y, pair in enumerate(_DOTS) for dx, bit in enumerate(pair) if grid[line * 4 + y][x + dx])
+        found.append(chr(_BLANK + bits) if bits else " ")
+    return "".join(found).rstrip()
+
+
+def _ascii(line: bytearray) -> str:
+    return "".join("*" if dot else " " for dot in line).rstrip()
+
+
+def _step_places(first: float, last: float, width: int) -> dict[int, str]:
+    """Return the labels of the axis of steps by the cell that each stands at: the ends, and steps between them."""
+    parts = max(1, width // _EVERY)
+    steps = {round(first + (last - first) * part / parts) for part in range(parts + 1)}
+    spread = (last - first) or 1.0
+    return {round((step - first) / spread * (width - 1)): count(step) for step in sorted(steps) if first <= step <= last}
+
+
+def _step_labels(places: Mapping[int, str], width: int) -> str:
+    """Return the labels in one line: the first begins at its place, the last ends there, the others stand about it."""
+    line = ""
+    for x in sorted(places):
+        label = places[x]
+        at = 0 if x == 0 else min(width - len(label), x - len(label) // 2)
+        if at >= len(line) + (1 if line else 0):
+            line = line.ljust(at) + label
+    return line + ("  step" if len(line) + 6 <= width else "")
+
+
+def render_ranges(metrics: Mapping[str, Mapping[str, Any]], names: Sequence[str], style: Style) -> str:
+    """Return for each metric the line from its least to its greatest value, with its median, first and last value on it."""
+    page = Page(style)
+    for name in names:
+        entry = metrics[name]
+        known = {key: entry[key] for key in ("min", "max", "median", "first", "last")}
+        if any(value is None for value in known.values()):
+            page.line(Span(metric_label(name), "strong"), Span("  no finite value", "dim"))
+            continue
+        _range_line(page, name, known, steady=entry["window"] == "steady")
+    page.gap()
+    page.line(Span("F first, L last, ● median" if style.unicode else "F first, L last, o median", "dim"), indent=2)
+    return page.text()
+
+
+def _range_line(page: Page, name: str, known: Mapping[str, float], *, steady: bool) -> None:
+    page.gap()
+    facts = " · ".join(f"{key} {measure(name, known[key])}" for key in ("first", "last", "median"))
+    window = " (median and range: steady)" if steady else ""
+    page.line(Span(metric_label(name), "strong"), Span(f"  {facts}{window}", "dim"))
+    ends = measure(name, known["min"]), measure(name, known["max"])
+    width = page.style.width - cells(ends[0]) - cells(ends[1]) - 4
+    low, high = known["min"], known["max"]
+    line = ["─" if page.style.unicode else "-"] * width
+    line[0], line[-1] = ("├", "┤") if page.style.unicode else ("|", "|")
+    marks = {"first": "F", "last": "L", "median": "●" if page.style.unicode else "o"}
+    for key, mark in marks.items():
+        if low <= known[key] <= high:
+            line[round((known[key] - low) / ((high - low) or 1.0) * (width - 1))] = mark
+    page.line(Span(f"{ends[0]} ", "dim"), Span("".join(line), "accent"), Span(f" {ends[1]}", "dim"), indent=2)

@@ -1,0 +1,1 @@
+"""Receipts as one HTML file that needs nothing else: no network, no server, no build."""

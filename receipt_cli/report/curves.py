@@ -1,0 +1,79 @@
+"""Records of a run → the curves of its page: few points, but the least and the greatest value of every stretch among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from receipt_cli.produce import Product
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+SHOWN_FIRST = (
+    "loss", "val_loss", "val_bpb", "grad_norm", "learning_rate", "tokens_per_s", "tokens_per_s_per_device", "samples_per_s",
+    "step_time_s", "mfu_ratio", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "peak_memory_bytes",
+    "memory_allocated_bytes", "memory_reserved_bytes",
+)  # fmt: skip
+MAX_CURVES = 24
+POINTS = 1000
+_MARKED = 40
+_EXACT = 2.0**53
+
+
+def product_curves(product: Product) -> list[list[Any]]:
+    """Return ``[phase, metric, records, points, bad]`` for each curve of a log (see ``thin``), the primary phase first."""
+    summaries, primary = product.derivation.summaries, product.derivation.primary
+    made: list[list[Any]] = []
+    for index in sorted(range(len(summaries)), key=lambda i: (i != primary, i)):
+        names = list(summaries[index].metrics)
+        for name in sorted(names, key=lambda name: (_rank(name), names.index(name))):
+            if len(made) < MAX_CURVES:
+                curve = thin(*summaries[index].series.curve(name), POINTS)
+                made += [[index, name, *curve]] if curve is not None else []
+    return made
+
+
+def _rank(name: str) -> int:
+    return SHOWN_FIRST.index(name) if name in SHOWN_FIRST else len(SHOWN_FIRST)
+
+
+def thin(steps: Sequence[float] | Floats, values: Sequence[float] | Floats, most: int) -> list[Any] | None:
+    """Return ``[records, points, bad]`` of a curve: ``points`` are step and value in turn, at most ``most`` of them.
+
+    Of each stretch of steps the least and the greatest value are kept, and both ends of the curve. ``bad`` are steps whose value
+    is not finite, at most 40. None where there are fewer than two values.
+    """
+    import numpy as np
+
+    places, numbers = np.asarray(steps, np.float64), np.asarray(values, np.float64)
+    order = np.argsort(places, kind="stable")
+    places, numbers = places[order], numbers[order]
+    known = np.isfinite(places) & (np.abs(places) < _EXACT)
+    finite = known & np.isfinite(numbers)
+    bad = places[known & ~finite]
+    x, y = places[finite], numbers[finite]
+    if len(x) + len(bad) < 2:
+        return None
+    chosen = np.arange(len(x)) if len(x) <= most else _extremes(y, most)
+    points: list[Any] = []
+    for place, value in zip(x[chosen].tolist(), y[chosen].tolist(), strict=True):
+        rounded = float(f"{value:.6g}")
+        points += [int(place), int(rounded) if rounded == int(rounded) and abs(rounded) < _EXACT else rounded]
+    every = max(1, -(-len(bad) // _MARKED))
+    return [len(x) + len(bad), points, [int(step) for step in bad[::every].tolist()]]
+
+
+def _extremes(values: Floats, most: int) -> NDArray[np.int64]:
+    """Return the places of the least and the greatest value of ``most / 2 - 1`` stretches, and of both ends."""
+    import numpy as np
+
+    edges = np.linspace(0, len(values), most // 2).astype(np.int64)
+    places = [0, len(values) - 1]
+    for start, stop in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        part = values[start:stop]
+        places += [start + int(part.argmin()), start + int(part.argmax())]
+    return np.unique(np.array(places, np.int64))

@@ -1,0 +1,189 @@
+"""Receipts → the one document that a report shows, within a bound of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from receipt_cli.compare.policy import Policy
+from receipt_cli.history.history import history
+from receipt_cli.history.lanes import make_lanes, watch
+from receipt_cli.registry import Registry
+from receipt_cli.render.contrast import field_name, field_value
+from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.scale import kind_of
+from receipt_cli.report.core import CHECKS, COLUMNS, core_row, pack_row
+from receipt_cli.report.detail import pack, run_detail
+from receipt_cli.report.drift import Sign, alarms, signs
+from receipt_cli.report.packing import MAX_NAME, Pool, byte_count, columns, number, present, short_text
+from receipt_cli.report.vanished import vanished
+from receipt_cli.store.files import Quarantined
+
+Document: TypeAlias = Mapping[str, Any]
+
+FORMAT = "report/1"
+MAX_BYTES = 9_000_000
+"""Of the data: with its styles and scripts a report stays below 10 MB."""
+_MAX_QUARANTINED = 200
+_MAX_FIELDS = 12
+
+
+class Curves(Protocol):
+    """Where the curves of a run come from."""
+
+    def curves(self, document: Document) -> list[list[Any]]:
+        """Return the curves of a run, each ``[phase, metric, records, points, bad]``."""
+        ...
+
+
+def store_report(
+    receipts: Iterable[Document],
+    policy: Policy,
+    registry: Registry,
+    *,
+    title: str,
+    quarantined: Sequence[Quarantined] = (),
+    series: Curves | None = None,
+    most: int = MAX_BYTES,
+) -> dict[str, Any]:
+    """Return the report of a store: the runs by time, the newest last and those without a time first.
+
+    Where all of it is more than ``most`` bytes, the pages of the oldest runs keep their row alone, and say so.
+    """
+    pool = Pool()
+    rows: list[tuple[dict[str, Any], dict[str, Any], list[Sign], list[list[Any]], Document]] = []
+    for document in receipts:
+        drawn = series.curves(document) if series is not None else []
+        core = core_row(document, registry)
+        rows.append((core, run_detail(document), list(signs(document)), drawn, _slim(document)))
+    rows.sort(key=lambda row: (row[0]["at"] is not None, row[0]["at"] or 0, row[0]["digest"]))
+    places = {row[4]["derivation"]["log"]["sha256"]: place for place, row in enumerate(rows)}
+    report = {
+        **_frame("store", title, registry, pool),
+        "runs": columns((pack_row(row[0], pool) for row in rows), COLUMNS),
+        "lanes": _lanes([row[4] for row in rows], policy, registry, pool, places),
+        "drift": alarms([[*row[2], *gone] for row, gone in zip(rows, vanished([row[4] for row in rows]), strict=True)], pool),
+        "quarantine": [
+            [short_text(q.path), q.exit_code, short_text(q.error), short_text(q.why)] for q in quarantined[:_MAX_QUARANTINED]
+        ],
+        "quarantined": len(quarantined),
+    }
+    return _bounded(report, [(row[1], row[3]) for row in rows], pool, most)
+
+
+def one_run_report(document: Document, registry: Registry, curves: Sequence[list[Any]], unread: Sequence[str]) -> dict[str, Any]:
+    """Return the report of one run, with ``curves`` of its log, and with lines that look like metrics and are ``unread``."""
+    pool = Pool()
+    core = pack_row(core_row(document, registry), pool)
+    more = {"curves": _packed(curves, pool), "unread": [short_text(line) for line in unread]}
+    detail = {**pack(run_detail(document), pool), **present(more)}
+    title = pool.texts[core["name"]]
+    return {
+        **_frame("run", title, registry, pool),
+        "runs": columns([core], COLUMNS),
+        "lanes": [],
+        "drift": alarms([list(signs(document))], pool),
+        "quarantine": [],
+        "quarantined": 0,
+        "details": [detail],
+        "left_out": [0, 0],
+    }
+
+
+def _frame(kind: str, title: str, registry: Registry, pool: Pool) -> dict[str, Any]:
+    metrics = {m.name: [metric_label(m.name), kind_of(m.name), m.better, m.klass] for m in registry.metrics}
+    metrics["goodput_ratio"] = ["goodput", "ratio", "higher", "rate"]
+    metrics["training_time_s"] = ["training time", "time", "none", "counter"]
+    metrics["healthy"] = ["healthy runs", "ratio", "higher", "rate"]
+    return {
+        "format": FORMAT,
+        "kind": kind,
+        "title": title,
+        "metrics": metrics,
+        "checks": list(CHECKS),
+        "texts": pool.texts,
+        "facts": pool.facts,
+    }
+
+
+def _slim(document: Document) -> Document:
+    """Return what the history looks at: without it, thousands of receipts would fill the memory."""
+    derivation = {key: document["derivation"][key] for key in ("grammars", "rules", "log")}
+    summary = document["summary"]
+    kept = {key: document[key] for key in ("run", "header", "checks", "goodput")}
+    return {**kept, "derivation": derivation, "summary": summary and {**summary, "other_metrics": {}, "derived": {}}}
+
+
+def _lanes(
+    documents: Sequence[Document], policy: Policy, registry: Registry, pool: Pool, places: Mapping[str, int]
+) -> list[dict[str, Any]]:
+    found = history(documents, policy, registry)["lanes"]
+    made: list[dict[str, Any]] = []
+    for told, lane in zip(found, make_lanes(documents), strict=True):
+        runs = [places[run.log_sha256] for run in lane.runs]
+        metrics = [
+            {
+                "metric": watched.name,
+                "at": [runs[place] for place in watched.places],
+                "values": [number(value) for value in watched.values],
+                "changes": [_change(change, pool, places) for change in metric["changes"]],
+                "spikes": [[places[spike["log_sha256"]], number(spike["value"])] for spike in metric["spikes"]],
+            }
+            for metric, watched in zip(told["metrics"], watch(lane, registry), strict=True)
+        ]
+        made.append(
+            {
+                "lane": pool.text(lane.lane, MAX_NAME),
+                "preset": pool.text(lane.preset, MAX_NAME),
+                "undated": lane.undated,
+                "runs": runs,
+                "metrics": metrics,
+            }
+        )
+    return made
+
+
+def _change(change: Document, pool: Pool, places: Mapping[str, int]) -> dict[str, Any]:
+    texts = [
+        [pool.text(field_name(f["pointer"])), pool.text(field_value(f["before"])), pool.text(field_value(f["after"]))]
+        for f in change["fields"]
+    ]
+    return {
+        "kind": change["kind"],
+        "outcome": change["outcome"],
+        "run": places[change["run"]["log_sha256"]],
+        "before": number(change["before"]),
+        "after": number(change["after"]),
+        "fields": texts[:_MAX_FIELDS],
+        "more": max(0, len(texts) - _MAX_FIELDS),
+        "commits": list(change["commits"].values()) if change["commits"] else None,
+    }
+
+
+def _packed(curves: Sequence[list[Any]], pool: Pool) -> list[list[Any]]:
+    return [[phase, pool.text(name), *rest] for phase, name, *rest in curves]
+
+
+def _bounded(
+    report: dict[str, Any], details: Sequence[tuple[dict[str, Any], list[list[Any]]]], pool: Pool, most: int
+) -> dict[str, Any]:
+    """Return the report with the details of as many of the newest runs as fit, then with the curves of as many as fit."""
+    room = most - byte_count(report) + pool.size
+    kept: list[dict[str, Any] | None] = [None] * len(details)
+    for place in reversed(range(len(details))):
+        packed = pack(details[place][0], pool)
+        room -= byte_count(packed) + 1
+        if room < pool.size:
+            break
+        kept[place] = packed
+    drawn = 0
+    for place in reversed(range(len(details))):
+        detail, curves = kept[place], details[place][1]
+        room -= byte_count(curves) + 12 if curves else 0
+        if room < pool.size or detail is None:
+            break
+        if curves:
+            kept[place] = {**detail, "curves": _packed(curves, pool)}
+            drawn += 1
+    undrawn = sum(bool(curves) for _, curves in details) - drawn
+    return {**report, "details": kept, "left_out": [kept.count(None), undrawn]}

@@ -1,0 +1,102 @@
+"""Receipts → signs that logs are no longer read as they were meant: each kind of sign, and the runs that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from receipt_cli.render.scale import measure
+from receipt_cli.report.packing import Pool, short_text
+
+Document: TypeAlias = Mapping[str, Any]
+
+GENERIC = "generic"
+MOSTLY_UNREAD = 0.5
+"""A log of which a larger share of the records matches no rule is barely read, though some steps were found."""
+_LEAST_RECORDS = 40
+MAX_ALARMS = 60
+RECENT = 20
+
+
+class Sign(NamedTuple):
+    """One sign in one run: what kind it is, what it is about, how often it is seen, and an example."""
+
+    kind: str
+    about: str
+    seen: int
+    example: str
+
+
+def signs(document: Document) -> Iterator[Sign]:
+    """Yield the signs of drift that a receipt shows."""
+    derivation = document["derivation"]
+    grammar = ", ".join(f"{g['id']}@v{g['version']}" for g in derivation["grammars"]) or "no grammar"
+    if not derivation["grammars"]:
+        yield Sign("unrecognised", "no grammar recognises the log", 1, _first_problem(document, ""))
+    near = derivation["near_misses"]
+    if near["count"]:
+        first = near["first"][0] if near["first"] else None
+        name = f"{first['grammar']} {first['rule']}" if first else grammar
+        yield Sign("near_miss", f"lines that nearly match {name}", near["count"], first["excerpt"] if first else "")
+    if any(g["id"] == GENERIC for g in derivation["grammars"]):
+        about = "read by the words beside its numbers: no grammar knows the trainer"
+        yield Sign("generic", about, 1, _first_problem(document, "generic_reading"))
+    kinds: dict[str, list[Any]] = {}
+    for problem in derivation["problems"]["first"]:
+        if problem["kind"] != "generic_reading":
+            kinds.setdefault(problem["kind"], []).append(problem)
+    for kind, found in kinds.items():
+        example = found[0]["excerpt"] or found[0]["detail"]
+        yield Sign("problem", f"{kind.replace('_', ' ')} in {grammar}", len(found), example)
+    yield from _unread(document, grammar)
+    for entry in (document["summary"] or {}).get("consistency") or []:
+        if entry["consistent"] is False:
+            printed, recomputed = (_told(entry["metric"], entry[key]) for key in ("reported", "derived"))
+            told = f"printed {printed}, batch size and step time give {recomputed}"
+            yield Sign("inconsistent", f"{entry['metric']} printed by {grammar}", 1, told)
+
+
+def _unread(document: Document, grammar: str) -> Iterator[Sign]:
+    lines = document["derivation"]["lines"]
+    total = sum(lines[key] or 0 for key in ("matched", "ignored", "unmatched"))
+    if document["derivation"]["grammars"] and total >= _LEAST_RECORDS and lines["unmatched"] > MOSTLY_UNREAD * total:
+        share = f"{lines['unmatched']:,} of {total:,} records match no rule"
+        yield Sign("unread", f"most of the log is unread by {grammar}", lines["unmatched"], share)
+
+
+def _told(metric: str, value: float | None) -> str:
+    return "nothing" if value is None else measure(metric, value)
+
+
+def _first_problem(document: Document, kind: str) -> str:
+    found = [p for p in document["derivation"]["problems"]["first"] if not kind or p["kind"] == kind]
+    return found[0]["detail"] if found else ""
+
+
+def alarms(runs: Sequence[Sequence[Sign]], pool: Pool) -> list[dict[str, Any]]:
+    """Return every sign with the runs that show it, those that most of the newest runs show first.
+
+    ``runs`` are in order of time. ``recent`` counts the last ``RECENT`` runs that show it.
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for place, seen in enumerate(runs):
+        for sign in seen:
+            alarm = found.setdefault((sign.kind, sign.about), {"runs": [], "count": 0, "example": ""})
+            if not alarm["runs"] or alarm["runs"][-1] != place:
+                alarm["runs"].append(place)
+            alarm["count"] += sign.seen
+            alarm["example"] = sign.example or alarm["example"]  # the newest
+    start = len(runs) - RECENT
+    made = [
+        {
+            "kind": kind,
+            "about": pool.text(about),
+            "runs": alarm["runs"],
+            "count": alarm["count"],
+            "recent": sum(place >= start for place in alarm["runs"]),
+            "example": pool.text(short_text(alarm["example"])),
+        }
+        for (kind, about), alarm in found.items()
+    ]
+    made.sort(key=lambda a: (-a["recent"], -len(a["runs"]), a["kind"], a["about"]))
+    return made[:MAX_ALARMS]

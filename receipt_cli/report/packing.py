@@ -1,0 +1,91 @@
+"""Values of receipts → the small JSON of a report: texts once each, numbers with six digits, columns in place of objects."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from receipt_cli.redact import clean
+
+MAX_TEXT = 500
+"""Characters of one text; names and messages that go on are cut with an ellipsis."""
+MAX_NAME = 120
+"""Characters of what stands in the tables of all runs."""
+_EXACT = 2.0**53
+
+
+class Pool:
+    """Texts and rows of texts, each kept once; what refers to one holds its number. ``size`` is about their bytes as JSON."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.texts: list[str] = []
+        self.facts: list[list[int]] = []
+        self._text_at: dict[str, int] = {}
+        self._fact_at: dict[tuple[int, ...], int] = {}
+
+    def text(self, value: object, most: int = MAX_TEXT) -> int | None:
+        """Return the number of a text, cut to ``most`` characters; None for None and for an empty one."""
+        if value is None or value == "":
+            return None
+        said = short_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), most)
+        found = self._text_at.setdefault(said, len(self.texts))
+        if found == len(self.texts):
+            self.texts.append(said)
+            self.size += byte_count(said) + 1
+        return found
+
+    def fact(self, *parts: object) -> int:
+        """Return the number of a row of texts; a part that is empty is -1 in it."""
+        key = tuple(-1 if (number := self.text(part)) is None else number for part in parts)
+        found = self._fact_at.setdefault(key, len(self.facts))
+        if found == len(self.facts):
+            self.facts.append(list(key))
+            self.size += byte_count(list(key)) + 1
+        return found
+
+
+def short_text(text: str, most: int = MAX_TEXT) -> str:
+    """Return ``text`` without control characters, and with an ellipsis where it is longer than ``most``."""
+    kept = clean(text)
+    return kept if len(kept) <= most else kept[: most - 1] + "…"
+
+
+def number(value: object) -> int | float | None:
+    """Return a finite number with six significant digits, a whole one exactly; None for everything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        real = float(value)
+    except OverflowError:
+        return None
+    if not math.isfinite(real):
+        return None
+    if real == int(real) and abs(real) < _EXACT:
+        return int(real)
+    rounded = float(f"{real:.6g}")
+    return int(rounded) if rounded == int(rounded) and abs(rounded) < _EXACT else rounded
+
+
+def compact(value: object) -> str:
+    """Return ``value`` as JSON text without blanks."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def byte_count(value: object) -> int:
+    """Return how many bytes ``value`` takes inside of a page: as JSON in which markup is escaped."""
+    text = compact(value)
+    return len(text.encode("utf-8", "surrogatepass")) + 5 * sum(map(text.count, "<>&"))
+
+
+def present(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that say something: not None, and no empty list or mapping."""
+    return {key: value for key, value in fields.items() if value is not None and value != [] and value != {}}
+
+
+def columns(rows: Iterable[Mapping[str, Any]], names: Iterable[str]) -> dict[str, list[Any]]:
+    """Return ``rows`` as one list a name."""
+    kept = list(rows)
+    return {name: [row[name] for row in kept] for name in names}

@@ -1,0 +1,172 @@
+"""The report in a real browser: drawn, filtered, safe from what receipts say, and alone with itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.report_store import write_store
+from receipt_cli.cli.reporting import run_report
+from tests.browser.chromium import Page, find_chromium
+
+pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
+DRAWN = "[...document.querySelectorAll('[data-panel]')].filter(p => p.querySelector('svg path.dots, .bar i, tbody tr')).length"
+ROWS = "document.querySelectorAll('table.runs tbody:not(.space) tr').length"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    program = find_chromium()
+    assert program is not None
+    with Page(program, tmp_path_factory.mktemp("profile")) as opened:
+        opened.size(1400, 1000)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    def write(runs: int, *, hostile: bool = False) -> Path:
+        folder = tmp_path_factory.mktemp("report")
+        write_store(folder / "store", 2, runs=runs, hostile=hostile)
+        run_report(folder / "store", folder / "report.html", title="Runs", series=None, policy=None)
+        return folder / "report.html"
+
+    return write
+
+
+@pytest.fixture(scope="module")
+def report(make: Callable[..., Path]) -> Path:
+    return make(75)
+
+
+def opened(page: Page, path: Path, place: str = "") -> None:
+    page.requests.clear()
+    page.complaints.clear()
+    page.open(f"{path.as_uri()}{place}")
+
+
+def test_the_panels_are_drawn_and_nothing_is_loaded(page: Page, report: Path) -> None:
+    opened(page, report)
+    assert page.run(DRAWN) == 6  # four panels, failures and drift
+    assert page.run("document.querySelector('[data-panel=tokens] .legend').textContent") == "baselargesmall"
+    assert "hardware accelerators" in page.run("document.querySelector('.changes').textContent")
+    for place in ("/lanes", "/lane/0", "/runs", "/drift", "/nowhere"):
+        page.go(place)
+        assert page.run("document.querySelector('h1').textContent")
+    assert page.run("document.querySelectorAll('svg').length") == 0
+    assert {address.partition("#")[0] for address in page.requests} == {report.as_uri()}
+    assert page.complaints == []
+
+
+def test_the_policy_lets_no_connection_and_no_markup_through(page: Page, report: Path) -> None:
+    opened(page, report)
+    blocked = "fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'blocked')"
+    assert page.run(blocked) == "blocked"
+    assert (
+        page.run("(() => { try { document.body.innerHTML += '<b>x</b>'; return 'set' } catch (e) { return e.name } })()")
+        == "TypeError"
+    )
+    assert any("Content Security Policy" in text for text in page.complaints)
+
+
+def test_search_and_filters_narrow_panels_and_table(page: Page, report: Path) -> None:
+    opened(page, report)
+    page.press("/", "/")
+    assert page.run("document.activeElement.id") == "q"
+    page.type("64xh100 cuda_oom")
+    page.wait("document.getElementById('count').textContent.includes('of 300')")
+    found = int(page.run("document.getElementById('count').textContent").split()[0])
+    assert 0 < found < 75
+    assert page.run("document.querySelector('[data-panel=tokens] .legend').textContent") == "large"
+    page.go("/runs?" + page.run("location.hash").partition("?")[2])
+    assert page.run(ROWS) == found
+    page.go("/runs?state=failing&preset=base")
+    assert page.run("[...document.querySelectorAll('.runs .state')].every(s => s.className.includes('failing'))")
+    page.go("/runs?q=nothing-has-this-name")
+    assert page.run("document.querySelector('.empty').textContent") == "No run fits the filter."
+
+
+def test_keys_walk_through_runs_and_charts(page: Page, report: Path) -> None:
+    opened(page, report, "#/runs")
+    page.run("document.querySelector('.window').focus()")
+    page.press("ArrowDown")
+    page.press("ArrowDown")
+    second = page.run("document.querySelectorAll('.runs tbody:not(.space) tr a')[1].getAttribute('href')")
+    page.press("Enter")
+    page.wait(f"location.hash === '{second}'")
+    page.go("/")
+    page.run("document.querySelector('[data-panel=tokens] .chart').focus()")
+    page.press("ArrowRight")
+    assert "tok/s" in page.run("document.getElementById('tip').textContent")
+    page.press("Enter")
+    page.wait("location.hash.startsWith('#/run/')")
+
+
+def test_sorting_puts_what_is_unknown_last(page: Page, report: Path) -> None:
+    opened(page, report, "#/runs?sort=-tokens")
+    fast = "[...document.querySelectorAll('.runs tbody:not(.space) tr')].map(r => r.cells[2].textContent)"
+    assert set(page.run(fast)) == {"8xmi300-base"}
+    page.go("/runs?sort=reason")
+    assert page.run("document.querySelector('.runs tbody:not(.space) tr').cells[5].textContent") == "cuda_oom"
+
+
+def test_the_colours_follow_the_reader_and_the_switch(page: Page, report: Path) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    page.media(scheme="light")
+    opened(page, report)
+    light = page.run(background)
+    page.media(scheme="dark")
+    dark = page.run(background)
+    assert light == "rgb(255, 255, 255)" != dark
+    page.run("document.getElementById('theme').click()")  # light, whatever the reader prefers
+    assert page.run(background) == light
+    page.run("document.getElementById('theme').click()")
+    page.media(scheme="light")
+    assert page.run(background) == dark
+    page.run("document.getElementById('theme').click()")
+    assert page.run(background) == light
+
+
+def test_what_receipts_say_is_text(page: Page, make: Callable[..., Path]) -> None:
+    opened(page, make(10, hostile=True))
+    for place in ("/", "/lanes", "/lane/0", "/runs", "/drift", page.run("document.querySelector('.strip a.failing').hash")[1:]):
+        page.go(place)
+        assert page.run("document.title") != "owned"
+        assert page.run("document.querySelectorAll('img, iframe, object, main script, main style').length") == 0
+    assert page.run("document.querySelector('.tail').textContent").startswith("</script><script>")
+    assert page.run("document.querySelectorAll('script').length") == 2
+    assert page.complaints == []
+
+
+@pytest.mark.slow
+def test_five_thousand_runs_stay_fluid(page: Page, make: Callable[..., Path]) -> None:
+    path = make(1250)
+    assert path.stat().st_size < 10_000_000
+    opened(page, path)
+    assert page.run(DRAWN) == 6
+    page.go("/runs")
+    assert page.run(ROWS) < 80  # of 5000: only those in sight
+    page.run("document.querySelector('.window').scrollTop = 1e6")
+    last = "[...document.querySelectorAll('.runs tbody:not(.space) tr')].pop().cells[0].textContent"
+    page.wait(f"{last}.startsWith('2026-01-01')")
+    elements = page.run(
+        "location.hash = '#/'; new Promise(done => setTimeout(() => done(document.querySelectorAll('*').length), 300))"
+    )
+    assert elements < 3000
+
+
+def test_the_page_of_one_log_has_its_curves(page: Page, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    losses = [f"{4 - n / 100:.4f}" for n in range(200)] + ["nan"]
+    log.write_text("".join(f"iter {n}: loss {loss}, time 21.00ms, mfu 2.00%\n" for n, loss in enumerate(losses)))
+    command = [sys.executable, "-m", "receipt_cli", "parse", log, "--html", tmp_path / "run.html", "--name", "one <b>run</b>"]
+    subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).resolve().parents[2])
+    opened(page, tmp_path / "run.html")
+    assert page.run("document.querySelector('h1').firstChild.textContent") == "one <b>run</b>"
+    assert page.run("[...document.querySelectorAll('[data-curve]')].map(c => c.dataset.curve)") == ["loss"]
+    assert page.run("document.querySelectorAll('[data-curve=loss] path.bad').length") == 1
+    assert page.complaints == []
