@@ -52,7 +52,13 @@ def files_of(store: Path) -> dict[str, bytes]:
 def start(folder: Path, store: Path, options: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a batch in a process group of its own."""
     command = [sys.executable, "-m", "receipt_cli", "rederive", str(folder), "--store", str(store), *options]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    with _said(store).open("wb") as said:
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True)
+
+
+def _said(store: Path) -> Path:
+    """Return the file, beside the store, with what the last batch printed on stderr."""
+    return store.with_suffix(".stderr")
 
 
 def kill(batch: subprocess.Popen[bytes], victim: str, chance: random.Random) -> None:
@@ -102,7 +108,7 @@ def _finish(batch: subprocess.Popen[bytes], store: Path, want: dict[str, bytes],
     """Let a batch end, hold its whole store against the quiet one's, and clear it away."""
     code, found = batch.wait(), files_of(store)
     if code not in DONE:
-        outcome.wrong.append(f"a batch ended with {code}")
+        outcome.wrong.append(f"a batch ended with {code}: {_said(store).read_text(errors='replace')[-2000:]}")
     outcome.wrong += [*_wrong(found, want), *(f"{name} is missing" for name in want.keys() - found.keys())]
     outcome.completed += 1
     while store.exists():  # workers of a leader that was killed may still write

@@ -61,8 +61,8 @@ _HEADS = (
 ENVELOPE = re.compile(b"|".join(_HEADS))
 """Heads that launchers, collectors and loggers put before a line, each with the blank that ends it."""
 MAX_ENVELOPES = 6
-_MAX_PEELED = 12
-"""A stack is of at most ``MAX_ENVELOPES``, some of which are read in two parts."""
+_MAX_PEELED = 18
+"""A stack is of at most ``MAX_ENVELOPES``, some of which are read in two or three parts."""
 _RANK = re.compile(
     rb"\((?:head|worker\d{1,5}), rank=\d{1,7}(?=[,)])"  # SkyPilot: of a node, not of a process
     rb"|\[(?:default|rank|RANK|Rank)(?:[ :-]|: )?(\d{1,7})[\]/]"  # [rank0]: [default7]: [rank-7/8] [Rank 0] [rank: 0]

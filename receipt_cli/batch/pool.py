@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,17 +20,26 @@ from typing import Any, TypeVar
 
 from receipt_cli.batch.memory import limit_memory, share_of
 from receipt_cli.batch.nouns import Lost
+from receipt_cli.errors import ReceiptError
 
 CHUNK_ITEMS = 16
 CHUNK_BYTES = 1 << 20
 """A worker gets this much at once, or one item that is larger: it need not wait for the next, and others find work, too."""
 OUT_OF_MEMORY = 86
 """Exit status of a worker that needed more memory than it may use."""
+STARTS = 4
+"""Times that the start of a worker is tried."""
+PAUSE_S = 0.1
+"""Time from one try to the next."""
 GRACE_S = 5.0
 """Time that a worker gets to end by itself."""
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class NoWorkers(ReceiptError):
+    """The system gives us no process to work with."""
 
 
 @dataclass
@@ -117,12 +127,22 @@ class LocalPool:
         return position, result
 
     def _start(self, memory: int | None) -> _Worker:
-        ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=serve, args=(theirs, memory), daemon=True)
-        with _without_interrupts():
-            process.start()
-        theirs.close()  # so that its end is seen here
-        return _Worker(process, ours)
+        for left in reversed(range(STARTS)):
+            ours, theirs = self._context.Pipe()
+            process = self._context.Process(target=serve, args=(theirs, memory), daemon=True)
+            try:
+                with _without_interrupts():
+                    process.start()
+            except (EOFError, ConnectionError) as error:  # the process that workers are copied from died: another takes its place
+                ours.close()
+                if not left:
+                    raise NoWorkers("no worker can be started", why=str(error) or type(error).__name__) from error
+                time.sleep(PAUSE_S)  # it may still be dying
+                continue
+            finally:
+                theirs.close()  # so that its end is seen here
+            return _Worker(process, ours)
+        raise AssertionError("unreachable")
 
     def _bury(self, worker: _Worker) -> int | None:
         """Wait for the end of a worker and return its exit status."""

@@ -239,7 +239,7 @@ TABLE: dict[str, str] = {
         "batch.carry batch.fingerprint batch.nouns batch.remote batch.walk derive difference errors inputs produce "
         "receipt source store.files validate"
     ),
-    "batch.pool": "batch.memory batch.nouns",
+    "batch.pool": "batch.memory batch.nouns errors",
     "batch.ray_engine": "batch.nouns errors",
     "batch.rederive": "batch.fingerprint batch.nouns batch.work errors store.files store.known",
     "batch.summary": "batch.nouns",

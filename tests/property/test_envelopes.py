@@ -148,6 +148,14 @@ def test_a_sample_behind_any_stack_keeps_its_fields(number: int, stack: list[byt
     check(*SAMPLES[number], stack)
 
 
+def test_a_block_behind_heads_of_several_parts_keeps_its_fields() -> None:
+    head = b"[INFO|trainer.py:1144] 2026-01-02 03:04:10,250 >> "
+    assert head in HEADS
+    for grammar, rule, sample in SAMPLES:
+        if grammar.id == "easylm":
+            check(grammar, rule, sample, [head] * MAX_ENVELOPES)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_marker_fires_behind_an_envelope(name: str) -> None:
     catalogue = load_catalogue()

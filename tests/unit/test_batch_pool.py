@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from receipt_cli.batch.memory import limit_memory, machine_memory, share_of
@@ -112,3 +113,17 @@ def test_a_worker_that_needs_too_much_memory_ends_and_the_machine_goes_on(pool: 
     assert small == 1 << 20
     assert isinstance(large, Lost)
     assert OUT_OF_MEMORY == 86
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="workers are not copied there")
+def test_the_process_that_workers_are_copied_from_may_die() -> None:
+    first, second = LocalPool(1), LocalPool(1)
+    try:
+        assert dict(first.run(work, ["a"], [1])) == {0: "a done"}
+        for child in psutil.Process().children():
+            if any("forkserver" in part for part in child.cmdline()):
+                child.kill()
+        assert dict(second.run(work, ["b", "c"], [1, 1])) == {0: "b done", 1: "c done"}
+    finally:
+        first.close()
+        second.close()
