@@ -79,9 +79,9 @@ def _change(page: Page, metric: Mapping[str, Any], change: Mapping[str, Any]) ->
     page.line(
         Span(f"{sign} {page.say(_label(metric))} {_size(metric, change)}", _OUTCOMES[change["outcome"]]),
         Span(f" {since} {_run(page, change['run'])}", "plain"),
-        Span(f"  {moved}", "dim"),
         indent=2,
     )
+    page.line(Span(moved, "dim"), indent=6)
     fields = change["fields"]
     for field in fields[:_MAX_FIELDS]:
         text = f"{field_name(field['pointer'])} {field_value(field['before'])} → {field_value(field['after'])}"
