@@ -39,4 +39,15 @@ def rederive(
     code of those in quarantine: 3 for a log that cannot be read, 70 for one that killed its process or that we failed on;
     6 when the store cannot be written.
     """
-    run_rederive(**locals())
+    run_rederive(
+        paths,
+        store,
+        workers=workers,
+        engine=engine,
+        paths_from=paths_from,
+        root=root,
+        json_output=json_output,
+        dry_run=dry_run,
+        again=again,
+        color=color,
+    )

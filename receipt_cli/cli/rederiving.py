@@ -25,6 +25,7 @@ MAX_UNLISTED = 5
 def run_rederive(
     paths: Sequence[str] | None,
     store: str,
+    *,
     workers: int | None,
     engine: Literal["local", "ray"],
     paths_from: str | None,
