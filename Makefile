@@ -122,6 +122,11 @@ archive: $(DEV) ## derive an archive of many logs made of a folder's, twice; FOL
 archive-kill: $(DEV) ## kill batches at random moments and resume them: is it the same store? FOLDER= KILLS=50
 	$(PY) -m benchmarks.kill $(or $(FOLDER),fixtures/logs) --kills $(or $(KILLS),50)
 
+.PHONY: test-readers
+test-readers: $(DEV) ## install TensorBoard, W&B and MLflow, which are large, and let them open what is exported
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[readers]'
+	$(PYTEST) tests/cli/test_export.py
+
 .PHONY: test-ray
 test-ray: $(DEV) ## install Ray into .venv and run its tests on a local cluster of two workers
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[ray]'
