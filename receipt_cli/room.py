@@ -159,11 +159,9 @@ def _anonymous(size: int) -> mmap:
 
 
 def _temporary() -> IO[bytes] | None:
-    import tempfile  # four milliseconds that a short log does not need
+    import tempfile  # four milliseconds that a small log does not need
 
     try:
-        import tempfile  # which a small log has no use for
-
         return tempfile.TemporaryFile(prefix="receipt-", buffering=0)
     except OSError:
         return None
