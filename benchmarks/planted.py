@@ -102,7 +102,7 @@ def count(trials: int) -> None:
                 for metric in lane["metrics"]:
                     looked += 1
                     fields = {k: f for k, f in PLANTS.items() if planted and k[:2] == (lane["lane"], metric["metric"])}
-                    for change in metric["changes"]:
+                    for change in sorted(metric["changes"], key=lambda c: not c["fields"]):  # a planted one has its field
                         field = fields.pop((lane["lane"], metric["metric"], change["kind"]), None)
                         found += field is not None
                         attributed += field is not None and field in [f["pointer"] for f in change["fields"]]
