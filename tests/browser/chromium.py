@@ -34,11 +34,23 @@ _LAUNCH = (
 )
 """Starts a program with a pair of pipes under the numbers 3 and 4, where the browser looks for them."""
 _SECONDS = 60.0
+_STARTS = 3
 
 
 def find_chromium() -> str | None:
     """Return the program, or None where there is none."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
+
+
+def open_page(program: str, profiles: Path) -> Page:
+    """Return a page of a browser that answers; on a busy machine one sometimes dies while it starts."""
+    for attempt in range(_STARTS):
+        try:
+            return Page(program, profiles / str(attempt)).__enter__()
+        except (AssertionError, BrokenPipeError):
+            if attempt == _STARTS - 1:
+                raise
+    raise AssertionError("unreachable")
 
 
 class Page:

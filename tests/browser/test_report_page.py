@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.report_store import write_store
 from receipt_cli.cli.reporting import run_report
-from tests.browser.chromium import Page, find_chromium
+from tests.browser.chromium import Page, find_chromium, open_page
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
 DRAWN = "[...document.querySelectorAll('[data-panel]')].filter(p => p.querySelector('svg path.dots, .bar i, tbody tr')).length"
@@ -22,9 +22,12 @@ ROWS = "document.querySelectorAll('table.runs tbody:not(.space) tr').length"
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     program = find_chromium()
     assert program is not None
-    with Page(program, tmp_path_factory.mktemp("profile")) as opened:
-        opened.size(1400, 1000)
-        yield opened
+    page = open_page(program, tmp_path_factory.mktemp("profile"))
+    try:
+        page.size(1400, 1000)
+        yield page
+    finally:
+        page.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="module")
