@@ -56,6 +56,11 @@ class Metric(NamedTuple):
     description: str
     aliases: tuple[Alias, ...]
 
+    @property
+    def headline(self) -> Literal["last", "median"]:
+        """The statistic that speaks for a run: the last value of a curve or counter, else the median."""
+        return "last" if self.klass in ("curve", "counter") else "median"
+
 
 class Registry(NamedTuple):
     """The canonical metrics of one registry version.

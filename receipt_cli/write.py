@@ -18,7 +18,7 @@ def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> No
     A link is followed. The mode is that of the file replaced, else what the umask leaves. What is no regular file (a
     device, a pipe) is written to as it is. Raises ``OutputError``.
     """
-    try:
+    with _telling(path):
         old = path.stat() if path.exists() else None
         if old is not None and stat.S_ISDIR(old.st_mode):
             raise OutputError("is a directory, not a file", where=str(path))
@@ -28,9 +28,6 @@ def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> No
         else:
             mode = 0o666 & ~_umask() if old is None else stat.S_IMODE(old.st_mode)
             _replace(path.resolve(), data, mode, scratch)
-    except (OSError, RuntimeError) as error:  # RuntimeError: links that go round in a circle
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise OutputError("cannot write", where=str(path), why=why) from error
 
 
 def make_folder(path: Path) -> None:
@@ -57,18 +54,16 @@ def write_new(path: Path, data: bytes, scratch: Path | None = None) -> None:
     ``scratch`` is a folder of the same file system for the temporary file, by default that of ``path``. Raises
     ``NameTaken`` where the file exists, ``OutputError`` where it cannot be written.
     """
-    try:
-        name = _temporary(scratch or path.parent, data, 0o666 & ~_umask())
+    with _telling(path):
         try:
-            os.link(name, path)  # unlike a rename, this refuses a name that is taken
-        finally:
-            with contextlib.suppress(FileNotFoundError):  # somebody cleared the scratch folder
-                os.unlink(name)
-    except FileExistsError as error:
-        raise NameTaken("exists and is not overwritten", where=str(path), try_="name another file") from error
-    except (OSError, RuntimeError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise OutputError("cannot write", where=str(path), why=why) from error
+            name = _temporary(scratch or path.parent, data, 0o666 & ~_umask())
+            try:
+                os.link(name, path)  # unlike a rename, this refuses a name that is taken
+            finally:
+                with contextlib.suppress(FileNotFoundError):  # somebody cleared the scratch folder
+                    os.unlink(name)
+        except FileExistsError as error:
+            raise NameTaken("exists and is not overwritten", where=str(path), try_="name another file") from error
 
 
 @contextlib.contextmanager
@@ -78,7 +73,7 @@ def replacing(path: Path) -> Iterator[Path]:
     Flushed to disk and renamed once the block has ended, and gone where the block fails. A link is followed, and the mode is
     that of the file replaced, else what the umask leaves. Raises ``OutputError``.
     """
-    try:
+    with _telling(path):
         if path.exists() and not path.is_file():
             raise OutputError("is no regular file", where=str(path))
         target = path.resolve()
@@ -93,6 +88,13 @@ def replacing(path: Path) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 os.unlink(name)
             raise
+
+
+@contextlib.contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """Turn what the system refuses into ``OutputError``; a ``RuntimeError`` is of links that go round in a circle."""
+    try:
+        yield
     except (OSError, RuntimeError) as error:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise OutputError("cannot write", where=str(path), why=why) from error

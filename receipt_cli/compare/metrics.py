@@ -78,7 +78,7 @@ def compare_metrics(
 
 
 def _compare(metric: Metric, left: Sequence[Figures], right: Sequence[Figures], least: float) -> MetricComparison | None:
-    figure = "last" if metric.klass in ("curve", "counter") else "median"
+    figure = metric.headline
     values = [[f.statistic[figure] for f in side if f.statistic[figure] is not None] for side in (left, right)]
     if not all(values):
         return None

@@ -11,8 +11,6 @@ from receipt_cli.export.run import Run
 from receipt_cli.receipt import canonical_bytes
 
 STATEMENT = "https://in-toto.io/Statement/v1"
-PAYLOAD_TYPE = "application/vnd.in-toto+json"
-"""What a DSSE envelope calls such a payload."""
 
 
 def in_toto(run: Run) -> bytes:

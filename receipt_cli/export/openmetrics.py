@@ -13,7 +13,6 @@ from receipt_cli.checks import healthy, proven
 from receipt_cli.export.run import Run
 from receipt_cli.export.units import Family, family
 
-MEDIA_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _OTHER = "Printed number that the registry does not know, by the name and in the unit printed."
 
 

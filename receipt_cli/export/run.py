@@ -48,9 +48,8 @@ class Figure:
 
     @property
     def headline(self) -> float | None:
-        """The one figure to judge a run by: the last value of curves and counters, else the median."""
-        last = self.metric is None or self.metric.klass in ("curve", "counter")
-        return self.known.get("last" if last else "median")
+        """The one figure to judge a run by: see ``registry.Metric``; of what the registry does not know, the last value."""
+        return self.known.get("last" if self.metric is None else self.metric.headline)
 
 
 @dataclass(frozen=True, slots=True)
