@@ -17,6 +17,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.failure import Ending, judge
 from receipt_cli.fallback import GENERIC, is_generic, leaves_lines, read_generically, wanted
 from receipt_cli.gather import Gathered, LogFacts, gather, last_bytes_before
+from receipt_cli.goodput import Goodput, Wall
 from receipt_cli.grammar import Grammar
 from receipt_cli.launches import Launch, split_launches, window
 from receipt_cli.looks import MAX_SEEN
@@ -40,6 +41,7 @@ class Options:
 
     grammar: str | None = None
     exit_code: int | None = None
+    wall: Wall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Derivation:
     launch: LaunchFacts
     ranks: tuple[Mapping[int, RankFigures], ...]
     """What each rank printed, phase by phase; empty where only one did."""
+    goodput: Goodput | None
 
 
 def derive(
@@ -221,6 +224,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         changed=reading.gathered.changed,
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
         ranks=tuple(rank_figures(reading.events, reading.told.copies, start, end) for start, end in _spans(phases, launch)),
+        goodput=None,
     )
 
 

@@ -31,7 +31,7 @@ def _keep(document: Document) -> Document:
     return document
 
 
-STEPS: Mapping[str, Edge] = {"receipt/1.0": Edge("receipt/1.1", _keep)}
+STEPS: Mapping[str, Edge] = {"receipt/1.0": Edge("receipt/1.1", _keep), "receipt/1.1": Edge("receipt/1.2", _keep)}
 """The released steps, by the version that they start from: there is one way up from each."""
 
 

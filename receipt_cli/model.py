@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-RULES = "derive/1"
+RULES = "derive/2"
 """Version of everything in code that decides derived bytes."""
-SCHEMA_VERSION = "receipt/1.0"
+SCHEMA_VERSION = "receipt/1.2"
 MAX_EXCERPT = 500
 """Characters of a message or an excerpt."""
 QUIET_RECORDS = 200

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
 from receipt_cli.figures import Series
+from receipt_cli.goodput import Wall
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import header_document, read_header_file
@@ -33,6 +34,9 @@ class Request:
     """Further files of the same run; each, and ``path`` too, may be a folder."""
     grammar: str | None = None
     exit_code: int | None = None
+    wall: Wall | None = None
+    captured: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ``run`` that a wrapper of the job measured."""
     name: str | None = None
     lane: str | None = None
     preset: str | None = None
@@ -98,7 +102,7 @@ def produce_from(request: Request, read: Callable[[list[str]], Iterable[Reading]
     captured = read_header_file(request.header_file) if request.header_file is not None else None
     attachments = [read_attachment(text) for text in request.attachments]
     run = dict(captured["run"]) if captured is not None else {}
-    run |= _stated(request)
+    run |= _stated(request) | request.captured
     notes: list[str] = []
     for reading in read(notes):
         count = len(reading.launches)
@@ -133,7 +137,7 @@ def open_streams(paths: Sequence[str], names: Sequence[str] | None = None, *, pr
 
 def _read(request: Request, streams: Sequence[Stream], every: bool) -> Iterator[Reading]:
     """Yield what the streams hold: once, or where they are of several runs and ``every`` one is wanted, run by run."""
-    options = Options(request.grammar, request.exit_code)
+    options = Options(request.grammar, request.exit_code, request.wall)
     try:
         yield read_log(streams, options, workers=request.workers)
     except SeveralRuns as error:

@@ -11,14 +11,16 @@ from typing import Any
 from receipt_cli import __version__
 from receipt_cli.derive import Derivation
 from receipt_cli.failure import Sighting
+from receipt_cli.goodput import CLASSES, Goodput
 from receipt_cli.model import MAX_FIRST, RULES, SCHEMA_VERSION
 from receipt_cli.ranks import RankFigures
 from receipt_cli.redact import clean, safe_text
+from receipt_cli.spikes import Spikes
 from receipt_cli.statistics import Statistic
 from receipt_cli.summary import NOTHING, Summary
 
 Document = dict[str, Any]
-RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code")
+RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
 
 
 def assemble(
@@ -37,7 +39,7 @@ def assemble(
         "phases": [{"name": _name(s), "summary": p} for s, p in zip(derivation.summaries, phases, strict=True)],
         "checks": dict(derivation.checks),
         "failure": _failure(derivation),
-        "goodput": None,
+        "goodput": _goodput(derivation.goodput),
         "attachments": [dict(attachment) for attachment in attachments],
         "derivation": _derivation(derivation),
     }
@@ -101,6 +103,37 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
             {"metric": c.metric, "reported": c.reported, "derived": c.derived, "ratio": c.ratio, "consistent": c.consistent}
             for c in summary.consistency
         ],
+        "flags": [flag._asdict() for flag in summary.flags],
+        "spikes": _spikes(summary.spikes),
+        "bottleneck": None if summary.bottleneck is None else {"rule": "bottleneck/1", **summary.bottleneck._asdict()},
+        "memory": None if summary.memory is None else {"rule": "memory/1", **summary.memory._asdict()},
+    }
+
+
+def _spikes(spikes: Spikes | None) -> Document | None:
+    if spikes is None:
+        return None
+    metrics = {
+        name: {"count": s.count, "critical_count": s.critical_count, "first": [one._asdict() for one in s.first]}
+        for name, s in spikes.metrics.items()
+    }
+    return {"rule": "spikes/1", "metrics": metrics, "marked_count": spikes.marked_count}
+
+
+def _goodput(goodput: Goodput | None) -> Document | None:
+    if goodput is None:
+        return None
+    parts = {name: goodput.parts[name] for name in CLASSES}
+    return {
+        "goodput_ratio": goodput.goodput_ratio,
+        "wall_time_s": goodput.wall_time_s,
+        "step_time_s": goodput.step_time_s,
+        "badput_s": {name: part.seconds for name, part in parts.items()},
+        "evidence": goodput.evidence,
+        "rule": "goodput/1",
+        "phase": goodput.phase,
+        "step_evidence": goodput.step_evidence,
+        "parts": {n: {"how": p.how, "count": p.count, "overlapped_s": p.overlapped_s} for n, p in parts.items()},
     }
 
 
@@ -176,7 +209,11 @@ def _derivation(derivation: Derivation) -> Document:
             "record_count": derivation.log.record_count,
             **({"files": [asdict(file) for file in derivation.log.files]} if derivation.log.files else {}),
         },
-        "options": {"grammar": derivation.options.grammar, "exit_code": derivation.options.exit_code},
+        "options": {
+            "grammar": derivation.options.grammar,
+            "exit_code": derivation.options.exit_code,
+            "wall": None if derivation.options.wall is None else derivation.options.wall._asdict(),
+        },
         **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
         "lines": {
             "matched": lines.matched,

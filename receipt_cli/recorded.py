@@ -9,6 +9,7 @@ from typing import Any
 from receipt_cli.catalog import INDUCED, find_recorded, shipped_by
 from receipt_cli.derive import Options
 from receipt_cli.detect import Choice, Chosen
+from receipt_cli.goodput import recorded_wall
 from receipt_cli.grammar import Grammar
 
 
@@ -36,7 +37,7 @@ class Recorded:
         options, launches = derivation["options"], derivation.get("launches")
         return cls(
             grammars=tuple(derivation["grammars"]),
-            options=Options(options["grammar"], options["exit_code"]),
+            options=Options(options["grammar"], options["exit_code"], recorded_wall(options)),
             launch=launches["used"] - 1 if launches else None,
             files=tuple(RecordedFile(file["name"], file["sha256"]) for file in derivation["log"].get("files", ())),
             tool_version=derivation["tool_version"],

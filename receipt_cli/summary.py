@@ -6,11 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from receipt_cli.bottleneck import Bottleneck
 from receipt_cli.consistency import Comparison, compare, tokens_per_step
 from receipt_cli.figures import Figure, Selection, Series, ends, metric, other, read
+from receipt_cli.flags import Flag
+from receipt_cli.memory_story import MemoryStory
 from receipt_cli.phases import Phase
 from receipt_cli.rates import TokenRate
 from receipt_cli.registry import Registry
+from receipt_cli.spikes import Spikes
 from receipt_cli.statistics import Statistic, describe
 from receipt_cli.steady import SteadyState, steady_records
 from receipt_cli.timeline import Event, spread
@@ -37,6 +41,10 @@ class Summary:
     other_metrics: dict[str, Statistic] = field(default_factory=dict)
     derived: dict[str, tuple[Statistic, dict[str, float]]] = field(default_factory=dict)
     consistency: list[Comparison] = field(default_factory=list)
+    flags: list[Flag] = field(default_factory=list)
+    spikes: Spikes | None = None
+    bottleneck: Bottleneck | None = None
+    memory: MemoryStory | None = None
     series: Series = field(default_factory=Series)
     dropped_others: int = 0
 

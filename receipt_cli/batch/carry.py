@@ -11,6 +11,7 @@ from typing import Any
 
 from receipt_cli.derive import Derivation, Options
 from receipt_cli.errors import DataError, InputError, ReceiptError
+from receipt_cli.goodput import recorded_wall
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import read_header_file
@@ -119,4 +120,4 @@ def _receipt(data: bytes) -> Document | None:
 
 def _options(receipt: Mapping[str, Any]) -> Options:
     options = receipt["derivation"]["options"]
-    return Options(options["grammar"], options["exit_code"])
+    return Options(options["grammar"], options["exit_code"], recorded_wall(options))

@@ -40,7 +40,7 @@ def follow_log(
     until = Until(idle, pid)
 
     def read(notes: list[str]) -> list[Reading]:
-        plan = plan_reading(Options(request.grammar, request.exit_code))
+        plan = plan_reading(Options(request.grammar, request.exit_code, request.wall))
         with _watch(request.path, until, color) as watch:
             return [follow(request.path, plan, until, notes, watch=watch, workers=request.workers)]
 

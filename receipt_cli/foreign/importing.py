@@ -17,12 +17,12 @@ from receipt_cli.foreign.text import Document, read_beside, read_document
 from receipt_cli.gather import FileFacts, LogFacts
 from receipt_cli.header.document import merge
 from receipt_cli.header.values import text
+from receipt_cli.model import SCHEMA_VERSION
 from receipt_cli.produce import InvalidReceipt
 from receipt_cli.receipt import assemble
 from receipt_cli.redact import mask_texts, safe_text
 from receipt_cli.validate import validate_document
 
-SCHEMA_VERSION = "receipt/1.1"
 RULES = "import/1"
 """Version of everything in code that decides what an import derives; the producer's own steady window carries it too."""
 _MAX_TEXT = 200

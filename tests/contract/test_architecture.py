@@ -86,8 +86,13 @@ TABLE: dict[str, str] = {
     "joined": "",
     "figures": "joined room runs timeline",
     "rates": "distinct figures runs timeline",
+    "flags": "",
+    "spikes": "",
+    "bottleneck": "",
+    "memory_story": "",
+    "goodput": "",
     "steady": "figures phases runs statistics timeline",
-    "summary": "consistency figures phases rates registry statistics steady timeline",
+    "summary": "bottleneck consistency figures flags memory_story phases rates registry spikes statistics steady timeline",
     "rootcause": "columns stretch",
     "failure": "columns figures markers model phases rootcause statistics stretch",
     "checks": "failure phases summary",
@@ -110,10 +115,10 @@ TABLE: dict[str, str] = {
         "numbering registry scan source stretch timeline"
     ),
     "derive": (
-        "catalog checks consistency detect epochs errors failure fallback gather grammar launches looks markers "
+        "catalog checks consistency detect epochs errors failure fallback gather goodput grammar launches looks markers "
         "model numbering phases ranks redact registry scan source stretch summary timeline"
     ),
-    "receipt": "derive failure model ranks redact statistics summary",
+    "receipt": "derive failure goodput model ranks redact spikes statistics summary",
     "matrix": "catalog grammar registry",
     "lint": "definitions errors grammar grammar_file learn.vocabulary match model registry",
     "proof": "catalog derive grammar_file lint marker_lint model resources source",
@@ -160,10 +165,10 @@ TABLE: dict[str, str] = {
         "header.host"
     ),
     "produce": (
-        "derive errors figures header.collect header.from_log header.header_file header.host header.values inputs "
+        "derive errors figures goodput header.collect header.from_log header.header_file header.host header.values inputs "
         "lanes receipt redact source validate"
     ),
-    "recorded": "catalog derive detect grammar",
+    "recorded": "catalog derive detect goodput grammar",
     "foreign": "",
     "foreign.json_text": "",
     "foreign.text": "errors source",
@@ -190,7 +195,7 @@ TABLE: dict[str, str] = {
     ),
     "foreign.importing": (
         "derive errors foreign.conclude foreign.formats foreign.found foreign.text gather header.document "
-        "header.values produce receipt redact validate"
+        "header.values model produce receipt redact validate"
     ),
     "verify": "derive difference errors foreign.importing grammar inputs lanes produce receipt recorded source validate",
     "render": "",
@@ -233,7 +238,7 @@ TABLE: dict[str, str] = {
     "batch.remote": "batch.nouns errors inputs redact",
     "batch.walk": "batch.nouns batch.remote errors inputs",
     "batch.carry": (
-        "derive errors header.collect header.from_log header.header_file inputs receipt redact store.files validate"
+        "derive errors goodput header.collect header.from_log header.header_file inputs receipt redact store.files validate"
     ),
     "batch.work": (
         "batch.carry batch.fingerprint batch.nouns batch.remote batch.walk derive difference errors inputs produce "

@@ -1,0 +1,44 @@
+"""``goodput/1``: where the wall time of a run went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+CLASSES = ("checkpoint", "eval", "compilation", "data_loading", "initialization", "wasted_progress", "idle")
+How = Literal["measured", "inferred", "unknown"]
+
+
+class Wall(NamedTuple):
+    """Wall time that a caller states: seconds, a slug of where it comes from, and the phase that it is of (None: the run)."""
+
+    seconds: float
+    evidence: str
+    phase: str | None = None
+
+
+def recorded_wall(options: Mapping[str, Any]) -> Wall | None:
+    """Return the wall time among the recorded options of a receipt; None where none was stated."""
+    wall = options.get("wall")
+    return None if wall is None else Wall(wall["seconds"], wall["evidence"], wall["phase"])
+
+
+class Part(NamedTuple):
+    """One class of lost time. ``seconds`` is None where ``how`` is unknown."""
+
+    seconds: float | None
+    how: How
+    count: int | None = None
+    overlapped_s: float | None = None
+
+
+class Goodput(NamedTuple):
+    """Where the wall time went, in seconds; ``parts`` by class, in the order of ``CLASSES``."""
+
+    goodput_ratio: float
+    wall_time_s: float
+    step_time_s: float
+    evidence: str
+    phase: str | None
+    step_evidence: str
+    parts: Mapping[str, Part]
