@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 
-class Flag(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Flag:
     """One oddity; see ``flags`` in ``schemas/receipt``. ``factor`` is what the printed figure must be multiplied by."""
 
     kind: str

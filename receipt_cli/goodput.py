@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 CLASSES = ("checkpoint", "eval", "compilation", "data_loading", "initialization", "wasted_progress", "idle")
@@ -23,7 +24,8 @@ def recorded_wall(options: Mapping[str, Any]) -> Wall | None:
     return None if wall is None else Wall(wall["seconds"], wall["evidence"], wall["phase"])
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Part:
     """One class of lost time. ``seconds`` is None where ``how`` is unknown."""
 
     seconds: float | None

@@ -102,7 +102,7 @@ def produce_from(request: Request, read: Callable[[list[str]], Iterable[Reading]
     captured = read_header_file(request.header_file) if request.header_file is not None else None
     attachments = [read_attachment(text) for text in request.attachments]
     run = dict(captured["run"]) if captured is not None else {}
-    run |= _stated(request) | request.captured
+    run |= {**_stated(request), **request.captured}
     notes: list[str] = []
     for reading in read(notes):
         count = len(reading.launches)

@@ -103,7 +103,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
             {"metric": c.metric, "reported": c.reported, "derived": c.derived, "ratio": c.ratio, "consistent": c.consistent}
             for c in summary.consistency
         ],
-        "flags": [flag._asdict() for flag in summary.flags],
+        "flags": [asdict(flag) for flag in summary.flags],
         "spikes": _spikes(summary.spikes),
         "bottleneck": None if summary.bottleneck is None else {"rule": "bottleneck/1", **summary.bottleneck._asdict()},
         "memory": None if summary.memory is None else {"rule": "memory/1", **summary.memory._asdict()},

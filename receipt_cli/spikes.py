@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -13,7 +14,8 @@ class Spike(NamedTuple):
     average: float
 
 
-class Spiked(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Spiked:
     """The spikes of one metric: ``count`` holds the critical ones, too."""
 
     count: int

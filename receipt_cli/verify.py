@@ -12,6 +12,7 @@ from receipt_cli.difference import Difference, differences
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.grammar import Grammar
 from receipt_cli.inputs import names_of, unpacked
+from receipt_cli.known_fields import keep_known
 from receipt_cli.lanes import SeveralRuns
 from receipt_cli.produce import find_paths, open_streams
 from receipt_cli.receipt import DERIVED, Document, assemble, canonical_bytes, derived_bytes
@@ -98,7 +99,8 @@ def verify(
 ) -> Verification:
     """Derive ``document``, as ``read_receipt`` returns it, from its ``logs`` once more and compare.
 
-    A receipt that was imported is imported once more: ``logs`` is then that one document.
+    Fields that its version of the schema does not know are left out of what is derived. A receipt that was imported is
+    imported once more: ``logs`` is then that one document.
 
     ``own`` are grammars that do not ship. With ``newest`` the log is read as anybody would read it today, else by the
     recorded grammars and options. Raises ``InputError`` for a log that cannot be read, ``DataError`` for a grammar that is
@@ -113,7 +115,7 @@ def verify(
     else:
         made = _derive(document, logs, own, newest, workers, progress, notes)
         refs = tuple(f"{entry['id']}@v{entry['version']}" for entry in made["derivation"]["grammars"])
-    now = derived_bytes(made)
+    now = derived_bytes(keep_known(made, str(document.get("schema_version"))))
     same = all(key in document for key in DERIVED) and derived_bytes(document) == now
     found = () if same else tuple(differences(_derived(document), json.loads(now)))
     return Verification(found, invalid, refs, tuple(notes))

@@ -57,6 +57,7 @@ def conclude(found: Found, log: LogFacts) -> Derivation:
         changed=False,
         launch=LaunchFacts(1, 1, 1),
         ranks=({},) * len(summaries),
+        goodput=None,
     )
 
 

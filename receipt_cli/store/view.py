@@ -96,6 +96,8 @@ RUN = (
     Column("badput_wasted_progress_s", REAL, "Wall time of steps that a restart overtook.", "goodput.badput_s.wasted_progress"),
     Column("badput_idle_s", REAL, "Wall time that nothing explains.", "goodput.badput_s.idle"),
     Column("goodput_evidence", TEXT, "What the wall time rests on.", "goodput.evidence"),
+    Column("job_wall_time_s", REAL, "Wall time of the job as its wrapper measured it.", "run.wall_time_s"),
+    Column("job_peak_rss_bytes", WHOLE, "Most resident memory of the job's processes that its wrapper saw.", "run.peak_rss_bytes"),
 )  # fmt: skip
 STEPS = (
     Column("phase", TEXT, "Name of the phase.", "phase"),
@@ -107,6 +109,10 @@ STEPS = (
     Column("superseded_count", WHOLE, "Records that a restart overtook.", "steps.superseded_count"),
     Column("steady_record_count", WHOLE, "Records of the steady window.", "steady_state.record_count"),
     Column("training_time_s", REAL, "Training time as the trainer prints it.", "training_time_s"),
+    Column("bottleneck", TEXT, "What the rest of the pipeline waits for; NULL without such figures.", "bottleneck.verdict"),
+    Column("memory_reading", TEXT, "How memory developed: steady, growth, fragmentation or unknown.", "memory.reading"),
+    Column("loss_spike_count", WHOLE, "Sudden rises of the loss.", "spikes.metrics.loss.count"),
+    Column("grad_norm_spike_count", WHOLE, "Sudden rises of the gradient norm.", "spikes.metrics.grad_norm.count"),
 )
 """Columns of a phase, and of the primary phase in ``runs``; the sources are below its summary."""
 WIDE = (

@@ -15,6 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
+from receipt_cli.known_fields import keep_known
+from receipt_cli.receipt import canonical_bytes
+
 ROOT = Path(__file__).resolve().parents[2]
 NANOGPT = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
 RANKS = ROOT / "fixtures" / "runs" / "hf-trainer-torchrun"
@@ -144,7 +147,7 @@ def test_a_changed_receipt(pointer: str, value: object, log: Path, receipt: Path
         ("/derivation/grammars/0/sha256", "0" * 64, "grammar"),
         ("/derivation/markers/sha256", "0" * 64, "markers"),
         ("/derivation/registry/version", 2, "registry"),
-        ("/derivation/rules", "derive/2", "rules"),
+        ("/derivation/rules", "derive/1", "rules"),
     ],
 )
 def test_other_definitions_are_told_from_other_numbers(
@@ -240,9 +243,13 @@ def test_an_imported_document(name: str, tmp_path: Path, invoke: Invoke) -> None
     assert invoke("verify", receipt, source, source).code == 2
 
 
-def test_a_receipt_of_the_next_version(log: Path, receipt: Path, invoke: Invoke) -> None:
-    change(receipt, "/schema_version", "receipt/1.1")
+def test_a_receipt_of_an_older_version_is_held_to_the_fields_that_it_knows(log: Path, receipt: Path, invoke: Invoke) -> None:
+    document = keep_known(json.loads(receipt.read_bytes()), "receipt/1.0")
+    receipt.write_bytes(canonical_bytes({**document, "schema_version": "receipt/1.0"}))
+    assert invoke("validate", receipt).code == 0
     assert invoke("verify", receipt, log).code == 0
+    change(receipt, "/summary/training_time_s", 1.5)
+    assert fields(invoke("verify", "--json", receipt, log)) == ["/summary/training_time_s"]
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,10 @@ TABLE: dict[str, str] = {
         "derive errors foreign.conclude foreign.formats foreign.found foreign.text gather header.document "
         "header.values model produce receipt redact validate"
     ),
-    "verify": "derive difference errors foreign.importing grammar inputs lanes produce receipt recorded source validate",
+    "known_fields": "schemas",
+    "verify": (
+        "derive difference errors foreign.importing grammar inputs known_fields lanes produce receipt recorded source validate"
+    ),
     "render": "",
     "render.scale": "",
     "render.fields": "",
