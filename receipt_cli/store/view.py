@@ -97,7 +97,7 @@ RUN = (
     Column("badput_idle_s", REAL, "Wall time that nothing explains.", "goodput.badput_s.idle"),
     Column("goodput_evidence", TEXT, "What the wall time rests on.", "goodput.evidence"),
     Column("job_wall_time_s", REAL, "Wall time of the job as its wrapper measured it.", "run.wall_time_s"),
-    Column("job_peak_rss_bytes", WHOLE, "Most resident memory of the job's processes that its wrapper saw.", "run.peak_rss_bytes"),
+    Column("job_peak_rss_bytes", WHOLE, "Most resident memory of the job's processes that a wrapper saw.", "run.peak_rss_bytes"),
 )  # fmt: skip
 STEPS = (
     Column("phase", TEXT, "Name of the phase.", "phase"),
