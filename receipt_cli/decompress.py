@@ -22,6 +22,10 @@ _STEP = 4096
 _WINDOW = 1 << 28
 """Memory that a stream may ask for its dictionary; ``xz -9`` and ``zstd --long`` need a quarter of it."""
 
+BOMBS = ((1 << 30, 1000), (100 << 30, 100))
+"""What is no log any more: that many bytes of text from a stream that is so many times smaller. Text of trainers packs
+20 to 60 times, the dullest of it (one line over and over) by gzip 300 times."""
+
 Read = Callable[[int], bytes]
 """Return that many bytes, fewer only at the end."""
 
@@ -72,6 +76,11 @@ def decompress(compression: str, read: Read) -> Generator[bytes, None, str | Non
     if pending:
         yield b"".join(pending)
     return wrong and f"the {compression} stream {wrong} after {given + size} bytes of text"
+
+
+def is_bomb(given: int, stored: int) -> bool:
+    """Return whether ``given`` bytes of text from ``stored`` bytes of a stream are what no log gives."""
+    return any(given > size and given > ratio * stored for size, ratio in BOMBS)
 
 
 def _skip_padding(raw: bytes, read: Read) -> bytes:

@@ -44,6 +44,10 @@ class Gate:
         self._database.scan(block, match_event_handler=_note, context=ends)
         return ends
 
+    def starts(self, block: bytes) -> list[int]:
+        """Return every place in ``block`` where a literal begins, ascending."""
+        return sorted({start for _, start, _ in self._automaton.find_matches_as_indexes(block, overlapping=True)})
+
     @cached_property
     def numbered(self) -> tuple[bytes, ...]:
         """The literals that hold a digit."""

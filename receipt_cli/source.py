@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, cast
 
 from receipt_cli.ahead import Ahead
-from receipt_cli.decompress import HEAD, compression_of, decompress
+from receipt_cli.decompress import HEAD, compression_of, decompress, is_bomb
 from receipt_cli.errors import InputError
 from receipt_cli.model import Problem
 from receipt_cli.pipe import Pipe
@@ -30,6 +30,7 @@ _FOREIGN = {
     b"\x1f\xa0": ("compressed with compress", "gzip -dc {0} | receipt parse -"),
 }
 _TAR_AT = 257
+_UNPACK = {"gzip": "gzip -dc", "zstd": "zstd -dc", "xz": "xz -dc", "bzip2": "bzip2 -dc"}
 
 Progress = Callable[[int, int], None]
 """Is told how many bytes of the file, as it is stored, have been read, and how many there are."""
@@ -243,11 +244,27 @@ class Source:
             while block := self._stored_bytes(BLOCK):
                 yield block
             return
-        wrong = yield from decompress(self.compression, self._stored_bytes)
+        wrong = yield from self._unpacked(self.compression)
         if wrong is not None and not self.size_bytes:
             raise InputError("cannot be decompressed", where=self.name, why=wrong)
         if wrong is not None:
             self.problems.append(Problem("compressed_stream_damaged", None, wrong, ""))
+
+    def _unpacked(self, compression: str) -> Generator[bytes, None, str | None]:
+        """Yield the text, and return as ``decompress``. Raises ``InputError`` for what unpacks without end."""
+        given = 0
+        pieces = decompress(compression, self._stored_bytes)
+        try:
+            while True:
+                piece = next(pieces)
+                given += len(piece)
+                if is_bomb(given, self._stored):
+                    why = f"{given:,} bytes of text came of {self._stored:,}"
+                    way = f"{_UNPACK[compression]} {self.name} | receipt parse -" if self._ours else None
+                    raise InputError("unpacks to far more than a log does", where=self.name, why=why, try_=way)
+                yield piece
+        except StopIteration as end:
+            return cast("str | None", end.value)
 
     def _stored_bytes(self, size: int) -> bytes:
         """Return ``size`` bytes of what is stored, fewer only at the end."""
