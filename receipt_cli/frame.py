@@ -43,7 +43,7 @@ def are_many(columns: RuleColumns) -> bool:
 @cache
 def is_memory(name: str) -> bool:
     """True for a metric that says how much memory is in use."""
-    return "memory" in name and name.endswith("_bytes")
+    return "memory" in name and "free" not in name and name.endswith("_bytes")
 
 
 def labels(rule: Rule, columns: RuleColumns) -> set[float]:

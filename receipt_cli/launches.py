@@ -106,6 +106,7 @@ class _Walk:
         self.ahead: dict[Key, list[tuple[int, float]]] = {}
         self.unlisted: Counter[Key] = Counter()  # records of runs, which no start is among
         self.keys: list[Key] = []
+        self.folds: dict[Key, tuple[float, bool]] = {}
         stage: str | None = None
         for index, event in enumerate(events):
             if event.rule.event == "phase":
@@ -231,7 +232,8 @@ class _Walk:
         coming = self.ahead[self.keys[index]]
         compared = 0
         last = -1.0
-        for at, clock in coming[bisect_left(coming, (index, -1.0)) :][:COMPARED]:
+        begin = bisect_left(coming, (index, -1.0))
+        for at, clock in coming[begin : begin + COMPARED]:
             if clock <= last or clock not in track.values:
                 break
             last = clock
@@ -245,11 +247,17 @@ class _Walk:
         """Starts from the beginning without a banner: a loop over runs when there are many and nothing failed."""
         if self._troubled(track.values[track.first].at if track.values else 0, event.at):
             return False
-        clocks = [clock for _, clock in self.ahead[self.keys[index]]]
-        starts = 1 + sum(b < a and b == clocks[0] for a, b in pairwise(clocks))  # a record printed twice is no start
-        records = len(clocks) + self.unlisted[self.keys[index]]
-        enough = starts >= FOLDS and records >= FOLDS * starts
-        return enough and _clock(event) == clocks[0] == track.first
+        first, enough = self._folds(self.keys[index])
+        return enough and _clock(event) == first == track.first
+
+    def _folds(self, key: Key) -> tuple[float, bool]:
+        """Return where the first run of a kind starts, and whether there are many, each long enough to be one."""
+        if key not in self.folds:
+            clocks = [clock for _, clock in self.ahead[key]]
+            starts = 1 + sum(b < a and b == clocks[0] for a, b in pairwise(clocks))  # a record printed twice is no start
+            records = len(clocks) + self.unlisted[key]
+            self.folds[key] = clocks[0], starts >= FOLDS and records >= FOLDS * starts
+        return self.folds[key]
 
     def _boundary(self, index: int, event: Event) -> int:
         """Return the first event of the launch whose first step record stands at ``index``."""

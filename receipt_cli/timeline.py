@@ -5,18 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from receipt_cli.attached import Attached, attach
 from receipt_cli.bars import Bars, find_bars
 from receipt_cli.columns import NO_RANK, POSITION_BITS, NumberColumn, RuleColumns
 from receipt_cli.copies import Copies, set_aside
 from receipt_cli.grammar import COUNTERS, Grammar, Rule
 from receipt_cli.match import bind_cells, bind_row, convert
-from receipt_cli.model import MAX_EXCERPT, Problem
+from receipt_cli.model import EXCERPT_BYTES, Problem
 from receipt_cli.regular import TAIL, Regular, find_runs, surroundings, worth_it
 from receipt_cli.runs import Run
 from receipt_cli.scan import Engine
 from receipt_cli.stretch import Body
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
 
 Meaning = tuple[str | None, str | None]
 """Scope and definition of a metric, as its grammar declares them."""
@@ -139,12 +146,13 @@ def read_events(engine: Engine, body: Body, grammars: Sequence[Grammar], *, runs
     problems: list[Problem] = []
     read = [(g, r, columns) for g in grammars for r in g.rules if (columns := engine.columns(body, g, r)) is not None]
     bars = {(g.id, r.name): found for g, r, c in read if runs and (found := find_bars(read, g, r, c)) is not None}
+    read, attached = attach(read, bars.keys()) if runs else (read, {})
     regular, aside = _regular(read, bars.keys(), copies) if runs else ({}, [])
     for grammar in grammars:
         orphans: dict[int, Problem] = {}
         joined: set[int] = set()
         for _, rule, columns in (e for e in read if e[0] is grammar and (grammar.id, e[1].name) not in bars):
-            made = _rows(columns, grammar, rule, regular.get((grammar.id, rule.name)))
+            made = _rows(columns, grammar, rule, regular.get((grammar.id, rule.name)), attached)
             if rule.table is not None:
                 made = _name_rows(made, columns, rule, problems)
             elif rule.block is not None:
@@ -212,7 +220,7 @@ def _regular(
     return found, copies
 
 
-def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular | None) -> list[Event]:
+def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular | None, attached: Attached) -> list[Event]:
     """Return the events of the rows of a rule: all, or those that stand by themselves and the runs behind them."""
     printed = [spec for name, spec in rule.fields.items() if name in columns.numbers or rule.table or rule.block]
     meanings = {s.target[1]: (s.scope, s.definition) for s in reversed(printed) if s.target[0] == "metric"}
@@ -222,6 +230,9 @@ def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular |
     own = (rule.name,)
     events = [Event(at, line, rank, clock, grammar, rule, rules=own, meanings=meanings) for at, line, rank, clock in places]
     where = dict(zip(rows, events, strict=True)) if regular is not None else None
+    for companion, theirs in attached.get((grammar.id, rule.name), {}).items():
+        for event in _among(events, rows, theirs):
+            event.rules = (*event.rules, companion)
     for name, numbers in columns.numbers.items():
         kind, target = rule.fields[name].target
         pairs = _pairs(events, numbers, regular)
@@ -246,6 +257,13 @@ def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular |
         for event in events:
             event.rank = regular.rank
     return events
+
+
+def _among(events: Sequence[Event], rows: Sequence[int], chosen: Integers) -> Iterable[Event]:
+    """Yield the events, which are of ``rows``, whose row is among ``chosen``."""
+    import numpy as np
+
+    return (event for event, mine in zip(events, np.isin(np.asarray(rows), chosen).tolist(), strict=True) if mine)
 
 
 def _pairs(events: Sequence[Event], numbers: NumberColumn, regular: Regular | None) -> Iterable[tuple[Event, float]]:
@@ -304,7 +322,7 @@ def _name_rows(events: list[Event], columns: RuleColumns, rule: Rule, problems: 
                 _put(event, rule, name, value)
             elif not readable:
                 detail = f"{event.grammar.ref} {rule.name}.{name}: {text[:64]!r}"
-                problems.append(Problem("unreadable_value", event.line, detail, text[:MAX_EXCERPT]))
+                problems.append(Problem("unreadable_value", event.line, detail, text[:EXCERPT_BYTES]))
         event.others.update(bound[1])
         named.append(event)
     return named
@@ -378,5 +396,5 @@ def _put_row(
         _put(event, rule, name, read)
     elif not readable:
         detail = f"{event.grammar.ref} {rule.name}.{name}: {value[:64]!r}"
-        problems.append(Problem("unreadable_value", event.line, detail, value[:MAX_EXCERPT]))
+        problems.append(Problem("unreadable_value", event.line, detail, value[:EXCERPT_BYTES]))
     named.setdefault(id(event), set()).add(name)

@@ -163,7 +163,7 @@ NAMES = ("time", "mfu", "tps", "batch", "mem", "width", "depth")
 def stretches(draw: st.DrawFn) -> list[str]:
     """Return the lines of many step records of one kind, some of them odd in one way or another."""
     first, count, stride = draw(st.sampled_from([0, 1, 2, 30, 60, 100])), draw(st.integers(1, 90)), draw(st.integers(1, 2))
-    kind = draw(st.sampled_from(["step", "step", "step", "step", "norm", "record", "counted", "frames", "bars"]))
+    kind = draw(st.sampled_from(["step", "step", "step", "beside", "beside", "norm", "record", "counted", "frames", "bars"]))
     labels = draw(st.sampled_from([[""], [""], ["[rank1]: "], list(LABELS[1:3]), list(LABELS[1:])]))
     plan = draw(st.sampled_from(["", "", "/90", "/120", "/200"]))
     cells = draw(
@@ -171,7 +171,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
     )
     odd = draw(
         st.dictionaries(
-            st.integers(0, 89), st.sampled_from(["drop", "twice", "label", "nan", "fewer", "norm", "eval", "plan"]), max_size=3
+            st.integers(0, 89), st.sampled_from(["drop", "twice", "label", "nan", "fewer", "norm", "eval", "memory", "plan"]), max_size=3
         )
     )
     draws = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
@@ -183,6 +183,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
         values = "".join(f" | {name}={value}" for name, value in said if value is not None)
         line = {
             "step": f"toy step {n}{'/777' if what == 'plan' else plan} | loss={loss}{values}",
+            "beside": f"toy step {n}{plan} | loss={loss}{values}\n" + f"toy memory {4096 + i}\n" * (draws[i % len(draws)] % 3),
             "norm": f"toy norm {n}: {loss if loss != 'nan' else '1'}",
             "record": f"toy record epoch={n / 25:.2f} loss={9 - i / 50:.3f}",
             "counted": f"toy epoch {1 + i // 45}{plan} {1 + i % 45 // draws[0]}/45 {9 - i / 50:.3f}",
@@ -192,7 +193,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
         shown = ["[rank7]: "] if what == "label" else labels
         if what != "drop":
             lines += [label + line for label in shown] * (2 if what == "twice" else 1)
-        if what in ("norm", "eval"):
+        if what in ("norm", "eval", "memory"):
             lines.append(f"toy {what} {n}: 0.5")
     return lines
 
