@@ -1,0 +1,206 @@
+"""What one variant of a model did, step by step and layer by layer: an ``ablation/1.0`` document."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from receipt_cli.emit.conformity import NotConforming, Problem, check_document
+from receipt_cli.emit.document import (
+    Document,
+    attachment,
+    figures,
+    finite_or_none,
+    header_block,
+    producer_block,
+    run_block,
+    to_text,
+    write_text,
+)
+
+SCHEMA_VERSION = "ablation/1.0"
+DEPTH_KEYS = ("n_layer", "n_layers", "num_layers", "num_hidden_layers", "layer_count")
+"""Settings of a model's configuration that state its depth, the first that is there."""
+
+Curve = list[float | None]
+
+
+class AblationReceipt:
+    """The curves of one variant: of the model as a whole, and of each layer.
+
+    ``kind`` says what is studied, such as ``attention_sink``; ``baseline`` names the variant to compare with (None: this
+    one is the baseline) and ``changes`` the settings in which this one differs. ``config`` identifies the architecture
+    and is required; the depth is what it says (``DEPTH_KEYS``) unless ``layer_count`` is given. ``from_step`` is where
+    the window of comparison begins, None for all steps.
+
+    ``steps``, ``curves`` and ``layer_curves`` may be filled as they are, or step by step with ``record``.
+    """
+
+    def __init__(
+        self,
+        *,
+        kind: str,
+        variant: str,
+        architecture: str,
+        config: Mapping[str, Any],
+        baseline: str | None = None,
+        changes: Mapping[str, str | float | bool | None] | None = None,
+        layer_count: int | None = None,
+        from_step: int | None = None,
+        header: Mapping[str, Any] | None = None,
+        run: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.kind = kind
+        self.variant = variant
+        self.baseline = baseline
+        self.changes = dict(changes or {})
+        self.architecture = architecture
+        self.config = dict(config)
+        stated = next((self.config[key] for key in DEPTH_KEYS if key in self.config), None)
+        self.layer_count = stated if layer_count is None else layer_count
+        self.from_step = from_step
+        self.header = header_block(header)
+        self.run = run_block(run or {})
+        self.steps: list[int] = []
+        self.curves: dict[str, Curve] = {}
+        self.layer_curves: dict[str, dict[int, Curve]] = {}
+        self.attachments: list[Document] = []
+
+    def record(
+        self,
+        step: int,
+        metrics: Mapping[str, float | None] | None = None,
+        layers: Mapping[str, Sequence[float | None]] | None = None,
+    ) -> None:
+        """Add one step: a value a metric, and of each metric of ``layers`` one value a layer, from layer 0 on.
+
+        A curve that has no value here, or had none before, has None there.
+        """
+        place = len(self.steps)
+        self.steps.append(step)
+        for name, value in (metrics or {}).items():
+            _put(self.curves.setdefault(name, []), place, value)
+        for name, values in (layers or {}).items():
+            curves = self.layer_curves.setdefault(name, {})
+            for layer, value in enumerate(values):
+                _put(curves.setdefault(layer, []), place, value)
+        for curve in [*self.curves.values(), *(c for curves in self.layer_curves.values() for c in curves.values())]:
+            if len(curve) == place:
+                curve.append(None)
+
+    def attach(self, kind: str, uri: str) -> None:
+        """Add a heavy artefact by its address; a local file gives its digest and size."""
+        self.attachments.append(attachment(kind, uri))
+
+    def validate(self) -> list[Problem]:
+        """Return what is wrong, an empty list where nothing is.
+
+        Each curve is as long as the steps, the steps grow, the layers are those from 0 to the depth, the configuration is
+        there and states the same depth, and all else that the contract of an ablation asks.
+        """
+        twice = [
+            Problem(f"/layer_curves/{name}", "a layer stands there twice, as a number and as a text")
+            for name, layers in self.layer_curves.items()
+            if len({str(layer) for layer in layers}) < len(layers)
+        ]
+        return twice + check_document(self.to_json(), "ablation")
+
+    def to_json(self) -> Document:
+        """Return the document, valid or not: layers are texts in it, and NaN and infinities null."""
+        first = self.from_step
+        start = sum(_is_number(step) and step < first for step in self.steps) if first is not None and _is_number(first) else 0
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "run": dict(self.run),
+            "header": self.header,
+            "ablation": {
+                "kind": self.kind,
+                "variant": self.variant,
+                "baseline": self.baseline,
+                "changes": dict(self.changes),
+            },
+            "model": {"architecture": self.architecture, "layer_count": self.layer_count, "config": dict(self.config)},
+            "steps": list(self.steps),
+            "curves": {name: _finite(curve) for name, curve in self.curves.items()},
+            "layer_curves": {
+                name: {str(layer): _finite(curve) for layer, curve in layers.items()}
+                for name, layers in self.layer_curves.items()
+            },
+            "window": {"from_step": self.from_step, "step_count": len(self.steps) - start},
+            "summary": {
+                "curves": {name: figures(_numbers(curve[start:])) for name, curve in self.curves.items()},
+                "layer_curves": {name: _extremes(layers, start) for name, layers in self.layer_curves.items()},
+            },
+            "attachments": [dict(one) for one in self.attachments],
+            "producer": producer_block(),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> AblationReceipt:
+        """Return what a valid ``document`` was made of; its layers are numbers again, and null is None.
+
+        Raises ``NotConforming`` where the document is not valid.
+        """
+        problems = check_document(dict(document), "ablation")
+        if problems:
+            raise NotConforming(problems)
+        ablation, model = document["ablation"], document["model"]
+        made = cls(
+            **ablation,
+            architecture=model["architecture"],
+            config=model["config"],
+            layer_count=model["layer_count"],
+            from_step=document["window"]["from_step"],
+            header=document["header"],
+            run=document["run"],
+        )
+        made.steps = list(document["steps"])
+        made.curves = {name: list(curve) for name, curve in document["curves"].items()}
+        made.layer_curves = {
+            name: {int(layer): list(curve) for layer, curve in curves.items()}
+            for name, curves in document["layer_curves"].items()
+        }
+        made.attachments = [dict(one) for one in document["attachments"]]
+        return made
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the document to ``path``, all of it or nothing. Raises ``NotConforming`` and ``OutputError``."""
+        problems = self.validate()
+        if problems:
+            raise NotConforming(problems)
+        write_text(path, to_text(self.to_json()))
+
+
+def _put(curve: Curve, place: int, value: float | None) -> None:
+    curve.extend([None] * (place - len(curve)))
+    curve.append(value)
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, int):
+        return not isinstance(value, bool) and -sys.float_info.max <= value <= sys.float_info.max
+    return isinstance(value, float)
+
+
+def _finite(curve: Sequence[float | None]) -> list[float | None]:
+    """Return a curve as JSON holds it; what is no number stays, for ``validate`` to tell."""
+    return [finite_or_none(value) if isinstance(value, float) else value for value in curve]
+
+
+def _numbers(curve: Sequence[float | None]) -> list[float | None]:
+    return [value if _is_number(value) else None for value in curve]
+
+
+def _extremes(layers: Mapping[int, Sequence[float | None]], start: int) -> Document:
+    """Return the smallest and the largest finite value of any layer within the window, of the first layer on a tie."""
+    found = [
+        (value, layer)
+        for layer, curve in layers.items()
+        for value in map(finite_or_none, _numbers(curve[start:]))
+        if value is not None and isinstance(layer, int)
+    ]
+    smallest = min(found, default=(None, None))
+    largest = max(found, key=lambda one: (one[0], -one[1]), default=(None, None))
+    return {"min": smallest[0], "min_layer": smallest[1], "max": largest[0], "max_layer": largest[1]}

@@ -1,0 +1,118 @@
+"""What the documents that a job writes itself have in common: run, header, attachments, figures, and the file."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from receipt_cli import __version__
+
+Document = dict[str, Any]
+RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code")
+PRODUCER = "receipt_cli.emit"
+_READ = 1 << 20
+
+
+def run_block(stated: Mapping[str, Any]) -> Document:
+    """Return the ``run`` block; keys that ``stated`` lacks are null. Raises ``ValueError`` for a key that it does not have."""
+    unknown = sorted(stated.keys() - set(RUN_KEYS))
+    if unknown:
+        raise ValueError(f"run has no {unknown[0]!r}; it has {', '.join(RUN_KEYS)}")
+    return {key: stated.get(key) for key in RUN_KEYS}
+
+
+def header_block(header: Mapping[str, Any] | None) -> Document:
+    """Return a whole ``header`` block: the one given (that of ``receipt header``'s document), or one that knows nothing."""
+    if header is not None:
+        return dict(header)
+    from receipt_cli.header.document import empty_header
+
+    return empty_header()
+
+
+def attachment(kind: str, uri: str) -> Document:
+    """Return an attachment; a file at ``uri`` that can be read gives its digest and its size in bytes."""
+    digest, size = None, None
+    if "://" not in uri:
+        import hashlib
+
+        found = hashlib.sha256()
+        try:
+            with open(uri, "rb") as file:
+                size = 0
+                while block := file.read(_READ):
+                    found.update(block)
+                    size += len(block)
+            digest = found.hexdigest()
+        except OSError:
+            digest = size = None
+    return {"kind": kind, "uri": uri, "sha256": digest, "size_bytes": size}
+
+
+def producer_block() -> Document:
+    """Return who wrote the document."""
+    return {"name": PRODUCER, "version": __version__}
+
+
+def rfc3339(seconds: float) -> str:
+    """Return a time, in seconds since 1970, as RFC 3339 in UTC with milliseconds."""
+    whole = math.floor(seconds)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{int((seconds - whole) * 1000):03d}Z"
+
+
+def figures(values: Iterable[float | None]) -> Document:
+    """Return the figures of a curve; None is a step without a value, and NaN and infinities are counted and left out."""
+    told = [value for value in values if value is not None]
+    finite = [value for value in told if math.isfinite(value)]
+    ordered = sorted(finite)
+    return {
+        "record_count": len(told),
+        "nonfinite_count": len(told) - len(finite),
+        "first": finite_or_none(told[0]) if told else None,
+        "last": finite_or_none(told[-1]) if told else None,
+        "min": ordered[0] if ordered else None,
+        "max": ordered[-1] if ordered else None,
+        "mean": _mean(finite),
+        "median": _median(ordered),
+    }
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """Return ``value`` as JSON can hold it: None for NaN and infinities."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _mean(finite: Sequence[float]) -> float | None:
+    if not finite:
+        return None
+    try:
+        return math.fsum(finite) / len(finite)
+    except OverflowError:  # the sum is beyond float64, the mean is not
+        return math.fsum(value / len(finite) for value in finite)
+
+
+def _median(ordered: Sequence[float]) -> float | None:
+    if not ordered:
+        return None
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    middle = (low + high) / 2
+    return middle if math.isfinite(middle) else low / 2 + high / 2
+
+
+def to_text(document: Document) -> str:
+    """Return the document as JSON text: keys as they stand, shortest floats that read back as the same, one newline."""
+    import json
+
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write ``text`` to ``path``: all of it under that name, or the old file untouched. Raises ``OutputError``."""
+    from pathlib import Path
+
+    from receipt_cli.write import write_atomically
+
+    write_atomically(Path(path), text.encode("utf-8"))

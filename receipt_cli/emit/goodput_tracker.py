@@ -1,0 +1,305 @@
+"""Where the wall time of a running job goes: milestones and spans, each instant counted once.
+
+Everything is counted in whole nanoseconds of a clock that never goes back, so sums are exact.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from threading import RLock, local
+from typing import Any, NamedTuple
+from weakref import WeakSet
+
+EVENTS = ("job", "tpu_init", "training_preparation", "data_loading", "step", "checkpoint", "eval", "compilation")
+"""What a milestone may be of: its name is one of these, or one of these with ``_start`` or ``_end``."""
+CATEGORIES = ("step", "compilation", "eval", "checkpoint", "data_loading", "tpu_init", "training_preparation")
+"""What a span may be of. Where spans of several threads overlap, the first of these that is open has the instant."""
+BREAKDOWN = ("step", "checkpoint", "eval", "compilation", "data_loading")
+CLASSES: dict[str, tuple[str, ...]] = {
+    "checkpoint": ("checkpoint",),
+    "eval": ("eval",),
+    "compilation": ("compilation",),
+    "data_loading": ("data_loading",),
+    "initialization": ("tpu_init", "training_preparation"),
+    "wasted_progress": (),
+    "idle": (),
+}
+"""Class of lost time in a receipt → the categories of span that are it."""
+EVIDENCE = "emit_spans"
+
+_PLACES = {name: place for place, name in enumerate(CATEGORIES)}
+_MILESTONES = {event + end for event in EVENTS for end in ("", "_start", "_end")}
+_STEP = _PLACES["step"]
+_KEPT = 2048
+"""So many pieces are kept before they are summed."""
+_NS = 1e9
+
+_Piece = tuple[int, int, int]
+"""Start and end in nanoseconds, and the place of the category."""
+
+
+class _Thread:
+    """The open spans of one thread, the innermost last: what is not yet counted starts where, category's place, beginning.
+
+    The first is -1 until the clock was read, and moves to the end of an inner span once that has ended.
+    """
+
+    __slots__ = ("__weakref__", "stack")
+
+    def __init__(self) -> None:
+        self.stack: list[list[int]] = []
+
+
+class _Here(local):
+    """This thread's open spans; the tracker holds the thread weakly, so it goes with the thread."""
+
+    def __init__(self, register: Callable[[_Thread], None]) -> None:
+        self.thread = _Thread()
+        self.stack = self.thread.stack
+        register(self.thread)
+
+
+class _Span:
+    """One category's span: may be entered again and again, inside itself and in several threads at once."""
+
+    __slots__ = ("_category", "_tracker")
+
+    def __init__(self, tracker: GoodputTracker, category: int) -> None:
+        self._tracker = tracker
+        self._category = category
+
+    def __enter__(self) -> None:
+        self._tracker._open(self._category)
+
+    def __exit__(self, *_: object) -> None:
+        self._tracker._close(self._category)
+
+
+class _Totals(NamedTuple):
+    """Nanoseconds by category that count, those that ran beside other work, spans that ended, and the wall."""
+
+    counted: Sequence[int]
+    overlapped: Sequence[int]
+    spans: Sequence[int]
+    wall: int
+
+
+class GoodputTracker:
+    """Counts where the wall time goes. Spans take one lock when they end, and none when they begin.
+
+    In one thread the innermost span has the time: a ``compilation`` inside a ``step`` is no step time. Where spans of
+    several threads overlap, the first open one of ``CATEGORIES`` has it, and the others' is told as overlapped. So the
+    categories never add up to more than the wall. Memory does not grow with the number of spans.
+
+    ``clock_ns`` gives nanoseconds and never goes back.
+    """
+
+    def __init__(self, clock_ns: Callable[[], int] = time.monotonic_ns) -> None:
+        self._clock = clock_ns
+        self._lock = RLock()  # a handler of signals may come in between, and ask for the summary
+        self._threads: WeakSet[_Thread] = WeakSet()
+        self._here = _Here(self._register)
+        self._pieces: list[_Piece] = []
+        self._summed_to = 0
+        self._counted = [0] * len(CATEGORIES)
+        self._overlapped = [0] * len(CATEGORIES)
+        self._ended = [0] * len(CATEGORIES)
+        self._milestones: dict[str, int] = {}
+        self._earliest: int | None = None
+        self._spans = tuple(_Span(self, place) for place in range(len(CATEGORIES)))
+
+    def record(self, event: str) -> None:
+        """Note that ``event`` happens now: a milestone such as ``job_start``, of which the first counts (``job_end``: the last).
+
+        ``X_start`` and ``X_end`` of a category also begin and end a span of it. Raises ``ValueError`` for any other name.
+        """
+        if event not in _MILESTONES:
+            raise ValueError(f"{event!r} is no milestone; {', '.join(EVENTS)}, with _start or _end")
+        category, _, end = event.rpartition("_")
+        place = _PLACES.get(category)
+        if place is not None and end == "start":
+            self._open(place)
+        elif place is not None and end == "end" and any(entry[1] == place for entry in self._here.stack):
+            self._close(place)
+        with self._lock:
+            now = self._clock()
+            if event == "job_end":
+                self._milestones[event] = now
+            else:
+                self._milestones.setdefault(event, now)
+            if self._earliest is None or now < self._earliest:
+                self._earliest = now
+
+    def span(self, category: str) -> _Span:
+        """Return the context manager of a span of ``category``, one of ``CATEGORIES``. Raises ``ValueError`` for another."""
+        try:
+            return self._spans[_PLACES[category]]
+        except KeyError:
+            raise ValueError(f"{category!r} is no category; {', '.join(CATEGORIES)}") from None
+
+    def compute_goodput(self) -> float:
+        """Return the share of the wall time that went into steps, 0 to 1; 0 without a step or a wall.
+
+        The wall goes from the milestone ``job_start``, else from the earliest milestone or span, to now, or to ``job_end``.
+        """
+        totals = self._totals()
+        return _goodput(totals)
+
+    def compute_badput_breakdown(self) -> dict[str, float]:
+        """Return seconds by category, what is left of the wall as ``idle`` (never below 0), and ``wall_time``."""
+        totals = self._totals()
+        seconds = {name: totals.counted[_PLACES[name]] / _NS for name in BREAKDOWN}
+        left = totals.wall - sum(totals.counted[_PLACES[name]] for name in BREAKDOWN)
+        return {**seconds, "idle": max(0, left) / _NS, "wall_time": totals.wall / _NS}
+
+    def overlapped(self) -> dict[str, float]:
+        """Return the seconds of each category that ran beside other work and count nowhere."""
+        return {name: ns / _NS for name, ns in zip(CATEGORIES, self._totals().overlapped, strict=True)}
+
+    def summary(self) -> dict[str, float]:
+        """Return goodput (4 decimals), wall and step time (2), the number of steps and their mean time (4), in seconds."""
+        totals = self._totals()
+        steps, time_s = totals.spans[_STEP], totals.counted[_STEP] / _NS
+        return {
+            "goodput": round(_goodput(totals), 4),
+            "wall_time_s": round(totals.wall / _NS, 2),
+            "step_time_s": round(time_s, 2),
+            "step_count": steps,
+            "avg_step_s": round(time_s / steps, 4) if steps else 0.0,
+        }
+
+    def to_receipt_goodput(self) -> dict[str, Any] | None:
+        """Return the ``goodput`` block of a receipt, or None where no time has passed.
+
+        A class of which no span ended is unknown (its time is in ``idle``), and so is always ``wasted_progress``: a job
+        that starts again does not know what it lost. The wall is stretched over spans outside of its milestones.
+        """
+        totals = self._totals()
+        step = totals.counted[_STEP]
+        wall = max(totals.wall, sum(totals.counted))
+        if wall <= 0:
+            return None
+        badput: dict[str, float | None] = {}
+        parts: dict[str, dict[str, Any]] = {}
+        known = step
+        for name, categories in CLASSES.items():
+            places = [_PLACES[category] for category in categories]
+            count = sum(totals.spans[place] for place in places)
+            ns = sum(totals.counted[place] for place in places)
+            known += ns if count else 0
+            badput[name] = ns / _NS if count else None
+            beside = sum(totals.overlapped[place] for place in places) / _NS
+            parts[name] = {
+                "how": "measured" if count else "unknown",
+                "count": count or None,
+                "overlapped_s": beside if count else None,
+            }
+        badput["idle"] = (wall - known) / _NS
+        parts["idle"] = {"how": "inferred", "count": None, "overlapped_s": None}
+        return {
+            "goodput_ratio": step / wall,
+            "wall_time_s": wall / _NS,
+            "step_time_s": step / _NS,
+            "badput_s": badput,
+            "evidence": EVIDENCE,
+            "rule": "goodput/1",
+            "phase": None,
+            "step_evidence": EVIDENCE,
+            "parts": parts,
+        }
+
+    def _register(self, thread: _Thread) -> None:
+        with self._lock:
+            self._threads.add(thread)
+
+    def _open(self, category: int) -> None:
+        entry = [-1, category, 0]
+        self._here.stack.append(entry)  # before the clock is read: whoever sums up then sees the span, or is done already
+        entry[2] = begun = self._clock()
+        entry[0] = begun
+
+    def _close(self, category: int) -> None:
+        stack = self._here.stack
+        with self._lock:
+            end = self._clock()
+            place = len(stack) - 1
+            while place >= 0 and stack[place][1] != category:  # spans that end out of order, as those of coroutines may
+                place -= 1
+            if place < 0:
+                raise RuntimeError(f"no span of {CATEGORIES[category]} is open in this thread: one ends where it began")
+            entry = stack[place]
+            inner = stack[place + 1][2] if place + 1 < len(stack) else end
+            if place:
+                outer = stack[place - 1]
+                self._keep(outer[0], entry[2], outer[1])
+                outer[0] = inner
+            self._keep(entry[0], inner, category)
+            del stack[place]
+            self._ended[category] += 1
+            if self._earliest is None or entry[2] < self._earliest:
+                self._earliest = entry[2]
+            if len(self._pieces) >= _KEPT:
+                self._sum_up(end)
+
+    def _keep(self, start: int, end: int, category: int) -> None:
+        if start < self._summed_to:
+            start = self._summed_to
+        if start < end:
+            self._pieces.append((start, end, category))
+
+    def _totals(self) -> _Totals:
+        with self._lock:
+            now = self._clock()
+            self._sum_up(now)
+            start = self._milestones.get("job_start", self._earliest)
+            wall = 0 if start is None else max(0, self._milestones.get("job_end", now) - start)
+            return _Totals(tuple(self._counted), tuple(self._overlapped), tuple(self._ended), wall)
+
+    def _sum_up(self, now: int) -> None:
+        """Count what has ended and, up to ``now``, what is open. The caller holds the lock."""
+        for thread in self._threads:
+            entries = [tuple(entry) for entry in tuple(thread.stack) if entry[0] >= 0]
+            ends = [begun for _, _, begun in entries[1:]]
+            for (start, category, begun), end in zip(entries, [*ends, now], strict=False):
+                self._keep(start, end, category)
+                if self._earliest is None or begun < self._earliest:
+                    self._earliest = begun
+        self._summed_to = max(self._summed_to, now)
+        pieces, self._pieces = self._pieces, []
+        if not _in_a_row(pieces):
+            _sweep(pieces, self._counted, self._overlapped)
+            return
+        counted = self._counted
+        for start, end, category in pieces:
+            counted[category] += end - start
+
+
+def _goodput(totals: _Totals) -> float:
+    return min(1.0, totals.counted[_STEP] / totals.wall) if totals.wall > 0 else 0.0
+
+
+def _in_a_row(pieces: Sequence[_Piece]) -> bool:
+    last = 0
+    for start, end, _ in pieces:
+        if start < last:
+            return False
+        last = end
+    return True
+
+
+def _sweep(pieces: Sequence[_Piece], counted: list[int], overlapped: list[int]) -> None:
+    """Give each instant to the first category that is open then; what else is open is overlapped."""
+    edges = sorted([(start, 1, category) for start, _, category in pieces] + [(end, -1, category) for _, end, category in pieces])
+    opened = [0] * len(counted)
+    before = 0
+    for at, change, category in edges:
+        if at > before:
+            passed, taken = at - before, False
+            for place, count in enumerate(opened):
+                if count and not taken:
+                    taken, count = True, count - 1
+                    counted[place] += passed
+                overlapped[place] += count * passed
+            before = at
+        opened[category] += change

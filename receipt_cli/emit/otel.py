@@ -1,0 +1,67 @@
+"""OpenTelemetry spans around what is no step: checkpoints, evaluations, validations. Needs the extra ``otel``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.trace import Span
+
+from receipt_cli import __version__
+
+KINDS = ("checkpoint", "eval", "validation")
+
+
+class Tracing:
+    """Makes spans of its own provider: the program's global one is left alone.
+
+    Spans wait in a queue of ``queue_size`` and go out in batches every ``delay_s`` seconds from a thread of the SDK, which
+    drops those that find the queue full. Without ``exporter`` they go over OTLP and HTTP to where the standard variables
+    of the environment (``OTEL_EXPORTER_OTLP_ENDPOINT``) say. ``attributes`` describe the job, such as ``service.name``.
+    """
+
+    def __init__(
+        self,
+        exporter: SpanExporter | None = None,
+        *,
+        attributes: Mapping[str, str | int | float | bool] | None = None,
+        queue_size: int = 512,
+        delay_s: float = 5.0,
+    ) -> None:
+        if exporter is None:
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+
+            exporter = OTLPSpanExporter()
+        self._processor = BatchSpanProcessor(
+            exporter,
+            max_queue_size=queue_size,
+            max_export_batch_size=min(queue_size, 128),
+            schedule_delay_millis=delay_s * 1000,
+        )
+        self._provider = TracerProvider(resource=Resource.create(dict(attributes or {})), shutdown_on_exit=False)
+        self._provider.add_span_processor(self._processor)
+        self._tracer = self._provider.get_tracer("receipt_cli.emit", __version__)
+
+    @contextmanager
+    def span(self, kind: str, step: int | None = None, **attributes: str | int | float | bool) -> Iterator[Span]:
+        """Trace one of ``KINDS``; an exception that passes is noted in the span. Raises ``ValueError`` for another kind."""
+        if kind not in KINDS:
+            raise ValueError(f"{kind!r} is traced by nobody; {', '.join(KINDS)}")
+        stated = dict(attributes) if step is None else {"receipt.step": step, **attributes}
+        with self._tracer.start_as_current_span(kind, attributes=stated) as span:
+            yield span
+
+    def close(self, timeout_s: float = 5.0) -> bool:
+        """Send what waits and end; return whether it went out within ``timeout_s`` seconds."""
+        sent = self._provider.force_flush(int(timeout_s * 1000))
+        self._provider.shutdown()
+        return sent
+
+    def __enter__(self) -> Tracing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

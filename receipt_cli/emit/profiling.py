@@ -1,0 +1,159 @@
+"""A profile of a few steps of a job that runs, when somebody asks for one by a signal."""
+
+from __future__ import annotations
+
+import cProfile
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+from receipt_cli.emit.document import Document, attachment
+
+Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
+_TROUBLE = (OSError, RuntimeError, ValueError)
+
+
+class SignalProfiler:
+    """SIGUSR1 asks for a profile, SIGUSR2 for its end; both happen in ``step``, which the loop calls once a step.
+
+    A signal only leaves a note: nothing of the profiler runs inside a handler. A window ends by itself after ``max_steps``
+    steps or at the first step after ``max_seconds``, and there are at most ``max_windows`` of them. Handlers that stood
+    there before are called, too, and stand again after ``close``.
+
+    By default the window is one of cProfile, written as ``KIND-STEP.pstats`` into ``folder``. With ``start`` and ``stop``
+    it is whatever these do (``torch.profiler``'s): ``stop`` is given the path of the artefact to write. Then a line such
+    as ``[torch_profile] step=12 trace=PATH`` is printed, and ``attachments`` holds the artefact with its digest.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        start: Callable[[], object] | None = None,
+        stop: Callable[[str], object] | None = None,
+        kind: str | None = None,
+        suffix: str | None = None,
+        max_steps: int = 20,
+        max_seconds: float = 60.0,
+        max_windows: int = 10,
+        tell: Callable[[str], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if (start is None) is not (stop is None):
+            raise ValueError("start and stop go together")
+        own = _CProfile()
+        self._start, self._stop = (start or own.start), (stop or own.stop)
+        self._kind = kind or ("cpu_profile" if start is None else "torch_profile")
+        if not self._kind.isidentifier() or not self._kind.endswith("_profile"):
+            raise ValueError("a kind is a name that ends in _profile")
+        self._suffix = suffix or (".pstats" if start is None else ".json")
+        self._folder = os.fspath(folder)
+        self._max_steps = max(1, max_steps)
+        self._max_seconds = max_seconds
+        self._left = max_windows
+        self._tell = _print if tell is None else tell
+        self._clock = clock
+        self._wanted = False
+        self._unwanted = False
+        self._since: tuple[int, float] | None = None
+        """Step and time at which the window began."""
+        self._steps = 0
+        self._before: dict[int, Handler] = {}
+        self.attachments: list[Document] = []
+
+    def install(self) -> SignalProfiler:
+        """Listen to the signals. Raises ``RuntimeError`` outside of the main thread, where Python sets no handlers."""
+        if not hasattr(signal, "SIGUSR1"):
+            raise RuntimeError("this system has no SIGUSR1")
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("signals are handled in the main thread: install the profiler there")
+        if not self._before:
+            for number in (signal.SIGUSR1, signal.SIGUSR2):
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def step(self, step: int) -> None:
+        """Say that ``step`` begins. Starts a window that was asked for, and ends one that is over, in this thread."""
+        if self._since is not None:
+            self._steps += 1
+            if self._unwanted or self._steps >= self._max_steps or self._clock() - self._since[1] >= self._max_seconds:
+                self._end()
+        if self._unwanted:
+            self._unwanted = False
+        if self._wanted:
+            self._wanted = False
+            if self._since is None and self._left > 0:
+                self._left -= 1
+                self._begin(step)
+
+    def close(self) -> None:
+        """End a window that is open, and put the handlers back that stood there before."""
+        if self._since is not None:
+            self._end()
+        for number, handler in self._before.items():
+            if signal.getsignal(number) == self._note:  # else somebody came after us, and keeps the place
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        self._before.clear()
+
+    def __enter__(self) -> SignalProfiler:
+        return self.install()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGUSR1:
+            self._wanted = True
+        else:
+            self._unwanted = True
+        before = self._before.get(number)
+        if callable(before):
+            before(number, frame)
+
+    def _begin(self, step: int) -> None:
+        try:
+            self._start()
+        except _TROUBLE as error:  # such as another profiler that is at work
+            self._tell(f"[{self._kind}] step={step} not begun: {error}")
+            return
+        self._since, self._steps = (step, self._clock()), 0
+
+    def _end(self) -> None:
+        assert self._since is not None
+        step, self._since = self._since[0], None
+        path = os.path.join(self._folder, f"{self._kind}-{step}{self._suffix}")
+        try:
+            os.makedirs(self._folder, exist_ok=True)
+            self._stop(path)
+        except _TROUBLE as error:  # a full disk ends no training
+            self._tell(f"[{self._kind}] step={step} not written: {error}")
+            return
+        self.attachments.append(attachment(self._kind, path))
+        self._tell(f"[{self._kind}] step={step} trace={path}")
+
+
+class _CProfile:
+    """Python's own profiler, one profile a window."""
+
+    def __init__(self) -> None:
+        self._profile: cProfile.Profile | None = None
+
+    def start(self) -> None:
+        self._profile = cProfile.Profile()
+        self._profile.enable()
+
+    def stop(self, path: str) -> None:
+        assert self._profile is not None
+        self._profile.disable()
+        self._profile.dump_stats(path)
+        self._profile = None
+
+
+def _print(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()

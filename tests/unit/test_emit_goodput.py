@@ -1,0 +1,331 @@
+"""Goodput of a running job: milestones, spans, overlaps, and what is told of them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from receipt_cli import goodput as classes
+from receipt_cli.emit import GoodputTracker
+from receipt_cli.emit.goodput_tracker import CLASSES
+from receipt_cli.resources import data_root
+from receipt_cli.shape import surely_keeps
+
+SECOND = 10**9
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000 * SECOND
+
+    def __call__(self) -> int:
+        return self.now
+
+    def passes(self, seconds: float) -> None:
+        self.now += round(seconds * SECOND)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tracker(clock: Clock) -> GoodputTracker:
+    return GoodputTracker(clock)
+
+
+def test_the_worked_example(tracker: GoodputTracker, clock: Clock) -> None:
+    tracker.record("job_start")
+    clock.passes(5)
+    for seconds in (2, 1, 1):
+        with tracker.span("data_loading"):
+            clock.passes(0.25)
+        with tracker.span("step"):
+            clock.passes(seconds)
+    with tracker.span("checkpoint"):
+        clock.passes(1.5)
+    clock.passes(0.123)
+    assert tracker.summary() == {
+        "goodput": round(4 / 11.373, 4),
+        "wall_time_s": 11.37,
+        "step_time_s": 4.0,
+        "step_count": 3,
+        "avg_step_s": 1.3333,
+    }
+    assert tracker.compute_goodput() == 4_000 / 11_373
+    assert tracker.compute_badput_breakdown() == {
+        "step": 4.0,
+        "checkpoint": 1.5,
+        "eval": 0.0,
+        "compilation": 0.0,
+        "data_loading": 0.75,
+        "idle": 5.123,
+        "wall_time": 11.373,
+    }
+
+
+def test_without_steps_or_without_time_it_is_zero(tracker: GoodputTracker, clock: Clock) -> None:
+    assert tracker.compute_goodput() == 0.0
+    assert tracker.compute_badput_breakdown()["wall_time"] == 0.0
+    assert tracker.to_receipt_goodput() is None
+    tracker.record("job_start")
+    assert tracker.compute_goodput() == 0.0
+    clock.passes(3)
+    assert tracker.compute_goodput() == 0.0
+    assert tracker.summary() == {"goodput": 0.0, "wall_time_s": 3.0, "step_time_s": 0.0, "step_count": 0, "avg_step_s": 0.0}
+
+
+def test_the_wall_begins_at_job_start_else_at_the_earliest_milestone(tracker: GoodputTracker, clock: Clock) -> None:
+    tracker.record("tpu_init_start")
+    clock.passes(2)
+    tracker.record("tpu_init_end")
+    clock.passes(2)
+    assert tracker.compute_badput_breakdown()["wall_time"] == 4.0
+    tracker.record("job_start")
+    clock.passes(1)
+    tracker.record("job_start")
+    assert tracker.compute_badput_breakdown()["wall_time"] == 1.0
+    tracker.record("job_end")
+    clock.passes(7)
+    assert tracker.compute_badput_breakdown()["wall_time"] == 1.0
+
+
+def test_goodput_is_at_most_one(tracker: GoodputTracker, clock: Clock) -> None:
+    with tracker.span("step"):
+        clock.passes(5)
+    tracker.record("job_start")
+    clock.passes(1)
+    assert tracker.compute_goodput() == 1.0
+    assert tracker.compute_badput_breakdown()["idle"] == 0.0
+
+
+def test_milestones_of_a_category_are_its_span(tracker: GoodputTracker, clock: Clock) -> None:
+    tracker.record("step_start")
+    clock.passes(3)
+    tracker.record("step_end")
+    tracker.record("eval_end")
+    clock.passes(1)
+    assert tracker.compute_badput_breakdown()["step"] == 3.0
+    assert tracker.summary()["step_count"] == 1
+
+
+@pytest.mark.parametrize("event", ["", "epoch", "step_begin", "start", "job_start_end"])
+def test_other_milestones_are_refused(tracker: GoodputTracker, event: str) -> None:
+    with pytest.raises(ValueError, match="no milestone"):
+        tracker.record(event)
+
+
+@pytest.mark.parametrize("category", ["", "job", "idle", "Step"])
+def test_other_categories_are_refused(tracker: GoodputTracker, category: str) -> None:
+    with pytest.raises(ValueError, match="no category"):
+        tracker.span(category)
+
+
+def test_the_innermost_span_of_a_thread_has_the_time(tracker: GoodputTracker, clock: Clock) -> None:
+    with tracker.span("step"):
+        clock.passes(1)
+        with tracker.span("compilation"):
+            clock.passes(10)
+            with tracker.span("data_loading"):
+                clock.passes(0.5)
+        clock.passes(2)
+    told = tracker.compute_badput_breakdown()
+    assert (told["step"], told["compilation"], told["data_loading"], told["idle"]) == (3.0, 10.0, 0.5, 0.0)
+
+
+def test_one_span_may_stand_in_itself(tracker: GoodputTracker, clock: Clock) -> None:
+    span = tracker.span("step")
+    with span:
+        clock.passes(1)
+        with span:
+            clock.passes(1)
+    assert tracker.summary()["step_time_s"] == 2.0
+    assert tracker.summary()["step_count"] == 2
+
+
+def test_a_span_that_is_open_counts_up_to_now(tracker: GoodputTracker, clock: Clock) -> None:
+    with tracker.span("step"):
+        clock.passes(1)
+        assert tracker.compute_badput_breakdown()["step"] == 1.0
+        clock.passes(1)
+        with tracker.span("eval"):
+            clock.passes(4)
+            assert tracker.compute_badput_breakdown()["eval"] == 4.0
+            assert tracker.compute_badput_breakdown()["step"] == 2.0
+        clock.passes(1)
+    assert tracker.compute_badput_breakdown()["step"] == 3.0
+    assert tracker.compute_badput_breakdown()["eval"] == 4.0
+
+
+def test_a_span_ends_with_an_exception_too(tracker: GoodputTracker, clock: Clock) -> None:
+    with pytest.raises(KeyError), tracker.span("eval"):
+        clock.passes(1)
+        raise KeyError
+    clock.passes(5)
+    assert tracker.compute_badput_breakdown()["eval"] == 1.0
+
+
+def test_a_checkpoint_beside_steps_is_overlapped_and_idle_is_never_negative(tracker: GoodputTracker, clock: Clock) -> None:
+    tracker.record("job_start")
+    with ThreadPoolExecutor(1) as other:
+        saving = tracker.span("checkpoint")
+        other.submit(saving.__enter__).result()
+        with tracker.span("step"):
+            clock.passes(8)
+        clock.passes(2)
+        other.submit(saving.__exit__).result()
+    told = tracker.compute_badput_breakdown()
+    assert (told["step"], told["checkpoint"], told["idle"], told["wall_time"]) == (8.0, 2.0, 0.0, 10.0)
+    assert tracker.overlapped()["checkpoint"] == 8.0
+    block = tracker.to_receipt_goodput()
+    assert block is not None
+    assert block["parts"]["checkpoint"] == {"how": "measured", "count": 1, "overlapped_s": 8.0}
+
+
+def test_the_block_of_a_receipt(tracker: GoodputTracker, clock: Clock) -> None:
+    tracker.record("job_start")
+    with tracker.span("tpu_init"):
+        clock.passes(1)
+    with tracker.span("training_preparation"):
+        clock.passes(2)
+    with tracker.span("step"):
+        clock.passes(5)
+    clock.passes(2)
+    block = tracker.to_receipt_goodput()
+    assert block is not None
+    assert tuple(CLASSES) == classes.CLASSES == tuple(block["badput_s"]) == tuple(block["parts"])
+    schema = json.loads(data_root("schemas").joinpath("receipt", "v1.2.schema.json").read_bytes())
+    assert surely_keeps({**schema["properties"]["goodput"], "$defs": schema["$defs"]}, block)
+    assert block["goodput_ratio"] == 0.5
+    assert block["badput_s"] == {
+        "checkpoint": None,
+        "eval": None,
+        "compilation": None,
+        "data_loading": None,
+        "initialization": 3.0,
+        "wasted_progress": None,
+        "idle": 2.0,
+    }
+    assert {name: part["how"] for name, part in block["parts"].items() if part["how"] != "unknown"} == {
+        "initialization": "measured",
+        "idle": "inferred",
+    }
+
+
+def test_the_wall_of_a_receipt_holds_all_spans(tracker: GoodputTracker, clock: Clock) -> None:
+    with tracker.span("step"):
+        clock.passes(5)
+    tracker.record("job_start")
+    clock.passes(1)
+    block = tracker.to_receipt_goodput()
+    assert block is not None
+    assert (block["wall_time_s"], block["goodput_ratio"], block["badput_s"]["idle"]) == (5.0, 1.0, 0.0)
+
+
+def test_memory_does_not_grow_with_spans(tracker: GoodputTracker, clock: Clock) -> None:
+    for _ in range(20_000):
+        with tracker.span("step"):
+            clock.passes(0.001)
+    assert len(tracker._pieces) < 2100
+    assert tracker.summary()["step_time_s"] == 20.0
+
+
+def test_many_threads_at_once() -> None:
+    tracker = GoodputTracker()
+    tracker.record("job_start")
+    begin = threading.Barrier(4)
+
+    def work(category: str) -> None:
+        begin.wait()
+        for _ in range(3000):
+            with tracker.span(category), tracker.span("eval"):
+                pass
+
+    workers = [threading.Thread(target=work, args=(name,)) for name in ("step", "step", "checkpoint", "data_loading")]
+    for worker in workers:
+        worker.start()
+    while any(worker.is_alive() for worker in workers):
+        tracker.summary()
+    for worker in workers:
+        worker.join()
+    told = tracker.compute_badput_breakdown()
+    assert tracker.summary()["step_count"] == 6000
+    assert sum(told[name] for name in told if name not in ("idle", "wall_time")) <= told["wall_time"]
+    assert told["idle"] >= 0
+
+
+def test_a_thread_that_is_gone_leaves_nothing_behind(tracker: GoodputTracker, clock: Clock) -> None:
+    def work() -> None:
+        with tracker.span("eval"):
+            clock.passes(1)
+
+    for _ in range(50):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    tracker.summary()
+    assert len(tracker._threads) <= 2
+    assert tracker.compute_badput_breakdown()["eval"] == 50.0
+
+
+class Counted:
+    """A lock that counts how often it is taken."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> bool:
+        self.taken += 1
+        return self.lock.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+def test_a_span_takes_one_lock(tracker: GoodputTracker, clock: Clock) -> None:
+    with tracker.span("step"):
+        clock.passes(1)
+    lock = Counted()
+    tracker._lock = lock  # type: ignore[assignment]
+    for _ in range(10):
+        with tracker.span("step"):
+            clock.passes(1)
+    assert lock.taken == 10
+
+
+def test_spans_may_end_out_of_order(tracker: GoodputTracker, clock: Clock) -> None:
+    first, second = tracker.span("checkpoint"), tracker.span("eval")
+    first.__enter__()
+    clock.passes(1)
+    second.__enter__()
+    clock.passes(2)
+    first.__exit__()
+    clock.passes(4)
+    second.__exit__()
+    told = tracker.compute_badput_breakdown()
+    assert (told["checkpoint"], told["eval"], told["idle"]) == (1.0, 6.0, 0.0)
+
+
+def test_a_span_ends_in_the_thread_in_which_it_began(tracker: GoodputTracker, clock: Clock) -> None:
+    span = tracker.span("eval")
+    with ThreadPoolExecutor(1) as other:
+        other.submit(span.__enter__).result()
+        with pytest.raises(RuntimeError, match="in this thread"):
+            span.__exit__()
+        with tracker.span("step"), pytest.raises(RuntimeError, match="in this thread"):
+            span.__exit__()
+        clock.passes(1)
+        other.submit(span.__exit__).result()
+    assert tracker.compute_badput_breakdown()["eval"] == 1.0
+
+
+def test_the_clock_is_a_choice(clock: Callable[[], int]) -> None:
+    assert GoodputTracker().compute_goodput() == 0.0
