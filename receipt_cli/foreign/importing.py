@@ -18,9 +18,9 @@ from receipt_cli.gather import FileFacts, LogFacts
 from receipt_cli.header.document import merge
 from receipt_cli.header.values import text
 from receipt_cli.model import SCHEMA_VERSION
-from receipt_cli.produce import InvalidReceipt
+from receipt_cli.produce import InvalidReceipt, read_attachment
 from receipt_cli.receipt import assemble
-from receipt_cli.redact import mask_texts, safe_text
+from receipt_cli.redact import count_masks, mask_texts, safe_text
 from receipt_cli.validate import validate_document
 
 RULES = "import/1"
@@ -43,22 +43,31 @@ class Imported:
 
 
 def import_document(
-    path: str, *, wanted: str | None = None, name: str | None = None, lane: str | None = None, preset: str | None = None
+    path: str,
+    *,
+    wanted: str | None = None,
+    name: str | None = None,
+    lane: str | None = None,
+    preset: str | None = None,
+    attachments: Sequence[str] = (),
 ) -> Imported:
     """Return the receipt of the run that the document at ``path`` (``-``: stdin) is of.
 
-    ``wanted`` is the format that it must be in; by default it is found out. Raises ``InputError`` for a document that
+    ``wanted`` is the format that it must be in; by default it is found out. ``attachments`` are ``kind=uri``, beside those
+    that the document names. Raises ``InputError`` for a document that
     cannot be read, ``UnknownFormat`` for one that nobody knows, and ``UsageError`` for options that no receipt can hold.
     """
     check_format(wanted)
     stated = _stated({"name": name, "lane": lane, "preset": preset})
+    attached = [read_attachment(attachment) for attachment in attachments]
     document = read_document(path)
     found = read_format(document, partial(read_beside, path), wanted)
     derivation = conclude(found, _log_facts(document, found))
     run = {key: value for key, value in found.run.items() if value is not None}
     masked = {key: _run_text(value) if isinstance(value, str) else value for key, value in run.items()}
     header = mask_texts(merge(found.header))
-    receipt = assemble(derivation, run={**masked, **stated}, header=header, attachments=mask_texts(found.attachments))
+    attached = [*mask_texts(found.attachments), *attached]
+    receipt = assemble(derivation, run={**masked, **stated}, header=header, attachments=attached)
     made = _named(receipt, found)
     findings = [finding for finding in validate_document(made) if finding.severity == "error"]
     if findings:
@@ -91,6 +100,8 @@ def _named(receipt: Mapping[str, Any], found: Found) -> dict[str, Any]:
         derivation[key] = RULES if key == "rules" else value
         if key == "log":
             derivation["origin"] = origin
+    told = {key: value for key, value in derivation.items() if key != "redactions"}
+    derivation["redactions"] = count_masks(receipt["phases"], receipt["failure"], told)
     made = {**receipt, "schema_version": SCHEMA_VERSION, "derivation": derivation}
     if found.parts and not found.events:
         for summary in [made["summary"], *(phase["summary"] for phase in made["phases"])]:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.metrics import write_metrics
 from receipt_cli.render.page import Page, Span
-from receipt_cli.render.scale import count, duration, measure, number
+from receipt_cli.render.scale import byte_size, count, duration, measure, number
 from receipt_cli.render.table import Column, align
 
 _MAX_ROWS = 12
+_MAX_PROBLEMS = 6
 _ANSWERS = {True: "confirmed", False: "another one ran", None: "not known"}
 
 
@@ -20,6 +21,7 @@ def write_profile(page: Page, document: Mapping[str, object]) -> None:
     events = mapping(document, "events")
     if events:
         _write_events(page, events)
+        _write_problems(page, document)
 
 
 def figure(metric: str, value: float | None) -> str:
@@ -71,15 +73,20 @@ def _write_lanes(page: Page, document: Mapping[str, object]) -> None:
 
 def _write_events(page: Page, events: Mapping[str, object]) -> None:
     facts = [Span("complete", "good") if truth(events, "complete") else Span("not complete", "warn")]
+    losses = items(events, "losses")
     if truth(events, "lossy") is not False:
-        kinds = [text(loss, "kind") or "?" for loss in items(events, "losses")]
-        facts.append(Span(f"records are missing: {page.say(', '.join(kinds))}" if kinds else "records may be missing", "warn"))
+        facts.append(Span("records are missing" if losses else "records may be missing", "warn"))
     page.heading("events", *facts)
-    session = [[Span(f"{label} {figure(name, real(events, name))}")] for label, name in (
-        ("session", "duration_s"), ("busy", "busy_s"), ("share busy", "busy_ratio")
-    ) if real(events, name) is not None]  # fmt: skip
+    if losses:
+        page.prose(f"missing: {page.say(', '.join(map(_loss, losses)))}", "warn", indent=2)
+    session = [[Span(f"{label} {figure(name, real(events, *way, name))}")] for label, *way, name in (
+        ("session", "duration_s"), ("busy", "busy_s"), ("share busy", "busy_ratio"), ("launches", "kernels", "launch_count"),
+        ("in kernels", "kernels", "total_s"),
+    ) if real(events, *way, name)]  # fmt: skip
     if session:
         page.flow("", session)
+    if real(events, "busy_s") is None and whole(events, "kernels", "launch_count"):
+        page.line(Span("how long the devices were busy is not known", "dim"), indent=2)
     for title, found, total in (
         ("kernel", items(events, "kernels", "top"), whole(events, "kernels", "name_count")),
         ("scope", items(events, "scopes"), len(items(events, "scopes"))),
@@ -87,6 +94,9 @@ def _write_events(page: Page, events: Mapping[str, object]) -> None:
         if found:
             columns = [Column(title, least=12), *(Column(name, right=True) for name in ("count", "total", "mean", "max"))]
             rows = [[text(one, "name") or "?", *_timing(one)] for one in found[:_MAX_ROWS]]
+            if any(whole(one, "open_count") for one in found):
+                columns.append(Column("open", right=True))
+                rows = [[*row, figure("_count", whole(one, "open_count"))] for row, one in zip(rows, found, strict=False)]
             page.gap()
             write_table(page, columns, rows, (total or len(found)) - len(rows))
     copies = items(events, "copies")
@@ -94,11 +104,45 @@ def _write_events(page: Page, events: Mapping[str, object]) -> None:
         page.gap()
         columns = [Column("copies", least=12), *(Column(name, right=True) for name in ("count", "time", "size", "rate"))]
         write_table(page, columns, [_copy(one) for one in copies])
-    for kind in ("devices", "hosts"):
-        for number_, one in enumerate(items(events, kind)):
-            name = text(one, "name") or f"{kind[:-1]} {whole(one, 'number') if kind == 'devices' else number_}"
-            if mapping(one, "metrics"):
-                write_metrics(page, {"summary": {"phase": name, "metrics": mapping(one, "metrics")}}, None)
+    devices, hosts = items(events, "devices"), items(events, "hosts")
+    if len(devices) > 1:
+        page.gap()
+        columns = [Column("device", right=True), Column("name", least=12), *(Column(n, right=True) for n in ("memory", "busy"))]
+        write_table(page, columns, [_device(one) for one in devices[:_MAX_ROWS]], len(devices) - _MAX_ROWS)
+    for one in devices[:_MAX_ROWS]:
+        name = text(one, "name")
+        number_ = f"device {whole(one, 'number')}"
+        _write_sampled(page, number_ if name is None else f"{number_}, {name}" if len(devices) > 1 else name, one)
+    for place, one in enumerate(hosts[:_MAX_ROWS]):
+        _write_sampled(page, text(one, "name") or f"host {place}", one)
+
+
+def _write_problems(page: Page, document: Mapping[str, object]) -> None:
+    """Add what was wrong with the stream, the first of it in words."""
+    told, known = whole(document, "derivation", "problems", "count") or 0, items(document, "derivation", "problems", "first")
+    if not told:
+        return
+    page.heading("problems", Span(f"{count(told)} in the stream", "warn"))
+    for problem in known[:_MAX_PROBLEMS]:
+        page.prose(page.say(text(problem, "detail") or text(problem, "kind") or "?"), indent=2, bullet="· ", max_lines=2)
+    if len(known) > _MAX_PROBLEMS:
+        page.line(Span(f"… {count(len(known) - _MAX_PROBLEMS)} more kinds and places in the document", "dim"), indent=2)
+
+
+def _write_sampled(page: Page, whose: str, one: object) -> None:
+    if mapping(one, "metrics"):
+        write_metrics(page, {"summary": {"phase": whose, "metrics": mapping(one, "metrics")}}, None)
+
+
+def _loss(loss: object) -> str:
+    number_ = whole(loss, "count")
+    return f"{text(loss, 'kind') or '?'}{'' if number_ is None else f' ({count(number_)})'}"
+
+
+def _device(one: object) -> list[str]:
+    number_ = whole(one, "number")
+    figures = [figure(name, real(one, name)) for name in ("memory_bytes", "busy_s")]
+    return [UNKNOWN if number_ is None else str(number_), text(one, "name") or UNKNOWN, *figures]
 
 
 def _timing(one: object) -> list[str]:
@@ -107,6 +151,7 @@ def _timing(one: object) -> list[str]:
 
 
 def _copy(one: object) -> list[str]:
-    names = ("count", "total_s", "total_bytes", "bytes_per_s")
     title = (text(one, "direction") or "?").replace("_", " ")
-    return [title, *(figure("_count" if name == "count" else name, real(one, name)) for name in names)]
+    speed = real(one, "bytes_per_s")
+    figures = [figure("_count" if name == "count" else name, real(one, name)) for name in ("count", "total_s", "total_bytes")]
+    return [title, *figures, UNKNOWN if speed is None else f"{byte_size(speed)}/s"]

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-Kind = Literal["time", "bytes", "ratio", "rate", "flops", "count", "plain"]
+Kind = Literal["time", "bytes", "ratio", "rate", "flops", "count", "physical", "plain"]
 
 THIN = "\u202f"
 """Digit group separator: narrow no-break space."""
@@ -41,7 +41,15 @@ _ENDINGS: dict[str, Kind] = {
     "_s": "time",
     "_count": "count",
     "_total": "count",
+    "_hz": "physical",
+    "_w": "physical",
+    "_j": "physical",
+    "_v": "physical",
+    "_celsius": "physical",
 }
+_SYMBOLS = {"_hz": "Hz", "_w": "W", "_j": "J", "_v": "V", "_celsius": "°C"}
+_PREFIXED = ("Hz", "W", "J")
+"""Symbols that get a prefix where the value is large: 1.98 GHz, but never kilodegrees."""
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -182,6 +190,10 @@ def scale_for(metric: str, values: Iterable[float]) -> Scale:
         return _decimal_scale(unit, divisor, typical, 3)
     if kind == "ratio":
         return _decimal_scale("%", 0.01, typical, 3)
+    if kind == "physical":
+        symbol = _symbol(metric)
+        step = _step(typical, 1000, len(_SI), 4) if symbol in _PREFIXED else 0
+        return _decimal_scale(f"{_SI[step]}{symbol}", 1000.0**step, typical, 4 if step else 3)
     if typical == int(typical) and abs(typical) < _LARGEST_FIXED:
         return Scale("", 1.0, 0)
     if kind == "count":
@@ -199,6 +211,9 @@ def measure(metric: str, value: float) -> str:
         return flops(value).removesuffix("/s")
     if kind == "plain":
         return number(value)
+    if kind == "physical":
+        scale = scale_for(metric, [value])
+        return f"{scale.format(value)} {scale.unit}"
     simple = {"time": duration, "bytes": byte_size, "ratio": percent, "flops": flops, "count": count}
     return simple[kind](value)
 
@@ -208,6 +223,10 @@ def _rate_unit(metric: str, kind: Kind) -> str:
         return "FLOP" if metric == "total_flops" else "FLOP/s"
     noun = metric.partition("_per_s")[0].rpartition("_")[2]
     return f"{_NOUNS.get(noun, noun[:10])}/s"
+
+
+def _symbol(metric: str) -> str:
+    return next(symbol for ending, symbol in _SYMBOLS.items() if metric.endswith(ending))
 
 
 def _time_unit(seconds: float) -> tuple[str, float]:
