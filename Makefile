@@ -102,6 +102,14 @@ bench-peers: $(DEV) ## install the Python programs that we are compared with, un
 bench-start: $(DEV) ## how long commands take from nothing
 	$(PY) -m benchmarks.cold_start
 
+.PHONY: bench-emit
+bench-emit: $(DEV) ## what receipt_cli.emit costs in a training loop
+	$(PY) -m benchmarks.emit
+
+.PHONY: bench-run
+bench-run: $(DEV) ## what receipt run costs a job that prints ten thousand lines a second
+	$(PY) -m benchmarks.run_overhead
+
 .PHONY: bench-stages
 bench-stages: $(DEV) ## where the time of one parse goes; SIZE= INPUT=sparse
 	$(PY) -m benchmarks.stages --size $(if $(filter command line,$(origin SIZE)),$(SIZE),64MiB) $(addprefix --input ,$(INPUT))
@@ -113,6 +121,15 @@ bench-scaling: $(DEV) ## time and memory over size (to 10 GB), over grammars and
 .PHONY: soak
 soak: $(DEV) ## reading by layout against the patterns on a folder of logs and mutated copies; FOLDER= COPIES=1000
 	$(PY) -m benchmarks.identity $(or $(FOLDER),fixtures/logs) --copies $(or $(COPIES),1000)
+
+.PHONY: fuzz
+fuzz: $(DEV) ## fuzz every boundary, coverage-guided where atheris can be installed; TIME= seconds a target, TARGET=, SEED=
+	-$(PY) -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'
+	$(PY) -m tests.fuzz $(TARGET) --seconds $(or $(TIME),60) --seed $(or $(SEED),1)
+
+.PHONY: patterns
+patterns: $(DEV) ## the time of every pattern on the records that it takes longest for: one table
+	$(PY) -m benchmarks.patterns --whole
 
 .PHONY: archive
 archive: $(DEV) ## derive an archive of many logs made of a folder's, twice; FOLDER= LOGS=10000
@@ -126,6 +143,12 @@ archive-kill: $(DEV) ## kill batches at random moments and resume them: is it th
 test-readers: $(DEV) ## install TensorBoard, W&B and MLflow, which are large, and let them open what is exported
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[readers]'
 	$(PYTEST) tests/cli/test_export.py
+
+.PHONY: test-trainers
+test-trainers: $(DEV) ## install torch, Transformers and Lightning under build/, and let them end in every way under receipt run
+	test -x build/trainers/bin/python || $(PY) -m venv build/trainers
+	build/trainers/bin/python -m pip install --quiet --disable-pip-version-check torch accelerate transformers lightning numpy
+	TRAINER_PYTHON=build/trainers/bin/python $(PY) -m pytest -s tests/trainers
 
 .PHONY: test-ray
 test-ray: $(DEV) ## install Ray into .venv and run its tests on a local cluster of two workers

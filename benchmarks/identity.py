@@ -53,7 +53,7 @@ def read_both(grammars: Sequence[Grammar], blocks: Sequence[bytes]) -> tuple[Any
     for by_layout in (True, False):
         engine = Engine(grammars, load_catalogue(), by_layout=by_layout)
         body, lines = engine.finish(engine.scan(blocks))
-        results.append({"lines": lines, **_plain(body)})
+        results.append({"lines": lines, **plain_body(body)})
     return results[0], results[1]
 
 
@@ -73,7 +73,8 @@ def find_difference(left: Any, right: Any, path: str = "") -> str | None:
     return None if left == right else f"{path}: {str(left)[:120]} / {str(right)[:120]}"
 
 
-def _plain(body: Body) -> dict[str, Any]:
+def plain_body(body: Body) -> dict[str, Any]:
+    """Return what whole records gave as plain values that compare: NaN equals NaN, and 0 is not -0."""
     counts = {
         name: getattr(body, name)
         for name in ("records", "lines", "blank", "undecodable", "step_like", "nul_count", "nul_line")

@@ -24,10 +24,12 @@ def bytes_at(buffer: bytes, places: Integers, width: int) -> NDArray[np.uint8]:
 class Records:
     """The records of a normalised block (see ``envelope.plain``) that ends where a record does.
 
+    With ``paired`` a ``\\r\\n`` in it is one end, as printed; without, what stood between the two has vanished.
+
     ``starts``, ``ends`` and ``lengths`` (n,) are places in ``buffer``; ``data`` are its bytes.
     """
 
-    def __init__(self, buffer: bytes) -> None:
+    def __init__(self, buffer: bytes, *, paired: bool) -> None:
         import numpy as np
 
         self.buffer = buffer
@@ -43,7 +45,8 @@ class Records:
         if redraws:
             newline = data[self.ends] == 0x0A
             halves = np.zeros(len(newline), np.bool_)  # the line feeds of ends of two bytes
-            halves[1:] = newline[1:] & ~newline[:-1] & (self.ends[1:] == nexts[:-1])
+            if paired:
+                halves[1:] = newline[1:] & ~newline[:-1] & (self.ends[1:] == nexts[:-1])
             first = np.flatnonzero(halves) - 1
             newline[first] = True
             nexts[first] += 1

@@ -143,8 +143,9 @@ def read_block(reader: Reader, body: Body, raw: bytes, found: Found) -> None:
     import numpy as np
 
     keep_memory()
-    buffer = plain(raw, keep_returns=_returns_are_ends(raw))
-    records = Records(buffer)
+    paired = _returns_are_ends(raw)
+    buffer = plain(raw, keep_returns=paired)
+    records = Records(buffer, paired=paired)
     body.blank = records.count_blank()
     body.lines, body.records = records.lines, len(records.starts)
     bad = records.find_invalid()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import NamedTuple
 
 from receipt_cli.columns import NumberColumn
@@ -41,13 +42,25 @@ def tokens_per_step(facts: Mapping[str, float | str]) -> float | None:
 
 
 def compare(metric: str, reported: Statistic | None, derived: Statistic | None) -> Comparison | None:
-    """Return the comparison of two medians, or None where one is missing or zero, or the ratio is beyond float64."""
+    """Return the comparison of two medians, or None where one is missing or zero, or the ratio is beyond float64.
+
+    They agree, too, where they are nearer to each other than half a unit of the last digit printed.
+    """
     if reported is None or derived is None or not reported.median or not derived.median:
         return None
     ratio = reported.median / derived.median
     if not math.isfinite(ratio):
         return None
-    return Comparison(metric, reported.median, derived.median, ratio, abs(ratio - 1) <= TOLERANCE)
+    near = abs(reported.median - derived.median) <= _half_digit(reported)
+    return Comparison(metric, reported.median, derived.median, ratio, near or abs(ratio - 1) <= TOLERANCE)
+
+
+def _half_digit(printed: Statistic) -> float:
+    """Return half a unit of the last decimal that the printed figures show; 0.0 for whole numbers, which show none."""
+    shown = [value for value in (printed.first, printed.last, printed.min, printed.max) if value is not None]
+    exponents = [Decimal(repr(value)).normalize().as_tuple().exponent for value in shown]
+    finest = min((e for e in exponents if isinstance(e, int)), default=0)
+    return 0.5 * 10.0**finest if finest < 0 else 0.0
 
 
 def version_ratio(engine: Engine, body: Body, grammar: Grammar, metric: str) -> str | None:

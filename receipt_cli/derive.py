@@ -12,12 +12,13 @@ from receipt_cli.catalog import get_grammar, shipped
 from receipt_cli.checks import Checks, evaluate
 from receipt_cli.consistency import phase_facts
 from receipt_cli.detect import Choice, Detection, count_explained, detect
+from receipt_cli.diagnosis import diagnose
 from receipt_cli.epochs import count_epochs
 from receipt_cli.errors import InputError
 from receipt_cli.failure import Ending, judge
 from receipt_cli.fallback import GENERIC, is_generic, leaves_lines, read_generically, wanted
 from receipt_cli.gather import Gathered, LogFacts, gather, last_bytes_before
-from receipt_cli.goodput import Goodput, Wall
+from receipt_cli.goodput import OF_COMMAND, Goodput, Wall
 from receipt_cli.grammar import Grammar
 from receipt_cli.launches import Launch, split_launches, window
 from receipt_cli.looks import MAX_SEEN
@@ -33,6 +34,8 @@ from receipt_cli.source import Source, Stream
 from receipt_cli.stretch import Body
 from receipt_cli.summary import Summary, summarise
 from receipt_cli.timeline import Event, Told, read_events
+from receipt_cli.walltime.account import account
+from receipt_cli.walltime.stamps import Edges, read_edges
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +181,12 @@ class Reading:
     def derivation(self, number: int | None = None) -> Derivation:
         """Return what run ``number`` of the log gives, counted from 0; None is the last one.
 
-        The exit code that the caller knows is the last run's. A log of one file is read again for the last lines of a
-        run that others follow. Raises ``InputError`` where it cannot.
+        The exit code and the wall time that the caller knows are the last run's. A log of one file is read again for the
+        last lines of a run that others follow. Raises ``InputError`` where it cannot.
         """
         number = len(self.launches) - 1 if number is None else number
         last = number == len(self.launches) - 1
-        return _figures(self, number, self.options if last else replace(self.options, exit_code=None))
+        return _figures(self, number, self.options if last else replace(self.options, exit_code=None, wall=None))
 
 
 def _figures(reading: Reading, number: int, options: Options) -> Derivation:
@@ -198,9 +201,13 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         summaries.append(summarise(phase, known, registry))
     found = any(summary.record_count for summary in summaries)
     ending = judge(window(reading.body, launch), engine.catalogue, phases, options.exit_code, recognised=bool(grammars))
+    ranks = [rank_figures(reading.events, reading.told.copies, start, end) for start, end in _spans(phases, launch)]
+    diagnose(summaries, ranks, ending)
     matched, ignored, undecodable = count_explained(engine, body, grammars)
     unmatched = body.records - matched - ignored - undecodable
-    problems = _problems(body, [*reading.gathered.problems, *reading.told.problems, *_dropped(summaries)])
+    spent = account(phases, summaries, launch, _edges(reading, number), _stated_wall(reading, options))
+    own = [*reading.told.problems, *_dropped(summaries), *spent.problems]
+    problems = _problems(body, [*reading.gathered.problems, *own])
     doubtful = body.step_like >= MAX_SEEN if grammars else bool(body.metric_like.count)
     return Derivation(
         log=log,
@@ -223,9 +230,26 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         rule_records=_rule_records(engine, body, grammars),
         changed=reading.gathered.changed,
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
-        ranks=tuple(rank_figures(reading.events, reading.told.copies, start, end) for start, end in _spans(phases, launch)),
-        goodput=None,
+        ranks=tuple(ranks),
+        goodput=spent.goodput,
     )
+
+
+def _stated_wall(reading: Reading, options: Options) -> Wall | None:
+    """Return the wall time that the caller states; that of a command that ran several of them is of none."""
+    wall = options.wall
+    return None if wall is not None and wall.evidence == OF_COMMAND and len(reading.launches) > 1 else wall
+
+
+def _edges(reading: Reading, number: int) -> Edges:
+    """Return the stamps at both ends of the log, as far as they are of run ``number``: of the file that is the time line."""
+    gathered, last = reading.gathered, len(reading.launches) - 1
+    if gathered.opening != gathered.final:
+        return Edges()
+    (tail, size), before = gathered.tails[gathered.final], gathered.lines[gathered.final]
+    until = [*gathered.lines, gathered.log.line_count][gathered.final + 1]
+    edges = read_edges(gathered.heads[gathered.final], tail, cut=len(tail) < size, lines=(before, until))
+    return Edges(() if number else edges.first, edges.last if number == last else ())
 
 
 def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:

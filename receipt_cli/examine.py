@@ -181,7 +181,7 @@ def _put(
     if not readable:
         found.append((at, unreadable(grammar, rule, name, text, line, record)))
     elif isinstance(value, str):
-        columns.texts.setdefault(name, TextColumn()).append(row, value[:MAX_EXCERPT])
+        columns.texts.setdefault(name, TextColumn()).append(row, value[:EXCERPT_BYTES])
     elif value is not None:
         columns.numbers.setdefault(name, NumberColumn()).append(row, value)
 

@@ -12,6 +12,7 @@ from receipt_cli.envelope import unwrap
 from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.looks import METRIC_LINE
 from receipt_cli.match import PatternTimeout, read_record
+from receipt_cli.model import EXCERPT_BYTES
 from receipt_cli.records import RECORD_CAP
 from receipt_cli.redact import safe_text
 from receipt_cli.source import Progress, Source
@@ -111,7 +112,7 @@ def unmatched_lines(raw: bytes | bytearray, grammars: list[Grammar]) -> tuple[in
                     continue
                 count += 1
                 if len(found) < MAX_LINES:
-                    found.append({"line_number": line, "text": safe_text(record[:500].decode("utf-8", "replace"), 200)})
+                    found.append({"line_number": line, "text": safe_text(record[:EXCERPT_BYTES].decode("utf-8", "replace"), 200)})
         line -= raw[end - 1 : end] == b"\n"  # nothing stands after the last line end of a piece
         at = end
     return count, found

@@ -32,6 +32,8 @@ CATEGORIES = {"killed": "signal", "interrupted": "signal", "segfault": "code", "
 _NAN_TEXT = re.compile(r"(?i)(?<![\w-])(?:nans?|inf|infs|infinite|infinity|non-?finite|not finite|invalid values)(?![\w-])")
 SAID_DONE = "said_to_be_done"
 """The marker of a script that says that the training is over: no proof of success, but the log does not just end."""
+SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
+"""Markers of a signal that was sent to the command: one that stops on it may well end with zero."""
 DIVERGED = Marker("loss_diverged", None, "numerics", "observation", 3, 1, (), "", (), ())
 DIVERGED_RECORDS = 20
 DIVERGED_RATIO = 1.5
@@ -103,7 +105,8 @@ class _Progress:
         later = len(self.steps) - bisect_right(self.steps, at)
         if marker.overcome_after > EPOCH:
             later += (EPOCH - 1) * (len(self.epochs) - bisect_right(self.epochs, at))
-        return any(end > at for end in self.ends) or any(a > at for a in self.attempts) or later >= marker.overcome_after
+        ended = any(end > at and (end != FAR or marker.id not in SENT) for end in self.ends)
+        return ended or any(a > at for a in self.attempts) or later >= marker.overcome_after
 
 
 def judge(
@@ -223,7 +226,8 @@ def _sight(marker: Marker, body: Body, progress: _Progress, rank: int | None = N
     at = hits.at[index]
     text, code = next(((t, c) for a, t, c in hits.texts if a >= at), (hits.texts[-1][1], hits.texts[-1][2]))
     said = hits.rank[index] if index < len(hits.rank) else NO_RANK
-    return Sighting(marker, len(hits.at), hits.line[0], hits.line[-1], at, hits.line[index], text, code, chosen is not None, said)
+    first, last = min(hits.line), max(hits.line)  # hits go by time, and ranks may write into files of their own
+    return Sighting(marker, len(hits.at), first, last, at, hits.line[index], text, code, chosen is not None, said)
 
 
 def _diverged(phases: Sequence[Phase]) -> Sighting | None:

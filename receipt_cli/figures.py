@@ -101,6 +101,30 @@ def placed(events: Iterable[Event], figure: Figure) -> tuple[Floats, Floats]:
     return np.concatenate(steps), np.concatenate(values)
 
 
+def steps_at(events: Iterable[Event], figure: Figure, places: Sequence[int]) -> list[int | None]:
+    """Return the step of some values of a figure, None where it has none: ``places`` count its values from 0, ascending."""
+    found: list[int | None] = []
+    wanted, seen = iter(places), 0
+    place = next(wanted, None)
+    for event in events:
+        if place is None:
+            break
+        if figure.of_event(event) is not None:
+            if place == seen:
+                found.append(event.step)
+                place = next(wanted, None)
+            seen += 1
+        read_run = figure.of_run(event.run) if event.run is not None and place is not None else None
+        if event.run is not None and read_run is not None:
+            count = len(read_run[0]) if read_run[1] is None else int(read_run[1].sum())
+            while place is not None and place < seen + count:
+                index = place - seen if read_run[1] is None else int(read_run[1].nonzero()[0][place - seen])
+                found.append(event.run.values(index)[0])
+                place = next(wanted, None)
+            seen += count
+    return found
+
+
 def ends(events: Sequence[Event], figure: Figure) -> tuple[float, float] | None:
     """Return the first and the last value of a figure, or None where there is none."""
     first = next((value for event in events for value in _edge(event, figure, 0)), None)
@@ -191,6 +215,8 @@ class Series(Mapping[str, Sequence[float]]):
     def __init__(self, names: Iterable[str] = (), events: Sequence[Event] = (), steady: Selection | None = None) -> None:
         self._names, self._events, self._steady = dict.fromkeys(names), events, steady
         self._known: dict[str, Sequence[float]] = {}
+        self.recomputed: dict[str, tuple[Sequence[Event], Figure]] = {}
+        """Figures that were recomputed, by metric, and the step records that may have one."""
 
     def __getitem__(self, name: str) -> Sequence[float]:
         if name not in self._names:
@@ -210,6 +236,11 @@ class Series(Mapping[str, Sequence[float]]):
         """The events that the values stand in, in log order; behind some of them stands a run."""
         return self._events
 
+    @property
+    def selection(self) -> Selection | None:
+        """The step records of the steady window; None where all are."""
+        return self._steady
+
     def steady(self, name: str) -> Values:
         """Return the finite values of a metric in the steady window, in step order."""
         return finite(read(self._events, metric(name), self._steady)) if name in self._names else []
@@ -217,6 +248,11 @@ class Series(Mapping[str, Sequence[float]]):
     def curve(self, name: str) -> tuple[Floats, Floats]:
         """Return steps and values (float64 [n] each) of a metric; records without a step are left out."""
         return placed(self._events if name in self._names else (), metric(name))
+
+    def recomputed_curve(self, name: str) -> tuple[Floats, Floats]:
+        """Return the same of a figure that was recomputed, beside the printed one or without it."""
+        events, figure = self.recomputed.get(name, ((), metric(name)))
+        return placed(events, figure)
 
     def largest(self, name: str) -> float | None:
         """Return the largest value of a metric, infinities too, or None where there is none but NaN."""

@@ -63,8 +63,10 @@ class Gathered:
     starts: list[int] = field(default_factory=lambda: [0])
     lines: list[int] = field(default_factory=lambda: [0])
     tails: list[tuple[bytes, int]] = field(default_factory=list)
+    heads: list[bytes] = field(default_factory=list)
     changed: bool = False
     final: int = 0
+    opening: int = 0
 
     def tail(self, line: int | None) -> tuple[bytes, bool]:
         """Return the last bytes of the stream that holds ``line``, else of the time line, and whether more precede."""
@@ -83,7 +85,7 @@ class Gathered:
             return events, self.body
         lanes = make_lanes(self.streams, self._parts(events))
         leader = lanes[0]
-        self.final = leader.parts[-1].number
+        self.opening, self.final = leader.parts[0].number, leader.parts[-1].number
         for lane in lanes:
             for event in (e for part in lane.parts for e in part.events if e.rank == NO_RANK):
                 event.rank = NO_RANK if lane.rank is None else lane.rank
@@ -172,6 +174,7 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
         gathered.starts.append(whole.records)
         gathered.lines.append(whole.lines)
         gathered.tails.append((stretch.last_bytes, stretch.size))
+        gathered.heads.append(stretch.first_bytes)
         whole.extend(body)
     digest = hashlib.sha256("".join(f"{file.sha256}\n" for file in files).encode("ascii")).hexdigest()
     size = sum(file.size_bytes for file in files)
@@ -181,11 +184,11 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
 
 def gathered_from(engine: Engine, stretch: Stretch, stream: Stream) -> Gathered:
     """Return what ``stretch``, the fold of all bytes of a stream of one part, gives; it is used up."""
-    source = stream.parts[0]
+    source, heads = stream.parts[0], [stretch.first_bytes]
     body, lines = engine.finish(stretch)
     log = LogFacts(source.sha256, source.size_bytes, lines, body.records)
     tails = [(stretch.last_bytes, source.size_bytes)]
-    return Gathered(body, log, [stream], list(source.problems), tails=tails, changed=source.changed)
+    return Gathered(body, log, [stream], list(source.problems), tails=tails, heads=heads, changed=source.changed)
 
 
 def _blocks(parts: Sequence[Source], counts: list[int]) -> Iterator[bytes]:

@@ -27,13 +27,16 @@ def read_given(
     environ: dict[str, str],
     exit_code: int | None = None,
     progress: Callable[[str], AbstractContextManager[Progress | None]],
+    masked: bool = True,
 ) -> tuple[dict[str, Any], Product | None]:
     """Return the valid receipt that ``file`` is, or that its log gives, then with what else the log gave.
 
-    ``-`` is stdin; ``progress`` shows how far the reading of a log is. Raises ``ReceiptError``.
+    ``-`` is stdin; ``progress`` shows how far the reading of a log is. Unless ``masked`` is False, a receipt is given with
+    what looks like a secret masked: whoever wrote it may have masked less. Raises ``ReceiptError``.
     """
     from receipt_cli.parallel import AUTO
     from receipt_cli.produce import Request, produce
+    from receipt_cli.redact import mask_texts
     from receipt_cli.validate import has_errors, validate_bytes
 
     data = _document(file)
@@ -48,7 +51,7 @@ def read_given(
     found: dict[str, Any] = json.loads(data)
     if not found["schema_version"].startswith("receipt/"):
         raise InputError(f"is a document of another kind: {found['schema_version']}", where=file)
-    return found, None
+    return mask_texts(found) if masked else found, None
 
 
 def _document(file: str) -> bytes | None:

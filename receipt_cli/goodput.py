@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 CLASSES = ("checkpoint", "eval", "compilation", "data_loading", "initialization", "wasted_progress", "idle")
+OF_COMMAND = "receipt_run"
+"""Evidence of a wall time that ``receipt run`` measured around its command."""
 How = Literal["measured", "inferred", "unknown"]
 
 

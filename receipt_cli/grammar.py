@@ -56,6 +56,11 @@ FACTS = frozenset(
         "tokens_per_micro_batch_per_rank",
         "parameter_count_per_rank",
         "trainer_name",
+        "layer_count",
+        "hidden_size",
+        "data_seed",
+        "deterministic",
+        "cudnn_benchmark",
     ]
 )
 """Single values that a run prints about itself; they become header facts or inputs of derived figures."""
@@ -265,11 +270,13 @@ class Rule:
         if self.pairs is None or self.pairs.cell.strip():
             return None
         key = regex.escape(self.pairs.key.strip() or self.pairs.key)
+        # A key begins where the last cell ended, or where a run of a key's characters does: each run is looked at once.
         if len(self.pairs.cell) > 1:  # two blanks or more part the cells: keys and values may hold single blanks
+            begin = rf"(?:\G ?|(?<![^\s{key}])(?<![^\s{key}] ))"
             name, value = rf"[^\s{key}](?:[^\s{key}]| (?! ))*+", r"\S++(?: (?! )\S++)*+"
         else:
-            name, value = rf"[^\s{key}]++", r"\S++"
-        return compile_pattern(rf"(?P<key>{name})[ \t]*+{key}[ \t]*+(?P<value>{value})")
+            begin, name, value = rf"(?:\G|(?<![^\s{key}]))", rf"[^\s{key}]++", r"\S++"
+        return compile_pattern(rf"{begin}(?P<key>{name})[ \t]*+{key}[ \t]*+(?P<value>{value})")
 
     @cached_property
     def table_patterns(self) -> tuple[regex.Pattern[bytes], regex.Pattern[bytes]]:

@@ -27,7 +27,7 @@ _WORDS = r"rank|worker|process|proc|gpu|cuda|device|replica|pod|node|host|machin
 _RANK = re.compile(rf"(?i)(?<![a-z])(?:global|local)?[._-]?(?P<word>{_WORDS})s?[._-]?(?P<number>\d{{1,6}})(?![\da-z])")
 _STREAM = re.compile(r"(?i)(?:^|[._-])(?:stdout|stderr|output)[._-](?P<number>\d{1,6})(?![\da-z])")
 _ATTEMPT = re.compile(r"(?i)(?<![a-z])(?:attempt|restart|retry)[._-]?(\d{1,4})(?!\d)")
-_LAST = re.compile(r"(?:^|(?P<word>[A-Za-z]*)[._-]?)(?P<number>\d{1,4})$")
+_LAST = re.compile(r"(?:^|(?<![A-Za-z])(?P<word>[A-Za-z]*+)[._-]?)(?P<number>\d{1,4})$")
 _OTHER_WORDS = frozenset(
     ("run", "seed", "fold", "trial", "exp", "experiment", "job", "attempt", "try", "part", "epoch", "step", "v", "version")
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,17 +14,16 @@ from receipt_cli.definitions import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar import Block, Grammar, Rule, Sample, compile_pattern
 from receipt_cli.grammar_file import load_grammar
+from receipt_cli.hostile import HOSTILE_BOUND_S, HOSTILE_BYTES, rule_growth
 from receipt_cli.learn.vocabulary import load_vocabulary
 from receipt_cli.match import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, bind_row, convert, extract
 from receipt_cli.model import Finding
 from receipt_cli.registry import load_registry
 
-HOSTILE_BYTES = 100_000
-HOSTILE_BOUND_S = 0.5
-"""CPU seconds that one rule may spend on a hostile line of 100 kB."""
 MIN_LITERAL = 4
 _VOCABULARY = re.compile(r"(?:\A|[/\\])generic[/\\]v\d+\.yaml\Z")
 """The file that holds words instead of rules."""
+_HELP = r"use possessive quantifiers (\d++, [^|]*+), bound what stands before what must follow ([^|]{0,200}), or anchor the start"
 COMPARED = "tokens_per_s"
 """The metric that a log lets us recompute, so that evidence can ask what was printed."""
 
@@ -295,16 +293,12 @@ class _Linter:
                     yield self.finding(path, reason, snippet=sample.line)
 
     def hostile(self, rule: Rule) -> Iterator[Finding]:
-        for line in _hostile_lines(rule):
-            begun = time.process_time()
-            with contextlib.suppress(PatternTimeout):
-                extract(rule, line)
-            spent = time.process_time() - begun
-            if spent > HOSTILE_BOUND_S:
-                reason = f"{rule.name}: {spent:.1f} s for a hostile line of {len(line)} bytes, at most {HOSTILE_BOUND_S} s"
-                snippet = line[:80].decode("utf-8", "replace") + "…"
-                yield self.finding(self.path(rule), reason, snippet=snippet, help="use possessive quantifiers: \\d++, [^|]*+")
-                return
+        found = rule_growth(rule, HOSTILE_BYTES, HOSTILE_BOUND_S)
+        if found is None or found.at(HOSTILE_BYTES) <= HOSTILE_BOUND_S:
+            return
+        took = f"{found.at(HOSTILE_BYTES):.1f} s for a hostile line of {HOSTILE_BYTES} bytes, at most {HOSTILE_BOUND_S} s"
+        reason = f"{rule.name}: {took}; it grows with the length to the power of {found.exponent:.1f}"
+        yield self.finding(self.path(rule), reason, snippet=found.attack.describe(), help=_HELP)
 
     def ignored(self) -> Iterator[Finding]:
         for rule in self.grammar.ignore:
@@ -339,22 +333,6 @@ def _same(have: object, want: object) -> bool:
     if isinstance(have, float) and isinstance(want, int | float) and not isinstance(want, bool):
         return have == want or (math.isnan(have) and math.isnan(want))
     return type(have) is type(want) and have == want
-
-
-def _hostile_lines(rule: Rule) -> Iterator[bytes]:
-    """Yield long lines that nearly match: repeated, stretched and cut samples, and runs of what patterns like."""
-    size = HOSTILE_BYTES
-    for sample in rule.samples[:3]:
-        line = sample.line.encode().split(b"\n")[-1]
-        yield (line + b" ") * (size // (len(line) + 1))
-        yield line[:-1] * (size // max(1, len(line) - 1))
-        for cut in (len(line) // 3, len(line) // 2, len(line) - 1):
-            for filler in (b" ", b"0", b"1,", b"a", b"| ", b"{", b"'", b"("):
-                yield line[:cut] + filler * ((size - cut) // len(filler)) + b"!"
-    for literal in rule.literals[:3]:
-        yield literal * (size // len(literal))
-        yield literal + b" " * size
-        yield b"0" * (size // 2) + literal + b"0" * (size // 2)
 
 
 def check_index(entries: Mapping[str, str], files: Mapping[str, str]) -> list[Finding]:

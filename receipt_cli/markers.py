@@ -36,6 +36,8 @@ Reason = Literal[
 PATH: Final = "markers/v1.yaml"
 SEARCH_SECONDS: Final = 1.0
 """A search that takes longer counts as no match: a marker must never stop a receipt."""
+CORE_SECONDS: Final = 0.02
+"""A search for a core that takes longer is given up for the pattern: about what compiling that takes."""
 SILENT_ROLES: Final = ("observation", "restart", "completion", "exit_code")
 MIN_LITERAL: Final = 5
 _HEAD: Final = "(?&head)"
@@ -103,7 +105,7 @@ class Marker:
         if "pattern" in vars(self) or self._core is None:
             return True
         try:
-            return self._core.search(record, timeout=SEARCH_SECONDS) is not None
+            return self._core.search(record, timeout=CORE_SECONDS) is not None
         except TimeoutError:
             return True
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from time import process_time
 from typing import NamedTuple
 
 import regex
@@ -14,7 +15,8 @@ from receipt_cli.literals import NotALiteral, Number, Text, Value, parse_object
 from receipt_cli.units import read_number
 
 TIME_BOX_S = 2.0
-"""Seconds that one pattern may spend on one record. Shipped patterns are linear and stay far below."""
+"""CPU seconds that one rule may spend on finding its events in one record (``regex`` counts ``clock()``: a process that
+sleeps or is suspended does not use them up). Shipped patterns are linear and stay far below."""
 MAX_EVENTS = 64
 """Events that one rule may find in one record."""
 MAX_KEY = 64
@@ -58,20 +60,38 @@ class PatternTimeout(Exception):
     """A pattern spent its time box, or the memory it may have, on one record."""
 
 
-def extract(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
+class Box:
+    """The CPU time that several searches share, from the first of them on."""
+
+    __slots__ = ("_end",)
+
+    def __init__(self) -> None:
+        self._end: float | None = None
+
+    def left(self) -> float:
+        """Return the seconds that are left. Raises ``TimeoutError``."""
+        now = process_time()
+        if self._end is None:
+            self._end = now + TIME_BOX_S
+        if now >= self._end:
+            raise TimeoutError
+        return self._end - now
+
+
+def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None = None) -> list[Extraction]:
     """Return the events that ``rule`` finds in ``record``, in order. Raises ``PatternTimeout``.
 
-    Without ``bounded`` also those that a value below the least allowed one rules out.
+    Without ``bounded`` also those that a value below the least allowed one rules out. ``box`` is shared with other calls.
     """
     try:
         if rule.pattern is not None:
-            events = list(_pattern(rule, record))
+            events = list(_pattern(rule, record, TIME_BOX_S if box is None else box.left()))
         elif rule.pairs is not None:
-            events = list(_pairs(rule, rule.pairs, record))
+            events = list(_pairs(rule, rule.pairs, record, box or Box()))
         elif rule.mapping is not None:
-            events = list(_mapping(rule, rule.mapping, record))
+            events = list(_mapping(rule, rule.mapping, record, box or Box()))
         else:
-            return _table(rule, record) if rule.table is not None else _block(rule, record)
+            return (_table if rule.table is not None else _block)(rule, record, box or Box())
     except (TimeoutError, MemoryError, RecursionError) as error:
         raise PatternTimeout(rule.name) from error
     return [event for event in events if not fields_below(rule, event)] if bounded and rule.bounds else events
@@ -87,9 +107,13 @@ def read_record(rule: Rule, record: bytes) -> list[Extraction]:
 
 
 def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
-    """Return what an anchored ``rule`` finds where an envelope ends, with offsets into the whole ``record``."""
+    """Return what an anchored ``rule`` finds where an envelope ends, with offsets into the whole ``record``.
+
+    All these places share one time box. Raises ``PatternTimeout``.
+    """
+    box = Box()
     for at in starts(record):
-        events = extract(rule, record[at:], bounded=bounded)
+        events = extract(rule, record[at:], bounded=bounded, box=box)
         if events:
             for event in events:
                 event.start, event.end = event.start + at, event.end + at
@@ -115,8 +139,8 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "replace").strip()
 
 
-def _pattern(rule: Rule, record: bytes) -> Iterator[Extraction]:
-    for count, found in enumerate(rule.start.finditer(record, timeout=TIME_BOX_S)):
+def _pattern(rule: Rule, record: bytes, timeout: float) -> Iterator[Extraction]:
+    for count, found in enumerate(rule.start.finditer(record, timeout=timeout)):
         if count >= MAX_EVENTS:
             return
         event = Extraction(found.start(), found.end())
@@ -139,21 +163,21 @@ def _stripped(raw: bytes, start: int) -> Span:
     return begin, begin + len(raw.strip())
 
 
-def _pairs(rule: Rule, pairs: Pairs, record: bytes) -> Iterator[Extraction]:
+def _pairs(rule: Rule, pairs: Pairs, record: bytes, box: Box) -> Iterator[Extraction]:
     starts = []
-    for found in rule.start.finditer(record, timeout=TIME_BOX_S):
+    for found in rule.start.finditer(record, timeout=box.left()):
         starts.append(found)
         if len(starts) >= MAX_EVENTS:
             break
     for number, found in enumerate(starts):
         limit = starts[number + 1].start() if number + 1 < len(starts) else len(record)
         if rule.stop is not None:
-            stop = rule.stop.search(record, found.end(), limit, timeout=TIME_BOX_S)
+            stop = rule.stop.search(record, found.end(), limit, timeout=box.left())
             limit = stop.start() if stop else limit
         event = Extraction(found.start(), found.end())
         _groups(event, rule.start, found)
         printed: set[str] = set()
-        for cell in _cells(rule, pairs, record, found.end(), limit):
+        for cell in _cells(rule, pairs, record, found.end(), limit, box):
             key, value, end = _text(cell.key), _text(cell.value), cell.end
             printed.add(key)
             event.keys.append((cell.key_at, cell.key_at + len(cell.key)))
@@ -189,10 +213,10 @@ class _Cell(NamedTuple):
     end: int
 
 
-def _cells(rule: Rule, pairs: Pairs, record: bytes, start: int, limit: int) -> Iterator[_Cell]:
+def _cells(rule: Rule, pairs: Pairs, record: bytes, start: int, limit: int, box: Box) -> Iterator[_Cell]:
     """Yield the cells of ``record[start:limit]``."""
     if rule.cells is not None:
-        for found in rule.cells.finditer(record, start, limit, timeout=TIME_BOX_S):
+        for found in rule.cells.finditer(record, start, limit, timeout=box.left()):
             yield _Cell(found["key"], found.start("key"), found["value"], found.start("value"), found.end())
         return
     separator, between = pairs.cell.encode(), pairs.key.strip().encode() or pairs.key.encode()
@@ -213,11 +237,11 @@ def read_other(text: str) -> float | None:
     return read_number(text) if text[:1] in "+-.0123456789niNI" and text else None
 
 
-def _mapping(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
+def _mapping(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extraction]:
     text = record.decode("utf-8", "surrogateescape")
     ascii_only = len(text) == len(record)
     if rule.opening is not None:
-        yield from _opened(rule, spec, record)
+        yield from _opened(rule, spec, record, box)
         return
     at = text.find("{")
     tries = count = 0
@@ -238,11 +262,11 @@ def _mapping(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
         at = text.find("{", end)
 
 
-def _opened(rule: Rule, spec: Mapped, record: bytes) -> Iterator[Extraction]:
+def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extraction]:
     """Yield the objects of ``record`` whose brace ends a match of the rule's start."""
     assert rule.opening is not None
     end = 0
-    for count, found in enumerate(rule.opening.finditer(record, timeout=TIME_BOX_S)):
+    for count, found in enumerate(rule.opening.finditer(record, timeout=box.left())):
         if count >= _MAX_OPENINGS:
             return
         if found.end() <= end:
@@ -330,27 +354,27 @@ def lookup(data: dict[str, Value], dotted: str) -> Value:
     return value
 
 
-def _table(rule: Rule, record: bytes) -> list[Extraction]:
+def _table(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
     header, row = rule.table_patterns
-    found = header.search(record, timeout=TIME_BOX_S)
+    found = header.search(record, timeout=box.left())
     if found is not None:
         names = tuple(_text(cell) for cell in record[found.start() :].split())
         return [Extraction(found.start(), len(record), header=names)]
-    found = row.search(record, timeout=TIME_BOX_S)
+    found = row.search(record, timeout=box.left())
     if found is None:
         return []
     cells = tuple(_text(cell.group()) for cell in _CELL.finditer(record, found.start()))
     return [Extraction(found.start(), len(record), cells=cells)]
 
 
-def _block(rule: Rule, record: bytes) -> list[Extraction]:
+def _block(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
     opening, row = rule.block_patterns
-    found = opening.search(record, timeout=TIME_BOX_S) if opening is not None else None
+    found = opening.search(record, timeout=box.left()) if opening is not None else None
     if opening is not None and found is not None:
         event = Extraction(found.start(), found.end())
         _groups(event, opening, found)
         return [event]
-    found = row.search(record, timeout=TIME_BOX_S)
+    found = row.search(record, timeout=box.left())
     if found is None:
         return []
     return [Extraction(found.start(), found.end(), row=(_text(found["key"]), _text(found["value"])))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from receipt_cli.header.values import text
 from receipt_cli.inputs import arrange, find_logs
 from receipt_cli.lanes import SeveralRuns
 from receipt_cli.receipt import Document, assemble
-from receipt_cli.redact import mask_secrets, mask_texts
+from receipt_cli.redact import count_masks, mask_secrets, mask_texts
 from receipt_cli.source import Progress, Source, Stream
 from receipt_cli.validate import validate_document
 
@@ -101,7 +102,7 @@ def produce_from(request: Request, read: Callable[[list[str]], Iterable[Reading]
     """
     captured = read_header_file(request.header_file) if request.header_file is not None else None
     attachments = [read_attachment(text) for text in request.attachments]
-    run = dict(captured["run"]) if captured is not None else {}
+    run = mask_texts(dict(captured["run"])) if captured is not None else {}
     run |= {**_stated(request), **request.captured}
     notes: list[str] = []
     for reading in read(notes):
@@ -165,6 +166,7 @@ def _product(
     )
     notes = [*notes, *log_notes, *more]
     document = assemble(derivation, run=run, header=mask_texts(header), attachments=attachments)
+    notes += masked_note(document)
     findings = [f for f in validate_document(document) if f.severity == "error"]
     name = "stdin" if request.path == "-" else request.path
     if findings:
@@ -187,7 +189,7 @@ def _stated(request: Request) -> dict[str, Any]:
 
 
 def _run_texts(stated: Mapping[str, str | None]) -> dict[str, Any]:
-    return {key: _text(f"--{key}", value) for key, value in stated.items() if value is not None}
+    return {key: mask_secrets(_text(f"--{key}", value)) for key, value in stated.items() if value is not None}
 
 
 def _text(what: str, value: str) -> str:
@@ -195,6 +197,14 @@ def _text(what: str, value: str) -> str:
         return text(value)
     except ValueError as error:
         raise UsageError(f"{what} {error}", why=ascii(value)[:200]) from error
+
+
+def masked_note(document: Document) -> list[str]:
+    """Return the note that says how often each class of secret is masked in a receipt; none where none is."""
+    captured = count_masks(*(document[key] for key in ("run", "header", "attachments")))
+    counts = Counter(captured) + Counter(document["derivation"]["redactions"])
+    classes = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    return [f"what looks like a secret is masked: {classes}"] if counts else []
 
 
 def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
@@ -216,12 +226,18 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     return GrammarChoiceError("no grammar recognises this log", where=name, why=why, try_=help_text)
 
 
-def read_attachment(stated: str) -> dict[str, Any]:
-    """Return the attachment that ``kind=uri`` means; a local file gets its digest and size. Raises ``UsageError``."""
+def split_attachment(stated: str) -> tuple[str, str]:
+    """Return kind and URI of ``kind=uri``. Raises ``UsageError``."""
     kind, separator, uri = stated.partition("=")
     if not separator or not kind.isidentifier() or not uri:
         raise UsageError(f"--attach wants kind=uri, not {stated!r}", try_="--attach trace=traces/run7.json.gz")
     _text("--attach", stated)
+    return kind, uri
+
+
+def read_attachment(stated: str) -> dict[str, Any]:
+    """Return the attachment that ``kind=uri`` means; a local file gets its digest and size. Raises ``UsageError``."""
+    kind, uri = split_attachment(stated)
     digest, size = None, None
     if uri.startswith("file:///") or "://" not in uri:
         path = Path(unquote(uri.removeprefix("file://")) if uri.startswith("file:///") else uri)

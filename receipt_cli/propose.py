@@ -21,6 +21,7 @@ from receipt_cli.learn.learned import Learned
 from receipt_cli.learn.rules import Induced
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.lint import lint_grammar, read_sample
+from receipt_cli.records import normalise
 from receipt_cli.redact import mask_secrets
 from receipt_cli.source import Progress, Source, Stream
 
@@ -55,19 +56,19 @@ def propose(path: str, name: str, progress: Progress | None = None, vocabulary: 
         where = "stdin" if path == "-" else path
         if learned is None or not same:
             raise _nothing(_UNSURE if same else "it changed while it was read", where)
-        text, grammar = draft(learned, name)
-        with closing(_again(source)) as again:
-            derivation = derive(again, using=grammar, workers=1)
-        if derivation.checks.get("has_steps") is not True:
-            raise _nothing("the draft reads no step of it", where)
-        if learned.needs_steps and any(s.record_count and s.first is None for s in derivation.summaries):
-            raise _nothing("its attempts cannot be told apart: no step is printed", where)
         raw = bytearray()
         with closing(_again(source)) as again:
             for block in again.blocks():
                 raw += block[: MAX_KEPT - len(raw)]
                 if len(raw) >= MAX_KEPT:
                     break
+        text, grammar = draft(learned, name, normalise(bytes(raw)))
+        with closing(_again(source)) as again:
+            derivation = derive(again, using=grammar, workers=1)
+        if derivation.checks.get("has_steps") is not True:
+            raise _nothing("the draft reads no step of it", where)
+        if learned.needs_steps and any(s.record_count and s.first is None for s in derivation.summaries):
+            raise _nothing("its attempts cannot be told apart: no step is printed", where)
     count, lines = unmatched_lines(raw, [grammar])
     return Proposal(text, grammar, derivation, count, lines)
 
@@ -127,14 +128,17 @@ def reading_of(proposal: Proposal) -> dict[str, Any]:
     }
 
 
-def draft(learned: Learned, name: str) -> tuple[bytes, Grammar]:
-    """Return the text of the draft and its grammar. Raises ``GrammarChoiceError`` where the draft does not prove itself."""
+def draft(learned: Learned, name: str, log: bytes = b"") -> tuple[bytes, Grammar]:
+    """Return the text of the draft and its grammar. Raises ``GrammarChoiceError`` where the draft does not prove itself.
+
+    ``log`` is what records were learned from, normalised: a part of a line is shown only if it is none of a secret.
+    """
     definition = learned.definition(name, 1, f"{name}, learned from a log")
     grammar = build_grammar(definition, f"{name}.yaml", "0" * 64)
-    samples = {rule.name: _samples(rule, grammar) for rule in learned.rules}
+    samples = {rule.name: _samples(rule, grammar, log) for rule in learned.rules}
     if not all(samples.values()):
         raise _nothing("no record of it can be shown as a sample")
-    shown = [line for line in map(_shown, learned.silent) if line is not None and len(line) <= MAX_SILENT_TEXT]
+    shown = [line for line in (_shown(raw, log) for raw in learned.silent) if line is not None and len(line) <= MAX_SILENT_TEXT]
     silent = [line for line in shown if not any(read_sample(rule, line) for rule in grammar.rules)]
     comment = [
         "A draft, learned from one log: check every name and unit before it is trusted.",
@@ -148,23 +152,29 @@ def draft(learned: Learned, name: str) -> tuple[bytes, Grammar]:
     return text, build_grammar(definition, f"{name}.yaml", hashlib.sha256(text).hexdigest())
 
 
-def _samples(induced: Induced, grammar: Grammar) -> list[dict[str, Any]]:
+def _samples(induced: Induced, grammar: Grammar, log: bytes) -> list[dict[str, Any]]:
     """Return records of the log as samples, secrets masked, with what the rule reads in them."""
     rule = next(r for r in grammar.rules if r.name == induced.name)
     others = [r for r in grammar.rules if r is not rule]
     made: list[dict[str, Any]] = []
     for raw in induced.samples:
-        line = _shown(raw)
+        line = _shown(raw, log)
         fields = read_sample(rule, line) if line is not None else None
         if fields and not any(read_sample(other, line or "") for other in others):
             made.append({"line": line, "fields": fields})
     return made[:MAX_SAMPLES]
 
 
-def _shown(raw: bytes) -> str | None:
-    """Return a record as a file may show it, or None where it holds what is no text."""
+def _shown(raw: bytes, log: bytes) -> str | None:
+    """Return a record as a file may show it, or None where it holds what is no text, or a part of a secret."""
     try:
         text = mask_secrets(raw.decode("utf-8"))
     except UnicodeDecodeError:
         return None
+    at = log.find(raw)
+    if at >= 0:
+        start, end = log.rfind(b"\n", 0, at) + 1, log.find(b"\n", at)
+        line = mask_secrets(log[start : end if end >= 0 else len(log)].decode("utf-8", "replace"))
+        if text not in line:
+            return None
     return text if all(c.isprintable() or c in "\t\n" for c in text) else None

@@ -13,8 +13,9 @@ from receipt_cli.derive import Derivation
 from receipt_cli.failure import Sighting
 from receipt_cli.goodput import CLASSES, Goodput
 from receipt_cli.model import MAX_FIRST, RULES, SCHEMA_VERSION
+from receipt_cli.peaks import load_peaks
 from receipt_cli.ranks import RankFigures
-from receipt_cli.redact import clean, safe_text
+from receipt_cli.redact import count_masks, safe_names, safe_text
 from receipt_cli.spikes import Spikes
 from receipt_cli.statistics import Statistic
 from receipt_cli.summary import NOTHING, Summary
@@ -31,17 +32,20 @@ def assemble(
     ``run`` may lack keys (they become null); ``header`` is a whole header; both are carried over as they are.
     """
     phases = [{**_summary(s, derivation), **_ranks(r)} for s, r in zip(derivation.summaries, derivation.ranks, strict=True)]
+    failure, told = _failure(derivation), _derivation(derivation)
+    told["redactions"] = count_masks(phases, failure, told)
+    told["tool_version"] = __version__
     return {
         "schema_version": SCHEMA_VERSION,
         "run": {key: run.get(key) for key in RUN_KEYS},
         "header": dict(header),
         "summary": _primary(derivation, phases),
-        "phases": [{"name": _name(s), "summary": p} for s, p in zip(derivation.summaries, phases, strict=True)],
+        "phases": [{"name": p["phase"], "summary": p} for p in phases],
         "checks": dict(derivation.checks),
-        "failure": _failure(derivation),
+        "failure": failure,
         "goodput": _goodput(derivation.goodput),
         "attachments": [dict(attachment) for attachment in attachments],
-        "derivation": _derivation(derivation),
+        "derivation": told,
     }
 
 
@@ -75,6 +79,7 @@ def derived_bytes(document: Mapping[str, Any]) -> bytes:
 
 def _summary(summary: Summary, derivation: Derivation) -> Document:
     registry = derivation.registry
+    others = zip(safe_names(summary.other_metrics), map(_statistic, summary.other_metrics.values()), strict=True)
     return {
         "phase": _name(summary),
         "steps": {
@@ -94,7 +99,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "training_time_s": summary.training_time_s,
         "parameter_count": summary.parameter_count,
         "metrics": {n: {"id": registry.by_name[n].id, **_statistic(s)} for n, s in summary.metrics.items()},
-        "other_metrics": {clean(name): _statistic(s) for name, s in summary.other_metrics.items()},
+        "other_metrics": dict(others),
         "derived": {
             name: {"id": registry.by_name[name].id, **_statistic(s), "inputs": dict(inputs)}
             for name, (s, inputs) in summary.derived.items()
@@ -201,6 +206,7 @@ def _derivation(derivation: Derivation) -> Document:
         ],
         "markers": {"version": derivation.catalogue.version, "sha256": derivation.catalogue.sha256},
         "registry": {"version": derivation.registry.version, "sha256": derivation.registry.sha256},
+        "peaks": {"version": load_peaks().version, "sha256": load_peaks().sha256},
         "rules": RULES,
         "log": {
             "sha256": derivation.log.sha256,
@@ -241,7 +247,6 @@ def _derivation(derivation: Derivation) -> Document:
             ],
         },
         "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],
-        "tool_version": __version__,
     }
 
 

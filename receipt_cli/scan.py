@@ -33,7 +33,7 @@ from receipt_cli.records import (
     invalid_records,
     last_end,
 )
-from receipt_cli.stretch import TAIL_KEPT, Body, RuleKey, Stretch
+from receipt_cli.stretch import HEAD_KEPT, TAIL_KEPT, Body, RuleKey, Stretch
 
 if TYPE_CHECKING:
     from receipt_cli.bulk import Templates
@@ -103,6 +103,8 @@ class Engine:
         """Return the fold of two neighbouring stretches; ``left`` and ``right`` are used up. Associative."""
         open_end = left.tail if left.head_end else left.head
         left.last_bytes = (left.last_bytes + right.last_bytes)[-TAIL_KEPT:]
+        if len(left.first_bytes) < HEAD_KEPT:
+            left.first_bytes = (left.first_bytes + right.first_bytes)[:HEAD_KEPT]
         left.size += right.size
         if not right.size:
             return left
@@ -303,6 +305,8 @@ class _Scanner:
             return
         stretch.size += len(block)
         stretch.last_bytes = (stretch.last_bytes + block[-TAIL_KEPT:])[-TAIL_KEPT:]
+        if len(stretch.first_bytes) < HEAD_KEPT:
+            stretch.first_bytes = (stretch.first_bytes + block[:HEAD_KEPT])[:HEAD_KEPT]
         pending = stretch.tail if stretch.head_end else stretch.head
         if pending.carriage:
             pending.carriage = False

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from receipt_cli import __version__
 from receipt_cli.columns import NO_RANK
 from receipt_cli.derive import Derivation
-from receipt_cli.redact import clean, safe_text
+from receipt_cli.redact import safe_names, safe_text
 from receipt_cli.runs import Run
 from receipt_cli.store.database import Database, quoted
 from receipt_cli.timeline import Event
@@ -56,7 +56,7 @@ def _footer(derivation: Derivation, rows: _Rows) -> dict[str, Any]:
         "log_sha256": derivation.log.sha256,
         "registry": {"version": derivation.registry.version, "sha256": derivation.registry.sha256},
         "metrics": {name: {"id": by_name[name].id, "unit": by_name[name].unit} for name in rows.metrics},
-        "others": dict(zip(rows.names[len(rows.metrics) :], map(clean, rows.others), strict=True)),
+        "others": dict(zip(rows.names[len(rows.metrics) :], safe_names(rows.others), strict=True)),
     }
 
 
@@ -98,7 +98,7 @@ class _Rows:
         named = {name for s in derivation.summaries for name in s.metrics}
         self.metrics = sorted(named, key=lambda name: derivation.registry.by_name[name].id)
         self.others = sorted({name for s in derivation.summaries for name in s.other_metrics})
-        self.names = _distinct([*self.metrics, *(f"other.{clean(name)}" for name in self.others)])
+        self.names = _distinct([*self.metrics, *(f"other.{name}" for name in safe_names(self.others))])
         self.count = sum(e.records for events in parts for e in events)
         self._kinds = sorted({e.rule.event for events in parts for e in events})
         self._whole = {name: np.zeros(self.count, np.int64) for name in ("phase_index", "event", "step", "line_number", "rank")}

@@ -12,6 +12,8 @@ from receipt_cli.model import MAX_FIRST, NearMiss, Problem
 from receipt_cli.records import Fragment
 
 TAIL_KEPT = 32 * 1024
+HEAD_KEPT = 32 * 1024
+"""Bytes at the beginning of a log in which the stamps of lines count that no rule reads."""
 KEPT_HITS = 256
 FEW = 64
 """So many times fewer events are put before the others, instead of these behind them."""
@@ -116,3 +118,4 @@ class Stretch:
     tail: Fragment = field(default_factory=Fragment)
     size: int = 0
     last_bytes: bytes = b""
+    first_bytes: bytes = b""

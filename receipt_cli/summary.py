@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from receipt_cli.bottleneck import Bottleneck
-from receipt_cli.consistency import Comparison, compare, tokens_per_step
+from receipt_cli.consistency import Comparison, compare
 from receipt_cli.figures import Figure, Selection, Series, ends, metric, other, read
 from receipt_cli.flags import Flag
 from receipt_cli.memory_story import MemoryStory
+from receipt_cli.oddities import find_oddities
 from receipt_cli.phases import Phase
-from receipt_cli.rates import TokenRate
+from receipt_cli.recomputed import recompute
 from receipt_cli.registry import Registry
-from receipt_cli.spikes import Spikes
+from receipt_cli.spikes import Spikes, find_spikes
 from receipt_cli.statistics import Statistic, describe
 from receipt_cli.steady import SteadyState, steady_records
 from receipt_cli.timeline import Event, spread
@@ -39,7 +40,7 @@ class Summary:
     parameter_count: int | None
     metrics: dict[str, Statistic] = field(default_factory=dict)
     other_metrics: dict[str, Statistic] = field(default_factory=dict)
-    derived: dict[str, tuple[Statistic, dict[str, float]]] = field(default_factory=dict)
+    derived: dict[str, tuple[Statistic, dict[str, float | str]]] = field(default_factory=dict)
     consistency: list[Comparison] = field(default_factory=list)
     flags: list[Flag] = field(default_factory=list)
     spikes: Spikes | None = None
@@ -73,7 +74,8 @@ def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry
     events = sorted([*steps, *phase.evals, *phase.singles], key=lambda e: e.at)
     _metrics(summary, events, steady, registry)
     _others(summary, events)
-    _derive(summary, steps, steady, facts)
+    _derive(summary, phase, steady, facts)
+    summary.spikes = find_spikes(steps, phase.singles)
     return summary
 
 
@@ -118,19 +120,21 @@ def _others(summary: Summary, events: list[Event]) -> None:
         summary.other_metrics[name] = _describe(events, Selection(), "all", other(name), None, None)
 
 
-def _derive(summary: Summary, steps: list[Event], steady: Selection, facts: Mapping[str, float | str]) -> None:
-    """Recompute tokens per second from the batch and the step time, and set it beside the printed figure."""
-    rate = TokenRate(facts.get("sequence_length"), tokens_per_step(facts))
-    if ends(steps, rate.figure) is None:
-        return
-    statistic = _describe(steps, steady, "steady", rate.figure, "global", "tokens_per_step_over_step_time")
-    amounts = rate.amounts(steps)
-    inputs = {"tokens_per_step": amounts.pop()} if len(amounts) == 1 else {"sequence_length": rate.length}
-    known = {name: value for name, value in inputs.items() if isinstance(value, float)}
-    summary.derived["tokens_per_s"] = (statistic, known)
-    found = compare("tokens_per_s", summary.metrics.get("tokens_per_s"), statistic)
-    if found is not None:
-        summary.consistency.append(found)
+def _derive(summary: Summary, phase: Phase, steady: Selection, facts: Mapping[str, float | str]) -> None:
+    """Recompute what the trainer prints, set it beside the printed figures, and name what is odd about them."""
+    steps = phase.steps
+
+    def described(figure: Figure, scope: str | None, definition: str | None) -> Statistic:
+        return _describe(steps, steady, "steady", figure, scope, definition)
+
+    made = recompute(steps, facts, summary.parameter_count, summary.metrics, phase.grammar.id, described)
+    for name, one in made.found.items():
+        summary.derived[name] = (one.statistic, one.inputs)
+        summary.series.recomputed[name] = (steps, one.figure)
+        found = compare(name, summary.metrics.get(name), one.statistic) if one.comparable else None
+        if found is not None:
+            summary.consistency.append(found)
+    summary.flags = find_oddities(steps, phase.singles, summary.metrics, made, summary.consistency)
 
 
 def _parameters(phase: Phase) -> int | None:

@@ -16,7 +16,7 @@ from receipt_cli.decimals import DecimalFields, DecimalPlan
 from receipt_cli.examine import NAN, Found, read_value, unreadable, value_text
 from receipt_cli.layout import MASK, Event, Layout, Value
 from receipt_cli.match import convert
-from receipt_cli.model import MAX_EXCERPT
+from receipt_cli.model import EXCERPT_BYTES
 from receipt_cli.prefixes import Prefixes
 from receipt_cli.recognise import moving_digits
 
@@ -135,7 +135,7 @@ class Template:
         numbers = [number for number, _ in read]
         if any(isinstance(number, str) for number in numbers):
             rows, kept = _kept(numbers, which, lambda number: isinstance(number, str))
-            piece.texts[value.name] = rows, [str(numbers[i])[:MAX_EXCERPT] for i in kept.tolist()]
+            piece.texts[value.name] = rows, [str(numbers[i])[:EXCERPT_BYTES] for i in kept.tolist()]
         elif any(isinstance(number, float) for number in numbers):
             rows, kept = _kept(numbers, which, lambda number: isinstance(number, float))
             piece.numbers[value.name] = rows, _floats(numbers)[kept]

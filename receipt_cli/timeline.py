@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from receipt_cli.attached import Attached, attach
+from receipt_cli.attached import Attached, among, attach
 from receipt_cli.bars import Bars, find_bars
 from receipt_cli.columns import NO_RANK, POSITION_BITS, NumberColumn, RuleColumns
 from receipt_cli.copies import Copies, set_aside
@@ -18,12 +18,6 @@ from receipt_cli.regular import TAIL, Regular, find_runs, surroundings, worth_it
 from receipt_cli.runs import Run
 from receipt_cli.scan import Engine
 from receipt_cli.stretch import Body
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
 
 Meaning = tuple[str | None, str | None]
 """Scope and definition of a metric, as its grammar declares them."""
@@ -231,8 +225,8 @@ def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular |
     events = [Event(at, line, rank, clock, grammar, rule, rules=own, meanings=meanings) for at, line, rank, clock in places]
     where = dict(zip(rows, events, strict=True)) if regular is not None else None
     for companion, theirs in attached.get((grammar.id, rule.name), {}).items():
-        for event in _among(events, rows, theirs):
-            event.rules = (*event.rules, companion)
+        for place in among(rows, theirs):
+            events[place].rules = (*events[place].rules, companion)
     for name, numbers in columns.numbers.items():
         kind, target = rule.fields[name].target
         pairs = _pairs(events, numbers, regular)
@@ -257,13 +251,6 @@ def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular |
         for event in events:
             event.rank = regular.rank
     return events
-
-
-def _among(events: Sequence[Event], rows: Sequence[int], chosen: Integers) -> Iterable[Event]:
-    """Yield the events, which are of ``rows``, whose row is among ``chosen``."""
-    import numpy as np
-
-    return (event for event, mine in zip(events, np.isin(np.asarray(rows), chosen).tolist(), strict=True) if mine)
 
 
 def _pairs(events: Sequence[Event], numbers: NumberColumn, regular: Regular | None) -> Iterable[tuple[Event, float]]:

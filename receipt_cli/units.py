@@ -45,11 +45,11 @@ _SUFFIXES = {
     "%": "percent", "ns": "ns", "us": "us", "ms": "ms", "msec": "ms", "s": "s", "sec": "s", "secs": "s", "seconds": "s",
     "m": "min", "min": "min", "minutes": "min", "h": "h", "hr": "h", "b": "B", "bytes": "B", "TFLOPS": "TFLOPS",
     "TFLOP/s": "TFLOPS", "TFLOPs": "TFLOPS", "GFLOPS": "GFLOPS", "GFLOP/s": "GFLOPS", "PFLOPS": "PFLOPS", "PFLOP/s": "PFLOPS",
-    **{f"{p}B": f"{p}B" for p in "KMGT"}, **{f"{p}iB": f"{p}iB" for p in "KMGT"}, **{f"{p}b": f"{p}B" for p in "kmgt"},
+    **{f"{p}B": f"{p}B" for p in "KMGT"}, **{f"{p}iB": f"{p}iB" for p in "KMGT"}, **{f"{p}b": f"{p.upper()}B" for p in "kmgt"},
     "kB": "KB", "K": "K", "k": "K", "M": "M", "G": "G", "B": "billion", "T": "T", "P": "P",
 }  # fmt: skip
 _EXACT = Context(prec=80)
-_NUMBER = re.compile(r"([-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?)\s*([A-Za-z%/]*)\Z", re.ASCII)
+_NUMBER = re.compile(r"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d{1,4})?)\s*+([A-Za-z%/]*+)\Z", re.ASCII)
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?\Z", re.ASCII)
 _NONFINITE = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf,

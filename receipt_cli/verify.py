@@ -25,6 +25,7 @@ INPUTS = {
     "grammar": tuple(f"/derivation/grammars/{{}}/{part}" for part in ("id", "version", "sha256")),
     "markers": ("/derivation/markers/version", "/derivation/markers/sha256"),
     "registry": ("/derivation/registry/version", "/derivation/registry/sha256"),
+    "peaks": ("/derivation/peaks/version", "/derivation/peaks/sha256"),
     "rules": ("/derivation/rules",),
 }
 """What a derivation is a function of, and the fields that identify it; ``{}`` stands for a number."""
@@ -81,7 +82,8 @@ def read_receipt(data: bytes, where: str) -> tuple[Document, tuple[Finding, ...]
         raise InputError("is no receipt", where=where, why=f"its schema_version is {document.get('schema_version')!r}")
     for found in findings:
         needed = found.pointer in ("", "/schema_version") or f"{found.pointer}/".startswith("/derivation/")
-        if needed and (found.rule.startswith("schema") or found.rule == "json_value"):
+        unread = found.rule == "json_value"  # then nothing else was looked at
+        if unread or (needed and found.rule.startswith("schema")):
             why = f"{found.pointer or 'the document'}: {found.reason}"
             raise InputError("is not a valid receipt", where=where, why=why, try_=f"receipt validate {where}")
     return document, findings

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -52,3 +52,25 @@ def check_golden(rewrite_goldens: bool) -> Callable[[Path, bytes], None]:
             assert content.decode() == path.read_bytes().decode(), f"{path} differs: run `make goldens`"
 
     return check
+
+
+@pytest.fixture
+def cgroup() -> Iterator[Path]:
+    """A memory cgroup that may hold 700 MiB, to be entered by writing a process id to its ``cgroup.procs``."""
+    for name, limit in (("memory/receipt-test", "memory.limit_in_bytes"), ("receipt-test", "memory.max")):
+        made = Path("/sys/fs/cgroup", f"{name}-{os.getpid()}")
+        try:
+            made.mkdir()
+            (made / limit).write_text(str(700 << 20))
+        except OSError:
+            if made.is_dir():
+                made.rmdir()
+            continue
+        yield made
+        for _ in range(100):
+            try:
+                return made.rmdir()
+            except OSError:  # processes of it are still ending
+                time.sleep(0.1)
+        return None
+    pytest.skip("no memory cgroup can be made here")

@@ -8,12 +8,13 @@ from functools import cache
 from receipt_cli.catalog import list_grammars, read_entry
 from receipt_cli.markers import load_catalogue
 from receipt_cli.model import RULES, SCHEMA_VERSION
+from receipt_cli.peaks import load_peaks
 from receipt_cli.registry import load_registry
 
 
 @cache
 def definitions_fingerprint() -> str:
     """Return 16 hex digits of the rules, the schema version and the bytes of every definition. Raises ``DataError``."""
-    parts = [f"{RULES} {SCHEMA_VERSION} {load_catalogue().sha256} {load_registry().sha256}"]
+    parts = [f"{RULES} {SCHEMA_VERSION} {load_catalogue().sha256} {load_registry().sha256} {load_peaks().sha256}"]
     parts += [f"{e.ref} {e.status} {hashlib.sha256(read_entry(e)).hexdigest()}" for e in list_grammars()]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

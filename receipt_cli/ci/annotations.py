@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from receipt_cli.ci.findings import Finding, Level
-from receipt_cli.render.text import clean
+from receipt_cli.render.text import clean, disarm
 
 PER_LEVEL = 10
 """Annotations of one level that GitHub shows of a step."""
 _MAX_TITLE = 200
 _COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "note": "notice"}
-_COMMAND = re.compile(r"(?m)^(\s*):(?=:)|##(?=\[|vso\[|teamcity\[)")
 
 
 def render_annotations(findings: Sequence[Finding]) -> str:
@@ -25,14 +23,6 @@ def render_annotations(findings: Sequence[Finding]) -> str:
         if len(shown) < len(mine):
             lines.append(f"::{command} title=receipt::{len(mine) - len(shown)} more: see the job summary")
     return "".join(f"{line}\n" for line in lines)
-
-
-def disarm(text: str) -> str:
-    """Return ``text`` without what a CI system takes for a command where it stands in the output of a step.
-
-    GitHub reads ``::name::`` at the start of a line and ``##[name]`` anywhere, Azure ``##vso[``, TeamCity ``##teamcity[``.
-    """
-    return _COMMAND.sub(lambda found: f"{found[1]}: " if found[1] is not None else "# #", text)
 
 
 def _line(command: str, finding: Finding) -> str:

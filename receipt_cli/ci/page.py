@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipt_cli.ci.annotations import disarm
 from receipt_cli.ci.rulings import Ruling, State, Verdict
 from receipt_cli.render.contrast import VERDICTS, reason_text
 from receipt_cli.render.page import Page, Span
@@ -43,7 +42,7 @@ def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> 
         page.line(Span(told, role), indent=2)
         for reason in verdict.baseline.reasons[:_MAX_REASONS]:
             page.prose(page.say(reason_text(reason)), "dim", indent=2, bullet="· ")
-    return disarm(page.text())
+    return page.text()
 
 
 def _rulings(page: Page, title: str, rulings: Sequence[Ruling]) -> None:

@@ -21,6 +21,7 @@ from receipt_cli.cli import (
     plot,
     rederive,
     report,
+    run,
     schema,
     show,
     store,
@@ -38,6 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("parse")(parse.parse)
+app.command("run", context_settings={"allow_interspersed_args": False})(run.run)
 app.command("show")(show.show)
 app.command("check")(check.check)
 app.command("ci")(ci.ci)

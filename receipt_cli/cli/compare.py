@@ -18,6 +18,16 @@ def compare(
     align: Annotated[Literal["step", "tokens"], typer.Option(help="What curves are laid over one another by.")] = "step",
     exit_code: Annotated[bool, typer.Option("--exit-code", help="Exit 1 where a run is worse or not comparable.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for a pull request.")] = False,
+    reproducibility: Annotated[
+        bool, typer.Option("--reproducibility", help="Ask whether B reproduces A: exit 0 where it is shown, else 1.")
+    ] = False,
+    steps: Annotated[int | None, typer.Option(min=1, help="With --reproducibility: compare so many records (100).")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(min=0, help="With --reproducibility: relative difference allowed.", metavar="REL")
+    ] = None,
+    series: Annotated[
+        Path | None, typer.Option(help="With --reproducibility: Parquet files of the receipts' logs.", metavar="FOLDER")
+    ] = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
@@ -32,6 +42,14 @@ def compare(
     from receipt_cli.render.comparison import render_comparison
     from receipt_cli.render.comparison_markdown import render_markdown
 
+    if reproducibility:
+        if markdown:
+            raise UsageError("--markdown does not go with --reproducibility")
+        from receipt_cli.cli.reproducing import reproduce
+
+        return reproduce(runs, policy, steps, tolerance, series, json_output=json_output, color=color)
+    if steps is not None or tolerance is not None or series is not None:
+        raise UsageError("--steps, --tolerance and --series go with --reproducibility")
     if len(runs) < 2:
         raise UsageError("compare wants two runs or more", try_="receipt compare before.log after.log")
     chosen = DEFAULT if policy is None else read_policy(read_bytes(policy), str(policy))

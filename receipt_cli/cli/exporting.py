@@ -20,7 +20,7 @@ def run_export(file: str, name: Name, output: Path | None, *, max_steps: int | N
     most = FORMATS[name].most
     if max_steps is not None and not most:
         raise UsageError(f"--max-steps says nothing of {name}", why="it takes figures, or records as they are")
-    document, product = read_given(file, environ=dict(os.environ), progress=progress)
+    document, product = read_given(file, environ=dict(os.environ), progress=progress, masked=False)
     refused = None if product is None else refusal(product.derivation, file)
     if refused is not None:
         raise refused

@@ -36,7 +36,6 @@ def run_ci(
     color: ColorChoice = "auto",
 ) -> None:
     """Judge the run of ``file`` and report it; the options are those of ``cli.ci``. Raises ``ReceiptError``."""
-    from receipt_cli.ci.annotations import disarm
     from receipt_cli.ci.deliver import Targets, deliver
     from receipt_cli.ci.page import render_page
     from receipt_cli.ci.places import Places
@@ -49,7 +48,7 @@ def run_ci(
     document, product = read_given(file, environ=environ, exit_code=exit_code, progress=progress)
     if product is not None and log is not None:
         raise UsageError("--log goes with a receipt", why=f"{file} is a log itself")
-    note(map(disarm, product.notes if product is not None else ()))
+    note(product.notes if product is not None else ())
     if baseline:
         steps = product if product is not None or log is None else _read_steps(log, document, environ)
         held = _hold(make_run(Path(file).name, document, steps), baseline, policy)

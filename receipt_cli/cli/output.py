@@ -42,12 +42,13 @@ def note(lines: Iterable[str]) -> None:
 
 
 def print_line(text: str) -> None:
-    """Print ``text`` on stderr, where there is one, with control sequences of names and logs made visible."""
-    from receipt_cli.render.text import clean
+    """Print ``text`` on stderr, where there is one: control sequences of names and logs made visible, secrets masked."""
+    from receipt_cli.masking.mask import mask_secrets
+    from receipt_cli.render.text import clean, disarm
 
     if sys.stderr is not None:  # closed by whoever started us; print would take stdout
         with contextlib.suppress(OSError):
-            print("\n".join(clean(line) for line in text.split("\n")), file=sys.stderr)
+            print("\n".join(disarm(clean(line)) for line in mask_secrets(text).split("\n")), file=sys.stderr)
 
 
 @contextmanager

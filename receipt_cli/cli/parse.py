@@ -46,6 +46,12 @@ def parse(
     pid: Annotated[int | None, typer.Option(min=1, help="With --follow: the job is over once this process has exited.")] = None,
     grammar: GrammarOption = None,
     exit_code: Annotated[int | None, typer.Option(help="The exit code of the training command.")] = None,
+    wall: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME|FILE", help="Wall time of the job: 3h10m, seconds, or a wandb-summary.json, report.md or receipt."
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
     lane: Annotated[str | None, typer.Option(help="Line of comparable runs (hardware and recipe).")] = None,
     preset: Annotated[str | None, typer.Option(help="Name of the recipe.")] = None,

@@ -13,6 +13,7 @@ from receipt_cli.cli.output import ColorChoice, note, progress, style, write_std
 from receipt_cli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
+    from receipt_cli.goodput import Wall
     from receipt_cli.produce import Product
 
 
@@ -29,6 +30,7 @@ def run_parse(
     pid: int | None = None,
     grammar: str | None = None,
     exit_code: int | None = None,
+    wall: str | None = None,
     name: str | None = None,
     lane: str | None = None,
     preset: str | None = None,
@@ -50,6 +52,7 @@ def run_parse(
         more=tuple(logs[1:]),
         grammar=grammar,
         exit_code=exit_code,
+        wall=_read_wall(wall) if wall is not None else None,
         name=name,
         lane=lane,
         preset=preset,
@@ -91,6 +94,12 @@ def run_parse(
             raise error
     if strict and not all(product.clean for product in products):
         sys.exit(ExitCode.NO)
+
+
+def _read_wall(wall: str) -> Wall:
+    from receipt_cli.walltime.stated import read_wall
+
+    return read_wall(wall)
 
 
 def _deliver(product: Product, json_output: bool, output: Path | None, color: ColorChoice) -> None:

@@ -60,6 +60,7 @@ _PARSE: Mapping[str, Reading] = {
     "--grammar": ("grammar", _text),
     "-g": ("grammar", _text),
     "--exit-code": ("exit_code", _whole),
+    "--wall": ("wall", _text),
     "--name": ("name", _text),
     "--lane": ("lane", _text),
     "--preset": ("preset", _text),

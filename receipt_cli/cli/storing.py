@@ -80,9 +80,10 @@ def _row(root: Path, stored: StoredReceipt) -> dict[str, Any]:
     found: dict[str, Any] = {"log_sha256": stored.log_sha256, "generation": stored.generation}
     found["path"] = stored.path.relative_to(root).as_posix()
     from receipt_cli.checks import healthy
+    from receipt_cli.redact import mask_texts
 
     try:
-        document = json.loads(stored.path.read_bytes())
+        document = mask_texts(json.loads(stored.path.read_bytes()))
         grammars, summary = document["derivation"]["grammars"], document["summary"]
         origin = document["derivation"].get("origin") or {}
         return {

@@ -16,6 +16,9 @@ from receipt_cli.registry import Registry
 SCHEMA_VERSION = "comparison/1.0"
 Axis = Literal["step", "tokens"]
 
+FLOPS_COUNTED = ("flops_per_s", "flops_per_s_per_device", "mfu_ratio", "hfu_ratio", "hardware_flops_per_s_per_device")
+"""Metrics that rest on a count of FLOPs: 6N of one trainer are not the 18N of another."""
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -107,8 +110,19 @@ def compare_runs(
 
 
 def _figures(run: Run) -> dict[str, Figures]:
+    """Return the figures of a run's metrics: as printed, and what was recomputed where nothing was.
+
+    FLOP/s and MFU count what their trainer calls FLOPs: without a definition they mean what their grammar's trainer means.
+    """
     summary = run.document.get("summary") or {}
-    return {name: Figures(statistic, run.steady.get(name)) for name, statistic in summary.get("metrics", {}).items()}
+    printed: Mapping[str, Mapping[str, Any]] = summary.get("metrics", {})
+    grammars = run.document["derivation"]["grammars"]
+    trainer = f"flops_of_{grammars[0]['id']}" if grammars else None
+    stated = {**summary.get("derived", {}), **printed}
+    for name in FLOPS_COUNTED:
+        if name in printed and printed[name]["definition"] is None:
+            stated[name] = {**printed[name], "definition": trainer}
+    return {name: Figures(statistic, run.steady.get(name)) for name, statistic in stated.items()}
 
 
 def _outcomes(a: Document, b: Document) -> dict[str, Any]:

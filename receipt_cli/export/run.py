@@ -10,7 +10,7 @@ from typing import Any, Literal
 from receipt_cli.errors import UsageError
 from receipt_cli.export.curves import Curve, Phase, read_curves
 from receipt_cli.produce import Product
-from receipt_cli.redact import clean, mask_secrets
+from receipt_cli.redact import mask_texts
 from receipt_cli.registry import Metric, load_registry
 
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
@@ -116,7 +116,7 @@ def gather(document: Mapping[str, Any], product: Product | None, *, most: int, a
 
     ``at`` is its time where the receipt's is not wanted (RFC 3339). Raises ``UsageError``.
     """
-    masked = _masked(document)
+    masked = mask_texts(document)
     notes = ["text that looks like a secret, or cannot be shown, is masked"] if masked != document else []
     phases = _phases(masked)
     chosen = [phase for phase in phases if phase.number < MAX_PHASES or not phase.prefix]
@@ -137,15 +137,6 @@ def instant(text: str | None) -> int | None:
         return None
     since = moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)
     return ((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds) * 1000
-
-
-def _masked(value: Any) -> Any:
-    """Return JSON-like ``value`` with every text and every key in it clean and masked: a receipt may have been edited."""
-    if isinstance(value, str):
-        return mask_secrets(clean(value))
-    if isinstance(value, dict):
-        return {mask_secrets(clean(key)): _masked(item) for key, item in value.items()}
-    return [_masked(item) for item in value] if isinstance(value, list) else value
 
 
 def _time(document: Mapping[str, Any], at: str | None) -> int | None:

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from receipt_cli import __version__
+from receipt_cli.csv_cell import safe_cell
 from receipt_cli.export.curves import Phase
 from receipt_cli.export.run import STATISTICS, Run
 from receipt_cli.store.database import Database
 
 Cell = str | int | float | None
 _TEXTS, _WHOLE = ("phase", "metric", "source", "unit", "window", "scope", "definition"), ("record_count", "nonfinite_count")
-_FORMULA = ("=", "+", "-", "@")
 
 
 def csv_table(run: Run) -> bytes:
@@ -25,7 +25,7 @@ def csv_table(run: Run) -> bytes:
     """
     rows = _steps(run) if run.curves else _figures(run)
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([_safe(cell) for cell in row] for row in rows)
+    csv.writer(out, lineterminator="\n").writerows([safe_cell(cell) for cell in row] for row in rows)
     return out.getvalue().encode("utf-8")
 
 
@@ -65,8 +65,3 @@ def _steps(run: Run) -> Iterator[Sequence[Cell]]:
     for phase, rows in phases.items():
         for step, row in sorted(rows.items()):
             yield (phase.number, phase.name, step, *map(row.get, names))
-
-
-def _safe(cell: Cell) -> Cell:
-    """Return a text so that no spreadsheet takes it for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

@@ -20,7 +20,7 @@ _TRAINING = Names(
         "grad_norm": metric("grad_norm", definition="rms_since_last_record"),
         "tokens": other("tokens"),
         "tok_per_sec": metric("tokens_per_s", scope="global", definition="interval_rate_meaning_varies"),
-        "mfu": metric("mfu_ratio", definition="forgather_flops_formula"),
+        "mfu": metric("mfu_ratio", definition="18n_flops"),
         "peak_mem": IGNORED,  # says once more what peak_mem_allocated says
     },
     _TRAINERS,

@@ -138,7 +138,7 @@ def _figure(found: Found, name: str, value: Value, place: str) -> float | None:
     meaning = Meaning("metric", name, "percent" if name == "mfu_ratio" else None)
     number = number_of(value, meaning, found.doubts, None, place)
     if name == "mfu_ratio" and number is not None and 0 < number * 100 <= _MFU_SURE:
-        found.doubts.add("ambiguous_unit", None, f"{place}: may be percent or a ratio", str(value)[:64])
+        found.doubts.add("ambiguous_unit", None, f"{place}: may be percent or a ratio", str(value))
         return None
     return number
 
@@ -149,7 +149,7 @@ def _surface(found: Found, document: Value) -> None:
     surface = members(document, "execution_surface")
     for key in ("peak_memory_gb", "gpu_mem_gb"):
         if isinstance(surface.get(key), Number) and read_number(str(surface[key])):
-            found.doubts.add("ambiguous_unit", None, f"{where}/{key}: GB may be 10**9 or 2**30 bytes", str(surface[key])[:64])
+            found.doubts.add("ambiguous_unit", None, f"{where}/{key}: GB may be 10**9 or 2**30 bytes", str(surface[key]))
     name = words(surface.get("gpu_type"))
     devices = count(surface.get("gpu_count"), found.doubts, None, f"{where}/gpu_count") or None
     if name or devices:

@@ -31,8 +31,8 @@ class Meaning:
     definition: str | None = None
 
 
-_SIZE = re.compile(r"(?:mem|vram).*(?<![a-z])[kmgt]b\)?\Z")
-"""A size in GB or MB, of which nobody says whether that is 10**9 or 2**30 bytes."""
+_SIZE = re.compile(r"(?<![a-z])[kmgt]b\)?\Z")
+"""What ends a name of memory in GB or MB, of which nobody says whether that is 10**9 or 2**30 bytes."""
 _MAX_KNOWN = 4096
 STEP, PLANNED, IGNORED = Meaning("step"), Meaning("planned"), Meaning("ignored")
 DOUBTFUL = Meaning("doubtful")
@@ -96,7 +96,9 @@ class Names:
         own = [(name, a) for trainer in self._trainers for name, a in known if a.trainer == trainer]
         meanings = {(name, alias.printed_in) for name, alias in (own[:1] if self._trainers else known)}
         if not meanings:
-            return DOUBTFUL if _SIZE.search(lowered) is not None else None
+            size = _SIZE.search(lowered)
+            before = lowered[: size.start()] if size is not None else ""
+            return DOUBTFUL if "mem" in before or "vram" in before else None
         name, unit = next(iter(meanings))
         sure = unit not in SPECIAL_UNITS if own else len(meanings) == 1 and unit is None
         return Meaning("metric", name, unit) if sure else DOUBTFUL

@@ -9,6 +9,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
 
 from receipt_cli.foreign.found import Found, Part, Stated, last, single
 from receipt_cli.header.values import escape
@@ -19,7 +21,8 @@ FORMAT = "nanochat-report"
 _TITLE = "# nanochat training report"
 _HEADER = "header"
 _SECTION = re.compile(r"## (?P<title>[A-Z][\w ]{2,40})\s*\Z")
-_STAMP = re.compile(r"timestamp: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*\Z")
+_STAMP = re.compile(r"timestamp: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*\Z", re.ASCII)
+_STARTED = re.compile(r"Run started: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*\Z", re.ASCII)
 _ITEM = re.compile(r"- (?P<key>[A-Za-z_%][\w %:()./-]{0,60}?): (?P<value>\S.{0,200}?)\s*\Z")
 _SAMPLE = re.compile(r"- sample \d+: ")
 _COMMIT = re.compile(r"(?P<commit>[0-9a-f]{4,40}) \((?P<state>dirty|clean)\)\Z")
@@ -85,6 +88,32 @@ def read(text: str) -> Found:
     if not found.parts:
         found.doubts.add("no_training_section", None, "the report has no section of a training")
     return found
+
+
+def stage_times(text: str) -> list[tuple[str, float]]:
+    """Return each stage of training with the seconds from the section before it, or the start of the run, to its own.
+
+    A section is written when its stage is over. A stage without a known beginning is left out.
+    """
+    lines = text.splitlines()
+    begun = next((_moment(found[1]) for line in lines if (found := _STARTED.match(line)) is not None), None)
+    times: list[tuple[str, float]] = []
+    for line, stamp in pairwise(lines):
+        title, found = _SECTION.match(line), _STAMP.match(stamp)
+        if title is None or found is None:
+            continue
+        moment = _moment(found[1])
+        if begun is not None and moment is not None and moment >= begun and title["title"] in _TRAINING:
+            times.append((_PHASES[title["title"]], (moment - begun).total_seconds()))
+        begun = moment
+    return times
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S")
+    except ValueError:
+        return None
 
 
 def _sections(found: Found, text: str) -> Iterator[_Section]:

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 
 from receipt_cli.foreign.json_text import Number, Value
 from receipt_cli.foreign.names import Meaning, Names
-from receipt_cli.model import MAX_EXCERPT, MAX_FIRST, Problem
-from receipt_cli.redact import clean
+from receipt_cli.model import MAX_FIRST, Problem
+from receipt_cli.redact import safe_text
 from receipt_cli.registry import load_registry
 from receipt_cli.units import read_number
 
 MAX_WHOLE = 2**53
 MAX_NAME = 128
 """Characters of a name that the registry does not know."""
+_MAX_VALUE = 64
+"""Characters of a value that a problem quotes."""
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _SHARES = ("train_accuracy", "val_accuracy", "test_accuracy", "memory_used_ratio")
 """Metrics that are 0 to 1: beyond that the document means percent, or something else."""
@@ -32,7 +34,7 @@ class Doubts:
         """Count a problem; ``line`` is of the document, from 1, where it has lines that mean anything."""
         self.count += 1
         if len(self.first) < MAX_FIRST:
-            self.first.append(Problem(kind, line, clean(detail)[:MAX_EXCERPT] or kind, clean(excerpt)[:MAX_EXCERPT]))
+            self.first.append(Problem(kind, line, safe_text(detail) or kind, safe_text(excerpt, _MAX_VALUE)))
 
 
 @dataclass(slots=True)
@@ -54,7 +56,7 @@ def take(record: Mapping[str, Value], names: Names, doubts: Doubts, line: int | 
         meaning = names.meaning(spelling)
         if value is None or (meaning is not None and meaning.kind == "ignored"):
             continue
-        place = f"{where}/{spelling[:MAX_NAME]}"
+        place = f"{where}/{safe_text(spelling, MAX_NAME)}"
         if meaning is None or meaning.kind == "other":
             name = spelling if meaning is None else meaning.name
             number = read_number(value) if isinstance(value, Number) else None
@@ -62,7 +64,7 @@ def take(record: Mapping[str, Value], names: Names, doubts: Doubts, line: int | 
                 taken.others.setdefault(name, number)
             continue
         if meaning.kind == "doubtful":
-            doubts.add("ambiguous_unit", line, f"{place}: nothing says which unit or which metric this is", str(value)[:64])
+            doubts.add("ambiguous_unit", line, f"{place}: nothing says which unit or which metric this is", str(value))
             continue
         if meaning.kind == "fact" and isinstance(value, str) and not isinstance(value, Number):
             taken.facts.setdefault(meaning.name, value)
@@ -84,9 +86,9 @@ def number_of(value: Value, meaning: Meaning, doubts: Doubts, line: int | None, 
         return None
     number = read_number(value, meaning.unit)
     if number is None:
-        doubts.add("unreadable_value", line, f"{place}: is no number that can be read", value[:64])
+        doubts.add("unreadable_value", line, f"{place}: is no number that can be read", value)
     elif not _possible(meaning, number):
-        doubts.add("value_out_of_range", line, f"{place}: cannot be {meaning.name}", value[:64])
+        doubts.add("value_out_of_range", line, f"{place}: cannot be {meaning.name}", value)
         number = None
     return number
 
@@ -106,7 +108,7 @@ def count(value: Value, doubts: Doubts, line: int | None, place: str) -> int | N
     """Return a whole number of 0 or more, as ``whole`` does."""
     number = whole(value, doubts, line, place)
     if number is not None and number < 0:
-        doubts.add("value_out_of_range", line, f"{place}: is no count", str(value)[:64])
+        doubts.add("value_out_of_range", line, f"{place}: is no count", str(value))
         return None
     return number
 
@@ -115,7 +117,7 @@ def seconds(value: Value, doubts: Doubts, line: int | None, place: str) -> float
     """Return a duration in seconds; None, and a problem, for what is none."""
     number = number_of(value, Meaning("metric", "elapsed_time_s"), doubts, line, place)
     if number is not None and not math.isfinite(number):
-        doubts.add("value_out_of_range", line, f"{place}: is no duration", str(value)[:64])
+        doubts.add("value_out_of_range", line, f"{place}: is no duration", str(value))
         return None
     return number
 

@@ -24,11 +24,15 @@ POINTERS = {
     "model_name": "/model/architecture",
     "parameter_count": "/model/parameter_count",
     "seed": "/seeds/seed",
+    "data_seed": "/seeds/data_seed",
+    "cudnn_benchmark": "/flags/cudnn_benchmark",
+    "deterministic": "/flags/deterministic",
     "gradient_accumulation_steps": "/flags/gradient_accumulation_steps",
     "micro_batch_size": "/flags/micro_batch_size",
     "optimizer": "/flags/optimizer",
     "precision": "/flags/precision",
     "samples_per_step": "/flags/global_batch_size",
+    "start_step": "/flags/start_step",
     "sequence_length": "/flags/sequence_length",
     "tokens_per_step": "/flags/tokens_per_step",
 }
@@ -39,8 +43,11 @@ _WHOLE_FLAGS = (
     "micro_batch_size",
     "samples_per_step",
     "sequence_length",
+    "start_step",
     "tokens_per_step",
 )
+_TRUTH_FLAGS = ("cudnn_benchmark", "deterministic")
+_TRUTHS = {"true": True, "enabled": True, "1": True, "false": False, "disabled": False, "0": False}
 
 
 def log_facts(facts: Mapping[str, LogFact]) -> tuple[list[HeaderFact], list[str]]:
@@ -55,6 +62,8 @@ def log_facts(facts: Mapping[str, LogFact]) -> tuple[list[HeaderFact], list[str]
         if name in facts:
             value, line = facts[name]
             whole = name in _WHOLE_FLAGS and isinstance(value, float) and value.is_integer()
+            if name in _TRUTH_FLAGS:
+                value = _TRUTHS.get(str(value).lower(), value)
             found.add(pointer, int(value) if whole else value, f"log:{line}")
     _add_trainer(facts, found)
     _add_accelerator(facts, found)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from receipt_cli.invariants.goodput import GOODPUT_RULES
+from receipt_cli.invariants.diagnosis import DIAGNOSIS_RULES
 from receipt_cli.invariants.header import HEADER_RULES
+from receipt_cli.invariants.oddities import ODDITY_RULES
 from receipt_cli.invariants.origin import ORIGIN_RULES
+from receipt_cli.invariants.redactions import REDACTION_RULES
 from receipt_cli.invariants.rule import Broken, Document, Rule, is_import, pointer, summaries
 from receipt_cli.invariants.statistics import STATISTIC_RULES
 from receipt_cli.invariants.text import check_texts
@@ -215,6 +219,10 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     Rule("log_tail_bounded", ("failure",), _log_tail),
     Rule("control_characters", ("failure", "derivation"), _control_characters),
     Rule("marker_lines", ("failure", "derivation"), _marker_lines),
+    *ODDITY_RULES,
+    *GOODPUT_RULES,
+    *REDACTION_RULES,
     *STATISTIC_RULES,
+    *DIAGNOSIS_RULES,
 )
 """The rules of a receipt, in the order in which they are checked and told."""

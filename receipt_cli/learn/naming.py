@@ -15,6 +15,9 @@ _SEPARATOR = re.compile(r"[ \t]*(?:[:=]+>?|->)[ \t]*[\"'`]?\Z")
 _WORD = re.compile(r"(?<![\w./-])[A-Za-z]+(?![\w./-])|(?<=[(\[])[A-Za-z]+(?=[)\]])")
 _AFTER = re.compile(r" ?([A-Za-z]+) ?/ ?([A-Za-z]+)(?![\w/])")
 
+MAX_NAME = 400
+"""Characters before a number in which its name is looked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Name:
@@ -49,7 +52,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
     for number, column in enumerate(shape.columns):
         left = shape.literals[number].decode("utf-8", "replace")
         right = shape.literals[number + 1].decode("utf-8", "replace")
-        text, sure, bracket = _name(left)
+        text, sure, bracket = _name(left[-MAX_NAME:])
         if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
             text = ""  # ``lr(1e-4): 0.01``: the number belongs to the name of the next
         several = bracket and right.lstrip().startswith(",") and not right.lstrip(", ").startswith((")", "]"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
+from receipt_cli.render.oddities import flag_notes, flagged_metrics, spike_notes, workings
 from receipt_cli.render.page import NO_BREAK, Page, Span
 from receipt_cli.render.scale import Scale, count, kind_of, measure, number, scale_for
 from receipt_cli.render.spark import GAP, NOT_FINITE, sparkline
@@ -35,7 +36,7 @@ def metric_label(metric: str) -> str:
     if known:
         return known
     base = metric
-    for ending in ("_bytes", "_ratio", "_per_s", "_s"):
+    for ending in ("_bytes", "_ratio", "_per_s", "_s", "_hz", "_w", "_j", "_v", "_celsius"):
         base = base.removesuffix(ending) or base
     if base.endswith("_count"):
         base = base.removesuffix("_count").removesuffix("s") + "s"
@@ -177,7 +178,12 @@ def _write_notes(page: Page, summary: Mapping[str, object], entries: Sequence[_E
     steady = _steady_note(summary)
     if steady:
         page.prose(steady, "dim", indent=2)
-    notes = [_inconsistency(page, entry) for entry in items(summary, "consistency")]
+    if (source := workings(page, summary)) is not None:
+        page.prose(source, "dim", indent=2)
+    explained = flagged_metrics(summary)
+    notes = [_inconsistency(page, e) for e in items(summary, "consistency") if text(e, "metric") not in explained]
+    notes += flag_notes(page, summary, metric_label)
+    notes += spike_notes(page, summary, metric_label)
     bad = [f"{entry.label.strip()}{NO_BREAK}{count(entry.nonfinite)}" for entry in entries if entry.nonfinite > 0]
     if bad:
         notes.append(f"values that are NaN or infinite: {', '.join(bad)}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from receipt_cli.render.style import Role, Style
-from receipt_cli.render.text import cells, clean, elide, pad, wrap
+from receipt_cli.render.text import cells, clean, disarm, elide, pad, wrap
 
 _ASCII = str.maketrans("✓✗▸–—−…→×·│µ\u202f▁▂▃▄▅▆▇█", "+x>---~>x||u,.:-=+*#@")
 """Our own glyphs, one cell for one cell, so that a table stays aligned."""
@@ -103,5 +103,5 @@ class Page:
         return clean(text.replace(NO_BREAK, " "), unicode=self.style.unicode)
 
     def text(self) -> str:
-        """Return the page: its lines, each ended by a newline."""
-        return "".join(f"{line}\n" for line in self._lines)
+        """Return the page: its lines, each ended by a newline; none is a command to a CI system."""
+        return disarm("".join(f"{line}\n" for line in self._lines))

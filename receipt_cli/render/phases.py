@@ -1,4 +1,4 @@
-"""What the run did: its phases, one row each, and where the wall time went."""
+"""What the run did: its phases, one row each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from receipt_cli.render.fields import UNKNOWN, child, items, mapping, real, text, whole
 from receipt_cli.render.page import Page, Span
-from receipt_cli.render.scale import count, duration, measure, percent, scale_for
+from receipt_cli.render.scale import count, duration, measure, scale_for
 from receipt_cli.render.table import Column, align
 
 _MAX_PHASES = 12
-_MAX_LOSSES = 12
 _SPEEDS = (
     "tokens_per_s",
     "tokens_per_s_per_device",
@@ -100,17 +99,3 @@ def _speed(summary: Mapping[str, object]) -> str:
             suffix = "/step" if metric == "step_time_s" else "/device" if metric.endswith("_per_device") else ""
             return measure(metric, value) + suffix
     return UNKNOWN
-
-
-def write_goodput(page: Page, document: Mapping[str, object]) -> None:
-    """Add the share of the wall time spent in training steps and what the rest was lost to, if known."""
-    goodput = mapping(document, "goodput")
-    ratio, wall = real(goodput, "goodput_ratio"), real(goodput, "wall_time_s")
-    if ratio is None and wall is None:
-        return
-    head = f"{UNKNOWN if ratio is None else percent(ratio)} of {UNKNOWN if wall is None else duration(wall)}"
-    losses = [(name, real(goodput, "badput_s", name)) for name in list(mapping(goodput, "badput_s"))[:_MAX_LOSSES]]
-    ranked = sorted(((name, value) for name, value in losses if value), key=lambda pair: -pair[1])
-    lost = [[Span(f"{page.say(name).replace('_', ' ')} ", "dim"), Span(duration(value))] for name, value in ranked]
-    page.gap()
-    page.flow("goodput", [[Span(head)], *lost], indent=0, label_width=11)

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from receipt_cli.render.bottleneck import write_bottleneck
+from receipt_cli.render.goodput import write_goodput
 from receipt_cli.render.identity import write_identity
+from receipt_cli.render.memory import write_memory
 from receipt_cli.render.metrics import write_metrics
 from receipt_cli.render.outcome import write_accounting, write_failure, write_verdict
 from receipt_cli.render.page import Page
-from receipt_cli.render.phases import write_goodput, write_phases
+from receipt_cli.render.phases import write_phases
+from receipt_cli.render.redactions import write_redactions
 from receipt_cli.render.style import Style
 
 
@@ -26,6 +30,9 @@ def render_receipt(document: Mapping[str, object], *, series: Mapping[str, Seque
     write_phases(page, document)
     write_metrics(page, document, series)
     write_goodput(page, document)
+    write_bottleneck(page, document)
+    write_memory(page, document)
     write_failure(page, document)
     write_accounting(page, document)
+    write_redactions(page, document)
     return page.text()

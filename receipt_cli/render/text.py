@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from unicodedata import category, east_asian_width
 
 ELLIPSIS = "…"
@@ -9,6 +10,8 @@ CLEAN_LIMIT = 4000
 """Characters of one string that are looked at; no line shows as many."""
 _MAX_MARKS = 2  # combining marks on one letter; a taller stack is drawn over the neighbouring lines
 _VARIATION_SELECTORS = "\ufe0e\ufe0f"  # they change a glyph's width in some terminals and nothing else
+
+_COMMAND = re.compile(r"(?m)^(\s*):(?=:)|##(?=\[|vso\[|teamcity\[)")
 
 
 def clean(text: str, *, unicode: bool = True) -> str:
@@ -117,3 +120,11 @@ def wrap(text: str, width: int, max_lines: int) -> list[str]:
             return [*lines, elide(f"{line} {' '.join(words)}", width)]
         lines.append(line)
     return lines
+
+
+def disarm(text: str) -> str:
+    """Return ``text`` without what a CI system takes for a command where it stands in the output of a step.
+
+    GitHub reads ``::name::`` at the start of a line and ``##[name]`` anywhere, Azure ``##vso[``, TeamCity ``##teamcity[``.
+    """
+    return _COMMAND.sub(lambda found: f"{found[1]}: " if found[1] is not None else "# #", text)

@@ -15,6 +15,7 @@ _REASONS = {
     "grammar": "another grammar: the recorded one is not known here; one that does not ship: --grammar FILE",
     "markers": "another catalogue of failure markers than the recorded one ships with this release",
     "registry": "another metric registry than the recorded one ships with this release",
+    "peaks": "another table of accelerator peaks than the recorded one ships with this release",
     "rules": "other rules: this release derives otherwise than the recorded rules",
     "values": "other values",
 }

@@ -59,7 +59,7 @@ def store_report(
     rows.sort(key=lambda row: (row[0]["at"] is not None, row[0]["at"] or 0, row[0]["digest"]))
     places = {row[4]["derivation"]["log"]["sha256"]: place for place, row in enumerate(rows)}
     report = {
-        **_frame("store", title, registry, pool),
+        **_frame("store", short_text(title), registry, pool),
         "runs": columns((pack_row(row[0], pool) for row in rows), COLUMNS),
         "lanes": _lanes([row[4] for row in rows], policy, registry, pool, places),
         "drift": alarms([[*row[2], *gone] for row, gone in zip(rows, vanished([row[4] for row in rows]), strict=True)], pool),

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from receipt_cli.redact import clean
+from receipt_cli.redact import clean, mask_secrets
 
 MAX_TEXT = 500
 """Characters of one text; names and messages that go on are cut with an ellipsis."""
@@ -48,8 +48,8 @@ class Pool:
 
 
 def short_text(text: str, most: int = MAX_TEXT) -> str:
-    """Return ``text`` without control characters, and with an ellipsis where it is longer than ``most``."""
-    kept = clean(text)
+    """Return ``text`` without control characters and secrets, and with an ellipsis where it is longer than ``most``."""
+    kept = mask_secrets(clean(text))
     return kept if len(kept) <= most else kept[: most - 1] + "…"
 
 

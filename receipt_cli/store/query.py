@@ -11,6 +11,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
+from receipt_cli.csv_cell import safe_cell
 from receipt_cli.store.database import Answer
 from receipt_cli.store.view import VIEWS
 
@@ -59,10 +60,13 @@ def records(answer: Answer) -> list[dict[str, Any]]:
 
 
 def csv_text(answer: Answer) -> str:
-    """Return the answer as CSV: a line of names first, null as nothing, lists and structures as JSON, lines ended by ``\\n``."""
+    """Return the answer as CSV: a line of names first, null as nothing, lists and structures as JSON, lines ended by ``\\n``.
+
+    A text that begins as a formula does has an apostrophe before it; as JSON it stands as it is.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names(answer))
+    writer.writerow(map(safe_cell, names(answer)))
     writer.writerows([_cell(plain(value)) for value in row] for row in answer.rows)
     return out.getvalue()
 
@@ -70,7 +74,7 @@ def csv_text(answer: Answer) -> str:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool | dict | list):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return value
+    return safe_cell(value)
 
 
 def view_columns() -> Answer:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.errors import ReceiptError
+from receipt_cli.redact import mask_texts
 from receipt_cli.store.files import Store
 from receipt_cli.validate import validate_bytes
 
@@ -30,7 +31,8 @@ def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
         raise Refused("no receipt", why=document["schema_version"])
     if document["derivation"]["log"]["sha256"] != log_sha256:
         raise Refused("the file's name is of another log")
-    return document
+    masked: dict[str, Any] = mask_texts(document)  # whoever wrote it may have masked less
+    return masked
 
 
 def read_receipts(store: Store, tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:

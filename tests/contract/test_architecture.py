@@ -23,15 +23,24 @@ TABLE: dict[str, str] = {
     "distinct": "",
     "statistics": "magnitude",
     "records": "",
-    "looks": "",
     "room": "errors",
     "cells": "room",
     "columns": "cells",
     "resources": "errors",
     "definition_cache": "",
+    "gate": "definition_cache",
+    "looks": "gate",
     "yaml_text": "errors",
     "definitions": "definition_cache yaml_text",
-    "redact": "model records",
+    "masking": "",
+    "masking.lazy": "",
+    "masking.forms": "masking.lazy",
+    "masking.stated": "masking.lazy",
+    "masking.places": "masking.lazy",
+    "masking.blocks": "masking.lazy",
+    "masking.wrapped": "masking.forms masking.lazy masking.stated",
+    "masking.mask": "masking.blocks masking.forms masking.lazy masking.places masking.stated masking.wrapped",
+    "redact": "masking.mask model records",
     "envelope": "columns records",
     "decompress": "",
     "ahead": "",
@@ -52,7 +61,6 @@ TABLE: dict[str, str] = {
     "stretch": "columns listed looks model records",
     "layout": "blindness envelope grammar markers match units",
     "examine": "columns envelope grammar layout listed markers match model stretch units",
-    "gate": "definition_cache",
     "decimals": "units",
     "block": "records",
     "mixed": "block decimals units",
@@ -71,7 +79,8 @@ TABLE: dict[str, str] = {
     "bars": "columns distinct frame grammar",
     "copies": "columns frame grammar",
     "regular": "columns distinct frame grammar runs",
-    "timeline": "bars columns copies grammar match model regular runs scan stretch",
+    "attached": "cells columns frame grammar regular",
+    "timeline": "attached bars columns copies grammar match model regular runs scan stretch",
     "ranks": "columns copies frame runs timeline",
     "epochs": "columns frame timeline",
     "numbering": "bars distinct frame regular timeline",
@@ -86,15 +95,23 @@ TABLE: dict[str, str] = {
     "joined": "",
     "figures": "joined room runs timeline",
     "rates": "distinct figures runs timeline",
+    "peaks": "definitions errors resources",
+    "flops": "peaks",
+    "recomputed": "consistency figures flops peaks rates statistics timeline",
     "flags": "",
-    "spikes": "",
-    "bottleneck": "",
-    "memory_story": "",
+    "oddities": "consistency figures flags flops magnitude peaks recomputed statistics timeline",
+    "spikes": "figures magnitude timeline",
+    "courses": "figures statistics timeline",
+    "compare": "",
+    "compare.precision": "",
+    "bottleneck": "compare.precision courses figures statistics",
+    "memory_story": "courses figures ranks units",
     "goodput": "",
     "steady": "figures phases runs statistics timeline",
-    "summary": "bottleneck consistency figures flags memory_story phases rates registry spikes statistics steady timeline",
+    "summary": "bottleneck consistency figures flags memory_story oddities phases recomputed registry spikes statistics steady timeline",
     "rootcause": "columns stretch",
     "failure": "columns figures markers model phases rootcause statistics stretch",
+    "diagnosis": "bottleneck failure memory_story ranks summary",
     "checks": "failure phases summary",
     "learn": "",
     "learn.vocabulary": "definitions errors registry",
@@ -114,18 +131,32 @@ TABLE: dict[str, str] = {
         "catalog detect epochs errors gather grammar grammar_file learn.learned learn.vocabulary markers model "
         "numbering registry scan source stretch timeline"
     ),
-    "derive": (
-        "catalog checks consistency detect epochs errors failure fallback gather goodput grammar launches looks markers "
-        "model numbering phases ranks redact registry scan source stretch summary timeline"
+    "walltime": "",
+    "walltime.stamps": "envelope timeline",
+    "walltime.tries": "figures phases runs statistics timeline",
+    "walltime.tally": "goodput",
+    "walltime.marks": "phases timeline walltime.tally walltime.tries",
+    "walltime.steptime": "statistics timeline walltime.tries",
+    "walltime.work": (
+        "phases statistics summary timeline walltime.marks walltime.steptime walltime.tally walltime.tries"
     ),
-    "receipt": "derive failure goodput model ranks redact spikes statistics summary",
+    "walltime.account": (
+        "goodput launches model phases summary timeline walltime.stamps walltime.steptime walltime.tally walltime.work"
+    ),
+    "derive": (
+        "catalog checks consistency detect diagnosis epochs errors failure fallback gather goodput grammar launches looks markers "
+        "model numbering phases ranks redact registry scan source stretch summary timeline walltime.account walltime.stamps"
+    ),
+    "receipt": "derive failure goodput model peaks ranks redact spikes statistics summary",
     "matrix": "catalog grammar registry",
-    "lint": "definitions errors grammar grammar_file learn.vocabulary match model registry",
+    "attack": "",
+    "hostile": "attack grammar match records",
+    "lint": "definitions errors grammar grammar_file hostile learn.vocabulary match model registry",
     "proof": "catalog derive grammar_file lint marker_lint model resources source",
-    "explain": "catalog derive envelope grammar looks match records redact source",
+    "explain": "catalog derive envelope grammar looks match model records redact source",
     "propose": (
         "derive errors explain fallback grammar grammar_file learn.draft learn.learned learn.rules learn.vocabulary "
-        "lint redact source"
+        "lint records redact source"
     ),
     "invariants": "",
     "invariants.rule": "",
@@ -133,9 +164,16 @@ TABLE: dict[str, str] = {
     "invariants.text": "invariants.rule",
     "invariants.figures": "invariants.rule",
     "invariants.statistics": "invariants.figures invariants.rule registry",
+    "invariants.oddities": "invariants.rule",
     "invariants.header": "invariants.rule",
     "invariants.origin": "invariants.rule",
-    "invariants.receipt": "invariants.header invariants.origin invariants.rule invariants.statistics invariants.text model",
+    "invariants.diagnosis": "invariants.figures invariants.rule",
+    "invariants.redactions": "invariants.rule masking.mask",
+    "invariants.goodput": "invariants.rule",
+    "invariants.receipt": (
+        "invariants.diagnosis invariants.goodput invariants.header invariants.oddities invariants.origin "
+        "invariants.redactions invariants.rule invariants.statistics invariants.text model"
+    ),
     "invariants.evaluation": "invariants.figures invariants.header invariants.rule",
     "invariants.ablation": "invariants.figures invariants.header invariants.rule",
     "invariants.gpu_profile": "invariants.figures invariants.header invariants.rule invariants.text",
@@ -189,6 +227,7 @@ TABLE: dict[str, str] = {
         "errors foreign.found foreign.json_text foreign.names foreign.taking foreign.text header.values yaml_text"
     ),
     "foreign.nanochat_report": "foreign.found header.values registry units",
+    "walltime.stated": "errors foreign.nanochat_report foreign.text foreign.wandb_summary goodput",
     "foreign.formats": (
         "errors foreign.cppmega foreign.cppmega_mlx foreign.forgather_logs foreign.found foreign.hf_trainer_state "
         "foreign.json_text foreign.megacpp foreign.nanochat_report foreign.text foreign.wandb_summary"
@@ -196,6 +235,37 @@ TABLE: dict[str, str] = {
     "foreign.importing": (
         "derive errors foreign.conclude foreign.formats foreign.found foreign.text gather header.document "
         "header.values model produce receipt redact validate"
+    ),
+    "flight": "",
+    "flight.wire": "",
+    "flight.noted": "model redact",
+    "flight.lines": "decompress",
+    "flight.batch": "flight.wire",
+    "flight.named": "flight.batch flight.noted redact",
+    "flight.timing": "flight.batch",
+    "flight.spans": "cells",
+    "flight.kernels": "flight.batch flight.named flight.spans flight.timing",
+    "flight.copies": "flight.batch flight.wire",
+    "flight.scopes": "flight.batch flight.named flight.timing",
+    "flight.sampled": "cells flight.batch flight.wire statistics",
+    "flight.inventory": "flight.batch flight.sampled",
+    "flight.files": "errors flight.batch flight.noted",
+    "flight.session": (
+        "errors flight.batch flight.copies flight.files flight.inventory flight.kernels flight.lines flight.named "
+        "flight.noted flight.sampled flight.scopes flight.wire"
+    ),
+    "flight.moments": "flight.noted flight.session",
+    "flight.document": (
+        "flight.copies flight.moments flight.named flight.noted flight.sampled flight.session flight.spans flight.timing "
+        "flight.wire header.document header.facts"
+    ),
+    "flight.nsys": (
+        "errors flight.batch flight.copies flight.document flight.kernels flight.lines flight.named flight.noted "
+        "flight.session flight.timing header.document"
+    ),
+    "flight.importing": (
+        "errors flight.document flight.files flight.lines flight.noted flight.nsys flight.session flight.wire header.values "
+        "produce validate"
     ),
     "known_fields": "schemas",
     "verify": (
@@ -207,16 +277,26 @@ TABLE: dict[str, str] = {
     "render.spark": "",
     "render.style": "",
     "render.text": "",
+    "csv_cell": "",
     "render.page": "render.style render.text",
     "render.progress": "render.style render.text",
     "render.table": "render.page render.style render.text",
     "render.identity": "render.fields render.page render.scale",
-    "render.metrics": "render.fields render.page render.scale render.spark render.table",
+    "render.oddities": "render.fields render.page render.scale",
+    "render.metrics": "render.fields render.oddities render.page render.scale render.spark render.table",
     "render.outcome": "render.fields render.page render.scale render.style render.text",
     "render.phases": "render.fields render.page render.scale render.table",
-    "render.receipt": "render.identity render.metrics render.outcome render.page render.phases render.style",
+    "render.goodput": "render.fields render.page render.scale",
+    "render.bottleneck": "render.fields render.page",
+    "render.memory": "render.fields render.page render.scale render.style",
+    "render.redactions": "masking.mask render.page render.scale",
+    "render.receipt": (
+        "render.bottleneck render.goodput render.identity render.memory render.metrics render.outcome render.page render.phases "
+        "render.redactions render.style"
+    ),
     "render.contrast": "render.fields render.metrics render.scale render.style",
     "render.comparison": "render.contrast render.page render.scale render.style render.table",
+    "render.reproducibility": "render.contrast render.metrics render.page render.scale render.style render.table",
     "render.markdown": "render.text",
     "render.comparison_markdown": "render.contrast render.markdown",
     "render.profile": "render.fields render.metrics render.page render.scale render.table",
@@ -236,7 +316,7 @@ TABLE: dict[str, str] = {
     "store.known": "",
     "batch": "",
     "batch.memory": "",
-    "batch.fingerprint": "catalog markers model registry",
+    "batch.fingerprint": "catalog markers model peaks registry",
     "batch.nouns": "difference errors",
     "batch.remote": "batch.nouns errors inputs redact",
     "batch.walk": "batch.nouns batch.remote errors inputs",
@@ -251,19 +331,20 @@ TABLE: dict[str, str] = {
     "batch.ray_engine": "batch.nouns errors",
     "batch.rederive": "batch.fingerprint batch.nouns batch.work errors store.files store.known",
     "batch.summary": "batch.nouns",
-    "store.reading": "errors store.files validate",
+    "store.reading": "errors redact store.files validate",
     "store.view": "",
     "store.rows": "checks errors registry store.reading store.view",
     "store.database": "errors write",
+    "store.series_files": "errors store.database",
     "store.index": "errors schemas store.database store.files store.rows store.view",
-    "store.query": "store.database store.view",
+    "store.query": "csv_cell store.database store.view",
     "store.stats": "store.database store.query",
     "store.export": "errors store.database store.view write",
     "series": "columns derive redact runs store.database timeline",
     "render.answer": "render.style render.table",
     "render.panel": "render.page render.scale render.spark render.style render.table",
     "cli": "",
-    "cli.output": "errors render.progress render.style render.text",
+    "cli.output": "errors masking.mask render.progress render.style render.text",
     "cli.options": "",
     "follow": "",
     "follow.stop": "",
@@ -281,17 +362,17 @@ TABLE: dict[str, str] = {
         "cli.output derive errors follow.following follow.so_far follow.watch produce render.live render.progress render.screen"
     ),
     "cli.plain": "",
-    "cli.show": "cli.options cli.output errors render.document validate",
-    "given": "errors parallel produce source validate",
-    "compare": "",
+    "cli.show": "cli.options cli.output errors redact render.document validate",
+    "given": "errors parallel produce redact source validate",
     "compare.student": "",
     "compare.intervals": "compare.student",
-    "compare.precision": "",
     "compare.policy": "definitions errors",
     "compare.comparable": "compare.policy difference invariants.rule",
     "compare.metrics": "compare.intervals compare.precision registry",
     "compare.curves": "compare.intervals compare.precision",
     "compare.comparison": "compare.comparable compare.curves compare.intervals compare.metrics compare.policy registry",
+    "compare.reproducibility": "compare.comparable compare.policy compare.precision",
+    "compare.sides": "compare.comparable compare.reproducibility figures given source store.series_files",
     "compare.load": "compare.comparison compare.curves given produce registry source",
     "ci": "",
     "ci.gates": "",
@@ -308,7 +389,7 @@ TABLE: dict[str, str] = {
         "ci.findings ci.rulings render.comparison_markdown render.contrast render.markdown render.metrics render.scale "
         "render.text"
     ),
-    "ci.page": "ci.annotations ci.rulings render.contrast render.page render.scale render.style render.table",
+    "ci.page": "ci.rulings render.contrast render.page render.scale render.style render.table",
     "ci.deliver": (
         "ci.annotations ci.findings ci.job_summary ci.junit ci.outputs ci.places ci.rulings ci.sarif errors receipt "
         "write"
@@ -321,7 +402,11 @@ TABLE: dict[str, str] = {
     "cli.validating": "cli.output errors model render.findings validate",
     "cli.validate": "cli.options cli.validating",
     "cli.header": "cli.output produce receipt write",
-    "cli.import_": "cli.options cli.output foreign.importing receipt render.receipt write",
+    "cli.importing": (
+        "cli.output errors flight.importing flight.nsys flight.wire foreign.importing receipt render.document render.receipt "
+        "write"
+    ),
+    "cli.import_": "cli.importing cli.options",
     "cli.grammar": (
         "catalog cli.options cli.output errors explain fallback matrix produce proof propose render.explain "
         "render.findings render.learned render.table write"
@@ -349,7 +434,7 @@ TABLE: dict[str, str] = {
     "export.bmf": "export.run",
     "export.tensorboard": "export.curves export.protobuf export.run",
     "export.wandb_run": "checks export.protobuf export.run",
-    "export.tables": "export.curves export.run store.database",
+    "export.tables": "csv_cell export.curves export.run store.database",
     "export.mlflow_store": "errors export.run write",
     "export.formats": (
         "errors export.bmf export.in_toto export.mlflow_store export.names export.openmetrics export.otlp export.run "
@@ -357,9 +442,12 @@ TABLE: dict[str, str] = {
     ),
     "cli.exporting": "cli.output errors export.formats export.names export.run given produce",
     "cli.export": "cli.exporting export.names",
+    "cli.reproducing": (
+        "cli.output compare.policy compare.reproducibility compare.sides errors render.reproducibility store.series_files"
+    ),
     "cli.compare": (
-        "cli.options cli.output compare.comparison compare.load compare.policy errors registry render.comparison "
-        "render.comparison_markdown"
+        "cli.options cli.output cli.reproducing compare.comparison compare.load compare.policy errors registry "
+        "render.comparison render.comparison_markdown"
     ),
     "cli.asking": (
         "cli.output errors render.answer render.panel store.database store.export store.index store.query "
@@ -370,7 +458,7 @@ TABLE: dict[str, str] = {
         "errors receipt render.batch render.progress"
     ),
     "cli.rederive": "cli.options cli.rederiving",
-    "cli.storing": "checks cli.output errors receipt render.batch store.files validate",
+    "cli.storing": "checks cli.output errors receipt redact render.batch store.files validate",
     "cli.store": "cli.asking cli.options cli.storing",
     "cli.judging": (
         "ci.annotations ci.baseline ci.deliver ci.gates ci.gates_file ci.page ci.places ci.rulings cli.output "
@@ -385,7 +473,7 @@ TABLE: dict[str, str] = {
     "report.drift": "render.scale report.packing",
     "report.vanished": "report.drift",
     "report.curves": "produce",
-    "report.stored_curves": "errors report.curves store.database",
+    "report.stored_curves": "report.curves store.series_files",
     "report.data": (
         "compare.policy history.history history.lanes registry render.contrast render.metrics render.scale report.core "
         "report.detail report.drift report.packing report.vanished store.files"
@@ -399,13 +487,38 @@ TABLE: dict[str, str] = {
     "cli.report": "cli.reporting",
     "cli.plot": "cli.options cli.output given render.plot report.plotted",
     "cli.parsing": (
-        "cli.following cli.output cli.reporting errors parallel produce receipt render.receipt "
-        "series store.database write"
+        "cli.following cli.output cli.reporting errors goodput parallel produce receipt render.receipt "
+        "series store.database walltime.stated write"
     ),
     "cli.parse": "cli.options cli.parsing",
+    "running": "",
+    "running.files": "batch.carry errors write",
+    "running.outlets": "pipe",
+    "running.tee": "running.outlets",
+    "running.relay": "running.outlets",
+    "running.memory": "",
+    "running.interpreter": "header.host header.program",
+    "running.job": "errors running.memory running.outlets running.relay running.tee",
+    "cli.running": (
+        "checks cli.output derive errors goodput produce receipt render.scale running.files running.interpreter running.job "
+        "running.outlets write"
+    ),
+    "cli.run": "cli.options cli.running",
+    "emit.names": "",
+    "emit.document": "header.document write",
+    "emit.memory": "",
+    "emit.conformity": "emit.document invariants.ablation invariants.evaluation resources shape",
+    "emit.goodput_tracker": "",
+    "emit.temporal_performance": "emit.conformity emit.document emit.memory emit.names",
+    "emit.ablation": "emit.conformity emit.document",
+    "emit.step_printer": "emit.document emit.names",
+    "emit.push": "",
+    "emit.otel": "",
+    "emit.profiling": "emit.document",
+    "emit": "emit.ablation emit.conformity emit.goodput_tracker emit.step_printer emit.temporal_performance",
     "cli.app": (
         "cli.ci cli.plot cli.report cli.check cli.compare cli.export cli.history cli.grammar cli.header cli.import_ cli.migrate "
-        "cli.parse cli.schema cli.show cli.validate cli.verify cli.rederive cli.store"
+        "cli.parse cli.run cli.schema cli.show cli.validate cli.verify cli.rederive cli.store"
     ),
     "cli.main": "cli.app cli.checking cli.output cli.parsing cli.plain errors",
     "__init__": "",
@@ -421,13 +534,14 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "hyperscan": ("gate",),
     "jsonschema": ("validate",),
     "numpy": (
-        "bars", "block", "bulk", "cells", "columns", "compare.*", "consistency", "copies", "decimals", "distinct",
-        "export.curves", "figures", "frame", "harvest", "history.*", "joined", "listed", "mixed", "numbering", "order",
-        "ordinals", "prefixes", "rates", "recognise", "records", "regular", "report.curves", "room", "runs", "series",
-        "statistics", "steady", "templates", "together",
+        "attached", "bars", "block", "bulk", "cells", "columns", "compare.*", "consistency", "copies", "courses", "decimals", "distinct",
+        "export.curves", "figures", "flight.*", "frame", "harvest", "history.*", "joined", "listed", "mixed", "numbering",
+        "oddities", "order", "ordinals", "prefixes", "rates", "recognise", "records", "regular", "report.curves", "room", "runs", "series",
+        "spikes", "statistics", "steady", "templates", "together", "walltime.stamps", "walltime.tries",
     ),
     "mlflow": ("export.mlflow_store",),
-    "psutil": ("header.host",),
+    "opentelemetry": ("emit.otel",),
+    "psutil": ("header.host", "running.memory"),
     "pynvml": ("header.accelerators",),
     "ray": ("batch.ray_engine",),
     "regex": ("grammar", "grammar_field", "grammar_file", "learn.tokens", "lint", "marker_lint", "markers", "match"),

@@ -42,7 +42,7 @@ OPTIONAL = {"files", "launches", "ranks", "origin"}
 ADDED = {
     "#/properties/run": {"wall_time_s", "peak_rss_bytes"},
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts"},
-    "#/properties/derivation": {"redactions"},
+    "#/properties/derivation": {"peaks", "redactions"},
     "#/properties/derivation/properties/options": {"wall"},
     "#/$defs/summary": {"flags", "spikes", "bottleneck", "memory"},
 }
@@ -81,7 +81,7 @@ def test_index_and_folder_hold_the_same_files():
     listed = {entry.path for entry in list_schemas()}
     found = {path.relative_to(SCHEMAS).as_posix() for path in SCHEMAS.glob("*/*") if path.is_file()}
     assert listed == found
-    assert {entry.kind for entry in list_schemas()} == {*KINDS, "metrics"}
+    assert {entry.kind for entry in list_schemas()} == {*KINDS, "metrics", "peaks"}
 
 
 @pytest.mark.parametrize("entry", list_schemas(), ids=lambda entry: f"{entry.kind}-{entry.version}")

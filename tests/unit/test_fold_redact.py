@@ -42,8 +42,8 @@ SECRETS = {
     "quoted, with blanks": ('"password": "correct horse ', LETTERS + '"'),
     "quoted, with a quote": ("{'api_key': 'ab\"", LETTERS + "'}"),
     "wandb variable": ("WANDB_API_KEY=", "0123456789abcdef0123456789abcdef01234567"),
-    "named": ("api_key: '", LETTERS),
-    "password": ('"password": "', LETTERS),
+    "named": ("api_key: '", LETTERS + "'"),
+    "password": ('"password": "', LETTERS + '"'),
 }
 KEPT = [
     "commit 0123456789abcdef0123456789abcdef01234567",

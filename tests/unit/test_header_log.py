@@ -61,7 +61,13 @@ from receipt_cli.header.from_log import POINTERS, LogFact, log_facts
             {"accelerator_count": (8, 1)},
             {"/hardware/accelerators": ([{"name": None, "count": 8, "memory_bytes": None}], "log:1")},
         ),
-        ({"training_time_s": (12.5, 99), "exit_code": (0, 100), "start_step": (0, 1)}, {}),
+        ({"training_time_s": (12.5, 99), "exit_code": (0, 100)}, {}),
+        ({"start_step": (500.0, 8)}, {"/flags/start_step": (500, "log:8")}),
+        ({"data_seed": (7, 2)}, {"/seeds/data_seed": (7, "log:2")}),
+        ({"deterministic": ("True", 3)}, {"/flags/deterministic": (True, "log:3")}),
+        ({"deterministic": ("enabled", 3)}, {"/flags/deterministic": (True, "log:3")}),
+        ({"cudnn_benchmark": ("false", 3)}, {"/flags/cudnn_benchmark": (False, "log:3")}),
+        ({"deterministic": ("warn_only", 3)}, {"/flags/deterministic": ("warn_only", "log:3")}),
     ],
 )
 def test_a_fact_of_the_log_is_a_header_fact(facts: dict[str, LogFact], want: dict[str, Any]) -> None:

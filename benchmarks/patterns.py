@@ -1,0 +1,231 @@
+"""Every pattern that ships against the records that it takes longest for: python -m benchmarks.patterns [--rows 20]
+
+For each rule, marker and pattern in code, records of 64 KiB are made from the pattern itself (``receipt_cli.attack``), and
+the CPU time of the worst is told, with the power of the length that it grows with. Patterns in code are called as the code
+calls them (``match`` from the beginning, or a search). Then records that pass the gates of all rules at once are read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import receipt_cli
+from receipt_cli import envelope, looks, redact
+from receipt_cli.attack import Attack, pattern_attacks, worst_growth
+from receipt_cli.catalog import shipped
+from receipt_cli.hostile import HOSTILE_BOUND_S, HOSTILE_BYTES, rule_attacks
+from receipt_cli.markers import load_catalogue
+from receipt_cli.match import PatternTimeout, extract
+from receipt_cli.scan import Engine
+
+RESULT = Path(__file__).resolve().parents[1] / "build" / "patterns.json"
+BOX_S = 2
+"""CPU seconds after which a call of a pattern in code is broken off."""
+MOST_FOUND = 1000
+_FLAGS = re.I | re.X | re.S | re.M
+_READERS: tuple[tuple[str, Callable[[bytes], object], str], ...] = (
+    ("envelope.unwrap", envelope.unwrap, "envelope"),
+    ("envelope.starts", envelope.starts, "envelope"),
+    ("envelope.read_rank", envelope.read_rank, "envelope"),
+    ("envelope.read_clock", envelope.read_clock, "envelope"),
+    ("looks.metric_lines", lambda record: looks.metric_lines(record, 3), "looks"),
+    ("looks.count_step_lines", lambda record: looks.count_step_lines(record, 3), "looks"),
+    ("redact.log_tail", redact.log_tail, "mask"),
+    ("redact.mask_secrets", lambda record: redact.mask_secrets(record.decode("latin-1")), "mask"),
+)
+"""What looks at a whole record with several patterns, and in which modules these stand."""
+
+
+class Row(NamedTuple):
+    """One pattern: CPU seconds of its worst record of 64 KiB, expected where one took too long before, and how it is made."""
+
+    seconds: float
+    exponent: float
+    name: str
+    made: str
+
+
+class _Late(Exception):
+    """A call was broken off."""
+
+
+def measure(name: str, call: Callable[[Attack, int], object], attacks: list[Attack]) -> Iterator[Row]:
+    """Yield the row of one pattern; nothing without attacks."""
+    found = worst_growth(call, attacks, HOSTILE_BYTES, HOSTILE_BOUND_S, full=True)
+    if found is not None:
+        yield Row(found.at(HOSTILE_BYTES), found.exponent, name, found.attack.describe())
+
+
+def rules() -> Iterator[Row]:
+    """Yield a row a rule of the shipped grammars."""
+    for grammar in shipped(with_samples=True):
+        for rule in (*grammar.rules, *grammar.ignore):
+
+            def call(attack: Attack, size: int, rule: Any = rule) -> None:
+                with contextlib.suppress(PatternTimeout):
+                    extract(rule, attack.record(size))
+
+            yield from measure(f"{grammar.ref} {rule.name}", call, rule_attacks(rule))
+
+
+def markers() -> Iterator[Row]:
+    """Yield a row a marker of the catalogue."""
+    for marker in load_catalogue().markers:
+        source, needed = marker.pattern.pattern.decode("latin-1"), marker.literals[0].decode("latin-1")
+        made = pattern_attacks(source, flags=marker.pattern.flags & _FLAGS, needed=needed)
+        yield from measure(f"marker {marker.id}", lambda attack, size, m=marker: m.search(attack.record(size)), made)
+
+
+def patterns_in_code() -> dict[str, tuple[re.Pattern[Any], frozenset[str]]]:
+    """Return the compiled patterns of all modules by name, and the methods that their modules call of them."""
+    found: dict[str, tuple[re.Pattern[Any], frozenset[str]]] = {}
+    for info in pkgutil.walk_packages(receipt_cli.__path__, "receipt_cli."):
+        if info.name.endswith("__main__") or ".ray_engine" in info.name:
+            continue
+        try:
+            module = importlib.import_module(info.name)
+        except ImportError:
+            continue  # needs an extra
+        called: dict[str, set[str]] = {}
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                called.setdefault(node.value.id, set()).add(node.attr)
+        for name, value in vars(module).items():
+            for place, pattern in _compiled(value, name, 0):
+                methods = frozenset(called.get(name, ())) & {
+                    "match",
+                    "fullmatch",
+                    "search",
+                    "finditer",
+                    "findall",
+                    "sub",
+                    "split",
+                }
+                if name in called or place != name or not isinstance(value, re.Pattern):
+                    found.setdefault(f"{info.name.removeprefix('receipt_cli.')}.{place}", (pattern, methods))
+    return found
+
+
+def _compiled(value: object, name: str, depth: int) -> Iterator[tuple[str, re.Pattern[Any]]]:
+    if hasattr(value, "groupindex") and hasattr(value, "finditer"):
+        yield name, value  # type: ignore[misc]
+    elif depth < 3 and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _compiled(item, f"{name}[{key!s:.20}]", depth + 1)
+    elif depth < 3 and isinstance(value, tuple | list | frozenset):
+        for number, item in enumerate(value):
+            yield from _compiled(item, f"{name}[{number}]", depth + 1)
+
+
+def _boxed(call: Callable[[], object]) -> None:
+    """Call, for at most ``BOX_S`` CPU seconds; Python's own engine looks for signals while it matches."""
+    signal.setitimer(signal.ITIMER_PROF, BOX_S)
+    try:
+        call()
+    except _Late:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _attacks_on(pattern: re.Pattern[Any]) -> list[Attack]:
+    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    return pattern_attacks(source, flags=pattern.flags & _FLAGS)
+
+
+def in_code() -> Iterator[Row]:
+    """Yield a row a pattern in code, called as its module calls it."""
+    for name, (pattern, methods) in patterns_in_code().items():
+        anchored = bool(methods) and methods <= {"match", "fullmatch"}
+        text = isinstance(pattern.pattern, str)
+
+        def search(data: Any, pattern: re.Pattern[Any] = pattern, anchored: bool = anchored) -> None:
+            if anchored:
+                pattern.match(data)
+                return
+            for count, _ in enumerate(pattern.finditer(data)):
+                if count >= MOST_FOUND:
+                    return
+
+        def call(attack: Attack, size: int, text: bool = text, search: Callable[[Any], None] = search) -> None:
+            data = attack.text(size) if text else attack.record(size)
+            _boxed(lambda: search(data))
+
+        yield from measure(f"{name} ({'match' if anchored else 'search'})", call, _attacks_on(pattern))
+
+
+def readers() -> Iterator[Row]:
+    """Yield a row a function that looks at a whole record."""
+    known = patterns_in_code()
+    for name, function, module in _READERS:
+        made = [attack for place, (pattern, _) in known.items() if place.startswith(module) for attack in _attacks_on(pattern)]
+
+        def call(attack: Attack, size: int, function: Callable[[bytes], object] = function) -> None:
+            record = attack.record(size)
+            _boxed(lambda: function(record))
+
+        yield from measure(name, call, made)
+
+
+def whole_records(worst: list[Attack]) -> Iterator[Row]:
+    """Yield the rows of records that pass every gate, each filled up in another way, through all rules and markers."""
+    engine = Engine(shipped(), load_catalogue(), by_layout=False)
+    gates = b" ".join(sorted({*engine.gates, *engine.marker_gates})).decode("latin-1")
+    fillers = [
+        Attack(gates, filler, "")
+        for filler in (" ", "0", "a", "a ", "1,", "| ", ": ", "{", '"', "'", "(", "[", "=", "a=1 ", "\x01")
+    ]
+    for attack in [*fillers, *(Attack(gates + a.head, a.pump, a.tail) for a in worst)]:
+
+        def call(attack: Attack, size: int) -> None:
+            engine.finish(engine.scan([attack.record(size) + b"\n"]))
+
+        yield from measure("all rules and markers", call, [attack])
+
+
+def main() -> int:
+    """Print the table; 1 where a pattern takes longer than it may."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.patterns", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=20)
+    parser.add_argument("--only", choices=["rules", "markers", "code", "readers"], help="one part of the table")
+    parser.add_argument("--whole", action="store_true", help="also records that pass all gates at once")
+    options = parser.parse_args()
+    signal.signal(signal.SIGPROF, _break_off)
+    parts = {"rules": rules, "markers": markers, "code": in_code, "readers": readers}
+    rows = [row for name, part in parts.items() if options.only in (None, name) for row in part()]
+    rows.sort(reverse=True)
+    RESULT.parent.mkdir(parents=True, exist_ok=True)
+    RESULT.write_text(json.dumps([row._asdict() for row in rows], indent=1) + "\n", "utf-8")
+    late = [row for row in rows if row.seconds > HOSTILE_BOUND_S]
+    print(f"{len(rows)} patterns, CPU seconds for the worst record of {HOSTILE_BYTES} bytes; bound {HOSTILE_BOUND_S}")
+    _show(rows[: options.rows])
+    if options.whole:
+        made = sorted(whole_records([]), reverse=True)
+        print("\nrecords that pass all gates")
+        _show(made[: options.rows])
+    return 1 if late else 0
+
+
+def _show(rows: list[Row]) -> None:
+    for row in rows:
+        print(f"{row.seconds:9.4f}  n^{row.exponent:4.2f}  {row.name:44}  {row.made}")
+
+
+def _break_off(*_: object) -> None:
+    raise _Late
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+"""A folder of Parquet files that ``receipt parse --series`` wrote → the values of metrics, found by the receipt's log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from receipt_cli.errors import InputError
+from receipt_cli.store.database import Damaged, Database
+
+
+class SeriesFiles:
+    """The Parquet files below ``root``, found by the log that their footer names; ``tell`` is told of those passed over.
+
+    Raises ``InputError`` where there is no such folder, and ``UsageError`` where DuckDB is not installed.
+    """
+
+    def __init__(self, root: Path, tell: Callable[[str], None]) -> None:
+        if not root.is_dir():
+            help_text = "receipt parse LOG --series FILE writes one"
+            raise InputError("there is no such folder of series", where=str(root), try_=help_text)
+        self._database = Database()
+        self._tell = tell
+        self._files: dict[str, Path] = {}
+        for path in sorted(root.rglob("*.parquet")):
+            log = self._log_of(path)
+            if log is None:
+                tell(f"{path.name} is passed over: not the series of a log")
+            else:
+                self._files.setdefault(log, path)
+
+    def _log_of(self, path: Path) -> str | None:
+        statement = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'receipt_series'"
+        try:
+            found = json.loads(bytes(self._database.read_parquet(statement, path)[0][0]))["log_sha256"]
+        except (Damaged, LookupError, ValueError, TypeError):
+            return None
+        return found if isinstance(found, str) else None
+
+    def primary(self, document: Mapping[str, Any]) -> int | None:
+        """Return the number of a receipt's primary phase, from 0; None where no file is of its log."""
+        summaries = [phase["summary"] for phase in document["phases"]]
+        known = document["derivation"]["log"]["sha256"] in self._files and document["summary"] in summaries
+        return summaries.index(document["summary"]) if known else None
+
+    def values(self, document: Mapping[str, Any], phase: int, name: str) -> tuple[list[int], list[float]] | None:
+        """Return steps and values of a metric of the registry in one phase, NaN where not finite, in log order.
+
+        None where the file cannot be read.
+        """
+        path = self._files[document["derivation"]["log"]["sha256"]]
+        value = f"CASE WHEN list_contains(nonfinite, '{name}') THEN 'nan'::DOUBLE ELSE {name} END"
+        wanted = f"phase_index = {phase} AND step IS NOT NULL"
+        statement = f"SELECT step, v FROM (SELECT step, {value} AS v FROM read_parquet(?) WHERE {wanted}) WHERE v IS NOT NULL"
+        try:
+            rows = self._database.read_parquet(statement, path)
+        except Damaged:
+            self._tell(f"{path.name} is passed over: {name} cannot be read")
+            return None
+        return [row[0] for row in rows], [row[1] for row in rows]

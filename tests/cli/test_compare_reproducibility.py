@@ -1,0 +1,190 @@
+"""``receipt compare --reproducibility`` on six runs of one real loop, and on what is done to their lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Invoke = Callable[..., Any]
+PARTS = ("configuration", "seeds", "resume")
+KEYS = [
+    "schema_version", "a", "b", "reproduced", "steps", "tolerance", "configuration", "seeds", "resume", "curves", "notes",
+]  # fmt: skip
+
+
+@pytest.fixture
+def runs(root: Path) -> Path:
+    return root / "fixtures" / "reproducibility"
+
+
+@pytest.fixture
+def ask(invoke: Invoke) -> Callable[..., tuple[int, dict[str, Any]]]:
+    """Return the exit code and the document for two runs."""
+
+    def call(a: Path, b: Path, *more: str) -> tuple[int, dict[str, Any]]:
+        done = invoke("compare", "--reproducibility", a, b, "--json", *more)
+        return done.code, done.document
+
+    return call
+
+
+def altered(source: Path, path: Path, change: Callable[[str], str]) -> Path:
+    """Write the lines of ``source`` as ``change`` makes them to ``path``."""
+    path.write_text("".join(change(line) for line in source.read_text().splitlines(keepends=True)))
+    return path
+
+
+def scaled(by: float, digits: int = 6) -> Callable[[str], str]:
+    return lambda line: re.sub(r"loss=([\d.]+)", lambda m: f"loss={float(m[1]) * by:.{digits}f}", line)
+
+
+def sames(document: dict[str, Any]) -> dict[str, bool | None]:
+    return {**{part: document[part]["same"] for part in PARTS}, **{c["metric"]: c["same"] for c in document["curves"]}}
+
+
+class TestRealRuns:
+    def test_the_same_run_again_is_reproduced(self, runs: Path, ask: Any) -> None:
+        code, document = ask(runs / "first.log", runs / "again.log")
+        assert (code, document["reproduced"], list(document)) == (0, "yes", KEYS)
+        assert set(sames(document).values()) == {True}
+        assert [c["metric"] for c in document["curves"]] == ["loss", "grad_norm", "learning_rate"]
+        assert [(c["compared"], c["first"], c["last"]) for c in document["curves"]] == [(100, 0, 99)] * 3
+
+    @pytest.mark.parametrize(
+        ("log", "different", "departs"),
+        [
+            ("other-seed", {"seeds", "loss", "grad_norm"}, {"step": 0, "a": 3.922104, "b": 3.873666}),
+            ("other-rate", {"loss", "grad_norm", "learning_rate"}, {"step": 1, "a": 3.862339, "b": 3.859094}),
+            ("other-batch", {"configuration", "loss", "grad_norm"}, {"step": 0, "a": 3.922104, "b": 3.903316}),
+        ],
+    )
+    def test_another_run_departs_where_it_does(
+        self, runs: Path, ask: Any, log: str, different: set[str], departs: dict[str, Any]
+    ) -> None:
+        code, document = ask(runs / "first.log", runs / f"{log}.log")
+        assert (code, document["reproduced"]) == (1, "no")
+        assert {part for part, same in sames(document).items() if same is False} == different
+        assert document["curves"][0]["departs"] == departs
+
+    def test_a_resumed_run_goes_on_and_begins_elsewhere(self, runs: Path, ask: Any) -> None:
+        code, document = ask(runs / "first.log", runs / "resumed.log", "--steps", "200")
+        assert (code, document["reproduced"]) == (1, "no")
+        assert document["resume"]["because"] == "a starts at step 0, b at step 60"
+        loss = document["curves"][0]
+        assert (loss["same"], loss["compared"], loss["first"], loss["departs"]) == (None, 60, 60, None)
+
+    def test_fewer_steps_end_before_the_departure(self, runs: Path, ask: Any) -> None:
+        code, document = ask(runs / "first.log", runs / "other-rate.log", "--steps", "1")
+        assert document["curves"][0]["same"] is True
+        assert (code, document["curves"][2]["same"]) == (1, False)  # the learning rate says it at once
+
+    def test_what_a_person_reads(self, runs: Path, invoke: Invoke) -> None:
+        done = invoke("compare", "--reproducibility", runs / "first.log", runs / "other-rate.log")
+        text = done.stdout.decode()
+        assert "✗ not reproduced" in text
+        assert re.search(r"loss +differs +step 1: 3\.862339 and 3\.859094", text)
+        assert re.search(r"seeds +same +seed 1337", text)
+
+
+class TestUnknown:
+    def test_receipts_alone_hold_no_steps(self, runs: Path, tmp_path: Path, invoke: Invoke, ask: Any) -> None:
+        for name in ("first", "again"):
+            assert invoke("parse", runs / f"{name}.log", "-o", tmp_path / f"{name}.json").code == 0
+        code, document = ask(tmp_path / "first.json", tmp_path / "again.json")
+        assert (code, document["reproduced"]) == (1, "unknown")
+        assert sames(document) == {"configuration": True, "seeds": True, "resume": True, "loss": None}
+        assert "no losses of both runs to compare: a receipt holds no steps, so give the logs, or their series" in document["notes"]
+
+    def test_receipts_and_the_series_of_their_logs_hold_all(self, runs: Path, tmp_path: Path, invoke: Invoke, ask: Any) -> None:
+        for name in ("first", "again", "other-rate"):
+            more = ("--series", tmp_path / f"{name}.parquet") if name != "again" else ()
+            assert invoke("parse", runs / f"{name}.log", "-o", tmp_path / f"{name}.json", *more).code == 0
+        given = ("--series", str(tmp_path))
+        assert ask(tmp_path / "first.json", tmp_path / "again.json", *given)[0] == 0  # one log, byte for byte: one series
+        code, document = ask(tmp_path / "first.json", tmp_path / "other-rate.json", *given)
+        assert (code, document["curves"][0]["departs"]) == (1, {"step": 1, "a": 3.862339, "b": 3.859094})
+        assert ask(tmp_path / "first.json", runs / "again.log", *given)[0] == 0
+
+    def test_a_seed_that_nobody_says_is_not_equal(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+        first, again = (
+            altered(runs / f"{name}.log", tmp_path / f"{name}.log", lambda line: line.replace(" seed=1337", ""))
+            for name in ("first", "again")
+        )
+        code, document = ask(first, again)
+        assert (code, document["reproduced"]) == (1, "unknown")
+        assert (document["seeds"]["same"], document["seeds"]["because"]) == (None, "no seed is known of either run")
+        assert ask(runs / "first.log", again)[1]["seeds"]["because"] == "no seed is known of b"
+
+    def test_a_field_that_only_one_run_says_is_not_equal(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+        again = altered(runs / "again.log", tmp_path / "again.log", lambda line: "" if "precision:" in line else line)
+        code, document = ask(runs / "first.log", again)
+        assert (code, document["reproduced"]) == (1, "unknown")
+        assert document["configuration"]["unknown"] == [{"pointer": "/header/flags/precision", "a": "float32", "b": None}]
+
+    def test_a_run_that_ended_early_shows_less(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+        lines = (runs / "again.log").read_text().splitlines(keepends=True)
+        short = tmp_path / "short.log"
+        short.write_text("".join(lines[:44]))
+        code, document = ask(runs / "first.log", short)
+        assert (code, document["reproduced"]) == (1, "unknown")
+        assert document["curves"][0]["because"] == "equal at 40 steps, but only 40 of the first 100 records are there"
+        assert ask(runs / "first.log", short, "--steps", "40")[0] == 0
+
+
+class TestEqual:
+    def test_noise_is_equal_within_a_stated_tolerance_only(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+        noisy = altered(runs / "again.log", tmp_path / "noisy.log", scaled(1 + 2**-9))
+        assert ask(runs / "first.log", noisy)[0] == 1
+        code, document = ask(runs / "first.log", noisy, "--tolerance", str(2**-8))
+        assert (code, document["tolerance"]) == (0, 2**-8)
+        assert document["curves"][0]["because"] == "equal at 100 steps within 0.00390625 of their size"
+        assert ask(runs / "first.log", noisy, "--tolerance", "0.001")[0] == 1
+
+    def test_fewer_digits_are_no_departure(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+        assert ask(runs / "first.log", altered(runs / "again.log", tmp_path / "b.log", scaled(1, 3)))[0] == 0
+        code, document = ask(runs / "first.log", altered(runs / "again.log", tmp_path / "c.log", scaled(1.001, 3)))
+        assert (code, document["curves"][0]["departs"]["step"]) == (1, 0)
+
+    def test_the_last_digit_counts(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+        off = altered(runs / "again.log", tmp_path / "off.log", lambda line: line.replace("loss=3.862339", "loss=3.862340"))
+        code, document = ask(runs / "first.log", off)
+        assert (code, document["curves"][0]["departs"]) == (1, {"step": 1, "a": 3.862339, "b": 3.86234})
+
+    def test_runs_that_fail_alike_are_alike(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+        def break_at(line: str) -> str:
+            return re.sub(r"loss=[\d.]+", "loss=nan", line) if re.search(r"step=[5-9]\d/", line) else line
+
+        broken = altered(runs / "again.log", tmp_path / "broken.log", break_at)
+        assert ask(broken, broken)[0] == 0
+        code, document = ask(runs / "first.log", broken)
+        assert (code, document["curves"][0]["departs"]["step"]) == (1, 50)
+        assert document["curves"][0]["departs"]["b"] is None
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            pytest.param(["--reproducibility", "first.log"], id="one-run"),
+            pytest.param(["--reproducibility", "first.log", "again.log", "again.log"], id="three-runs"),
+            pytest.param(["--reproducibility", "--markdown", "first.log", "again.log"], id="markdown"),
+            pytest.param(["--steps", "10", "first.log", "again.log"], id="steps-alone"),
+            pytest.param(["--tolerance", "0.1", "first.log", "again.log"], id="tolerance-alone"),
+            pytest.param(["--series", "folder", "first.log", "again.log"], id="series-alone"),
+            pytest.param(["--reproducibility", "--tolerance", "inf", "first.log", "again.log"], id="endless-tolerance"),
+            pytest.param(["--reproducibility", "--tolerance=-1", "first.log", "again.log"], id="negative-tolerance"),
+            pytest.param(["--reproducibility", "--steps", "0", "first.log", "again.log"], id="no-steps"),
+        ],
+    )
+    def test_misuse_is_refused(self, runs: Path, invoke: Invoke, arguments: list[str]) -> None:
+        found = invoke("compare", *(runs / a if a.endswith(".log") else a for a in arguments))
+        assert (found.code, found.stdout) == (2, b"")
+
+    def test_a_policy_may_mind_less(self, runs: Path, tmp_path: Path, ask: Any) -> None:
+        policy = tmp_path / "policy.yaml"
+        policy.write_text('ignore: ["/header/flags/global_batch_size"]\n')
+        assert ask(runs / "first.log", runs / "other-batch.log", "--policy", str(policy))[1]["configuration"]["same"] is True

@@ -1,0 +1,285 @@
+"""Where the wall time of a run went: the stamps of its log, its step times, and what a caller states."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipt_cli.errors import InputError, UsageError
+from receipt_cli.goodput import Wall
+from receipt_cli.produce import Product, Request, produce, produce_all
+from receipt_cli.verify import verify
+from receipt_cli.walltime.stated import read_wall
+
+ROOT = Path(__file__).resolve().parents[2]
+SEEDS = ROOT.parent / "shared" / "corpus" / "seeds" / "nanochat"
+START = datetime(2026, 3, 8, 11, 0, 0, tzinfo=UTC)
+
+
+class Titan:
+    """A torchtitan log that is written line by line; ``at`` is the time of the next line."""
+
+    def __init__(self) -> None:
+        self.at, self.lines = START, list[str]()
+
+    def say(self, text: str, after: float = 0.0) -> Titan:
+        self.at += timedelta(seconds=after)
+        stamp = f"{self.at:%Y-%m-%d %H:%M:%S},{self.at.microsecond // 1000:03d}"
+        self.lines.append(f"[titan] {stamp} - root - INFO - {text}\n")
+        return self
+
+    def step(self, number: int, after: float) -> Titan:
+        loss = 8 - number / 100
+        return self.say(
+            f"step: {number:2}  loss:  {loss:.4f}  memory: 46.48GiB(58.76%)  tps: 6,847  tflops: 396.47  mfu: 40.09%", after
+        )
+
+    def steps(self, numbers: range, each: float) -> Titan:
+        for number in numbers:
+            self.step(number, each)
+        return self
+
+    def saved(self, seconds: float, after: float) -> Titan:
+        return self.say(f"Finished saving the checkpoint (or staging if async is enabled) in {seconds} seconds.", after)
+
+    def evaluated(self, number: int, after: float) -> Titan:
+        return self.say(f"validate step: {number}  loss:  6.7370  memory: 46.48GiB(58.76%)  tps: 21,585", after)
+
+
+def megatron(number: int, at: datetime | None, ms: float) -> str:
+    stamp = f"[{at:%Y-%m-%d %H:%M:%S}] " if at is not None else ""
+    return (
+        f" {stamp}iteration {number:8}/     500 | consumed samples: {number * 128:12} | "
+        f"elapsed time per iteration (ms): {ms:.1f} | learning rate: 2.883286E-04 | global batch size:   128 | "
+        f"lm loss: {8 - number / 100:.6E} | loss scale: 1.0 | grad norm: 0.986 | "
+        "number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+    )
+
+
+def made(folder: Path, text: str, wall: Wall | None = None) -> Product:
+    path = folder / "run.log"
+    path.write_text(text, "utf-8")
+    return produce(Request(str(path), wall=wall))
+
+
+def goodput(folder: Path, text: str, wall: Wall | None = None) -> dict[str, Any]:
+    found = made(folder, text, wall).document["goodput"]
+    assert isinstance(found, dict)
+    total = math.fsum([found["step_time_s"], *(s for s in found["badput_s"].values() if s is not None)])
+    assert total == pytest.approx(found["wall_time_s"], rel=1e-12)
+    return found
+
+
+def problems(product: Product) -> list[str]:
+    return [problem.kind for problem in product.derivation.problems[1]]
+
+
+def test_stamps_alone_tell_steps_start_evaluations_and_checkpoints(tmp_path: Path) -> None:
+    log = Titan().say("Starting job: llama3").say("Building llama3 8B", 5.0).step(1, 17.0).steps(range(2, 21), 2.0)
+    log.saved(7.5, 8.0).evaluated(20, 4.0).steps(range(21, 31), 2.0).say("Training completed", 3.0)
+    found = goodput(tmp_path, "".join(log.lines))
+    assert (found["evidence"], found["step_evidence"], found["phase"]) == ("log_timestamps", "log_timestamps", None)
+    assert found["wall_time_s"] == pytest.approx(5 + 17 + 38 + 12 + 20 + 3)
+    assert found["step_time_s"] == pytest.approx(30 * 2.0)
+    lost = found["badput_s"]
+    assert (lost["checkpoint"], lost["eval"]) == (7.5, pytest.approx(4.5))  # of the 12 s beyond the steps
+    assert lost["initialization"] == pytest.approx(20.0)
+    assert lost["idle"] == pytest.approx(3.0)
+    assert (lost["compilation"], lost["data_loading"], lost["wasted_progress"]) == (None, None, 0.0)
+    how = {name: (part["how"], part["count"]) for name, part in found["parts"].items()}
+    assert how["checkpoint"] == ("measured", 1) and how["eval"] == ("inferred", 1) and how["compilation"] == ("unknown", None)
+    assert found["goodput_ratio"] == found["step_time_s"] / found["wall_time_s"]
+
+
+def test_what_a_checkpoint_wrote_beside_the_steps_is_not_lost(tmp_path: Path) -> None:
+    log = Titan().say("Starting job").steps(range(1, 11), 2.0).saved(30.0, 0.5).steps(range(11, 21), 2.0)
+    found = goodput(tmp_path, "".join(log.lines))
+    assert found["badput_s"]["checkpoint"] == pytest.approx(0.5)
+    assert found["parts"]["checkpoint"]["overlapped_s"] == pytest.approx(29.5)
+    assert found["step_time_s"] == pytest.approx(40.0)
+
+
+def test_overtaken_steps_are_wasted_and_the_way_back_is_initialization(tmp_path: Path) -> None:
+    at = START
+    text = ""
+    for number in range(10, 210, 10):
+        at += timedelta(seconds=10)
+        text += megatron(number, at, 1000.0)
+    at += timedelta(seconds=300)
+    text += "Traceback (most recent call last):\nRuntimeError: NCCL error\n"
+    for number in range(110, 310, 10):
+        at += timedelta(seconds=10)
+        text += megatron(number, at, 1000.0)
+    product = made(tmp_path, text)
+    found = product.document["goodput"]
+    assert product.document["summary"]["steps"]["restart_count"] == 1
+    assert found["step_evidence"] == "step_times"
+    assert found["badput_s"]["wasted_progress"] == pytest.approx(100.0)  # steps 101 to 200, once
+    assert found["badput_s"]["initialization"] == pytest.approx(300.0)
+    assert found["step_time_s"] == pytest.approx(290.0)  # the first ten steps lie before the first stamp
+    assert found["wall_time_s"] == pytest.approx(690.0)
+    assert found["badput_s"]["idle"] == pytest.approx(0.0)
+
+
+def test_the_excess_of_the_warm_up_is_compilation(tmp_path: Path) -> None:
+    text = "".join(megatron(n, None, 41000.0 if n == 1 else 1000.0) for n in range(1, 31))
+    found = goodput(tmp_path, text, Wall(100.0, "stated"))
+    assert found["badput_s"]["compilation"] == pytest.approx(40.0)
+    assert (found["step_time_s"], found["badput_s"]["idle"]) == (pytest.approx(30.0), pytest.approx(30.0))
+    assert found["badput_s"]["initialization"] is None  # without stamps nobody knows when the first step began
+
+
+def test_printed_times_that_the_clock_has_no_room_for_are_not_believed(tmp_path: Path) -> None:
+    at, text = START, ""
+    for number in range(1, 31):
+        at += timedelta(seconds=1)
+        text += megatron(number, at, 2500.0)
+    found = goodput(tmp_path, text)
+    assert found["step_evidence"] == "log_timestamps"
+    assert found["step_time_s"] == pytest.approx(29.0)
+
+
+def test_waiting_for_data_is_a_part_of_the_step_that_is_lost(tmp_path: Path) -> None:
+    at, text = START, ""
+    for number in range(1, 31):
+        at += timedelta(seconds=10)
+        text += (
+            f"{at:%Y/%m/%d %H:%M:%S} - mmengine - INFO - Epoch(train)  [1][{number * 10}/300]  lr: 1.0000e-01  eta: 0:00:00  "
+            "time: 1.0000  data_time: 0.2500  loss: 0.7141\n"
+        )
+    found = goodput(tmp_path, text)
+    assert found["badput_s"]["data_loading"] == pytest.approx(0.25 * 290)
+    assert found["step_time_s"] == pytest.approx(0.75 * 290)
+
+
+def test_a_timer_that_runs_on_through_evaluations_says_how_long_they_were(tmp_path: Path) -> None:
+    found = goodput(tmp_path, (ROOT / "fixtures/logs/nanogpt/char-ok.log").read_text("utf-8"), Wall(2.0, "stated"))
+    assert found["badput_s"]["eval"] is None and found["badput_s"]["checkpoint"] is None  # both stand before one step line
+    text = "tokens per iteration will be: 768\n"
+    for number in range(0, 200):
+        text += f"step {number}: train loss 3.2, val loss 3.3\n" if number and number % 50 == 0 else ""
+        time = 510.0 if number and number % 50 == 0 else 10.0
+        text += f"iter {number}: loss {4 - number / 100:.4f}, time {time}ms, mfu 0.02%\n"
+    found = goodput(tmp_path, text, Wall(60.0, "stated"))
+    assert found["badput_s"]["eval"] == pytest.approx(1.5)
+    assert found["step_time_s"] == pytest.approx(2.0)
+
+
+def test_a_clock_that_goes_back_proves_nothing(tmp_path: Path) -> None:
+    log = Titan().say("Starting job").steps(range(1, 11), 2.0)
+    log.at -= timedelta(hours=1)
+    product = made(tmp_path, "".join(log.steps(range(11, 21), 2.0).lines))
+    assert product.document["goodput"] is None
+    assert problems(product) == ["clock_goes_back"]
+    assert product.derivation.problems[1][0].line_number == 12
+
+
+def test_late_lines_of_other_ranks_are_no_broken_clock(tmp_path: Path) -> None:
+    log = Titan().say("Starting job").steps(range(1, 11), 2.0)
+    log.say("Rank 3 is late", -1.5).steps(range(11, 21), 2.0)
+    assert goodput(tmp_path, "".join(log.lines))["wall_time_s"] == pytest.approx(38.5)
+
+
+def test_stamps_that_do_not_enclose_the_steps_are_of_a_part_of_the_job(tmp_path: Path) -> None:
+    text = "".join(megatron(n, None, 1000.0) for n in range(1, 31))
+    stamped = "[2026-03-08 11:00:00,000] [INFO] [runner.py:415:main] Using IP address of 10.0.0.1\n"
+    assert made(tmp_path, stamped + text).document["goodput"] is None
+    assert goodput(tmp_path, stamped + text + stamped.replace("11:00:00", "11:01:00"))["wall_time_s"] == 60.0
+
+
+def test_lines_that_no_rule_reads_count_at_both_ends(tmp_path: Path) -> None:
+    log = Titan().say("nobody reads this").steps(range(1, 11), 2.0).say("nor this", 100.0)
+    found = goodput(tmp_path, "".join(log.lines))
+    assert (found["wall_time_s"], found["badput_s"]["idle"]) == (pytest.approx(120.0), pytest.approx(100.0))
+
+
+def test_the_time_of_an_earlier_run_in_the_same_log_is_none_of_the_last_one(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    first = Titan().say("Starting job: a").say("Building llama3 8B with X(dim=1)").steps(range(1, 21), 2.0)
+    first.say("Training completed")
+    first.at += timedelta(days=3)
+    first.say("Starting job: b").say("Building llama3 70B with X(dim=2)").steps(range(1, 11), 2.0).say("Training completed")
+    path.write_text("".join(first.lines), "utf-8")
+    walls = [p.document["goodput"]["wall_time_s"] for p in produce_all(Request(str(path)))]
+    assert walls == [pytest.approx(40.0), pytest.approx(18.0)]  # the second begins with its first line that a rule reads
+
+
+@pytest.mark.parametrize("seconds", [10.0, 25.0])
+def test_a_stated_wall_that_has_no_room_for_the_steps_is_contradicted(tmp_path: Path, seconds: float) -> None:
+    product = made(tmp_path, "".join(megatron(n, None, 1000.0) for n in range(1, 31)), Wall(seconds, "stated"))
+    assert product.document["goodput"] is None
+    assert problems(product) == ["wall_without_step_times"]
+
+
+def test_what_is_stated_counts_before_the_stamps(tmp_path: Path) -> None:
+    log = Titan().say("Starting job").steps(range(1, 11), 2.0)
+    found = goodput(tmp_path, "".join(log.lines), Wall(50.0, "receipt_run"))
+    assert (found["evidence"], found["wall_time_s"], found["step_time_s"]) == ("receipt_run", 50.0, pytest.approx(20.0))
+
+
+def test_a_wall_of_a_phase_that_the_log_has_not_is_told(tmp_path: Path) -> None:
+    product = made(tmp_path, "".join(megatron(n, None, 1000.0) for n in range(1, 31)), Wall(60.0, "nanochat_report", "mid_train"))
+    assert product.document["goodput"] is None
+    assert problems(product) == ["wall_of_no_phase"]
+
+
+def test_a_stated_wall_is_recorded_and_verified(tmp_path: Path) -> None:
+    product = made(tmp_path, "".join(megatron(n, None, 1000.0) for n in range(1, 31)), Wall(60.0, "stated"))
+    assert product.document["derivation"]["options"]["wall"] == {"seconds": 60.0, "evidence": "stated", "phase": None}
+    assert not verify(product.document, [str(tmp_path / "run.log")]).differences
+
+
+@pytest.mark.skipif(not SEEDS.is_dir(), reason="the corpus is not beside the checkout")
+@pytest.mark.parametrize(
+    ("name", "sidecar", "ratio", "evidence", "wall", "phase"),
+    [
+        ("jhinpan_speedrun_2025-10.log", "jhinpan_wandb-summary_2025-10.json", 0.917, "wandb_summary", 11431.0, None),
+        ("dwarkeshsp_speedrun_2025-10.log", "dwarkeshsp_report.md", 0.915, "nanochat_report", 11177.0, "base_train"),
+    ],
+)
+def test_worked_figures(name: str, sidecar: str, ratio: float, evidence: str, wall: float, phase: str | None) -> None:
+    product = produce(Request(str(SEEDS / name), wall=read_wall(str(SEEDS / sidecar))))
+    found = product.document["goodput"]
+    assert round(found["goodput_ratio"], 3) == ratio
+    assert (found["evidence"], found["wall_time_s"], found["phase"]) == (evidence, wall, phase)
+    assert found["step_evidence"] == "trainer_total"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        *(("11431", 11431.0), ("11431.5", 11431.5), ("90s", 90.0), ("3h10m", 11400.0), ("1d2h", 93600.0), ("45m", 2700.0)),
+        *(("3:10:31", 11431.0), ("1-03:10:31", 97831.0), ("1h30m0.25s", 5400.25)),
+    ],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert read_wall(text) == Wall(seconds, "stated")
+
+
+@pytest.mark.parametrize("text", ["0", "0s", "-5", "nan", "inf", "1e3", "3 hours", "h", "", "m5", "3:99:00", "9999999999"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        read_wall(text)
+
+
+def test_files_that_say_the_wall(tmp_path: Path) -> None:
+    def wall(name: str, content: str) -> Wall:
+        (tmp_path / name).write_text(content, "utf-8")
+        return read_wall(str(tmp_path / name))
+
+    assert wall("wandb-summary.json", '{"_runtime": 11431, "_step": 3}') == Wall(11431.0, "wandb_summary")
+    assert wall("a.receipt.json", '{"run": {"wall_time_s": 12.5}}') == Wall(12.5, "receipt_run")
+    times = '{"run": {"started_at": "2026-03-08T11:00:00Z", "finished_at": "2026-03-08T11:00:30.5Z"}}'
+    assert wall("b.json", times) == Wall(30.5, "started_and_finished")
+    stamps = ["## Base model training\ntimestamp: 2025-10-16 20:16:58\n", "## Midtraining\ntimestamp: 2025-10-16 20:31:20\n"]
+    report = "# nanochat training report\n\nRun started: 2025-10-16 17:10:00\n\n" + "\n".join(stamps)
+    assert wall("report.md", report) == Wall(11218.0, "nanochat_report", "base_train")
+    for name, content in {"c.json": '{"_step": 1}', "d.json": "[]", "e.json": '{"run": {"wall_time_s": true}}'}.items():
+        with pytest.raises(UsageError):
+            wall(name, content)
+    with pytest.raises(InputError):
+        wall("f.json", "no json")

@@ -1,0 +1,226 @@
+"""The parts of ``receipt run`` that need no command: files, interpreters, whole lines, counters, signals."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from receipt_cli.header.document import empty_header
+from receipt_cli.running import memory
+from receipt_cli.running.files import default_files
+from receipt_cli.running.interpreter import find_interpreter, set_interpreter
+from receipt_cli.running.memory import KillCounter, Kills
+from receipt_cli.running.tee import HELD, Log
+
+NOW = "2026-11-21T16:15:00Z"
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "stem"),
+    [
+        (["python", "-u", "src/train_gpt.py", "--lr", "1"], None, "train_gpt"),
+        (["bash", "jobs/run.sh"], None, "run"),
+        (["/opt/bin/torchrun", "-m", "pkg.train"], None, "torchrun"),
+        (["python", "train.py"], "böse/../name", "b-se-..-name"),
+        (["..."], None, "run"),
+    ],
+)
+def test_the_name_of_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: list[str], name: str | None, stem: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert default_files(command, name, NOW, None).log == Path(f"{stem}-20261121T161500Z.log")
+
+
+def test_a_name_that_is_taken_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job-20261121T161500Z.receipt.json").touch()
+    Path("job-20261121T161500Z-2.log").touch()
+    assert default_files(["x"], "job", NOW, None).receipt == Path("job-20261121T161500Z-3.receipt.json")
+
+
+# --- the interpreter of the command -----------------------------------------------------------------------------------------
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_the_interpreter_of_a_command(tmp_path: Path) -> None:
+    python = program(tmp_path / "env" / "bin" / "python3.12", "")
+    launcher = program(tmp_path / "env" / "bin" / "torchrun", f"#!{python}\nimport sys\n")
+    portable = program(tmp_path / "env" / "bin" / "accelerate", "#!/usr/bin/env python3.12\n")
+    long = program(tmp_path / "env" / "bin" / "deepspeed", f"#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\n")
+    shell = program(tmp_path / "train.sh", "#!/bin/bash\npython train.py\n")
+    environ = {"PATH": str(python.parent)}
+    for command in (["python3.12", "train.py"], [str(launcher)], ["accelerate", "launch"], [str(portable)], [str(long)]):
+        assert find_interpreter(command, environ) == str(python), command
+    assert find_interpreter([str(shell)], environ) is None
+    assert find_interpreter(["missing"], environ) is None
+
+
+def header_of_ours() -> dict[str, object]:
+    header = empty_header()
+    header["software"] |= {"python": "3.0", "torch": "9.9", "platform": "Linux", "packages": {"numpy": "1"}}
+    header["sources"] = {f"/software/{name}": "host" for name in ("packages", "platform", "python", "torch")}
+    return header
+
+
+def test_another_interpreter_speaks_for_itself(tmp_path: Path) -> None:
+    answer = json.dumps(["3.12.1", {"torch": "2.9.0+cu130", "peft": "0.1"}])
+    python = program(tmp_path / "python3", f"#!/bin/sh\necho '{answer}'\n")
+    header = header_of_ours()
+    assert set_interpreter(header, [str(python), "train.py"], {"PATH": os.defpath}) == []
+    told = {"python": "3.12.1", "torch": "2.9.0+cu130", "cuda": "13.0", "packages": {"peft": "0.1"}}
+    assert header["software"] == {"platform": "Linux", "trainer": None, **told}
+    assert header["sources"] == dict.fromkeys(
+        ["/software/cuda", "/software/packages", "/software/platform", "/software/python", "/software/torch"], "host"
+    )
+
+
+@pytest.mark.parametrize("script", ["echo nonsense", "exit 3", "echo '[1]'"])
+def test_an_interpreter_that_does_not_answer_leaves_its_fields_unknown(tmp_path: Path, script: str) -> None:
+    python = program(tmp_path / "python3", f"#!/bin/sh\n{script}\n")
+    header = header_of_ours()
+    assert len(set_interpreter(header, [str(python)], {"PATH": os.defpath})) == 1
+    assert header["sources"] == {"/software/platform": "host"}
+    assert header["software"]["python"] is header["software"]["packages"] is None
+
+
+def test_a_stated_value_stands(tmp_path: Path) -> None:
+    python = program(tmp_path / "python3", "#!/bin/sh\necho '[\"3.12.1\", {}]'\n")
+    header = header_of_ours()
+    header["sources"]["/software/torch"] = "blob"
+    set_interpreter(header, [str(python)], {"PATH": os.defpath})
+    assert (header["software"]["torch"], header["software"]["python"]) == ("9.9", "3.12.1")
+
+
+def test_a_command_that_is_no_python_tells_nothing_unless_ours_is_the_one_it_would_find(tmp_path: Path) -> None:
+    script = program(tmp_path / "train.sh", "#!/bin/sh\n")
+    header = header_of_ours()
+    assert set_interpreter(header, [str(script)], {"PATH": str(tmp_path)}) != []
+    assert header["software"]["torch"] is None
+    header = header_of_ours()
+    assert set_interpreter(header, [str(script)], {"PATH": os.path.dirname(sys.executable)}) == []
+    assert header["software"]["torch"] == "9.9"
+
+
+# --- the log ----------------------------------------------------------------------------------------------------------------
+
+
+def opened(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+
+
+def test_lines_of_two_streams_stay_whole(tmp_path: Path) -> None:
+    descriptor = opened(tmp_path / "log")
+    log = Log(descriptor, 2)
+    for stream, text in ((0, b"one "), (1, b"error\n"), (0, b"line\ntwo "), (1, b"bar 1\rbar 2"), (0, b"lines\r\n")):
+        log.write(stream, memoryview(text))
+    log.remark("the end")
+    log.end()
+    os.close(descriptor)
+    assert (tmp_path / "log").read_bytes() == b"error\none line\nbar 1\rtwo lines\r\nbar 2\nthe end\n"
+
+
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        ([b"one\ntw", b"o\nthree\n"], b"one\ntwo\nREMARK\nthree\n"),
+        ([b"one\n", b"two\n"], b"one\ntwo\nREMARK\n"),
+        ([b"\r1/3", b"\r2/3\r3/3"], b"\r1/3\nREMARK\n\r2/3\r3/3"),
+        ([b"one\r", b"\ntwo\r\n"], b"one\r\nREMARK\ntwo\r\n"),
+        ([b"no end", b" at all"], b"no end at all\nREMARK\n"),
+    ],
+)
+def test_a_remark_stands_on_its_own_line(tmp_path: Path, texts: list[bytes], told: bytes) -> None:
+    descriptor = opened(tmp_path / "log")
+    log = Log(descriptor, 1)
+    log.write(0, memoryview(texts[0]))
+    log.remark("REMARK")
+    for text in texts[1:]:
+        log.write(0, memoryview(text))
+    log.end()
+    os.close(descriptor)
+    assert (tmp_path / "log").read_bytes() == told
+
+
+def test_a_long_line_is_not_kept_back(tmp_path: Path) -> None:
+    descriptor = opened(tmp_path / "log")
+    log = Log(descriptor, 2)
+    log.write(0, memoryview(b"x" * (HELD + 1)))
+    assert os.fstat(descriptor).st_size == HELD + 1
+    os.close(descriptor)
+
+
+def test_a_log_that_cannot_be_written_is_given_up() -> None:
+    descriptor = os.open("/dev/full", os.O_RDWR)
+    log = Log(descriptor, 1)
+    log.write(0, memoryview(b"x"))
+    assert log.problem == "No space left on device"
+    os.close(descriptor)
+
+
+# --- kills for want of memory ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "file", "text"),
+    [
+        ("0::/job", "job/memory.events", "low 0\nhigh 0\nmax 12\noom 1\noom_kill {}\noom_group_kill 0\n"),
+        ("0::/", "memory.events", "oom_kill {}\n"),
+        ("4:memory:/job", "memory/job/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill {}\n"),
+        ("4:memory:/docker/1", "memory/memory.oom_control", "oom_kill {}\n"),
+    ],
+)
+def test_the_counter_of_a_cgroup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, file: str, text: str) -> None:
+    monkeypatch.setattr(memory, "_PROC", tmp_path / "proc")
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
+    program(tmp_path / "proc" / "self" / "cgroup", f"9:cpu:/x\n{line}\n")
+    counted = tmp_path / file
+    program(counted, text.format(4))
+    counter = KillCounter()
+    assert counter.recent() is None
+    counted.write_text(text.format(6))
+    assert counter.recent() == Kills(2, "memory cgroup")
+    counted.unlink()
+    assert counter.recent() == Kills(2, "memory cgroup")
+    monkeypatch.setattr(memory, "RECENT_S", -1.0)
+    assert counter.recent() is None
+
+
+def test_without_a_cgroup_the_machine_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_PROC", tmp_path)
+    (tmp_path / "vmstat").write_text("nr_free_pages 4\noom_kill 7\n")
+    counter = KillCounter()
+    (tmp_path / "vmstat").write_text("nr_free_pages 4\noom_kill 8\n")
+    assert counter.recent() == Kills(1, "kernel")
+
+
+# --- signals after the end ---------------------------------------------------------------------------------------------------
+
+GIVE_UP = """
+import os, signal, sys, time
+from receipt_cli.running.relay import Relay, passed_on
+signals = passed_on()
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+relay = Relay(1, signals, (), 1, print, lambda: os._exit(42))
+relay.over()
+relay.start()
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(0.3)
+print("one is passed over", flush=True)
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(10)
+"""
+
+
+def test_the_second_signal_after_the_end_gives_up() -> None:
+    done = subprocess.run([sys.executable, "-c", GIVE_UP], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (42, b"one is passed over\n")

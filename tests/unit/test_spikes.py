@@ -1,0 +1,81 @@
+"""``spikes/1`` by example: what is held against what, how many are too few, and what a trainer marks itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from receipt_cli.spikes import FACTORS, LEAST, spikes_of
+
+Receipt = Callable[..., dict[str, Any]]
+
+
+def test_a_spike_is_held_against_the_average_before_it() -> None:
+    values = [1.0] * 40 + [10.5, 10.5] + [1.0] * 5
+    count, critical, first = spikes_of(values, 10.0, 100.0) or (0, 0, [])
+    assert (count, critical) == (1, 0)  # the second is held against an average that the first has raised to 1.095
+    index, value, average = first[0]
+    assert (index, value) == (40, 10.5) and average == pytest.approx(1.0)
+
+
+def test_a_critical_spike_is_a_spike_too() -> None:
+    assert (spikes_of([2.0] * 30 + [250.0, 25.0], 10.0, 100.0) or ())[:2] == (1, 1)
+
+
+@pytest.mark.parametrize(("before", "judged"), [(LEAST - 1, False), (LEAST, True)])
+def test_the_first_values_only_build_the_average(before: int, judged: bool) -> None:
+    found = spikes_of([1.0] * before + [50.0], 10.0, 100.0)
+    assert found == (None if not judged else (1, 0, [(before, 50.0, pytest.approx(1.0))]))
+
+
+def test_values_that_are_not_positive_and_finite_have_no_part() -> None:
+    values = [1.0, math.nan, 0.0, math.inf] * 20 + [30.0]
+    assert (spikes_of(values, 10.0, 100.0) or ())[2] == [(80, 30.0, pytest.approx(1.0))]
+
+
+def test_a_metric_that_is_ever_negative_is_not_judged() -> None:
+    assert spikes_of([1.0] * 30 + [-0.1, 30.0], 10.0, 100.0) is None
+
+
+STEP = (
+    "step {n:05d}/00100 ({n}.00%) | loss: {loss} | lrm: 1.00 | dt: 400.20ms | tok/sec: 261,900 | mfu: 18.4 |"
+    " gnorm: {norm} | total time: 0.60m\n"
+)
+
+
+def nanochat(count: int, **at: tuple[str, str]) -> str:
+    rows = [STEP.format(n=n, loss=at.get(f"s{n}", ("3.1", ""))[0], norm=at.get(f"s{n}", ("", "0.5"))[1]) for n in range(count)]
+    return "".join(rows)
+
+
+def test_a_receipt_tells_of_spikes_with_their_steps(receipt_of: Receipt) -> None:
+    log = nanochat(60, s30=("7.0", "5.5"), s40=("3.1", "70.0"))
+    spikes = receipt_of(log)["summary"]["spikes"]
+    assert spikes["rule"] == "spikes/1" and spikes["marked_count"] is None
+    loss, norm = spikes["metrics"]["loss"], spikes["metrics"]["grad_norm"]
+    assert (loss["count"], loss["critical_count"]) == (1, 0)
+    assert (norm["count"], norm["critical_count"]) == (2, 1)
+    assert [(s["step"], s["value"]) for s in norm["first"]] == [(30, 5.5), (40, 70.0)]
+    assert [s["average"] for s in loss["first"]] == [pytest.approx(3.1)]
+
+
+def test_marks_of_the_trainer_are_counted(receipt_of: Receipt) -> None:
+    marks = "[GRAD SPIKE WARNING] gnorm 5.5\n[GRAD SPIKE CRITICAL] gnorm 70.0\n"
+    document = receipt_of(nanochat(60) + marks)
+    assert document["summary"]["spikes"]["marked_count"] == 2
+    assert document["derivation"]["lines"]["unmatched"] == 0
+    assert document["failure"]["reason"] == "truncated"  # a mark is no failure: the log ends before the run
+
+
+def test_too_few_records_say_nothing(receipt_of: Receipt) -> None:
+    assert receipt_of(nanochat(LEAST))["summary"]["spikes"] is None
+    assert set(receipt_of(nanochat(LEAST + 1))["summary"]["spikes"]["metrics"]) == set(FACTORS)
+
+
+def test_only_the_first_are_told_and_all_are_counted(receipt_of: Receipt) -> None:
+    log = nanochat(3000, **{f"s{n}": ("3.1", "9.0") for n in range(100, 3000, 100)})
+    norm = receipt_of(log)["summary"]["spikes"]["metrics"]["grad_norm"]
+    assert norm["count"] == 29 and [s["step"] for s in norm["first"]] == list(range(100, 2100, 100))
