@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from receipt_cli.bounded import largest, left_out, lowest
 from receipt_cli.catalog import get_grammar, shipped
 from receipt_cli.checks import Checks, evaluate
 from receipt_cli.consistency import phase_facts
@@ -34,7 +35,7 @@ from receipt_cli.source import Source, Stream
 from receipt_cli.stretch import Body
 from receipt_cli.summary import Summary, summarise
 from receipt_cli.timeline import Event, Told, read_events
-from receipt_cli.walltime.account import account
+from receipt_cli.walltime.account import Account, account
 from receipt_cli.walltime.stamps import Edges, read_edges
 
 
@@ -193,20 +194,27 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     engine, grammars, log = reading.engine, reading.grammars, reading.gathered.log
     launch, body = reading.launches[number], reading.gathered.body
     registry = load_registry()
-    phases = split_phases(launch.events)
+    every = split_phases(launch.events)
+    told = largest(every)
+    phases = [every[index] for index in told]
     summaries: list[Summary] = []
     known: dict[str, float | str] = {}
-    for phase in phases:
+    wanted = set(told)
+    for index, phase in enumerate(every):
         known = phase_facts(phase, known)
-        summaries.append(summarise(phase, known, registry))
+        if index in wanted:
+            summaries.append(summarise(phase, known, registry))
     found = any(summary.record_count for summary in summaries)
-    ending = judge(window(reading.body, launch), engine.catalogue, phases, options.exit_code, recognised=bool(grammars))
-    ranks = [rank_figures(reading.events, reading.told.copies, start, end) for start, end in _spans(phases, launch)]
+    ending = judge(window(reading.body, launch), engine.catalogue, every, options.exit_code, recognised=bool(grammars))
+    spans = _spans(every, launch)
+    ranks = [rank_figures(reading.events, reading.told.copies, *spans[index]) for index in told]
     diagnose(summaries, ranks, ending)
     matched, ignored, undecodable = count_explained(engine, body, grammars)
     unmatched = body.records - matched - ignored - undecodable
-    spent = account(phases, summaries, launch, _edges(reading, number), _stated_wall(reading, options))
-    own = [*reading.told.problems, *_dropped(summaries), *spent.problems]
+    spent = Account(None)
+    if len(every) == len(phases):
+        spent = account(phases, summaries, launch, _edges(reading, number), _stated_wall(reading, options))
+    own = [*reading.told.problems, *_dropped(summaries), *left_out(len(every) - len(phases), ranks), *spent.problems]
     problems = _problems(body, [*reading.gathered.problems, *own])
     doubtful = body.step_like >= MAX_SEEN if grammars else bool(body.metric_like.count)
     return Derivation(
@@ -222,7 +230,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         lines=LineCounts(matched, ignored, unmatched, undecodable),
         near_misses=_near(body, grammars),
         problems=problems,
-        facts=_first_facts(phases),
+        facts=_first_facts(every),
         catalogue=engine.catalogue,
         registry=registry,
         metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
@@ -230,7 +238,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         rule_records=_rule_records(engine, body, grammars),
         changed=reading.gathered.changed,
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
-        ranks=tuple(ranks),
+        ranks=tuple(map(lowest, ranks)),
         goodput=spent.goodput,
     )
 

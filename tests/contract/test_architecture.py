@@ -108,7 +108,10 @@ TABLE: dict[str, str] = {
     "memory_story": "courses figures ranks units",
     "goodput": "",
     "steady": "figures phases runs statistics timeline",
-    "summary": "bottleneck consistency figures flags memory_story oddities phases recomputed registry spikes statistics steady timeline",
+    "summary": (
+        "bottleneck consistency figures flags memory_story oddities phases recomputed registry spikes statistics "
+        "steady timeline"
+    ),
     "rootcause": "columns stretch",
     "failure": "columns figures markers model phases rootcause statistics stretch",
     "diagnosis": "bottleneck failure memory_story ranks summary",
@@ -137,15 +140,16 @@ TABLE: dict[str, str] = {
     "walltime.tally": "goodput",
     "walltime.marks": "phases timeline walltime.tally walltime.tries",
     "walltime.steptime": "statistics timeline walltime.tries",
-    "walltime.work": (
-        "phases statistics summary timeline walltime.marks walltime.steptime walltime.tally walltime.tries"
-    ),
+    "walltime.work": "phases statistics summary timeline walltime.marks walltime.steptime walltime.tally walltime.tries",
     "walltime.account": (
-        "goodput launches model phases summary timeline walltime.stamps walltime.steptime walltime.tally walltime.work"
+        "goodput launches model phases summary timeline walltime.stamps walltime.steptime walltime.tally "
+        "walltime.work"
     ),
+    "bounded": "checks model phases ranks",
     "derive": (
-        "catalog checks consistency detect diagnosis epochs errors failure fallback gather goodput grammar launches looks markers "
-        "model numbering phases ranks redact registry scan source stretch summary timeline walltime.account walltime.stamps"
+        "bounded catalog checks consistency detect diagnosis epochs errors failure fallback gather goodput grammar "
+        "launches looks markers model numbering phases ranks redact registry scan source stretch summary timeline "
+        "walltime.account walltime.stamps"
     ),
     "receipt": "derive failure goodput model peaks ranks redact spikes statistics summary",
     "matrix": "catalog grammar registry",
@@ -203,8 +207,8 @@ TABLE: dict[str, str] = {
         "header.host"
     ),
     "produce": (
-        "derive errors figures goodput header.collect header.from_log header.header_file header.host header.values inputs "
-        "lanes receipt redact source validate"
+        "derive errors figures goodput header.collect header.from_log header.header_file header.host header.values "
+        "inputs lanes receipt redact source validate"
     ),
     "recorded": "catalog derive detect goodput grammar",
     "foreign": "",
@@ -256,20 +260,21 @@ TABLE: dict[str, str] = {
     ),
     "flight.moments": "flight.noted flight.session",
     "flight.document": (
-        "flight.copies flight.moments flight.named flight.noted flight.sampled flight.session flight.spans flight.timing "
-        "flight.wire header.document header.facts"
+        "flight.copies flight.moments flight.named flight.noted flight.sampled flight.session flight.spans "
+        "flight.timing flight.wire header.document header.facts"
     ),
     "flight.nsys": (
         "errors flight.batch flight.copies flight.document flight.kernels flight.lines flight.named flight.noted "
         "flight.session flight.timing header.document"
     ),
     "flight.importing": (
-        "errors flight.document flight.files flight.lines flight.noted flight.nsys flight.session flight.wire header.values "
-        "produce validate"
+        "errors flight.document flight.files flight.lines flight.noted flight.nsys flight.session flight.wire "
+        "header.values produce validate"
     ),
     "known_fields": "schemas",
     "verify": (
-        "derive difference errors foreign.importing grammar inputs known_fields lanes produce receipt recorded source validate"
+        "derive difference errors foreign.importing grammar inputs known_fields lanes produce receipt recorded "
+        "source validate"
     ),
     "render": "",
     "render.scale": "",
@@ -291,8 +296,8 @@ TABLE: dict[str, str] = {
     "render.memory": "render.fields render.page render.scale render.style",
     "render.redactions": "masking.mask render.page render.scale",
     "render.receipt": (
-        "render.bottleneck render.goodput render.identity render.memory render.metrics render.outcome render.page render.phases "
-        "render.redactions render.style"
+        "render.bottleneck render.goodput render.identity render.memory render.metrics render.outcome render.page "
+        "render.phases render.redactions render.style"
     ),
     "render.contrast": "render.fields render.metrics render.scale render.style",
     "render.comparison": "render.contrast render.page render.scale render.style render.table",
@@ -321,7 +326,8 @@ TABLE: dict[str, str] = {
     "batch.remote": "batch.nouns errors inputs redact",
     "batch.walk": "batch.nouns batch.remote errors inputs",
     "batch.carry": (
-        "derive errors goodput header.collect header.from_log header.header_file inputs receipt redact store.files validate"
+        "derive errors goodput header.collect header.from_log header.header_file inputs receipt redact store.files "
+        "validate"
     ),
     "batch.work": (
         "batch.carry batch.fingerprint batch.nouns batch.remote batch.walk derive difference errors inputs produce "
@@ -355,11 +361,13 @@ TABLE: dict[str, str] = {
     "follow.watch": "follow.growth follow.so_far",
     "follow.following": "derive follow.growth follow.process follow.stop follow.tail follow.watch",
     "render.live": (
-        "follow.so_far render.fields render.metrics render.outcome render.page render.scale render.spark render.style render.text"
+        "follow.so_far render.fields render.metrics render.outcome render.page render.scale render.spark "
+        "render.style render.text"
     ),
     "render.screen": "render.text",
     "cli.following": (
-        "cli.output derive errors follow.following follow.so_far follow.watch produce render.live render.progress render.screen"
+        "cli.output derive errors follow.following follow.so_far follow.watch produce render.live render.progress "
+        "render.screen"
     ),
     "cli.plain": "",
     "cli.show": "cli.options cli.output errors redact render.document validate",
@@ -386,8 +394,8 @@ TABLE: dict[str, str] = {
     "ci.junit": "ci.rulings render.text",
     "ci.sarif": "ci.findings render.text",
     "ci.job_summary": (
-        "ci.findings ci.rulings render.comparison_markdown render.contrast render.markdown render.metrics render.scale "
-        "render.text"
+        "ci.findings ci.rulings render.comparison_markdown render.contrast render.markdown render.metrics "
+        "render.scale render.text"
     ),
     "ci.page": "ci.rulings render.contrast render.page render.scale render.style render.table",
     "ci.deliver": (
@@ -403,8 +411,8 @@ TABLE: dict[str, str] = {
     "cli.validate": "cli.options cli.validating",
     "cli.header": "cli.output produce receipt write",
     "cli.importing": (
-        "cli.output errors flight.importing flight.nsys flight.wire foreign.importing receipt render.document render.receipt "
-        "write"
+        "cli.output errors flight.importing flight.nsys flight.wire foreign.importing receipt render.document "
+        "render.receipt write"
     ),
     "cli.import_": "cli.importing cli.options",
     "cli.grammar": (
@@ -443,7 +451,8 @@ TABLE: dict[str, str] = {
     "cli.exporting": "cli.output errors export.formats export.names export.run given produce",
     "cli.export": "cli.exporting export.names",
     "cli.reproducing": (
-        "cli.output compare.policy compare.reproducibility compare.sides errors render.reproducibility store.series_files"
+        "cli.output compare.policy compare.reproducibility compare.sides errors render.reproducibility "
+        "store.series_files"
     ),
     "cli.compare": (
         "cli.options cli.output cli.reproducing compare.comparison compare.load compare.policy errors registry "
@@ -475,8 +484,8 @@ TABLE: dict[str, str] = {
     "report.curves": "produce",
     "report.stored_curves": "report.curves store.series_files",
     "report.data": (
-        "compare.policy history.history history.lanes registry render.contrast render.metrics render.scale report.core "
-        "report.detail report.drift report.packing report.vanished store.files"
+        "compare.policy history.history history.lanes registry render.contrast render.metrics render.scale "
+        "report.core report.detail report.drift report.packing report.vanished store.files"
     ),
     "report.page": "report.packing",
     "report.plotted": "errors produce render.plot",
@@ -487,8 +496,8 @@ TABLE: dict[str, str] = {
     "cli.report": "cli.reporting",
     "cli.plot": "cli.options cli.output given render.plot report.plotted",
     "cli.parsing": (
-        "cli.following cli.output cli.reporting errors goodput parallel produce receipt render.receipt "
-        "series store.database walltime.stated write"
+        "cli.following cli.output cli.reporting errors goodput parallel produce receipt render.receipt series "
+        "store.database walltime.stated write"
     ),
     "cli.parse": "cli.options cli.parsing",
     "running": "",
@@ -500,8 +509,8 @@ TABLE: dict[str, str] = {
     "running.interpreter": "header.host header.program",
     "running.job": "errors running.memory running.outlets running.relay running.tee",
     "cli.running": (
-        "checks cli.output derive errors goodput produce receipt render.scale running.files running.interpreter running.job "
-        "running.outlets write"
+        "checks cli.output derive errors goodput produce receipt render.scale running.files running.interpreter "
+        "running.job running.outlets write"
     ),
     "cli.run": "cli.options cli.running",
     "emit.names": "",
@@ -517,8 +526,8 @@ TABLE: dict[str, str] = {
     "emit.profiling": "emit.document",
     "emit": "emit.ablation emit.conformity emit.goodput_tracker emit.step_printer emit.temporal_performance",
     "cli.app": (
-        "cli.ci cli.plot cli.report cli.check cli.compare cli.export cli.history cli.grammar cli.header cli.import_ cli.migrate "
-        "cli.parse cli.run cli.schema cli.show cli.validate cli.verify cli.rederive cli.store"
+        "cli.ci cli.plot cli.report cli.check cli.compare cli.export cli.history cli.grammar cli.header cli.import_ "
+        "cli.migrate cli.parse cli.run cli.schema cli.show cli.validate cli.verify cli.rederive cli.store"
     ),
     "cli.main": "cli.app cli.checking cli.output cli.parsing cli.plain errors",
     "__init__": "",
@@ -534,10 +543,11 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "hyperscan": ("gate",),
     "jsonschema": ("validate",),
     "numpy": (
-        "attached", "bars", "block", "bulk", "cells", "columns", "compare.*", "consistency", "copies", "courses", "decimals", "distinct",
-        "export.curves", "figures", "flight.*", "frame", "harvest", "history.*", "joined", "listed", "mixed", "numbering",
-        "oddities", "order", "ordinals", "prefixes", "rates", "recognise", "records", "regular", "report.curves", "room", "runs", "series",
-        "spikes", "statistics", "steady", "templates", "together", "walltime.stamps", "walltime.tries",
+        "attached", "bars", "block", "bulk", "cells", "columns", "compare.*", "consistency", "copies", "courses",
+        "decimals", "distinct", "export.curves", "figures", "flight.*", "frame", "harvest", "history.*", "joined",
+        "listed", "mixed", "numbering", "oddities", "order", "ordinals", "prefixes", "rates", "recognise", "records",
+        "regular", "report.curves", "room", "runs", "series", "spikes", "statistics", "steady", "templates", "together",
+        "walltime.stamps", "walltime.tries",
     ),
     "mlflow": ("export.mlflow_store",),
     "opentelemetry": ("emit.otel",),
