@@ -260,7 +260,7 @@ class Source:
                 given += len(piece)
                 if is_bomb(given, self._stored):
                     why = f"{given:,} bytes of text came of {self._stored:,}"
-                    way = f"{_UNPACK[compression]} {self.name} | receipt parse -" if self._ours else None
+                    way = f"{_UNPACK[compression]} {self.name} | receipt parse -" if self._ours else ""
                     raise InputError("unpacks to far more than a log does", where=self.name, why=why, try_=way)
                 yield piece
         except StopIteration as end:

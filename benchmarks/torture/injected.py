@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import contextlib
 import errno
+import importlib
 import io
 import os
 import shutil
@@ -150,6 +152,8 @@ def _inside(work: Work, folder: Path, faults: Faults, told: Path) -> None:
             main()
         except SystemExit as stopped:
             code = int(stopped.code or 0)
+        with real(told.with_suffix(".modules"), "w") as file:
+            file.write("\n".join(name for name in list(sys.modules) if name != "__main__"))
         with real(counts, "w") as file:
             file.writelines(f"{kind} {count}\n" for kind, count in faults.counts.items())
     except BaseException:
@@ -162,6 +166,9 @@ def counted(work: Work, base: Path) -> tuple[dict[str, int], Made]:
     """Return how many operations of each kind a command has, and what it makes where none fails."""
     told = base / "told"
     run(work, base / "first", Faults(), told)  # fills the cache
+    for module in told.with_suffix(".modules").read_text().splitlines():
+        with contextlib.suppress(ImportError):  # of those that are no files
+            importlib.import_module(module)
     code, said, before, made = run(work, base / "whole", Faults(), told)
     if code or made == before:
         raise SystemExit(f"{work.name} fails by itself: {said}")
