@@ -210,8 +210,10 @@ import os, signal, sys, time
 from receipt_cli.running.relay import Relay, passed_on
 signals = passed_on()
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-relay = Relay(1, signals, (), 1, print, lambda: os._exit(42))
-relay.over()
+pid = os.posix_spawnp("true", ["true"], os.environ)
+relay = Relay(pid, signals, (), os.open(os.devnull, os.O_WRONLY), print, lambda: os._exit(42))
+while relay.reap() is None:
+    time.sleep(0.01)
 relay.start()
 os.kill(os.getpid(), signal.SIGTERM)
 time.sleep(0.3)

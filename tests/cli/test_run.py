@@ -1,0 +1,590 @@
+"""``receipt run``: the command sees no difference, its caller sees no difference, and there is a receipt."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import pty
+import re
+import resource
+import select
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TRAINERS = ROOT / "tests" / "trainers"
+RECEIPT = [sys.executable, "-m", "receipt_cli"]
+ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
+MANY_STEPS = 20
+
+
+@dataclass(frozen=True)
+class Run:
+    """A wrapped command that has ended."""
+
+    code: int
+    stdout: bytes
+    stderr: str
+    folder: Path
+
+    @property
+    def log(self) -> bytes:
+        return (self.folder / "job.log").read_bytes()
+
+    @property
+    def receipt(self) -> dict[str, Any]:
+        found = json.loads((self.folder / "job.receipt.json").read_bytes())
+        assert isinstance(found, dict)
+        return found
+
+    @property
+    def reason(self) -> str | None:
+        failure = self.receipt["failure"]
+        return None if failure is None else failure["reason"]
+
+
+def wrapped(*command: str | Path, options: Sequence[str] = ("--log", "job.log")) -> list[str]:
+    return [*RECEIPT, "run", *options, "--", *map(str, command)]
+
+
+def run(folder: Path, *command: str | Path, options: Sequence[str] = ("--log", "job.log"), **more: Any) -> Run:
+    settings = {"capture_output": True, "env": ENV, "timeout": 120, "check": False, **more}
+    done = subprocess.run(wrapped(*command, options=options), cwd=folder, **settings)
+    return Run(done.returncode, done.stdout or b"", (done.stderr or b"").decode(), folder)
+
+
+def start(folder: Path, *command: str | Path, **more: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(wrapped(*command), cwd=folder, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+
+def read_until(process: subprocess.Popen[bytes], text: bytes) -> bytes:
+    """Read the stdout of ``process`` until ``text`` has come."""
+    assert process.stdout is not None
+    seen = b""
+    while text not in seen:
+        assert select.select([process.stdout], [], [], 60)[0], seen
+        block = os.read(process.stdout.fileno(), 65536)
+        assert block, seen
+        seen += block
+    return seen
+
+
+def ended(process: subprocess.Popen[bytes], folder: Path) -> Run:
+    out, err = process.communicate(timeout=60)
+    return Run(process.returncode, out, err.decode(), folder)
+
+
+# --- a trainer that needs nothing, to its four ends ------------------------------------------------------------------------
+
+
+def test_success(tmp_path: Path) -> None:
+    done = run(tmp_path, sys.executable, TRAINERS / "plain_loop.py", "success", options=("--log", "job.log", "--lane", "cpu"))
+    receipt = done.receipt
+    assert (done.code, done.reason, receipt["summary"]["steps"]["record_count"]) == (0, None, 40)
+    assert all(receipt["checks"][name] for name in ("finite_losses", "zero_exit_code", "has_steps", "no_oom", "completed"))
+    assert done.stdout == done.log
+    job = receipt["run"]
+    assert (job["exit_code"], job["lane"], job["started_at"] <= job["finished_at"]) == (0, "cpu", True)
+    assert 40 * 0.002 < job["wall_time_s"] < 60
+    assert receipt["derivation"]["options"]["wall"] == {
+        "seconds": job["wall_time_s"], "evidence": "receipt_run", "phase": None,
+    }  # fmt: skip
+    assert 4 << 20 < job["peak_rss_bytes"] < 1 << 30
+    assert re.fullmatch(r"receipt: job.receipt.json: healthy, 40 step records, exit code 0, .*", done.stderr.splitlines()[-1])
+
+
+def test_exception(tmp_path: Path) -> None:
+    done = run(tmp_path, sys.executable, TRAINERS / "plain_loop.py", "exception")
+    assert (done.code, done.reason, done.receipt["summary"]["steps"]["record_count"]) == (1, "traceback", MANY_STEPS)
+    assert done.receipt["failure"]["message"].endswith("the optimizer has lost its way at step 20")
+    assert "RuntimeError" in done.stderr
+    assert b"RuntimeError" in done.log
+    assert b"RuntimeError" not in done.stdout
+
+
+def test_sigterm_is_passed_on(tmp_path: Path) -> None:
+    process = start(tmp_path, sys.executable, TRAINERS / "plain_loop.py", "sigterm")
+    read_until(process, b"ready at 20")
+    process.send_signal(signal.SIGTERM)
+    done = ended(process, tmp_path)
+    assert (done.code, done.reason, done.receipt["summary"]["steps"]["record_count"]) == (-signal.SIGTERM, "killed", MANY_STEPS)
+    assert done.receipt["run"]["exit_code"] == -signal.SIGTERM
+
+
+LOOP = (
+    "import signal, sys, time\n"
+    "signal.signal(getattr(signal, sys.argv[1]), lambda *_: sys.exit(0))\n"
+    "for n in range(20): print(f'iter {n}: loss 2.0, time 5.00ms, mfu 1.00%', flush=True)\n"
+    "time.sleep(60)\n"
+)
+
+
+@pytest.mark.parametrize(("name", "reason"), [("SIGTERM", "killed"), ("SIGINT", "interrupted")])
+def test_a_command_that_stops_on_a_signal_with_zero_has_not_come_to_its_end(tmp_path: Path, name: str, reason: str) -> None:
+    process = start(tmp_path, sys.executable, "-c", LOOP, name)
+    read_until(process, b"iter 19")
+    process.send_signal(signal.Signals[name])
+    done = ended(process, tmp_path)
+    assert (done.code, done.reason, done.receipt["checks"]["completed"]) == (0, reason, False)
+    assert done.log.splitlines()[-1] == f"receipt run: {name} was sent to the command".encode()
+
+
+def test_a_signal_that_the_command_outlives_is_no_end(tmp_path: Path) -> None:
+    script = LOOP.replace("sys.exit(0)", "None").replace("time.sleep(60)", "signal.pause()") + LOOP.splitlines()[2]
+    process = start(tmp_path, sys.executable, "-c", script, "SIGTERM")
+    read_until(process, b"iter 19")
+    process.send_signal(signal.SIGTERM)
+    done = ended(process, tmp_path)
+    assert (done.code, done.reason, done.log.count(b"receipt run: SIGTERM was sent")) == (0, None, 1)
+
+
+def test_an_address_space_that_runs_out(tmp_path: Path) -> None:
+    limited = f"ulimit -v 400000; exec {sys.executable} {TRAINERS / 'plain_loop.py'} memory"
+    done = run(tmp_path, "sh", "-c", limited)
+    assert (done.code, done.reason, done.receipt["summary"]["steps"]["record_count"]) == (1, "host_oom", MANY_STEPS)
+    assert done.receipt["checks"]["no_oom"] is False
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["with us in it", "the command alone"])
+def test_a_kill_for_want_of_memory(tmp_path: Path, cgroup: Path, whole: bool) -> None:
+    enter = f"echo $$ > {cgroup}/cgroup.procs"
+    command = [sys.executable, str(TRAINERS / "plain_loop.py"), "memory"]
+    job = wrapped(*command) if whole else wrapped("sh", "-c", f"{enter}; exec {' '.join(command)}")
+    script = f'{enter}; exec "$@"' if whole else 'exec "$@"'
+    job = ["sh", "-c", script, "sh", *job]
+    finished = subprocess.run(job, cwd=tmp_path, env=ENV, capture_output=True, timeout=120, check=False)
+    done = Run(finished.returncode, finished.stdout, finished.stderr.decode(), tmp_path)
+    assert (done.code, done.reason, done.receipt["summary"]["steps"]["record_count"]) == (-signal.SIGKILL, "host_oom", MANY_STEPS)
+    assert b"receipt run: the command was killed by SIGKILL, and the memory cgroup counted 1 kill for want of memory" in done.log
+    assert b"receipt run" not in done.stdout + finished.stderr.replace(b"python -m receipt_cli run", b"")
+    assert done.receipt["run"]["peak_rss_bytes"] > 100 << 20
+    again = subprocess.run(
+        [*RECEIPT, "verify", "job.receipt.json", "job.log"], cwd=tmp_path, env=ENV, capture_output=True, timeout=60, check=False
+    )
+    assert again.returncode == 0, again.stderr
+
+
+def test_a_kill_without_evidence_is_not_called_one_for_want_of_memory(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", "echo 'iter 1: loss 2.0, time 5.00ms, mfu 1.00%'; kill -9 $$")
+    assert (done.code, done.reason) == (-signal.SIGKILL, "killed")
+    assert done.receipt["checks"]["no_oom"] is None
+
+
+# --- what the caller sees ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("code", [3, 126, 255])
+def test_exit_codes(tmp_path: Path, code: int) -> None:
+    assert run(tmp_path, "sh", "-c", f"echo x; exit {code}").code == code
+    assert json.loads((tmp_path / "job.receipt.json").read_bytes())["run"]["exit_code"] == code
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGSEGV", "SIGKILL"])
+def test_a_death_by_signal_is_ours_too(tmp_path: Path, name: str) -> None:
+    done = run(tmp_path, "sh", "-c", f"echo x; ulimit -c 0; kill -{name.removeprefix('SIG')} $$")
+    assert done.code == -signal.Signals[name]
+    assert done.receipt["run"]["exit_code"] == -signal.Signals[name]
+
+
+def test_signals_reach_the_command_once(tmp_path: Path) -> None:
+    names = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGCONT"]
+    script = (
+        "import signal, time\n"
+        "seen = []\n"
+        f"for name in {names}: signal.signal(getattr(signal, name), lambda number, _: seen.append(number))\n"
+        "print('ready', flush=True)\n"
+        f"while len(seen) < {len(names)}: time.sleep(0.01)\n"
+        "time.sleep(0.2)\n"
+        "print([signal.Signals(number).name for number in seen])\n"
+    )
+    process = start(tmp_path, sys.executable, "-c", script)
+    read_until(process, b"ready")
+    for name in names:
+        process.send_signal(signal.Signals[name])
+        time.sleep(0.1)
+    done = ended(process, tmp_path)
+    assert (done.code, done.stdout.decode().splitlines()[-1]) == (0, str(names))
+
+
+def test_the_second_signal_is_passed_on_too(tmp_path: Path) -> None:
+    script = (
+        "import signal, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: (print('saving', flush=True), signal.signal(signal.SIGTERM, signal.SIG_DFL)))\n"
+        "print('ready', flush=True)\n"
+        "while True: time.sleep(0.01)\n"
+    )
+    process = start(tmp_path, sys.executable, "-c", script)
+    read_until(process, b"ready")
+    process.send_signal(signal.SIGTERM)
+    read_until(process, b"saving")
+    process.send_signal(signal.SIGTERM)
+    assert ended(process, tmp_path).code == -signal.SIGTERM
+
+
+def test_a_signal_that_the_caller_ignores_stays_ignored(tmp_path: Path) -> None:
+    script = "import signal; print(signal.getsignal(signal.SIGHUP) == signal.SIG_IGN)"
+    done = run(tmp_path, sys.executable, "-c", script, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    assert done.stdout == b"True\n"
+
+
+def test_what_the_command_inherits_is_unchanged(tmp_path: Path) -> None:
+    script = (
+        "import os, signal, sys\n"
+        "given = open(sys.argv[1], 'rb').read().split(b'\\0')\n"
+        "print(sorted(b'='.join(pair) for pair in os.environb.items()) == sorted(given) or os.environb)\n"
+        "print(os.getcwd() == sys.argv[2], signal.pthread_sigmask(signal.SIG_BLOCK, []))\n"
+        "print(os.getpgrp() == os.getpgid(os.getppid()), signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)\n"
+        "print(sorted(int(n) for n in os.listdir('/proc/self/fd'))[:-1], sys.stdin.read())\n"
+    )
+    (tmp_path / "job.py").write_text(script)
+    (tmp_path / "environ").write_bytes(b"\0".join(os.fsencode(f"{key}={value}") for key, value in ENV.items()))
+    done = run(tmp_path, sys.executable, "job.py", "environ", tmp_path, input=b"over stdin")
+    assert done.stdout.decode().splitlines() == ["True", "True set()", "True True", "[0, 1, 2] over stdin"]
+
+
+def test_a_command_that_is_not_there(tmp_path: Path) -> None:
+    done = run(tmp_path, "no-such-trainer", "--lr", "1")
+    assert (done.code, done.stderr.splitlines()[-1]) == (127, "receipt: error: no-such-trainer: command not found")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_is_not_executable(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("text")
+    done = run(tmp_path, "./train.txt")
+    assert (done.code, "Permission denied" in done.stderr) == (126, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["train.txt"]
+
+
+def test_a_script_whose_interpreter_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("#!/no/such/python\n")
+    (tmp_path / "train").chmod(0o755)
+    assert run(tmp_path, "./train").code == 127
+    assert [path.name for path in tmp_path.iterdir()] == ["train"]
+
+
+def test_a_script_without_its_first_line_is_run_as_execvp_does(tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("echo from $1")
+    (tmp_path / "train").chmod(0o755)
+    assert run(tmp_path, "./train", "here").stdout == b"from here\n"
+
+
+def test_bytes_are_not_altered(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 4096 + b"no end of line"
+    (tmp_path / "data").write_bytes(data)
+    done = run(tmp_path, "cat", "data")
+    assert done.stdout == data
+    assert done.log == data
+
+
+def test_stdout_and_stderr_stay_apart_and_their_lines_whole(tmp_path: Path) -> None:
+    script = (
+        "import sys, time\n"
+        "for n in range(200):\n"
+        "    sys.stdout.write('out'); sys.stdout.flush(); sys.stderr.write('err'); sys.stderr.flush()\n"
+        "    time.sleep(0.001)\n"
+        "    sys.stdout.write(f'put {n}\\n'); sys.stdout.flush(); sys.stderr.write(f'or {n}\\n'); sys.stderr.flush()\n"
+    )
+    done = run(tmp_path, sys.executable, "-c", script, options=("--log", "job.log", "--quiet"))
+    output = [f"output {n}" for n in range(200)]
+    error = [f"error {n}" for n in range(200)]
+    assert done.stdout.decode().splitlines() == output
+    assert done.stderr.splitlines()[:200] == error
+    lines = done.log.decode().splitlines()
+    assert [line for line in lines if line.startswith("out")] == output
+    assert [line for line in lines if line.startswith("err")] == error
+
+
+def test_one_place_for_both_keeps_their_order(tmp_path: Path) -> None:
+    script = "import os\nfor n in range(2000): os.write(1 + n % 2, b'%d\\n' % n)"
+    done = run(tmp_path, sys.executable, "-c", script, capture_output=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wanted = "".join(f"{n}\n" for n in range(2000)).encode()
+    assert done.log == wanted
+    assert done.stdout.startswith(wanted)
+
+
+def test_a_reader_that_goes_away_ends_the_command_as_without_us(tmp_path: Path) -> None:
+    process = start(tmp_path, "sh", "-c", "while :; do echo line; done")
+    read_until(process, b"line")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    with process.stderr as stderr:
+        told = stderr.read()
+    assert process.wait(60) == -signal.SIGPIPE, told
+    assert json.loads((tmp_path / "job.receipt.json").read_bytes())["run"]["exit_code"] == -signal.SIGPIPE
+
+
+def test_without_a_stdout_there_is_a_log(tmp_path: Path) -> None:
+    command = ["sh", "-c", 'exec "$@" >&- <&-', "sh", *wrapped("sh", "-c", "echo x; echo y >&2; cat")]
+    done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    log = (tmp_path / "job.log").read_bytes()
+    assert {b"x", b"y"} <= set(log.splitlines())
+    assert done.stderr.startswith(b"y\n")
+    assert b"cat: " in log  # it has no stdin either
+
+
+def test_a_process_left_behind_does_not_hold_us(tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = run(tmp_path, "sh", "-c", "sleep 30 & echo started")
+    assert (done.code, done.stdout) == (0, b"started\n")
+    assert time.monotonic() - began < 20
+    assert "held its output open" in done.stderr
+
+
+def test_output_of_a_process_left_behind_is_still_read(tmp_path: Path) -> None:
+    assert run(tmp_path, "sh", "-c", "(sleep 0.5; echo late) & echo early").log == b"early\nlate\n"
+
+
+# --- a terminal -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Terminal:
+    """A terminal with a process group of its own in the foreground."""
+
+    pid: int
+    master: int
+    seen: bytes = b""
+
+    def until(self, text: bytes) -> None:
+        limit = time.monotonic() + 60
+        while text not in self.seen:
+            assert time.monotonic() < limit, self.seen
+            if select.select([self.master], [], [], 1)[0]:
+                self._read()
+
+    def _read(self) -> bool:
+        try:
+            block = os.read(self.master, 65536)
+        except OSError as error:
+            assert error.errno == errno.EIO
+            return False
+        self.seen += block
+        return bool(block)
+
+    def end(self) -> int:
+        while self._read():
+            pass
+        os.close(self.master)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def on_terminal(folder: Path, command: Sequence[str], redirect: str = "") -> Terminal:
+    """Run ``command`` on a terminal of 40 lines with 100 columns; ``redirect`` as a shell writes it."""
+    script = f'stty rows 40 cols 100; exec "$@" {redirect}'
+    pid, master = pty.fork()
+    if not pid:
+        os.chdir(folder)
+        os.execvpe("sh", ["sh", "-c", script, "sh", *command], ENV)
+    return Terminal(pid, master)
+
+
+TELL = (
+    "import os, sys\n"
+    "def size(n): return tuple(os.get_terminal_size(n)) if os.isatty(n) else None\n"
+    "print([size(n) for n in (0, 1, 2)], flush=True)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("redirect", "told"),
+    [
+        ("", "[(100, 40), (100, 40), (100, 40)]"),
+        ("2> errors", "[(100, 40), (100, 40), None]"),
+        ("> output", "[(100, 40), None, (100, 40)]"),
+        ("< /dev/null", "[None, (100, 40), (100, 40)]"),
+    ],
+)
+def test_the_command_finds_terminals_where_we_do(tmp_path: Path, redirect: str, told: str) -> None:
+    terminal = on_terminal(tmp_path, wrapped(sys.executable, "-c", TELL), redirect)
+    assert terminal.end() == 0
+    assert (tmp_path / "job.log").read_text() == f"{told}\n"
+    shown = (tmp_path / "output").read_bytes() if redirect == "> output" else terminal.seen
+    assert told.encode() in shown
+
+
+def test_a_terminal_shows_what_it_shows_without_us(tmp_path: Path) -> None:
+    script = "import sys; sys.stdout.write('a\\nb\\r\\n\\x1b[1mc\\x1b[0m\\rd\\n'); sys.stderr.write('e\\n')"
+    command = [sys.executable, "-c", script]
+    alone = on_terminal(tmp_path, command)
+    assert alone.end() == 0
+    wrapping = on_terminal(tmp_path, wrapped(*command, options=("--log", "job.log", "--quiet")))
+    assert wrapping.end() == 0
+    assert wrapping.seen.startswith(alone.seen)
+    assert (tmp_path / "job.log").read_bytes() == b"a\nb\r\n\x1b[1mc\x1b[0m\rd\ne\n"
+
+
+COUNT = (
+    "import signal, sys, time\n"
+    "seen = []\n"
+    "for name in ('SIGINT', 'SIGWINCH', 'SIGCONT'): signal.signal(getattr(signal, name), lambda number, _: seen.append(number))\n"
+    "print('ready', flush=True)\n"
+    "while not seen: time.sleep(0.01)\n"
+    "time.sleep(0.3)\n"
+    "import os\n"
+    "print('seen', len(seen), tuple(os.get_terminal_size(1)), flush=True)\n"
+)
+
+
+def test_ctrl_c_reaches_the_command_once(tmp_path: Path) -> None:
+    terminal = on_terminal(tmp_path, wrapped(sys.executable, "-c", COUNT))
+    terminal.until(b"ready")
+    os.write(terminal.master, b"\x03")
+    assert terminal.end() == 0
+    assert b"seen 1 " in terminal.seen
+
+
+def test_ctrl_c_ends_the_command_and_us(tmp_path: Path) -> None:
+    terminal = on_terminal(tmp_path, wrapped("sh", "-c", "echo ready; exec sleep 60"))
+    terminal.until(b"ready")
+    os.write(terminal.master, b"\x03")
+    assert terminal.end() == -signal.SIGINT
+    assert json.loads((tmp_path / "job.receipt.json").read_bytes())["failure"]["reason"] == "interrupted"
+
+
+def test_a_new_size_of_the_terminal_reaches_the_command(tmp_path: Path) -> None:
+    terminal = on_terminal(tmp_path, wrapped(sys.executable, "-c", COUNT))
+    terminal.until(b"ready")
+    termios.tcsetwinsize(terminal.master, (30, 77))
+    assert terminal.end() == 0
+    assert b"(77, 30)" in terminal.seen
+
+
+def test_keys_reach_the_command(tmp_path: Path) -> None:
+    terminal = on_terminal(tmp_path, wrapped(sys.executable, "-c", "print('hello', input('name? '))"))
+    terminal.until(b"name? ")
+    os.write(terminal.master, b"world\n")
+    assert terminal.end() == 0
+    assert b"hello world" in terminal.seen
+
+
+def test_ctrl_z_stops_the_job_and_it_goes_on(tmp_path: Path) -> None:
+    """An interactive shell on a terminal runs us as a job."""
+    job = " ".join(f"'{word}'" for word in wrapped("sh", "-c", "echo ready; sleep 1; echo done"))
+    pid, master = pty.fork()
+    if not pid:
+        os.chdir(tmp_path)
+        os.execvpe("bash", ["bash", "--norc", "-i"], {**ENV, "PS1": "$ ", "HISTFILE": "/dev/null"})
+    terminal = Terminal(pid, master)
+    os.write(master, job.encode() + b"\n")
+    terminal.until(b"ready\r\n")
+    os.write(master, b"\x1a")
+    terminal.until(b"Stopped")
+    os.write(master, b"fg\n")
+    terminal.until(b"done\r\n")
+    terminal.until(b"exit code 0")
+    os.write(master, b"exit 5\n")
+    assert terminal.end() == 5
+
+
+# --- files ------------------------------------------------------------------------------------------------------------------
+
+
+def test_names_of_files(tmp_path: Path) -> None:
+    (tmp_path / "fine tune.py").write_text("print('x')")
+    run(tmp_path, sys.executable, "fine tune.py", options=())
+    run(tmp_path, "echo", "x", options=("--name", "run 7"))
+    names = sorted(re.sub(r"\d{8}T\d{6}Z", "TIME", path.name) for path in tmp_path.iterdir())
+    stems = ("fine-tune-TIME", "run-7-TIME")
+    assert names == ["fine tune.py", *(f"{stem}.{end}" for stem in stems for end in ("header.json", "log", "receipt.json"))]
+
+
+def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
+    (tmp_path / "job.log").write_text("precious")
+    refused = run(tmp_path, "touch", "was-run")
+    assert (refused.code, refused.log, (tmp_path / "was-run").exists()) == (6, b"precious", False)
+    assert "--overwrite" in refused.stderr
+    assert run(tmp_path, "echo", "more", options=("--log", "job.log", "--append")).log == b"precious\nmore\n"
+    assert run(tmp_path, "echo", "new", options=("--log", "job.log", "--overwrite")).log == b"new\n"
+
+
+def test_the_receipt_goes_where_it_is_asked_for(tmp_path: Path) -> None:
+    run(tmp_path, "echo", "x", options=("--log", "job.log", "--out", "kept.json"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.header.json", "job.log", "kept.json"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--log", "no/such/job.log"),
+        ("--out", "no/such/r.json"),
+        ("--append", "--overwrite"),
+        ("--attach", "x"),
+        ("-g", "no-such@v1"),
+    ],
+    ids=" ".join,
+)
+def test_what_cannot_work_is_refused_before_the_command_starts(tmp_path: Path, options: tuple[str, ...]) -> None:
+    done = run(tmp_path, "touch", "was-run", options=options)
+    assert done.code in (2, 5, 6)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_attachment_that_is_missing_in_the_end_costs_no_receipt(tmp_path: Path) -> None:
+    options = ("--log", "job.log", "--attach", "trace=made.json", "--attach", "profile=missing.json")
+    done = run(tmp_path, "sh", "-c", "echo x; echo {} > made.json", options=options)
+    assert (done.code, [a["uri"] for a in done.receipt["attachments"]]) == (0, ["made.json"])
+    assert "missing.json" in done.stderr
+
+
+def test_the_header_is_written_before_the_command_starts(tmp_path: Path) -> None:
+    done = run(tmp_path, "cp", "job.header.json", "copy.json")
+    assert (tmp_path / "copy.json").read_bytes() == (tmp_path / "job.header.json").read_bytes()
+    assert done.code == 0
+    assert json.loads((tmp_path / "copy.json").read_bytes())["schema_version"] == "header/1.0"
+
+
+def test_a_command_that_prints_nothing(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", "exit 4")
+    assert (done.code, "the log is empty" in done.stderr) == (4, True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.header.json", "job.log"]
+
+
+def test_a_log_of_no_grammar_gets_its_receipt(tmp_path: Path) -> None:
+    done = run(tmp_path, "echo", "hello")
+    assert (done.code, done.reason, "no grammar recognises this log" in done.stderr) == (0, "no_grammar_match", True)
+
+
+def test_a_receipt_that_cannot_be_written_leaves_the_exit_status(tmp_path: Path) -> None:
+    done = run(tmp_path, "sh", "-c", "echo x; mkdir job.receipt.json; exit 9")
+    assert (done.code, "is a directory" in done.stderr) == (9, True)
+
+
+def test_a_log_that_cannot_grow_leaves_the_command_alone(tmp_path: Path) -> None:
+    script = "for n in range(200000): print('iter %d: loss 2.0000, time 5.00ms, mfu 1.00%%' % n)"
+    limit = 1 << 20
+    done = run(
+        tmp_path,
+        sys.executable, "-c", script,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )  # fmt: skip
+    assert (done.code, done.stdout.count(b"\n"), len(done.log)) == (0, 200000, limit)
+    assert "the log is not complete: File too large" in done.stderr
+    assert done.receipt["derivation"]["log"]["size_bytes"] == limit
+
+
+def test_when_we_are_killed_the_log_and_the_header_make_the_receipt_later(tmp_path: Path) -> None:
+    process = start(tmp_path, sys.executable, TRAINERS / "plain_loop.py", "sigterm")
+    read_until(process, b"ready at 20")
+    process.kill()
+    assert ended(process, tmp_path).code == -signal.SIGKILL
+    assert not (tmp_path / "job.receipt.json").exists()
+    parsed = subprocess.run(
+        [*RECEIPT, "parse", "job.log", "--header", "job.header.json", "--json"],
+        cwd=tmp_path, env=ENV, capture_output=True, timeout=60, check=True,
+    )  # fmt: skip
+    receipt = json.loads(parsed.stdout)
+    assert receipt["summary"]["steps"]["record_count"] == MANY_STEPS
+    assert receipt["run"]["started_at"] is not None
+    assert receipt["header"]["sources"]["/software/platform"] == "file"
