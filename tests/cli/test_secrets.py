@@ -223,8 +223,8 @@ def test_no_command_shows_or_writes_one(
 
 def test_a_log_that_nobody_knows(tmp_path: Path, invoke: Invoke) -> None:
     texts = [one for one in CORPUS if "\n" not in one.text]
-    for at in range(0, len(texts), 40):
-        chosen = texts[at : at + 40]
+    for at in range(0, len(texts), 120):
+        chosen = texts[at : at + 120]
         log = tmp_path / f"{at}.log"
         log.write_text("".join(f"zz loss=1.5 accuracy 0.25 {one.text}\n" for one in chosen))
         watch = Watch(invoke, tmp_path, [secret for one in chosen for secret in one.secrets])
@@ -265,7 +265,7 @@ def test_imported_documents(path: Path, tmp_path: Path, invoke: Invoke) -> None:
     r = random.Random(1)
     document = json.loads(path.read_text())
     places = list(leaves(document))
-    for number, place in enumerate(r.sample(places, min(25, len(places)))):
+    for number, place in enumerate(r.sample(places, min(10, len(places)))):
         secret = FORMS[r.choice(["hf", "github-classic", "nvidia"])](r)
         opaque = VALUES["opaque"](r)
         changed = json.loads(path.read_text())

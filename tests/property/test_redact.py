@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -45,3 +48,21 @@ def test_a_planted_secret_never_shows(
 def test_masking_is_done_once(parts: list[tuple[str, str]], between: str) -> None:
     once = mask_secrets(between.join(head + secret for head, secret in parts))
     assert mask_secrets(once) == once
+
+
+LEADS = [
+    "hf_", "sk-", "github_pat_", "AKIA", "eyJ", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "MII", "://a:",
+    "&token=",
+    "authorization: digest ", "cookie={", "password='", 'password="a\\"', "api_key=[", "--api-key ", "token=", "curl -u ",
+    "mysql ", "wandb ", "%3a%2f%2f", "a:b1@", "password ....", "\nhf_ab1", "[redacted:",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lead", LEADS)
+@pytest.mark.parametrize("rest", ["", "a1", "aB1+/", "- ", "a.b", "a\n"])
+def test_a_text_made_to_be_slow_takes_time_in_proportion(lead: str, rest: str) -> None:
+    """What is masked at once is 32 KiB at most: the end of a log."""
+    for text in ((lead + rest) * (32_768 // len(lead + rest)), lead + (rest or "x") * (32_768 // len(rest or "x"))):
+        start = time.process_time()
+        mask_secrets(text)
+        assert time.process_time() - start < 2

@@ -236,6 +236,7 @@ HEAD is now at 3f2a9c1 Merge pull request #12 from team/feature
 wandb: git commit 0123456789abcdef0123456789abcdef01234567 (main)
 wandb: 🚀 View run dark-sun-7 at: https://wandb.ai/team/project/runs/a1b2c3d4
 wandb: Run data is saved locally in /workspace/wandb/run-20260101_101010-a1b2c3d4
+runs/wandb/run-20260329_011604-a1b2c3d4/files/output.log 0123456789abcdef0123456789abcdef01234567
 sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 image nvcr.io/nvidia/pytorch@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
 /home/user/checkpoints/step_1000/model-00001-of-00003.safetensors

