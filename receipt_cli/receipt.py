@@ -31,7 +31,8 @@ def assemble(
 
     ``run`` may lack keys (they become null); ``header`` is a whole header; both are carried over as they are.
     """
-    phases = [{**_summary(s, derivation), **_ranks(r)} for s, r in zip(derivation.summaries, derivation.ranks, strict=True)]
+    summaries = [{**_summary(s, derivation), **_ranks(r)} for s, r in zip(derivation.summaries, derivation.ranks, strict=True)]
+    phases = [{"name": summary["phase"], "summary": summary} for summary in summaries]
     failure, told = _failure(derivation), _derivation(derivation)
     told["redactions"] = count_masks(phases, failure, told)
     told["tool_version"] = __version__
@@ -39,8 +40,8 @@ def assemble(
         "schema_version": SCHEMA_VERSION,
         "run": {key: run.get(key) for key in RUN_KEYS},
         "header": dict(header),
-        "summary": _primary(derivation, phases),
-        "phases": [{"name": p["phase"], "summary": p} for p in phases],
+        "summary": _primary(derivation, summaries),
+        "phases": phases,
         "checks": dict(derivation.checks),
         "failure": failure,
         "goodput": _goodput(derivation.goodput),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from receipt_cli.invariants.goodput import GOODPUT_RULES
 from receipt_cli.invariants.diagnosis import DIAGNOSIS_RULES
+from receipt_cli.invariants.goodput import GOODPUT_RULES
 from receipt_cli.invariants.header import HEADER_RULES
 from receipt_cli.invariants.oddities import ODDITY_RULES
 from receipt_cli.invariants.origin import ORIGIN_RULES

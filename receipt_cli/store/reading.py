@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.errors import ReceiptError
+from receipt_cli.errors import InputError, ReceiptError
 from receipt_cli.redact import mask_texts
 from receipt_cli.store.files import Store
 from receipt_cli.validate import validate_bytes
+
+_NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
 class Refused(ReceiptError):
@@ -18,12 +20,24 @@ class Refused(ReceiptError):
 
 
 def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
-    """Return the valid receipt of a log that ``path`` holds. Raises ``ReceiptError``."""
+    """Return the valid receipt of a log that ``path`` holds.
+
+    Raises ``Refused`` for a file that holds none, and ``InputError`` where the system would not let it be read or judged:
+    that says nothing of the file, and an answer without it would be another store's.
+    """
     try:
         data = path.read_bytes()
+        findings = validate_bytes(data, path.name)
     except OSError as error:
-        raise Refused("cannot read", why=error.strerror or str(error)) from error
-    wrong = [finding for finding in validate_bytes(data, path.name) if finding.severity == "error"]
+        why = error.strerror or str(error)
+        if isinstance(error, _NO_FILE):
+            raise Refused("cannot read", why=why) from error
+        raise InputError("cannot read the store", where=str(path), why=why) from error
+    except ReceiptError as error:
+        if isinstance(error.__cause__, OSError):  # a schema, of ours
+            raise
+        raise Refused(error.message, why=error.why) from error
+    wrong = [finding for finding in findings if finding.severity == "error"]
     if wrong:
         raise Refused("not valid", why=f"{wrong[0].pointer or '/'}: {wrong[0].reason}")
     document: dict[str, Any] = json.loads(data)
@@ -38,12 +52,12 @@ def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
 def read_receipts(store: Store, tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     """Yield the current receipt of every log, ordered by the log's digest; ``tell`` is told of what was passed over.
 
-    Raises ``InputError`` where there is no store.
+    Raises ``InputError`` where there is no store, or the system does not let it be read.
     """
     store.check_exists()
     for found in store.receipts():
         try:
             yield read_receipt(found.path, found.log_sha256)
-        except ReceiptError as error:
+        except Refused as error:
             name = found.path.relative_to(store.root).as_posix()
             tell(f"{name} is passed over: {error.message}{': ' if error.why else ''}{error.why}")

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.checks import healthy, proven
-from receipt_cli.errors import ReceiptError
 from receipt_cli.registry import Metric, load_registry
-from receipt_cli.store.reading import read_receipt
+from receipt_cli.store.reading import Refused, read_receipt
 from receipt_cli.store.view import MEMORY, METRIC, RUN, STEPS, TIME, WHOLE, WIDE, Column
 
 Row = dict[str, Any]
@@ -20,11 +19,14 @@ _UNKNOWN = "–"
 
 
 def read_row(path: Path, name: str, log_sha256: str, generation: int, stamp: str) -> str:
-    """Return the row of a receipt file as JSON; ``name`` is its path below the store. Never fails for what the file holds."""
+    """Return the row of a receipt file as JSON; ``name`` is its path below the store. Never fails for what the file holds.
+
+    Raises ``ReceiptError`` where the system does not let it be read: a row is kept as long as the file is the same.
+    """
     row: Row = {"path": name, "log_sha256": log_sha256, "generation": generation, "stamp": stamp, "refusal": None}
     try:
         document = read_receipt(path, log_sha256)
-    except ReceiptError as error:
+    except Refused as error:
         row["refusal"] = f"{error.message}: {error.why}" if error.why else error.message
     else:
         row |= _row(document)
