@@ -10,6 +10,7 @@ from typing import Any
 
 import regex
 
+from receipt_cli.attack import STEEP
 from receipt_cli.definitions import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar import Block, Grammar, Rule, Sample, compile_pattern
@@ -285,7 +286,7 @@ class _Linter:
             elif value is not None:
                 got[name] = value
         for title, have, want in (("field", got, sample.fields), ("other value", event.others, sample.others)):
-            for name in sorted(set(have) | set(want)):
+            for name in sorted({*have, *want}, key=str):
                 if name not in want or name not in have or not _same(have[name], want[name]):
                     stated = repr(want[name]) if name in want else "nothing"
                     read = repr(have[name]) if name in have else "nothing"
@@ -294,10 +295,12 @@ class _Linter:
 
     def hostile(self, rule: Rule) -> Iterator[Finding]:
         found = rule_growth(rule, HOSTILE_BYTES, HOSTILE_BOUND_S)
-        if found is None or found.at(HOSTILE_BYTES) <= HOSTILE_BOUND_S:
+        expected = found.at(HOSTILE_BYTES) if found is not None else 0.0
+        bound = HOSTILE_BOUND_S if found is not None and found.exponent >= STEEP else TIME_BOX_S
+        if found is None or expected <= bound:
             return
-        took = f"{found.at(HOSTILE_BYTES):.1f} s for a hostile line of {HOSTILE_BYTES} bytes, at most {HOSTILE_BOUND_S} s"
-        reason = f"{rule.name}: {took}; it grows with the length to the power of {found.exponent:.1f}"
+        reason = f"{rule.name}: {expected:.1f} s for a hostile line of {HOSTILE_BYTES} bytes, at most {bound} s"
+        reason += f"; the time grows with the length to the power of {found.exponent:.1f}" if found.exponent >= STEEP else ""
         yield self.finding(self.path(rule), reason, snippet=found.attack.describe(), help=_HELP)
 
     def ignored(self) -> Iterator[Finding]:

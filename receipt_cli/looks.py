@@ -12,7 +12,7 @@ METRIC_LINE = re.compile(
     rb"(?i)\b(?:step|iter(?:ation)?|epoch|batch|loss|lr|acc(?:uracy)?|ppl|tok(?:ens)?/s(?:ec)?|mfu)\b[^\n\r\d]{0,12}\d[^\n\r]*+"
 )
 STEP_LINE = re.compile(
-    rb"(?i)(?<![\w.-])(?:step|iter(?:ation)?|epoch|batch)s?\b[\s:=#(\[]{0,6}\d[^\n\r]{0,200}?"
+    rb"(?i)(?<![\w.-])(?:step|iter(?:ation)?|epoch|batch)s?\b[ \t\f\v:=#(\[]{0,6}\d[^\n\r]{0,200}?"
     rb"(?:loss|\blr|learning[ _]rate|acc(?:uracy)?|ppl|/s(?:ec)?|eta)\b[ :=(]{0,4}[-+]?[\d(n]"
 )
 _STEP_WORDS = (b"step", b"iter", b"epoch", b"batch")

@@ -29,16 +29,21 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", text.replace("\t", " "))
 
 
+def _bare(text: str) -> str:
+    """Return ``text`` clean. What steers a terminal may eat the first letter of a secret, which is masked before."""
+    return clean(mask_secrets(text) if "\x1b" in text else text)
+
+
 def safe_text(text: str, limit: int = MAX_EXCERPT) -> str:
     """Return ``text`` clean, masked and at most ``limit`` characters long."""
-    return cut_text(mask_secrets(clean(text)).strip(), limit)
+    return cut_text(mask_secrets(_bare(text)).strip(), limit)
 
 
 def safe_names(names: Iterable[str]) -> list[str]:
     """Return ``names``, which differ, clean and masked; those that no longer differ get a number: ``x_2``."""
     taken: dict[str, None] = {}
     for name in names:
-        shown = unique = mask_secrets(clean(name))
+        shown = unique = mask_secrets(_bare(name))
         number = 2
         while unique in taken:
             number, unique = number + 1, f"{shown}_{number}"
@@ -53,7 +58,7 @@ def mask_texts(value: Any, name: str = "", depth: int = 0) -> Any:
     deeper than a hundred levels becomes null.
     """
     if isinstance(value, str):
-        return mask_field(name, clean(value))
+        return mask_field(name, _bare(value))
     if depth > _DEEPEST:
         return None if isinstance(value, dict | list) else value
     if isinstance(value, dict):
@@ -70,6 +75,8 @@ def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:
     """
     if cut:
         raw = _CUT.sub(b"", raw, count=1)
+    if b"\x1b" in raw:
+        raw = mask_secrets(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     lines = mask_secrets("\n".join(clean(line) for line in display_lines(raw, len(raw) + 1))).split("\n")
     kept: list[str] = []
     size = 0

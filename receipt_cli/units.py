@@ -136,7 +136,7 @@ def find_factor(suffix: str, unit: str | None) -> Decimal | None:
         known = _SUFFIXES.get(suffix)
         return UNITS[known].factor if known and UNITS[known].dimension == "count" else None
     if unit == "suffix":
-        known = _SUFFIXES.get(suffix)
+        known = None if suffix == "B" else _SUFFIXES.get(suffix)  # bytes or billions: only a declared unit tells
         return UNITS[known].factor if known else None
     if unit is None:
         return None if suffix else Decimal(1)  # one that nobody declared changes the value by an unknown factor

@@ -23,8 +23,10 @@ EXACT = 1e-12
 """Share of the wall that is nothing but the rounding of float64."""
 ROUNDING = 0.005
 """Share of the wall that the parts may be too much by for the digits that were printed of them."""
-_OVERLAPPING = ("checkpoint", "eval", "data_loading", "compilation", "initialization", "wasted_progress")
-"""What ran beside other work where the parts are more than the wall, the likeliest first."""
+_OVERLAPPING = ("checkpoint", "eval", "data_loading")
+"""What runs beside other work where the parts are more than the wall, the likeliest first; of the others the wall holds less
+than their figures say."""
+_FITTED = (*_OVERLAPPING, "compilation", "initialization", "wasted_progress")
 
 
 class Account(NamedTuple):
@@ -111,14 +113,14 @@ def _fitted(parts: dict[str, Part], step_time: float, wall: float, slack: float)
     taken = [step_time, *(part.seconds for part in parts.values() if part.seconds is not None)]
     beyond = math.fsum([*taken, -wall])
     rounding = beyond <= slack
-    names = [name for name in _OVERLAPPING if parts[name].seconds]
+    names = [name for name in _FITTED if parts[name].seconds]
     if rounding:
         names.sort(key=lambda name: (parts[name].how != "inferred", -(parts[name].seconds or 0.0)))
     for name in names:
         part = parts[name]
         if beyond > 0 and part.seconds is not None:
             cut = min(beyond, part.seconds)
-            beside = part.overlapped_s if rounding else (part.overlapped_s or 0.0) + cut
+            beside = part.overlapped_s if rounding or name not in _OVERLAPPING else (part.overlapped_s or 0.0) + cut
             parts[name] = replace(part, seconds=part.seconds - cut, overlapped_s=beside)
             beyond -= cut
     lost = [-part.seconds for part in parts.values() if part.seconds is not None]

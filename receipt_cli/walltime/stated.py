@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from receipt_cli.errors import InputError, UsageError
@@ -36,7 +36,7 @@ def read_wall(text: str) -> Wall:
     seconds = _duration(text)
     if seconds is not None:
         return _sound(Wall(seconds, "stated"), text)
-    if not text or not Path(text).exists() or Path(text).is_dir():
+    if not os.path.exists(text) or os.path.isdir(text):  # a text that can be no path is none
         raise UsageError(f"--wall {text!r} is no duration and no file", try_=_TRY)
     return _sound(_from_file(text), text)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.redact import clean, log_tail, mask_secrets, mask_texts, safe_text
+from receipt_cli.redact import clean, log_tail, mask_secrets, mask_texts, safe_names, safe_text
 
 Receipt = Callable[..., dict[str, Any]]
 LETTERS = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"  # made up, as everything here: 32 characters
@@ -206,3 +206,11 @@ rules:
 """
     [phase] = receipt_of(f"stage={printed}\nloss=2.5\nloss=1.5\n", grammar)["phases"]
     assert (phase["name"], phase["summary"]["phase"]) == (want, want)
+
+
+@pytest.mark.parametrize("start", ["\x1b[3 ", "\x1b[", "\x1b[0;", "\x1b[ "])
+def test_a_sequence_that_eats_the_first_letter_of_a_secret(start: str) -> None:
+    secret = "hf" + "_" + "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dE3f"
+    line = f"login {start}{secret} done"
+    for shown in (safe_text(line), *log_tail(f"{line}\n".encode()), mask_texts(line), *safe_names([line])):
+        assert secret[4:] not in shown

@@ -86,6 +86,7 @@ REFUSED = [
     ("12GB", "si"),
     ("12", "hms"),
     ("12", "suffix"),
+    ("512B", "suffix"),
     ("12furlongs", "suffix"),
     ("9" * 10_000, None),
     ("9" * 10_000, "ms"),

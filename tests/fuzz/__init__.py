@@ -1,0 +1,1 @@
+"""Fuzzing: targets, seeds and the two engines that run them (``python -m tests.fuzz``)."""

@@ -1,0 +1,80 @@
+"""Run fuzz targets and count: python -m tests.fuzz [NAME ...] [--seconds 60] [--seed 1] [--corpus DIR] [--input FILE ...]
+
+Each target runs in a process of its own for so many CPU seconds: coverage-guided with atheris where that is installed,
+else with a mutator of ours. Inputs that crash are kept in build/fuzz/NAME; the counts go to build/fuzz/counts.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.fuzz.harness import ROOT, TARGETS, report_inputs
+
+FOLDER = ROOT / "build" / "fuzz"
+_NOTHING = {"engine": "-", "executions": 0, "cpu_s": 0.0, "slowest_s": 0.0, "crashes": 0, "places": []}
+
+
+def run(name: str, seconds: int, seed: int, corpus: Path | None) -> dict[str, Any]:
+    """Fuzz one target; return its counts."""
+    folder = FOLDER / name
+    folder.mkdir(parents=True, exist_ok=True)
+    result = folder / "result.json"
+    result.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "tests.fuzz.child", name, str(seconds), str(seed), str(folder)]
+    command += [str(corpus / name if corpus else folder / "corpus"), str(result)]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, errors="replace"
+    )
+    counts = json.loads(result.read_text("utf-8")) if result.is_file() else dict(_NOTHING, target=name)
+    if done.returncode:
+        counts["crashes"] += 1
+        counts["places"] = [*counts["places"], f"the process ended with {done.returncode}: see {folder / 'ended.txt'}"]
+        (folder / "ended.txt").write_text(done.stderr, "utf-8")
+    return counts
+
+
+HEAD = f"{'target':14} {'engine':8} {'executions':>11} {'cpu s':>8} {'slowest s':>10} {'crashes':>8}"
+
+
+def line(row: dict[str, Any]) -> str:
+    """Return the counts of one target as an aligned line, and the places of its crashes below."""
+    slowest, crashes = row.get("slowest_s", ""), row.get("crashes", "")
+    told = f"{row['target']:14} {row['engine']:8} {row['executions']:>11,} {row['cpu_s']:>8.1f} {slowest:>10} {crashes:>8}"
+    return "\n".join([told.rstrip(), *(f"  {place}" for place in row.get("places", ()))])
+
+
+def main() -> int:
+    """Run; 1 where anything crashed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(TARGETS)}")
+    parser.add_argument("--seconds", type=int, default=60, help="CPU seconds for each target")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--corpus", type=Path, help="where inputs that reach new code are kept; default build/fuzz/NAME/corpus")
+    parser.add_argument("--input", type=Path, nargs="+", default=[], help="run these inputs once instead")
+    options = parser.parse_args()
+    unknown = [name for name in options.names if name not in TARGETS]
+    if unknown:
+        parser.error(f"no target {unknown[0]}; known: {', '.join(TARGETS)}")
+    names = options.names or list(TARGETS)
+    if options.input:
+        return report_inputs(names[0], options.input)
+    print(HEAD, flush=True)
+    rows = []
+    for name in names:
+        rows.append(run(name, options.seconds, options.seed, options.corpus))
+        print(line(rows[-1]), flush=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "counts.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    spent = round(sum(row["cpu_s"] for row in rows), 1)
+    print(line({"target": "all", "engine": "", "executions": sum(row["executions"] for row in rows), "cpu_s": spent}))
+    return 1 if any(row["crashes"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,78 @@
+"""One record and one shipped rule: what is found stands in the record, where it is said to stand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+from receipt_cli.catalog import shipped
+from receipt_cli.examine import book, examine
+from receipt_cli.grammar import Grammar, Rule
+from receipt_cli.layout import learn_layout
+from receipt_cli.lint import read_sample
+from receipt_cli.match import MAX_EVENTS, NOWHERE, Extraction, bind_cells, bind_row, convert, extract, extract_behind, read_record
+from receipt_cli.stretch import Body
+from tests.fuzz.feed import Feed, choice
+
+
+@cache
+def rules_of(kind: str) -> list[tuple[Grammar, Rule]]:
+    """Return the shipped rules of one kind."""
+    grammars = shipped(with_samples=True)
+    return [(grammar, rule) for grammar in grammars for rule in (*grammar.rules, *grammar.ignore) if rule.kind == kind]
+
+
+def rule_target(kind: str) -> tuple[Callable[[bytes], None], Callable[[], list[bytes]]]:
+    """Return the target and the seeds of the rules of one kind: two bytes choose the rule, the rest is the record."""
+
+    def target(data: bytes) -> None:
+        feed = Feed(data)
+        grammar, rule = rules_of(kind)[feed.below(1 << 16) % len(rules_of(kind))]
+        record = feed.rest().replace(b"\n", b" ").replace(b"\r", b" ")
+        events = extract(rule, record)
+        assert len(events) <= max(MAX_EVENTS, 1)
+        for event in (*events, *extract_behind(rule, record)):
+            check(rule, record, event)
+        outcome = examine(record, [(grammar, rule, rule.event == "ignored")])
+        assert not outcome.late
+        book(Body(), outcome, record, 0, 1, [])
+        if record.isascii():
+            learn_layout(record, outcome, [], frozenset())
+        assert bool(read_record(rule, record)) == bool(outcome.read or outcome.ignored)
+        read_sample(rule, record.decode("utf-8", "replace"))
+
+    def seeds() -> list[bytes]:
+        found = []
+        for number, (_, rule) in enumerate(rules_of(kind)):
+            lines = [sample.line.encode().split(b"\n")[-1] for sample in rule.samples[:2]]
+            found += [choice(number, 1 << 16) + line for line in lines]
+        return found
+
+    return target, seeds
+
+
+def check(rule: Rule, record: bytes, event: Extraction) -> None:
+    """Raise where ``event`` is not in ``record``, or holds what no receipt can."""
+    assert 0 <= event.start <= event.end <= len(record), (event.start, event.end)
+    spans = [*event.spans.items(), *event.other_spans.items()]
+    for name, (start, end) in spans:
+        assert (start, end) == NOWHERE or 0 <= start <= end <= len(record), (name, start, end)
+    for start, end in (*event.keys, *event.unread):
+        assert (start, end) == NOWHERE or 0 <= start <= end <= len(record)
+    for name, text in event.texts.items():
+        text.encode()
+        place = event.spans.get(name, NOWHERE)
+        if place != NOWHERE and record.isascii() and event.cells is None:
+            assert record[slice(*place)].decode().strip() == text, (name, text, record[slice(*place)])
+        value, readable = convert(rule.fields[name], text)
+        assert value is None or readable
+        assert not isinstance(value, float) or math.isnan(value) or abs(value) <= math.inf
+    for key, number in event.others.items():
+        key.encode()
+        assert 0 < len(key) <= 256 and isinstance(number, float)
+    if event.row is not None and rule.block is not None:
+        bind_row(rule.block, event.row)
+    if event.cells is not None and rule.table is not None:
+        bind_cells(rule.table, tuple(f"c{n}" for n in range(len(event.cells) - rule.table.skip_cells)), event.cells)
+        bind_cells(rule.table, tuple(rule.table.keys), event.cells)

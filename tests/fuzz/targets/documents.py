@@ -1,0 +1,92 @@
+"""A document that somebody sent: judged, told apart from others, shown without terminal codes, lifted or refused."""
+
+from __future__ import annotations
+
+import json
+
+from receipt_cli.difference import differences
+from receipt_cli.errors import ReceiptError
+from receipt_cli.migrate import migrate
+from receipt_cli.receipt import canonical_bytes
+from receipt_cli.render.document import render_document
+from receipt_cli.render.style import Style
+from receipt_cli.validate import has_errors, validate_bytes, validate_document
+from tests.fuzz.feed import Feed
+from tests.fuzz.harness import ROOT
+
+_EXAMPLES = sorted((ROOT / "fixtures" / "receipts").glob("*/*/*.json"))
+_BASES = [json.loads(path.read_bytes()) for path in _EXAMPLES if path.parent.name == "valid"]
+
+
+def target(data: bytes) -> None:
+    feed = Feed(data)
+    if feed.below(2):
+        document = json.loads(json.dumps(feed.pick(_BASES)))
+        _change(document, feed)
+        text = json.dumps(document).encode()
+    else:
+        text = feed.rest()
+    try:
+        findings = validate_bytes(text, "sent")
+    except ReceiptError as error:
+        assert error.exit_code in (3, 5), error.render()
+        return
+    assert all(finding.reason and (not finding.pointer or finding.pointer.startswith("/")) for finding in findings)
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        return
+    shown = render_document(document, style=Style(width=80, color=False, unicode=True))
+    assert not any((ord(letter) < 32 and letter != "\n") or 0x7F <= ord(letter) < 0xA0 for letter in shown)
+    if has_errors(findings):
+        return
+    assert differences(document, document) == []
+    try:
+        made = migrate(document).document
+    except ReceiptError as error:
+        assert error.exit_code == 5, error.render()  # of a newer minor version
+        return
+    assert not has_errors(validate_document(made))
+    assert json.loads(canonical_bytes(made)) == made
+
+
+def _change(document: dict[str, object], feed: Feed) -> None:
+    """Set, drop or rename values at places that the input chooses; what is left of the input is a text or JSON."""
+    steps = [(feed.below(1 << 16), feed.below(4)) for _ in range(feed.pick((1, 2, 3, 6)))]
+    rest = feed.rest()
+    try:
+        value = json.loads(rest)
+    except (ValueError, RecursionError):
+        value = rest.decode("utf-8", "replace")
+    for place, how in steps:
+        ways = list(_places(document))
+        holder, key = ways[place % len(ways)]
+        if how == 0 and isinstance(holder, dict) and key != "schema_version":
+            del holder[key]
+        elif how == 1 and isinstance(holder, dict):
+            holder[str(value)[:200]] = holder.pop(key)
+        elif how == 2 and isinstance(holder[key], int | float) and isinstance(value, str):
+            holder[key] = -holder[key]
+        else:
+            holder[key] = value
+        if not document:
+            return
+
+
+def _places(value: object) -> list[tuple[object, object]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found: list[tuple[object, object]] = []
+    for key, item in items:
+        found += [(value, key), *_places(item)]
+    return found
+
+
+def seeds() -> list[bytes]:
+    whole = [b"\0" + json.dumps(json.loads(path.read_bytes()), separators=(",", ":")).encode() for path in _EXAMPLES[::3]]
+    values = (b"1", b"-1", b"null", b"1e308", b'"\\u001b[2J"', b"[]", b"{}", b"0.5", b"true", b'"<script>"', b"9" * 400)
+    changes = [
+        bytes([1, base, 0, at >> 8, at & 255, 3]) + value
+        for base in range(len(_BASES))
+        for at in (5, 90, 300)
+        for value in values
+    ]
+    return [*whole, *changes[::3], b"\0[]", b"\0{}", b'\0{"schema_version": "receipt/1.0"}', b"\0" + b'{"a":' * 2000]

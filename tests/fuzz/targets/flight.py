@@ -1,0 +1,54 @@
+"""Files of a GPU Flight session, whatever stands in them → a session, and a valid document of it; or a refusal."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from pathlib import Path
+
+from receipt_cli.errors import ReceiptError
+from receipt_cli.flight.document import document_of
+from receipt_cli.flight.session import read_streams
+from receipt_cli.receipt import canonical_bytes
+from receipt_cli.validate import has_errors, validate_bytes
+from tests.fuzz.feed import Feed
+from tests.fuzz.harness import ROOT
+
+_NAMES = (
+    *("device.1.log", "device.1.log.gz", "scope.1.log.gz", "run.device.0.log", "run.scope.0.log", "run.system.0.log"),
+    *("device.3.log.gz", ".tmp/device.log", "pairs.ndjson", "sass.2.log", "x", "device.999999999.log"),
+)
+_FIXTURES = sorted(path for path in (ROOT / "fixtures" / "flight").rglob("*") if path.is_file() and path.suffix != ".md")
+_BETWEEN = b"\x00"
+"""Parts the files of an input."""
+
+
+def target(data: bytes) -> None:
+    feed = Feed(data)
+    chosen = [(feed.pick(_NAMES), feed.byte() < 128) for _ in range(3)]
+    parts = feed.rest().split(_BETWEEN)[: len(chosen)]
+    files: dict[str, bytes] = {}
+    for (name, packed), part in zip(chosen, parts, strict=False):
+        files[name] = gzip.compress(part, 1) if packed and name.endswith(".gz") else part
+    try:
+        session = read_streams([(name, lambda body=body: io.BytesIO(body)) for name, body in files.items()])  # type: ignore[misc]
+        document = document_of(session, {}, [])
+    except ReceiptError as error:
+        assert error.exit_code in (2, 3, 4), error.render()
+        return
+    made = canonical_bytes(document)
+    findings = validate_bytes(made, "made")
+    assert not has_errors(findings), findings
+
+
+def seeds() -> list[bytes]:
+    found = []
+    for path in _FIXTURES:
+        body = path.read_bytes()
+        text = gzip.decompress(body) if path.suffix == ".gz" else body
+        name = _NAMES.index(path.name) if path.name in _NAMES else 0
+        lines = text.split(b"\n")
+        parts = (lines[:3] + lines[-4:], lines[:8], lines[len(lines) // 2 :][:6])
+        found += [bytes([name, 0, 3, 0, 4, 0]) + b"\n".join(part)[:4000] for part in parts]
+    pairs = [Path(path).read_bytes() for path in _FIXTURES if path.suffix == ".log"]
+    return [*found, bytes([3, 0, 4, 0, 5, 0]) + _BETWEEN.join(text[:1300] for text in pairs[:3])]

@@ -1,0 +1,54 @@
+"""A foreign document → a valid receipt, or a refusal with its exit code."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from receipt_cli.errors import ReceiptError
+from receipt_cli.foreign.importing import import_document
+from receipt_cli.foreign.json_text import JsonText, NotJson
+from receipt_cli.produce import InvalidReceipt
+from receipt_cli.receipt import canonical_bytes
+from receipt_cli.validate import has_errors, validate_bytes
+from tests.fuzz.feed import Feed
+from tests.fuzz.harness import ROOT
+
+_FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))
+_FILES = sorted(path for path in (ROOT / "fixtures" / "foreign").rglob("*") if path.suffix in (".json", ".md"))
+
+
+def target(data: bytes) -> None:
+    feed = Feed(data)
+    beside, text = feed.below(2), feed.rest()
+    path = _FOLDER / "wandb-summary.json"
+    path.write_bytes(text)
+    for name in ("wandb-metadata.json", "config.yaml"):
+        (_FOLDER / name).write_bytes(text if beside else b"")
+    try:
+        made = canonical_bytes(import_document(str(path)).document)
+    except ReceiptError as error:
+        assert not isinstance(error, InvalidReceipt) and error.exit_code in (3, 4), error.render()
+    else:
+        assert not has_errors(validate_bytes(made, "made"))
+    _json(text)
+
+
+def _json(text: bytes) -> None:
+    """Hold the reader of JSON against Python's, which takes less (no NaN of other spellings, no cut arrays)."""
+    try:
+        decoded = text.decode("utf-8")
+        stated = json.loads(decoded)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(stated, dict):
+        return
+    try:
+        JsonText(decoded).value()
+    except NotJson as error:
+        assert "deep" in str(error), error
+
+
+def seeds() -> list[bytes]:
+    return [bytes([beside]) + path.read_bytes()[:4000] for path in _FILES for beside in (0, 1)]

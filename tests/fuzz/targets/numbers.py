@@ -1,0 +1,105 @@
+"""Printed numbers: exactly what a decimal of unlimited digits gives, one by one and as columns."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Context, Decimal, localcontext
+
+import numpy as np
+
+from receipt_cli.decimals import DecimalPlan
+from receipt_cli.match import read_other
+from receipt_cli.mixed import LEAD, MixedDecimals
+from receipt_cli.units import MAX_TEXT, SPECIAL_UNITS, UNITS, read_number, shift_of
+from tests.fuzz.feed import Feed
+
+_NAMES: tuple[str | None, ...] = (None, *sorted(SPECIAL_UNITS), *sorted(UNITS))
+_PLAIN = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?")
+_EXACT = Context(prec=5000, Emax=10**9, Emin=-(10**9))
+
+
+def target(data: bytes) -> None:
+    feed = Feed(data)
+    unit = feed.pick(_NAMES)
+    text = feed.rest().decode("latin-1")
+    value = read_number(text, unit)
+    assert value is None or isinstance(value, float)
+    read_other(text)
+    if _PLAIN.fullmatch(text) and len(text) <= MAX_TEXT and unit not in ("suffix", "hms"):
+        with localcontext(_EXACT):
+            exact = Decimal(text) * (UNITS[unit].factor if unit in UNITS else 1)
+            nearest = float(exact)
+        if value is None:
+            assert math.isinf(nearest), (text, unit)
+        else:
+            assert _bits(value) == _bits(nearest), (text, unit, value, nearest)
+    shift = shift_of(unit)
+    if shift is not None and text.isascii() and text.isdecimal() and len(text) <= MAX_TEXT:
+        assert value == float(text + shift.decode())
+    _columns(text, unit)
+
+
+def _columns(text: str, unit: str | None) -> None:
+    """Hold texts of one layout, read together, against reading each."""
+    sample = text.encode("latin-1")
+    plan = DecimalPlan.of(sample, unit)
+    if plan is None or not sample.isascii():
+        return
+    rows = [_turned(sample, by) for by in range(7)]
+    matrix = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
+    if not matrix.shape[1]:
+        return
+    for row, value in zip(rows, plan.convert(matrix).tolist(), strict=True):
+        assert _bits(value) == _bits(read_number(row.decode(), unit)), (row, unit, value)
+    buffer = b"x" * LEAD + b"|".join(rows) + b"|" * LEAD
+    places = LEAD + np.arange(len(rows)) * (len(sample) + 1)
+    together = MixedDecimals([plan]).convert(buffer, places, np.zeros(len(rows), np.int64)).tolist()
+    for row, value in zip(rows, together, strict=True):
+        assert _bits(value) == _bits(read_number(row.decode(), unit)), (row, unit, value)
+
+
+def _turned(sample: bytes, by: int) -> bytes:
+    return bytes(48 + (byte - 48 + by * (at + 1)) % 10 if 48 <= byte < 58 else byte for at, byte in enumerate(sample))
+
+
+def _bits(value: float | None) -> int:
+    return int(np.float64(math.nan if value is None else value).view(np.int64))
+
+
+def seeds() -> list[bytes]:
+    texts = (
+        "131.97",
+        "0.1",
+        "1e-05",
+        "3.14E+02",
+        "-0",
+        "-0.0",
+        "nan",
+        "-inf",
+        "1,234,567.5",
+        "0,123",
+        "9007199254740993",
+        "1" * 40,
+        "0." + "3" * 40,
+        "1e308",
+        "1e9999",
+        "4.9e-324",
+        "131ms",
+        "71.1GB",
+        "9.99%",
+        "1:02:03.5",
+        "2 days, 1:02:03",
+        "1.5K",
+        "np.float64(0.5)",
+        "179769313486231580793728971405301e276",
+        ".5",
+        "5.",
+        "+7",
+        "1_000",
+        "0x10",
+        "١٢",
+        "2.4e-05 s",
+        "12345678901234567.5",
+    )
+    return [bytes([unit]) + text.encode("latin-1", "ignore") for unit in range(0, len(_NAMES), 3) for text in texts]

@@ -1,0 +1,74 @@
+"""A whole log → a valid receipt with the same bytes each time, or a refusal that says why; by two workers as by one."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+from receipt_cli.errors import ReceiptError
+from receipt_cli.explain import explain_log
+from receipt_cli.produce import InvalidReceipt, Request, produce, produce_all
+from receipt_cli.receipt import canonical_bytes
+from receipt_cli.render.document import render_document
+from receipt_cli.render.style import Style
+from receipt_cli.validate import has_errors, validate_bytes
+from tests.fuzz.feed import Feed
+from tests.fuzz.targets import layouts
+
+_FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))
+WORKERS_EVERY = 64
+"""One input of so many is read by two workers as well: a process is dear."""
+
+
+def target(data: bytes) -> None:
+    feed = Feed(data)
+    how, code = feed.below(8), feed.pick((None, 0, 1, 137))
+    raw = feed.rest()
+    path = _FOLDER / "run.log"
+    path.write_bytes(raw)
+    request = Request(path=str(path), exit_code=code)
+    first = _made(request)
+    assert first == _made(request)
+    if hashlib.sha256(raw).digest()[0] % WORKERS_EVERY == 0:
+        assert first == _made(Request(path=str(path), exit_code=code, workers=2))
+    if how == 1:
+        middle = raw.find(b"\n", len(raw) // 2) + 1
+        for name, part in (("run-rank0.log", raw[:middle]), ("run-rank1.log", raw[middle:])):
+            (_FOLDER / name).write_bytes(part)
+        _made(Request(path=str(_FOLDER / "run-rank0.log"), more=(str(_FOLDER / "run-rank1.log"),), exit_code=code))
+    elif how == 2:
+        try:
+            explain_log(str(path))
+        except ReceiptError as error:
+            assert error.render()
+    elif how == 3:
+        try:
+            for product in produce_all(request):
+                assert not has_errors(validate_bytes(canonical_bytes(product.document), "made"))
+        except ReceiptError as error:
+            assert not isinstance(error, InvalidReceipt), error.why
+
+
+def _made(request: Request) -> bytes | str:
+    """Return the receipt's bytes, or the refusal."""
+    try:
+        product = produce(request)
+    except ReceiptError as error:
+        assert not isinstance(error, InvalidReceipt) and error.exit_code in (2, 3, 4), error.render()
+        return error.render()
+    made = canonical_bytes(product.document)
+    assert not has_errors(validate_bytes(made, "made"))
+    shown = render_document(product.document, style=Style(width=100, color=False, unicode=True))
+    assert not any((ord(letter) < 32 and letter != "\n") or 0x7F <= ord(letter) < 0xA0 for letter in shown)
+    return made
+
+
+def seeds() -> list[bytes]:
+    found = [bytes([number % 8, number % 4]) + _ends(path.read_bytes()) for number, path in enumerate(layouts.LOGS[::3])]
+    return [*found, b"\0\0" + b"epoch 1 train_loss 2.5\nepoch 2 train_loss 2.4\n" * 9, b"\0\0"]
+
+
+def _ends(log: bytes) -> bytes:
+    """Return the beginning and the end of a log, of which fuzzing a whole one would see little."""
+    return log if len(log) < 3000 else log[:1500] + b"\n" + log[-1500:]

@@ -1,0 +1,48 @@
+"""A log cut anywhere and merged gives what one pass gives."""
+
+from __future__ import annotations
+
+from benchmarks.identity import find_difference, plain_body
+from receipt_cli.catalog import shipped
+from receipt_cli.markers import load_catalogue
+from receipt_cli.scan import Engine
+from receipt_cli.stretch import Stretch
+from tests.fuzz.feed import Feed, choice, cut
+from tests.fuzz.targets import layouts
+
+_ENGINE = Engine(shipped(), load_catalogue())
+
+
+def target(data: bytes) -> None:
+    feed = Feed(data)
+    places = [feed.below(1 << 16) for _ in range(feed.pick((1, 2, 3, 8)))]
+    log = feed.rest()
+    pieces = cut(log, places)
+    whole, blocks = _ENGINE.scan([log]), _ENGINE.scan(pieces)
+    left = Stretch()
+    for piece in pieces:
+        left = _ENGINE.merge(left, _ENGINE.scan([piece]))
+    middle = len(pieces) // 2
+    sides = []
+    for part in (pieces[:middle], pieces[middle:]):
+        side = Stretch()
+        for piece in part:
+            side = _ENGINE.merge(side, _ENGINE.scan([piece]))
+        sides.append(side)
+    want = _plain(whole)
+    for other in (blocks, left, _ENGINE.merge(*sides)):
+        difference = find_difference(_plain(other), want)
+        assert difference is None, difference
+
+
+def _plain(stretch: Stretch) -> dict[str, object]:
+    size, last = stretch.size, stretch.last_bytes
+    body, lines = _ENGINE.finish(stretch)
+    return {"size": size, "last": last, "lines": lines, **plain_body(body)}
+
+
+def seeds() -> list[bytes]:
+    head = b"\2" + choice(11, 1 << 16) + choice(500, 1 << 16) + choice(900, 1 << 16)
+    odd = b"a\r\nb\r\r\n\x1b[31m\r\nc\x08\x08\rd\x00\n\xff\n\xe2\x96\x88\r\n"
+    odd += b" 12%|# | 5/40 [00:01<00:07,  4.9it/s]\riter 1: loss 2.5, time 1.00ms"
+    return [head + odd, *(head + data[6:] for data in layouts.seeds()[::5])]

@@ -1,0 +1,81 @@
+"""Each fuzz target over its seeds and a short random run: what ``make fuzz`` does for hours, in seconds."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.harness import ROOT, TARGETS, Watch, load
+from tests.fuzz.mutate import mutate
+
+SEEDS = 60
+"""Seeds of a target that are run, evenly chosen."""
+RANDOM = 60
+SLOW = {"parse": 8, "query": 20, "layouts": 30, "splits": 20, "learn": 20, "records": 30}
+"""Random inputs of targets of which one takes many milliseconds."""
+
+
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)  # a target may go elsewhere
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_seeds_and_random_inputs_break_no_promise(name: str) -> None:
+    if name == "query":
+        pytest.importorskip("duckdb")
+    target, seeds = load(name)
+    assert seeds
+    rng = random.Random(name)
+    most = min(SEEDS, SLOW.get(name, SEEDS))
+    for data in seeds[:: 1 + len(seeds) // most]:
+        target(data)
+    for _ in range(SLOW.get(name, RANDOM)):
+        target(mutate(seeds, rng))
+
+
+def test_a_crash_is_kept_and_hides_no_other(tmp_path: Path) -> None:
+    def fragile(data: bytes) -> None:
+        if data.startswith(b"a"):
+            raise ValueError(data)
+        if data.startswith(b"b"):
+            raise KeyError(data)
+
+    watch = Watch("fragile", fragile, tmp_path)
+    for data in (b"axx", b"ok", b"a", b"b", b"axxx"):
+        watch(data)
+    assert (watch.executions, len(watch.crashes)) == (5, 2)
+    kept = sorted(path.read_bytes() for path in tmp_path.glob("crash-*") if not path.suffix)
+    assert kept == [b"a", b"b"], "of each place the shortest"
+
+
+def test_a_run_counts_and_repeats(tmp_path: Path) -> None:
+    results = []
+    for number in range(2):
+        result = tmp_path / f"{number}.json"
+        command = [
+            sys.executable,
+            "-m",
+            "tests.fuzz.child",
+            "numbers",
+            "0",
+            "7",
+            str(tmp_path),
+            str(tmp_path / "corpus"),
+            str(result),
+        ]
+        subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": str(ROOT), "FUZZ_OWN": "1", "HOME": str(tmp_path)}, check=True)
+        results.append(json.loads(result.read_text("utf-8")))
+    assert results[0]["executions"] == results[1]["executions"] >= len(load("numbers")[1])
+    assert results[0]["crashes"] == 0
+
+
+def test_the_same_seed_gives_the_same_inputs() -> None:
+    made = [[mutate([b"step 1 loss 2.5", b"x"], rng) for _ in range(50)] for rng in (random.Random(3), random.Random(3))]
+    assert made[0] == made[1] and len(set(made[0])) > 20
