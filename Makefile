@@ -26,6 +26,14 @@ CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
 PYTEST := $(PY) -m pytest -n $(JOBS)
 SELECTED := $(strip $(T)$(TESTS))
+CORE_TESTS := tests/unit tests/cli tests/golden tests/contract/test_schemas.py tests/contract/test_trust.py
+# An environment of its own under build/, with dependencies resolved one way: $(call fresh,FOLDER,RESOLUTION).
+define fresh
+	rm -rf build/$(1)
+	$(PY) -m venv build/$(1)
+	build/$(1)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	build/$(1)/bin/uv pip install --quiet --python build/$(1)/bin/python --resolution $(2) --editable '.[test]'
+endef
 
 .PHONY: help
 help: ## show this list
@@ -131,6 +139,13 @@ fuzz: $(DEV) ## fuzz every boundary, coverage-guided where atheris can be instal
 patterns: $(DEV) ## the time of every pattern on the records that it takes longest for: one table
 	$(PY) -m benchmarks.patterns --whole
 
+.PHONY: torture
+torture: $(DEV) ## hostile and huge logs, failing calls and signals, into benchmarks/results/torture.json; SCALE=1 EACH=40 TIMES=200
+	$(PY) -m benchmarks.torture --scale $(or $(SCALE),1) --results benchmarks/results/torture.json
+	$(PY) -m benchmarks.torture.injected --each $(or $(EACH),1000) --results benchmarks/results/torture.json
+	$(PY) -m benchmarks.torture.faults --each $(or $(EACH),40) --results benchmarks/results/torture.json
+	$(PY) -m benchmarks.torture.signals --times $(or $(TIMES),200) --results benchmarks/results/torture.json
+
 .PHONY: archive
 archive: $(DEV) ## derive an archive of many logs made of a folder's, twice; FOLDER= LOGS=10000
 	$(PY) -m benchmarks.archive $(or $(FOLDER),fixtures/logs) --logs $(or $(LOGS),10000)
@@ -155,6 +170,28 @@ test-ray: $(DEV) ## install Ray into .venv and run its tests on a local cluster 
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[ray]'
 	$(PY) -m pytest tests/cli/test_rederive_ray.py
 	$(PY) -m benchmarks.same_store $(or $(FOLDER),fixtures/logs)
+
+.PHONY: test-lowest
+test-lowest: $(MADE) ## the core's tests with the lowest version of each dependency that pyproject.toml allows; T=
+	$(call fresh,lowest,lowest-direct)
+	build/lowest/bin/python -m pytest -n $(JOBS) $(or $(T),$(CORE_TESTS))
+
+.PHONY: test-newest
+test-newest: $(MADE) ## the same with the newest versions that can be had
+	$(call fresh,newest,highest)
+	build/newest/bin/python -m pytest -n $(JOBS) $(or $(T),$(CORE_TESTS))
+
+.PHONY: audit
+audit: $(MADE) ## ask the Python advisory database about our dependencies: the lowest versions that we allow, and the newest
+	rm -rf build/audit
+	$(PY) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit uv
+	@set -e; for versions in highest lowest-direct; do \
+	  echo "auditing $$versions"; \
+	  build/audit/bin/uv pip compile --quiet --extra store --extra speed --extra remote --extra nvml --resolution $$versions \
+	    --output-file build/audit/$$versions.txt pyproject.toml; \
+	  build/audit/bin/pip-audit --strict --disable-pip --no-deps --progress-spinner off --requirement build/audit/$$versions.txt; \
+	done
 
 .PHONY: bench-guard
 bench-guard: $(DEV) ## counted work against the bounds in benchmarks/guard.json

@@ -62,15 +62,18 @@ def list_grammars() -> tuple[Entry, ...]:
 def _unlisted(listed: set[str]) -> list[Entry]:
     """Return a draft entry for each grammar file that the index does not list: a new trainer is one new file."""
     found = []
-    for folder in data_root("grammars").iterdir():
-        if folder.name == "markers" or _ID.match(folder.name) is None or not folder.is_dir():
-            continue
-        for file in folder.iterdir():
-            version = _FILE.match(file.name)
-            path = f"{folder.name}/{file.name}"
-            if version is not None and path not in listed:
-                digest = hashlib.sha256(_read_shipped(path)).hexdigest()
-                found.append(Entry(folder.name, int(version[1]), path, "draft", "", digest))
+    try:
+        for folder in data_root("grammars").iterdir():
+            if folder.name == "markers" or _ID.match(folder.name) is None or not folder.is_dir():
+                continue
+            for file in folder.iterdir():
+                version = _FILE.match(file.name)
+                path = f"{folder.name}/{file.name}"
+                if version is not None and path not in listed:
+                    digest = hashlib.sha256(_read_shipped(path)).hexdigest()
+                    found.append(Entry(folder.name, int(version[1]), path, "draft", "", digest))
+    except OSError as error:
+        raise DataError("cannot be listed", where="grammars/", why=error.strerror or str(error)) from error
     return found
 
 
@@ -95,8 +98,10 @@ def list_fixtures() -> dict[str, Fixtures]:
 def _read_shipped(path: str) -> bytes:
     try:
         return data_root("grammars").joinpath(*path.split("/")).read_bytes()
-    except OSError as error:
+    except FileNotFoundError as error:
         raise DataError("is missing here", where=f"grammars/{path}", try_="install receipt-cli again") from error
+    except OSError as error:
+        raise DataError("cannot be read", where=f"grammars/{path}", why=error.strerror or str(error)) from error
 
 
 def read_entry(entry: Entry) -> bytes:

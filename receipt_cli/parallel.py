@@ -24,7 +24,7 @@ from receipt_cli.source import BLOCK, Source
 from receipt_cli.stretch import Stretch
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ProcessPoolExecutor
     from pickle import PickleBuffer
 
 MIN_PARALLEL = 64 << 20
@@ -78,15 +78,13 @@ def _auto(source: Source) -> int:
 
 def _in_pieces(engine: Engine, source: Source, count: int) -> Stretch:
     """Return the fold of all pieces, each scanned by one of ``count`` processes; the log is read here."""
-    from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
 
-    copied = sys.platform == "linux"  # where a process can be copied, a worker has all that was loaded, and at once
+    begun = _workers(engine, count)
+    if begun is None:
+        return engine.scan(source.blocks())
+    pool, shared = begun
     places = deque(range(count + WAITING))
-    shared = mmap(-1, len(places) * ROOM) if copied else None
-    begin = (engine, shared) if copied else ((engine.grammars, engine.by_layout), None)
-    pool = ProcessPoolExecutor(count, get_context("fork" if copied else "spawn"), _begin, begin)
     whole = Stretch()
     pieces: deque[tuple[int, Future[Packed]]] = deque()
 
@@ -96,7 +94,6 @@ def _in_pieces(engine: Engine, source: Source, count: int) -> Stretch:
         places.append(place)
 
     try:
-        pool.submit(os.getpid)  # all workers begin now: once threads read ahead, no process should be copied
         for text in _gathered(source.blocks()):
             while not places or (pieces and pieces[0][1].done()):
                 merge()
@@ -117,6 +114,26 @@ def _in_pieces(engine: Engine, source: Source, count: int) -> Stretch:
     finally:
         pool.shutdown(cancel_futures=True)
     return whole
+
+
+def _workers(engine: Engine, count: int) -> tuple[ProcessPoolExecutor, mmap | None] | None:
+    """Return ``count`` processes and the memory that they share, None where the system does not let us have them."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import active_children, get_context
+
+    copied = sys.platform == "linux"  # where a process can be copied, a worker has all that was loaded, and at once
+    before = set(active_children())
+    try:
+        shared = mmap(-1, (count + WAITING) * ROOM) if copied else None
+        begin = (engine, shared) if copied else ((engine.grammars, engine.by_layout), None)
+        pool = ProcessPoolExecutor(count, get_context("fork" if copied else "spawn"), _begin, begin)
+        pool.submit(os.getpid)  # all workers begin now: once threads read ahead, no process should be copied
+    except (OSError, RuntimeError):  # no process, no thread, no memory or no semaphore more: one process makes the same
+        for process in set(active_children()) - before:
+            process.terminate()
+            process.join()
+        return None
+    return pool, shared
 
 
 def _gathered(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:

@@ -86,7 +86,7 @@ def load_registry() -> Registry:
     try:
         text = data_root("schemas").joinpath(REGISTRY_PATH).read_bytes()
     except OSError as error:
-        raise DataError("the metric registry is missing", where=where, why=str(error)) from error
+        raise DataError("the metric registry cannot be read", where=where, why=error.strerror or str(error)) from error
     return parse_registry(text, where)
 
 

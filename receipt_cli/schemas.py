@@ -130,7 +130,7 @@ def _read(path: str) -> bytes:
     try:
         return data_root("schemas").joinpath(path).read_bytes()
     except OSError as error:
-        raise DataError("a schema file is missing", where=f"schemas/{path}", why=str(error)) from error
+        raise DataError("a schema file cannot be read", where=f"schemas/{path}", why=error.strerror or str(error)) from error
 
 
 def _parse_json(text: bytes, where: str) -> dict[str, Any]:

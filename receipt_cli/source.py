@@ -183,8 +183,13 @@ class Source:
                 break
         else:
             return
-        read = Ahead(blocks, interrupt=None if self._pipe is None else self._pipe.stop)
-        self._ahead = Ahead(self._hashed(read), depth=1, interrupt=read.close)
+        read: Ahead[bytes] | None = None
+        try:
+            read = Ahead(blocks, interrupt=None if self._pipe is None else self._pipe.stop)
+            self._ahead = Ahead(self._hashed(read), depth=1, interrupt=read.close)
+        except RuntimeError:  # the system gives no thread more
+            yield from self._hashed(blocks if read is None else read)
+            return
         try:
             yield from self._ahead
         finally:

@@ -14,12 +14,17 @@ import sys
 import tempfile
 import threading
 import time
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from benchmarks.torture.cases import CASES, Hostile
 from benchmarks.torture.hidden import wrong
+from benchmarks.torture.results import note
+
+TURNING = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
+"""What turns the direction of the text behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,8 @@ def judge(case: Hostile, code: int, document: bytes, said: str) -> str | None:
         return "a traceback"
     if case.says and case.says not in said and case.says.encode() not in document:
         return f"{case.says!r} is not said"
-    if any(ord(char) < 32 and char != "\n" for char in said) or any(byte < 32 and byte != 10 for byte in document):
+    shown = {*said, *document.decode()} - {"\n"}
+    if any(unicodedata.category(char) == "Cc" or unicodedata.bidirectional(char) in TURNING for char in shown):
         return "control characters"
     return wrong(json.loads(document)) if case.hidden and code == 0 else None
 
@@ -86,7 +92,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the whole size")
     parser.add_argument("--only", help="the cases whose name holds this text")
-    parser.add_argument("--results", type=Path, help="write the table as JSON, too")
+    parser.add_argument("--results", type=Path, help="write the table into this JSON file, too")
     options = parser.parse_args()
     outcomes = []
     print(f"{'case':<22} {'bytes fed':>14} {'exit':>4} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'receipt':>9}  verdict")
@@ -98,7 +104,7 @@ def main() -> int:
         figures = f"{done.wall:>8.1f} {done.cpu:>8.1f} {done.memory / 1e6:>8.0f} {done.receipt_bytes:>9,}"
         print(f"{done.name:<22} {done.size:>14,} {done.code:>4} {figures}  {done.fault or 'as it must be'}", flush=True)
     if options.results:
-        options.results.write_text(json.dumps([asdict(one) for one in outcomes], indent=1) + "\n")
+        note(options.results, "size", [asdict(one) for one in outcomes])
     return 1 if any(one.fault for one in outcomes) else 0
 
 

@@ -140,21 +140,34 @@ def times(scale: float) -> Iterator[bytes]:
     yield from among(noise(), max(1, count // STEPS))
 
 
+TRICKS = (
+    *(b"\x1b]0;title\x07", b"\x1b[2J\x1b[H", b"\x1b]8;;http://example.invalid\x07link\x1b]8;;\x07", "‮gnitirw‬".encode()),
+    *("​‌﻿".encode(), b"\xc2\x9b31m", b"\xc0\xaf\xe0\x80\xaf", b"\x00\x00", b"\xed\xa0\x80", b"\x1bP1$r\x1b\\", b"\x08\x08\x7f"),
+)
+"""Terminal escapes, marks of direction, zero-width and overlong characters, C1 controls, NULs and backspaces."""
+
+
 def marks(scale: float) -> Iterator[bytes]:
-    """Terminal escapes, marks of direction, zero-width and overlong characters, and C1 controls around and inside of lines."""
-    tricks = [
-        *(b"\x1b]0;title\x07", b"\x1b[2J\x1b[H", b"\x1b]8;;http://example.invalid\x07link\x1b]8;;\x07", "‮gnitirw‬".encode()),
-        *("​‌﻿".encode(), b"\xc2\x9b31m", b"\xc0\xaf\xe0\x80\xaf", b"\x00\x00", b"\xed\xa0\x80", b"\x1bP1$r\x1b\\", b"\x08\x08\x7f"),
-    ]
+    """Tricks of terminals around and inside of lines."""
     source = random.Random(5)
 
     def noise() -> Iterator[bytes]:
         for _ in range(_count(50_000, scale)):
-            trick = source.choice(tricks)
+            trick = source.choice(TRICKS)
             yield b"%sRuntimeWarning: %s overflow %s\n" % (trick, trick, trick)
 
     yield from among(noise(), max(1, _count(50_000, scale) // STEPS))
-    yield b"".join(b"Traceback (most recent call last):\nRuntimeError: %sno%s\n" % (trick, trick) for trick in tricks)
+    yield b"".join(b"Traceback (most recent call last):\nRuntimeError: %sno%s\n" % (trick, trick) for trick in TRICKS)
+
+
+def names(scale: float) -> Iterator[bytes]:
+    """The same tricks in what a trainer names: metrics, ranks, phases, the model, files."""
+    yield b"".join(b"loading weights file %smodel.bin from %s\n***** Running training %s*****\n" % (t, t, t) for t in TRICKS)
+    for step in range(_count(2000, scale)):
+        trick = TRICKS[step % len(TRICKS)]
+        keys = b"'%sname%s': 1.0, 'eval_%s_loss': 2.0" % (trick, trick, trick)
+        head = b"[rank%s0]: " % trick if step % 7 == 6 else b""
+        yield b"%s{'loss': 2.5, 'grad_norm': 1.5, 'learning_rate': 1e-05, %s, 'epoch': %.2f}\n" % (head, keys, step / 100)
 
 
 def _zeros(pack: Callable[[bytes], bytes], flush: Callable[[], bytes], scale: float) -> Iterator[bytes]:
@@ -192,9 +205,9 @@ def bomb_bz2(scale: float) -> Iterator[bytes]:
 
 
 def bomb_of_bombs(scale: float) -> Iterator[bytes]:
-    """A gzip stream inside of a gzip stream: the inner one is no text, and nobody unpacks it."""
+    """4 GiB of zeros in a gzip stream inside of a gzip stream: the inner one is no text, and nobody unpacks it."""
     outer, inner = zlib.compressobj(9, zlib.DEFLATED, 31), zlib.compressobj(9, zlib.DEFLATED, 31)
-    for piece in _zeros(inner.compress, inner.flush, scale):
+    for piece in _zeros(inner.compress, inner.flush, scale / 16):
         yield outer.compress(piece)
     yield outer.flush()
 
@@ -228,6 +241,7 @@ CASES = (
     Hostile("10,000 digits", digits, small=0.2),
     Hostile("impossible times", times, small=0.1),
     Hostile("escapes and marks", marks, small=0.05),
+    Hostile("marks in names", names, small=0.2, hidden=False, says='"loss"'),
     Hostile("members of gzip", members, small=0.02),
     Hostile("bomb of gzip", bomb_gz, code=3, small=0, says="unpacks to far more"),
     Hostile("bomb of zstd", bomb_zst, code=3, small=0, says="unpacks to far more"),

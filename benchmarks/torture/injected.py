@@ -1,8 +1,8 @@
 """Let every operation on files of a command fail, one at a time, inside of a process that has loaded the program.
 
-python -m benchmarks.torture.injected [--only NAME]
+python -m benchmarks.torture.injected [--only NAME] [--each 1000] [--results FILE]
 
-Unlike strace it leaves no operation out: the command is run once to count them, then once for each of them and each error.
+The command is run once to count them, then once for each of them and each error.
 Each run is a copy of a process that has imported what it needs, so that only the command's own operations fail, and a run
 takes a few hundredths of a second. A read or write may also be short, which must change nothing.
 """
@@ -25,6 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.torture.results import note
 from benchmarks.torture.works import BUG, WORKS, Made, Tally, Work, judge
 
 SHORT = 0
@@ -56,25 +57,25 @@ class Faults:
         self.kind, self.number, self.error = kind, number, error
         self.counts: Counter[str] = Counter()
 
-    def short(self, kind: str) -> bool:
-        """Count an operation; return whether it is to be short. Raises ``OSError`` where it is to fail."""
+    def short(self, kind: str, file: object = None) -> bool:
+        """Count an operation on ``file``; return whether it is to be short. Raises ``OSError`` where it is to fail."""
         self.counts[kind] += 1
         if (kind, self.counts[kind]) != (self.kind, self.number):
             return False
         if self.error != SHORT:
-            raise OSError(self.error, os.strerror(self.error))
+            raise OSError(self.error, os.strerror(self.error), *([os.fspath(file)] if isinstance(file, str | Path) else []))
         return True
 
     def install(self) -> None:
         """Take the place of what ``os``, ``io`` and ``open`` offer, for the rest of this process."""
         for name in _DIRECT:
             setattr(os, name, self._failing(name, getattr(os, name)))
-        os.open = self._failing("open", os.open)  # type: ignore[assignment]
-        io.open = builtins.open = self.open  # type: ignore[assignment]
+        os.open = self._failing("open", os.open)
+        io.open = builtins.open = self.open
 
     def _failing(self, kind: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **more: Any) -> Any:
-            self.short(kind)
+            self.short(kind, *arguments[:1])
             return real(*arguments, **more)
 
         return call
@@ -92,7 +93,7 @@ class Faults:
     ) -> Any:
         """Do as ``open`` does, with a raw file whose reads and writes are counted."""
         if not isinstance(file, int):
-            self.short("open")
+            self.short("open", file)
         raw = _Raw(file, mode.replace("b", "").replace("t", ""), closefd, opener)
         raw.faults = self
         if buffering == 0:
@@ -145,7 +146,7 @@ def _inside(work: Work, folder: Path, faults: Faults, told: Path) -> None:
         os.dup2(err.fileno(), 2)
         sys.stderr, sys.argv = err, ["receipt", *work.arguments]
         faults.install()
-        sys.stdout = io.open(1, "w", encoding="utf-8", closefd=False)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  # closed with the process
         from receipt_cli.cli.main import main
 
         try:
@@ -176,8 +177,8 @@ def counted(work: Work, base: Path) -> tuple[dict[str, int], Made]:
     return {kind: int(count) for kind, count in pairs}, made
 
 
-def torture(work: Work) -> Tally:
-    """Let each operation of a command fail with each of its errors; judge each."""
+def torture(work: Work, each: int) -> Tally:
+    """Let operations of a command fail with each of their errors, of each kind ``each`` evenly spread ones; judge each."""
     import receipt_cli.cli.main
     import receipt_cli.cli.parsing  # noqa: F401
 
@@ -187,7 +188,7 @@ def torture(work: Work) -> Tally:
         counts, wanted = counted(work, base)
         for kind, count in counts.items():
             for error in ERRORS[kind]:
-                for number in range(1, count + 1):
+                for number in range(count, 0, -max(1, count // each)):
                     tally.injected += 1
                     folder = base / str(tally.injected)
                     code, said, before, made = run(work, folder, Faults(kind, number, error), base / "told")
@@ -204,15 +205,21 @@ def main() -> int:
     """Run all and print the table; 1 where one result was wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="the commands whose name holds this text")
+    parser.add_argument("--each", type=int, default=1000, help="operations of each kind that fail with each of its errors")
+    parser.add_argument("--results", type=Path, help="write the table into this JSON file, too")
     options = parser.parse_args()
     wrong: list[str] = []
+    rows: list[dict[str, Any]] = []
     print(Tally.HEAD)
     for work in WORKS:
-        if options.only in work.name:
-            tally = torture(work)
+        if options.only in work.name and not work.workers:
+            tally = torture(work, options.each)
             print(tally.row(work.name), flush=True)
             wrong += tally.wrong
+            rows.append(tally.as_dict(work.name))
     print("\n".join(wrong))
+    if options.results:
+        note(options.results, "operations", rows)
     return 1 if wrong else 0
 
 

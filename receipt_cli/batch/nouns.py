@@ -47,7 +47,7 @@ class Failure:
     error: str
     why: str
     fatal: bool = False
-    """The fault is not the log's: the store cannot be written."""
+    """The fault is not the log's: the store cannot be written, or a file of this program cannot be read."""
     gone: bool = False
     detail: str = ""
     """What is worth telling now, and is not kept."""

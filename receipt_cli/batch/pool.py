@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing.process import BaseProcess, _children  # type: ignore[attr-defined]
 from typing import Any, TypeVar
 
 from receipt_cli.batch.memory import limit_memory, share_of
@@ -104,8 +104,10 @@ class LocalPool:
         worker = self._idle.pop() if self._idle else self._start(memory)
         worker.given.extend(positions)
         self._busy.append(worker)
-        with contextlib.suppress(OSError):  # it is dead: its silence will tell
+        try:
             worker.connection.send((work, [(position, items[position]) for position in positions]))
+        except OSError:  # it is dead, or waits for what will never come: its silence will tell
+            worker.process.kill()
         return worker
 
     def _ready(self) -> list[_Worker]:
@@ -152,7 +154,9 @@ class LocalPool:
         worker.process.join(GRACE_S)
         if worker.process.exitcode is None:
             worker.process.kill()
-            worker.process.join()
+            worker.process.join(GRACE_S)
+        if worker.process.exitcode is None:  # who should tell of its end does not: nobody is to wait for that, ever
+            _children.discard(worker.process)
         return worker.process.exitcode
 
 

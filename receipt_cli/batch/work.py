@@ -8,6 +8,7 @@ import shutil
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
@@ -18,7 +19,7 @@ from receipt_cli.batch.remote import fetched, is_url
 from receipt_cli.batch.walk import local_stamp
 from receipt_cli.derive import Derivation, Options, read_log
 from receipt_cli.difference import Difference, differences
-from receipt_cli.errors import ExitCode, InputError, ReceiptError
+from receipt_cli.errors import DataError, ExitCode, InputError, ReceiptError
 from receipt_cli.inputs import HEAD_BYTES, is_log_text, unpacked
 from receipt_cli.produce import InvalidReceipt
 from receipt_cli.receipt import DERIVED, Document
@@ -176,4 +177,7 @@ def _failure(error: ReceiptError | OSError) -> Failure:
         return Failure(int(ExitCode.OUTPUT), "cannot write", error.strerror or str(error), fatal=True)
     if isinstance(error, OSError):
         return Failure(int(ExitCode.INPUT), "cannot read the log", error.strerror or str(error))
-    return Failure.of(error)
+    failure = Failure.of(error)
+    if isinstance(error, DataError) and isinstance(error.__cause__, OSError):  # of our own files: no log has to do with it
+        return replace(failure, fatal=True)
+    return failure

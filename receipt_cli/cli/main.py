@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import errno
-import gc
-import os
 import sys
-from typing import NoReturn
 
-from receipt_cli.cli.output import abandon_stdout, fail, print_line
-from receipt_cli.cli.plain import read_plain
-from receipt_cli.errors import ExitCode, OutputError, ReceiptError
+try:
+    import errno
+    import gc
+    import os
+    from typing import NoReturn
+
+    from receipt_cli.cli.output import abandon_stdout, fail, print_line
+    from receipt_cli.cli.plain import read_plain
+    from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
+except KeyboardInterrupt:  # half of a short command is loading what follows
+    sys.exit(130)
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ESTALE}
+"""Why the system may refuse any file to any program. What lies in its name (none there, too long) is for us to expect."""
 
 
 def main() -> None:
@@ -27,10 +35,11 @@ def main() -> None:
         if error.errno == errno.EPIPE:
             abandon_stdout()
             sys.exit(ExitCode.NO)  # the reader of a stream has gone away: as typer ends
-        if error.filename is not None:
-            _bug(error)
-        abandon_stdout()
-        fail(OutputError("cannot write", why=error.strerror or str(error)))  # a stream: files have names
+        if error.filename is None:  # a stream: files have names
+            abandon_stdout()
+            fail(OutputError("cannot write", why=error.strerror or str(error)))
+        _refused(error)
+        _bug(error)
     except Exception as error:  # the only place: a bug of ours must not look like an answer
         _bug(error)
     finally:
@@ -53,6 +62,15 @@ def _run() -> NoReturn:
 
         run_check(**plain[1])
     sys.exit(ExitCode.OK)
+
+
+def _refused(error: OSError) -> None:
+    """End with the words of the system, where it would refuse the file to any program."""
+    where, why = str(error.filename), error.strerror or str(error)
+    if error.errno in _FULL:
+        fail(OutputError("cannot write", where=where, why=why))
+    if error.errno in _REFUSED:
+        fail(InputError("cannot read", where=where, why=why))
 
 
 def _bug(error: Exception) -> NoReturn:

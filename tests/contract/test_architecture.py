@@ -155,7 +155,7 @@ TABLE: dict[str, str] = {
     "matrix": "catalog grammar registry",
     "attack": "",
     "hostile": "attack grammar match records",
-    "lint": "definitions errors grammar grammar_file hostile learn.vocabulary match model registry",
+    "lint": "attack definitions errors grammar grammar_file hostile learn.vocabulary match model registry",
     "proof": "catalog derive grammar_file lint marker_lint model resources source",
     "explain": "catalog derive envelope grammar looks match model records redact source",
     "propose": (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
 import time
 from collections.abc import Iterator
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import psutil
@@ -127,3 +129,15 @@ def test_the_process_that_workers_are_copied_from_may_die() -> None:
     finally:
         first.close()
         second.close()
+
+
+def test_work_that_cannot_be_handed_over_is_handed_to_another(pool: LocalPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, refusals = Connection.send, [OSError(errno.ENOBUFS, os.strerror(errno.ENOBUFS))]
+
+    def send(self: Connection, item: object) -> None:
+        if refusals:
+            raise refusals.pop()
+        real(self, item)
+
+    monkeypatch.setattr(Connection, "send", send)
+    assert answers(pool, ["a", "b", "c"]) == {0: "a done", 1: "b done", 2: "c done"}
