@@ -18,7 +18,7 @@ _WHOLE, _WHOLE_GROUPED = r"\d++", r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
 _BLANKS = r"[ \t]*+"
 _SIDES = b"|,;{[(\"'-:*>"
 """What may part a key from what stands before it."""
-_NOT_EVALUATION = r"(?<!(?:val|valid|validation|eval|evaluation|test|dev)[ _/])"
+_EVALUATION = "(?:val|valid|validation|eval|evaluation|test|dev)[ _/]"
 
 
 def literal(text: bytes) -> str:
@@ -46,10 +46,19 @@ def context(shape: Shape, at: int, name: Name) -> str:
     before, behind = left[:place].rstrip(), left[place + len(key) :]
     gap = left[len(before) : place]
     if before and before[-1:] in _SIDES:
-        side = literal(before[-1:]) + (_BLANKS if gap else "")
-    else:
-        side = r"(?<![\w/.-])" + _NOT_EVALUATION
-    return side + literal(key) + literal(behind) + _BLANKS
+        return literal(before[-1:]) + (_BLANKS if gap else "") + literal(key) + literal(behind) + _BLANKS
+    return _free(key) + literal(behind) + _BLANKS
+
+
+def _free(key: bytes) -> str:
+    """Return the pattern of a key that no word goes before, nor one that says of what it is an evaluation.
+
+    Where it can, what must not stand before is asked for behind the key: a search goes by from one key to the next.
+    """
+    word = literal(key)
+    late = bool(key) and len(key.split()) == 1 and not (key[:1].isspace() or key[-1:].isspace())
+    first, behind = (word, word) if late else ("", "")
+    return rf"{first}(?<![\w/.-]{behind})(?<!{_EVALUATION}{behind})" + ("" if late else word)
 
 
 Spec = dict[str, str | int]
