@@ -129,6 +129,8 @@ def read_entry(entry: SchemaEntry) -> bytes:
 def _read(path: str) -> bytes:
     try:
         return data_root("schemas").joinpath(path).read_bytes()
+    except FileNotFoundError as error:
+        raise DataError("a schema file is missing", where=f"schemas/{path}", try_="install receipt-cli again") from error
     except OSError as error:
         raise DataError("a schema file cannot be read", where=f"schemas/{path}", why=error.strerror or str(error)) from error
 

@@ -42,7 +42,7 @@ class TestParse:
         shown, document = invoke("parse", LOG), invoke("parse", "--json", LOG)
         assert (shown.code, shown.stderr, document.code, document.stderr) == (0, "", 0, "")
         assert b"loss" in shown.stdout
-        assert document.document["schema_version"] == "receipt/1.0"
+        assert document.document["schema_version"] == "receipt/1.2"
         assert document.stdout.endswith(b"}\n")
 
     def test_dash_o_writes_what_json_prints_and_still_shows(self, receipt: Path, invoke: Invoke) -> None:
@@ -54,7 +54,8 @@ class TestParse:
         options = ("--name", "  run 7 ", "--lane", "8xH100", "--preset", "gpt2", "--exit-code", "0")
         run = invoke("parse", "--json", LOG, *options).document["run"]
         wanted = {"name": "run 7", "lane": "8xH100", "preset": "gpt2", "exit_code": 0}
-        assert run == {**wanted, "started_at": None, "finished_at": None}
+        unknown = ("started_at", "finished_at", "wall_time_s", "peak_rss_bytes")
+        assert run == {**wanted, **dict.fromkeys(unknown)}
 
     def test_attachments_have_digest_and_size_where_they_can_be_read(self, tmp_path: Path, invoke: Invoke) -> None:
         trace = tmp_path / "a trace.json"
@@ -149,7 +150,7 @@ class TestWriting:
         for _ in range(2):
             assert invoke("parse", LOG, "-o", tmp_path / "link.json").code == 0
             assert (tmp_path / "link.json").is_symlink()
-            assert json.loads((tmp_path / "real.json").read_bytes())["schema_version"] == "receipt/1.0"
+            assert json.loads((tmp_path / "real.json").read_bytes())["schema_version"] == "receipt/1.2"
         assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "real.json"]
 
     def test_a_failure_leaves_the_old_file(self, receipt: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:

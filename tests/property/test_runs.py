@@ -171,7 +171,9 @@ def stretches(draw: st.DrawFn) -> list[str]:
     )
     odd = draw(
         st.dictionaries(
-            st.integers(0, 89), st.sampled_from(["drop", "twice", "label", "nan", "fewer", "norm", "eval", "memory", "plan"]), max_size=3
+            st.integers(0, 89),
+            st.sampled_from(["drop", "twice", "label", "nan", "fewer", "norm", "eval", "memory", "plan"]),
+            max_size=3,
         )
     )
     draws = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
