@@ -24,7 +24,7 @@ PY := $(BIN)/python
 MADE := $(VENV)/.made
 CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
-PYTEST := $(PY) -m pytest -n $(JOBS)
+PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 SELECTED := $(strip $(T)$(TESTS))
 CORE_TESTS := tests/unit tests/cli tests/golden tests/contract/test_schemas.py tests/contract/test_trust.py
 # An environment of its own under build/, with dependencies resolved one way: $(call fresh,FOLDER,RESOLUTION).

@@ -97,7 +97,7 @@ def test_a_bent_grammar_is_used_or_refused(kind: str, wanted: list[tuple[int, st
 
 
 @pytest.mark.parametrize("kind", SOURCES)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(wanted=changes)
 def test_lint_of_a_bent_grammar_only_finds(
     kind: str, wanted: list[tuple[int, str, Any]], monkeypatch_module: pytest.MonkeyPatch

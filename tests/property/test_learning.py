@@ -79,6 +79,7 @@ def test_a_trainer_that_nobody_knows_is_read(
     assert found.planned == (count * stride if made[1] else None)
 
 
+@settings(max_examples=10)
 @given(made=formats(), count=st.integers(4, 30))
 def test_what_is_learned_passes_lint(made: tuple[str, bool], count: int) -> None:
     learned = learn([printed(made[0], count, 10, [3.5, 2.5, 1.5])], WORDS)
