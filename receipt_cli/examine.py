@@ -10,7 +10,7 @@ from receipt_cli.grammar import Grammar, Rule
 from receipt_cli.layout import Layout, Outcome, Value
 from receipt_cli.listed import Listed
 from receipt_cli.markers import Marker, MarkerHit
-from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, convert, read_other, read_record
+from receipt_cli.match import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, convert, read_other, read_record
 from receipt_cli.model import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.stretch import Body, Hits
 from receipt_cli.units import read_number
@@ -48,6 +48,9 @@ def book(body: Body, outcome: Outcome, record: bytes, ordinal: int, line: int, f
         columns = body.rules.setdefault((grammar.ref, rule.name), RuleColumns())
         for event in events:
             _store(found, columns, grammar, rule, record, event, ordinal, line)
+        if len(events) >= MAX_EVENTS:
+            detail = f"{grammar.ref} {rule.name}: {MAX_EVENTS} events of one record are read, and what follows them is not"
+            found.append((place(ordinal), Problem("events_dropped", line, detail, excerpt(record))))
     for grammar, rule in outcome.near():
         miss(body, grammar.id, rule.name, record, ordinal, line)
     for hit in outcome.marks:

@@ -20,6 +20,7 @@ from receipt_cli.grammar import Grammar, LazyFields, Rule
 from receipt_cli.layout import MASK, MAX_LENGTH, Layouts, learn_layout
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
+from receipt_cli.match import MAX_EVENTS
 from receipt_cli.model import Problem
 from receipt_cli.pace import Pace
 from receipt_cli.records import (
@@ -275,7 +276,8 @@ class Engine:
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.append(ordinal)
-        if masked and self.layouts.wanted(masked):
+        crowded = any(len(events) >= MAX_EVENTS for _, _, events in outcome.read)  # which is told each time
+        if masked and not crowded and self.layouts.wanted(masked):
             self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.gate.numbered))
 
 

@@ -1,12 +1,20 @@
 """What every test sees: a quiet, foreign environment, repeatable properties and golden files."""
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# What started us may ignore signals (nohup, a job in the background), and then so would all that tests start.
+for _name in ("SIGHUP", "SIGQUIT", "SIGTERM"):
+    if signal.getsignal(getattr(signal, _name)) == signal.SIG_IGN:
+        signal.signal(getattr(signal, _name), signal.SIG_DFL)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parents[1]
 

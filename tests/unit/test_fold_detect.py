@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.derive import derive
 from receipt_cli.explain import explain_log
+from receipt_cli.source import Source
 
 Receipt = Callable[..., dict[str, Any]]
 NANOGPT = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))
@@ -126,3 +128,12 @@ def test_explain_reads_behind_envelopes_as_the_scan_does(tmp_path: Path) -> None
     explanation, derivation = explain_log(str(log))
     assert derivation.summaries[0].record_count == 3
     assert explanation["unmatched_metric_line_count"] == 0
+
+
+def test_more_events_in_one_record_than_are_read_are_told(tmp_path: Path) -> None:
+    steps = [f"iter {n}: loss {4 - n / 100:.4f}, time {100 + n % 3:.2f}ms, mfu 1.00%" for n in range(90)]
+    for count, told in ((63, 0), (90, 2)):
+        log = tmp_path / f"{count}.log"
+        log.write_text("\n".join([" ".join(steps[:count])] * 2 + steps) + "\n")
+        derivation = derive(Source(str(log)))
+        assert [p.kind for p in derivation.problems[1]].count("events_dropped") == told
