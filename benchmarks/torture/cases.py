@@ -29,6 +29,8 @@ class Hostile:
     small: float = 0.001
     says: str = ""
     hidden: bool = True
+    least: float = 0.0
+    """The smallest scale at which its bound is reached."""
     arguments: tuple[str, ...] = ()
 
 
@@ -235,19 +237,19 @@ CASES = (
     Hostile("a line of 2 GB", one_line, small=0.01),
     Hostile("a line of 2 GB, gzip", one_line_packed, small=0.01),
     Hostile("10 million templates", templates, small=0.004),
-    Hostile("a million phases", phases, small=0.004, hidden=False, says="phases_dropped"),
+    Hostile("a million phases", phases, small=0.004, hidden=False, says="phases_dropped", least=0.004),
     Hostile("a million restarts", restarts, small=0.02, hidden=False),
-    Hostile("100,000 ranks", ranks, small=0.05, says="ranks_dropped"),
+    Hostile("100,000 ranks", ranks, small=0.05, says="ranks_dropped", least=0.05),
     Hostile("100,000 brackets", nested, small=0.2),
     Hostile("10,000 digits", digits, small=0.2),
     Hostile("impossible times", times, small=0.1),
     Hostile("escapes and marks", marks, small=0.05),
     Hostile("marks in names", names, small=0.2, hidden=False, says='"loss"'),
     Hostile("members of gzip", members, small=0.02),
-    Hostile("bomb of gzip", bomb_gz, code=3, small=0, says="unpacks to far more"),
-    Hostile("bomb of zstd", bomb_zst, code=3, small=0, says="unpacks to far more"),
-    Hostile("bomb of xz", bomb_xz, code=3, small=0, says="unpacks to far more"),
-    Hostile("bomb of bzip2", bomb_bz2, code=3, small=0, says="unpacks to far more"),
+    Hostile("bomb of gzip", bomb_gz, code=3, small=0, says="unpacks to far more", least=0.02),
+    Hostile("bomb of zstd", bomb_zst, code=3, small=0, says="unpacks to far more", least=0.02),
+    Hostile("bomb of xz", bomb_xz, code=3, small=0, says="unpacks to far more", least=0.02),
+    Hostile("bomb of bzip2", bomb_bz2, code=3, small=0, says="unpacks to far more", least=0.02),
     Hostile("bomb in a bomb", bomb_of_bombs, code=4, small=0.001, hidden=False),
     Hostile("zstd window of 2 GiB", wide_window, code=3, small=1, says="cannot be decompressed"),
 )
