@@ -48,9 +48,9 @@ def book(body: Body, outcome: Outcome, record: bytes, ordinal: int, line: int, f
         columns = body.rules.setdefault((grammar.ref, rule.name), RuleColumns())
         for event in events:
             _store(found, columns, grammar, rule, record, event, ordinal, line)
-        if len(events) >= MAX_EVENTS:
-            detail = f"{grammar.ref} {rule.name}: {MAX_EVENTS} events of one record are read, and what follows them is not"
-            found.append((place(ordinal), Problem("events_dropped", line, detail, excerpt(record))))
+    for grammar, rule in outcome.crowded:
+        detail = f"{grammar.ref} {rule.name}: {MAX_EVENTS} events of one record are read, and what follows them is not"
+        found.append((place(ordinal), Problem("events_dropped", line, detail, excerpt(record))))
     for grammar, rule in outcome.near():
         miss(body, grammar.id, rule.name, record, ordinal, line)
     for hit in outcome.marks:

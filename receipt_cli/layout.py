@@ -17,7 +17,16 @@ from receipt_cli.blindness import kept_after
 from receipt_cli.envelope import ENVELOPE, before, read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.grammar import Block, Field, Grammar, Mapped, Pairs, Rule, Table
 from receipt_cli.markers import Marker, MarkerHit
-from receipt_cli.match import NOWHERE, Extraction, PatternTimeout, Span, extract, extract_behind, fields_below
+from receipt_cli.match import (
+    MAX_EVENTS,
+    NOWHERE,
+    Extraction,
+    PatternTimeout,
+    Span,
+    extract,
+    extract_behind,
+    fields_below,
+)
 from receipt_cli.units import MAX_TEXT, shift_of
 
 MAX_LENGTH = 4096
@@ -183,6 +192,11 @@ class Outcome:
     def hit(self) -> bool:
         """True when a rule of any grammar explained the record."""
         return bool(self.read or self.ignored)
+
+    @property
+    def crowded(self) -> list[tuple[Grammar, Rule]]:
+        """The rules that found as many events as are read of one record: there may be more."""
+        return [(grammar, rule) for grammar, rule, events in self.read if len(events) >= MAX_EVENTS]
 
     def near(self) -> list[tuple[Grammar, Rule]]:
         """Return for each grammar the first rule whose literal stands in the record, though no rule explained it."""

@@ -20,7 +20,6 @@ from receipt_cli.grammar import Grammar, LazyFields, Rule
 from receipt_cli.layout import MASK, MAX_LENGTH, Layouts, learn_layout
 from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.markers import Catalogue, Marker
-from receipt_cli.match import MAX_EVENTS
 from receipt_cli.model import Problem
 from receipt_cli.pace import Pace
 from receipt_cli.records import (
@@ -276,8 +275,7 @@ class Engine:
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.append(ordinal)
-        crowded = any(len(events) >= MAX_EVENTS for _, _, events in outcome.read)  # which is told each time
-        if masked and not crowded and self.layouts.wanted(masked):
+        if masked and not outcome.crowded and self.layouts.wanted(masked):  # what is crowded is told each time
             self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.gate.numbered))
 
 

@@ -22,8 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.torture.results import note
-from benchmarks.torture.works import WORKS, Made, Tally, Work, judge
+from benchmarks.torture.works import WORKS, Made, Tally, Work, judge, tell_all
 
 FAULTS = {
     "openat": ("EMFILE", "EACCES", "EIO"),
@@ -109,20 +108,9 @@ def main() -> int:
     if shutil.which("strace") is None:
         print("strace is not installed: no faults injected", file=sys.stderr)
         return 0
-    wrong: list[str] = []
-    rows: list[dict[str, Any]] = []
-    print(Tally.HEAD)
+    works = [work for work in WORKS if options.only in work.name]
     with tempfile.TemporaryDirectory() as name:
-        for work in WORKS:
-            if options.only in work.name:
-                tally = torture(work, Path(name), options.each)
-                print(tally.row(work.name), flush=True)
-                wrong += tally.wrong
-                rows.append(tally.as_dict(work.name))
-    print("\n".join(wrong))
-    if options.results:
-        note(options.results, "system calls", rows)
-    return 1 if wrong else 0
+        return tell_all(works, lambda work: torture(work, Path(name), options.each), "system calls", options.results)
 
 
 if __name__ == "__main__":

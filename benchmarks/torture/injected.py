@@ -25,8 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.torture.results import note
-from benchmarks.torture.works import BUG, WORKS, Made, Tally, Work, judge
+from benchmarks.torture.works import BUG, WORKS, Made, Tally, Work, judge, tell_all
 
 SHORT = 0
 """Instead of an error: half of what was asked for, which is no failure."""
@@ -208,19 +207,8 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=1000, help="operations of each kind that fail with each of its errors")
     parser.add_argument("--results", type=Path, help="write the table into this JSON file, too")
     options = parser.parse_args()
-    wrong: list[str] = []
-    rows: list[dict[str, Any]] = []
-    print(Tally.HEAD)
-    for work in WORKS:
-        if options.only in work.name and not work.workers:
-            tally = torture(work, options.each)
-            print(tally.row(work.name), flush=True)
-            wrong += tally.wrong
-            rows.append(tally.as_dict(work.name))
-    print("\n".join(wrong))
-    if options.results:
-        note(options.results, "operations", rows)
-    return 1 if wrong else 0
+    works = [work for work in WORKS if options.only in work.name and not work.workers]
+    return tell_all(works, lambda work: torture(work, options.each), "operations", options.results)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.torture.results import note
-from benchmarks.torture.works import WORKS, Made, Tally, Work, judge
+from benchmarks.torture.works import WORKS, Made, Tally, Work, judge, tell_all
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
 ENDS = {signal.SIGINT: 130, signal.SIGTERM: -signal.SIGTERM, signal.SIGKILL: -signal.SIGKILL}
@@ -94,19 +93,12 @@ def main() -> int:
     parser.add_argument("--results", type=Path, help="write the table into this JSON file, too")
     options = parser.parse_args()
     works = [work for work in WORKS if options.only in work.name]
-    wrong: list[str] = []
-    rows: list[dict[str, Any]] = []
-    print(Tally.HEAD)
     with tempfile.TemporaryDirectory() as name:
-        for work in works:
-            tally = torture(work, Path(name), -(-options.times // len(works)), random.Random(work.name))
-            print(tally.row(work.name), flush=True)
-            wrong += tally.wrong
-            rows.append(tally.as_dict(work.name))
-    print("\n".join(wrong))
-    if options.results:
-        note(options.results, "signals", rows)
-    return 1 if wrong else 0
+
+        def each(work: Work) -> Tally:
+            return torture(work, Path(name), -(-options.times // len(works)), random.Random(work.name))
+
+        return tell_all(works, each, "signals", options.results)
 
 
 if __name__ == "__main__":

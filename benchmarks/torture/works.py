@@ -8,12 +8,13 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from benchmarks.torture.hidden import STEPS, lines
+from benchmarks.torture.results import note
 
 Made = dict[str, bytes]
 """By name, the files that a command made or found, and ``stdout`` where it printed a document."""
@@ -70,6 +71,22 @@ class Tally:
         """Return a line of the table."""
         refused = ", ".join(f"{code}: {count}" for code, count in sorted(self.refused.items()))
         return f"{name:<22} {self.injected:>7} {self.unharmed:>9} {refused:<32} {len(self.wrong):>6}"
+
+
+def tell_all(works: Iterable[Work], torture: Callable[[Work], Tally], part: str, results: Path | None) -> int:
+    """Torture each command and print the table, and write it into ``results`` as its ``part``; 1 where one result was wrong."""
+    wrong: list[str] = []
+    rows: list[dict[str, Any]] = []
+    print(Tally.HEAD)
+    for work in works:
+        tally = torture(work)
+        print(tally.row(work.name), flush=True)
+        wrong += tally.wrong
+        rows.append(tally.as_dict(work.name))
+    print("\n".join(wrong))
+    if results:
+        note(results, part, rows)
+    return 1 if wrong else 0
 
 
 def judge(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from receipt_cli.invariants.figures import close, ratio
-from receipt_cli.invariants.rule import Broken, Document, Rule, pointer, summaries
+from receipt_cli.invariants.rule import PHASES, Broken, Document, Rule, pointer, summaries
 
 _RATIOS = {
     "data_time_ratio": ("data_time_s", ("step_time_s",)),
@@ -76,10 +76,9 @@ def _reading(document: Document) -> Broken:
             yield f"{at}/reading", "is fragmentation without allocated and reserved memory, nor what was free at the end"
 
 
-_PARTS = ("phases", "summary")
 DIAGNOSIS_RULES: tuple[Rule, ...] = (
-    Rule("bottleneck_medians", _PARTS, _medians),
-    Rule("bottleneck_verdict", _PARTS, _verdict),
-    Rule("memory_figures", _PARTS, _figures),
-    Rule("memory_reading", _PARTS, _reading),
+    Rule("bottleneck_medians", PHASES, _medians),
+    Rule("bottleneck_verdict", PHASES, _verdict),
+    Rule("memory_figures", PHASES, _figures),
+    Rule("memory_reading", PHASES, _reading),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from receipt_cli.invariants.rule import Broken, Document, Rule, pointer, summaries
+from receipt_cli.invariants.rule import PHASES, Broken, Document, Rule, pointer, summaries
 
 _TOLD = 20
 """Spikes of a metric that are told one by one."""
@@ -60,10 +60,9 @@ def _spike_rises(document: Document) -> Broken:
                     yield at + pointer("spikes", "metrics", name, "first", number), "does not rise over its average"
 
 
-_PARTS = ("phases", "summary")
 ODDITY_RULES: tuple[Rule, ...] = (
-    Rule("flag_factor", _PARTS, _flag_factor),
-    Rule("flag_count", _PARTS, _flag_count),
-    Rule("spike_counts", _PARTS, _spike_counts),
-    Rule("spike_rises", _PARTS, _spike_rises),
+    Rule("flag_factor", PHASES, _flag_factor),
+    Rule("flag_count", PHASES, _flag_count),
+    Rule("spike_counts", PHASES, _spike_counts),
+    Rule("spike_rises", PHASES, _spike_rises),
 )

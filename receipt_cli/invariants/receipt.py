@@ -11,7 +11,7 @@ from receipt_cli.invariants.header import HEADER_RULES
 from receipt_cli.invariants.oddities import ODDITY_RULES
 from receipt_cli.invariants.origin import ORIGIN_RULES
 from receipt_cli.invariants.redactions import REDACTION_RULES
-from receipt_cli.invariants.rule import Broken, Document, Rule, is_import, pointer, summaries
+from receipt_cli.invariants.rule import PHASES, Broken, Document, Rule, is_import, pointer, summaries
 from receipt_cli.invariants.statistics import STATISTIC_RULES
 from receipt_cli.invariants.text import check_texts
 from receipt_cli.model import TAIL_BYTES
@@ -197,7 +197,6 @@ def _marker_lines(document: Document) -> Broken:
             yield at, f"seen {count} times, from line {first} to line {last}"
 
 
-_PHASES = ("phases", "summary")
 RECEIPT_RULES: tuple[Rule, ...] = (
     *HEADER_RULES,
     *ORIGIN_RULES,
@@ -205,13 +204,13 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     Rule("told_and_counted", ("derivation",), _told_and_counted),
     Rule("grammars_and_summary", ("derivation", "summary"), _grammars_and_summary),
     Rule("line_numbers", ("derivation", "failure", "header"), _line_numbers),
-    Rule("primary_summary", _PHASES, _primary_summary),
-    Rule("phase_name", _PHASES, _phase_name),
-    Rule("steps_in_order", (*_PHASES, "derivation"), _steps),
-    Rule("superseded_by_restart", _PHASES, _superseded),
-    Rule("steady_state_adds_up", _PHASES, _steady_state),
-    Rule("has_steps_agrees", (*_PHASES, "checks", "derivation"), _has_steps),
-    Rule("finite_losses_agrees", (*_PHASES, "checks", "derivation"), _finite_losses),
+    Rule("primary_summary", PHASES, _primary_summary),
+    Rule("phase_name", PHASES, _phase_name),
+    Rule("steps_in_order", (*PHASES, "derivation"), _steps),
+    Rule("superseded_by_restart", PHASES, _superseded),
+    Rule("steady_state_adds_up", PHASES, _steady_state),
+    Rule("has_steps_agrees", (*PHASES, "checks", "derivation"), _has_steps),
+    Rule("finite_losses_agrees", (*PHASES, "checks", "derivation"), _finite_losses),
     Rule("exit_code_agrees", ("checks", "derivation"), _exit_code),
     Rule("no_grammar_match", ("failure", "derivation"), _no_grammar_match),
     Rule("failed_without_steps", ("failure", "checks"), _failed_without_steps),

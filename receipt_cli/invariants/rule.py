@@ -32,6 +32,10 @@ def pointer_parts(text: str) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
+PHASES = ("phases", "summary")
+"""Parts of a receipt in which ``summaries`` looks."""
+
+
 def summaries(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each phase's summary with its pointer; the primary summary itself only when there is no phase."""
     for number, phase in enumerate(document["phases"]):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from receipt_cli.invariants.figures import check_counts, check_nulls, check_order, over
-from receipt_cli.invariants.rule import Broken, Document, Rule, is_import, pointer, summaries
+from receipt_cli.invariants.rule import PHASES, Broken, Document, Rule, is_import, pointer, summaries
 from receipt_cli.registry import load_registry
 
 _RATIO_SLACK = 1e-3
@@ -77,13 +77,12 @@ def _is_ratio(ratio: float, reported: float, derived: float) -> bool:
     return abs(float(reported) - float(ratio) * float(derived)) <= _RATIO_SLACK * abs(float(reported))
 
 
-_PARTS = ("phases", "summary")
 STATISTIC_RULES: tuple[Rule, ...] = (
-    Rule("metric_identity", (*_PARTS, "derivation"), _metric_identity),
-    Rule("metric_window", _PARTS, _metric_window),
+    Rule("metric_identity", (*PHASES, "derivation"), _metric_identity),
+    Rule("metric_window", PHASES, _metric_window),
     Rule("registry_version", ("derivation",), _registry_version, "note"),
-    Rule("statistic_counts", _PARTS, lambda document: over(check_counts, _statistics(document))),
-    Rule("statistic_nulls", (*_PARTS, "derivation"), lambda document: over(check_nulls, _counted(document))),
-    Rule("statistic_order", _PARTS, lambda document: over(check_order, _statistics(document))),
-    Rule("consistency_ratio", _PARTS, _consistency_ratio),
+    Rule("statistic_counts", PHASES, lambda document: over(check_counts, _statistics(document))),
+    Rule("statistic_nulls", (*PHASES, "derivation"), lambda document: over(check_nulls, _counted(document))),
+    Rule("statistic_order", PHASES, lambda document: over(check_order, _statistics(document))),
+    Rule("consistency_ratio", PHASES, _consistency_ratio),
 )

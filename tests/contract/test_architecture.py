@@ -72,7 +72,7 @@ TABLE: dict[str, str] = {
     "harvest": "columns examine listed model order stretch templates",
     "bulk": "block envelope examine gate harvest layout mixed model recognise records stretch templates together",
     "pace": "records",
-    "scan": "bulk columns envelope examine gate grammar layout looks markers match model pace records stretch",
+    "scan": "bulk columns envelope examine gate grammar layout looks markers model pace records stretch",
     "parallel": "errors grammar markers scan source stretch",
     "runs": "cells columns distinct",
     "frame": "columns grammar magnitude room runs",
