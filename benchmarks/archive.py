@@ -23,7 +23,7 @@ from pathlib import Path
 
 import psutil
 
-from receipt_cli.inputs import HEAD_BYTES, find_logs, is_log_text, unpacked
+from receipt_cli.io.discovery import HEAD_BYTES, find_logs, is_log_text, unpacked
 
 EACH_FOLDER = 100
 COMPRESSED = 10

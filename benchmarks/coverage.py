@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from receipt_cli.compare.intervals import Estimate, half_width, spread
+from receipt_cli.numeric.intervals import Estimate, half_width, spread
 
 LENGTHS = (100, 300, 1000, 3000)
 DEPENDENCE = (0.0, 0.3, 0.6, 0.9)

@@ -18,14 +18,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from receipt_cli import bulk, pace, scan
-from receipt_cli.catalog import shipped
+from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.errors import InputError
-from receipt_cli.grammar import Grammar
-from receipt_cli.markers import load_catalogue
-from receipt_cli.scan import Engine
-from receipt_cli.source import Source
-from receipt_cli.stretch import KEPT_HITS, Body
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.grammar.model import Grammar
+from receipt_cli.io.source import Source
+from receipt_cli.scan import engine as scan
+from receipt_cli.scan.bulk import reader as bulk
+from receipt_cli.scan.bulk import schedule as pace
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.segment import KEPT_HITS, Body
 
 LARGEST = 16 << 20
 PIECE = 512 << 10

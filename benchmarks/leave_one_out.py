@@ -28,13 +28,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from receipt_cli import derive as engine  # noqa: E402
-from receipt_cli import fallback  # noqa: E402
-from receipt_cli.catalog import definition, shipped  # noqa: E402
+from receipt_cli.authoring.proposal import propose  # noqa: E402
+from receipt_cli.definitions.metrics import load_registry  # noqa: E402
+from receipt_cli.detect import generic as fallback  # noqa: E402
 from receipt_cli.errors import ReceiptError  # noqa: E402
+from receipt_cli.grammar.catalog import definition, shipped  # noqa: E402
+from receipt_cli.io.source import Source  # noqa: E402
 from receipt_cli.learn.vocabulary import load_vocabulary  # noqa: E402
-from receipt_cli.propose import propose  # noqa: E402
-from receipt_cli.registry import load_registry  # noqa: E402
-from receipt_cli.source import Source  # noqa: E402
 
 FIELDS = ("summary.steps.record_count", "summary.metrics.loss.first", "summary.metrics.loss.last")
 Figures = tuple[float | None, float | None, float | None]

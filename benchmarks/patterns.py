@@ -1,6 +1,6 @@
 """Every pattern that ships against the records that it takes longest for: python -m benchmarks.patterns [--rows 20]
 
-For each rule, marker and pattern in code, records of 64 KiB are made from the pattern itself (``receipt_cli.attack``), and
+For each rule, marker and pattern in code, ``receipt_cli.authoring.redos`` makes records of 64 KiB from the pattern itself, and
 the CPU time of the worst is told, with the power of the length that it grows with. Patterns in code are called as the code
 calls them (``match`` from the beginning, or a search). Then records that pass the gates of all rules at once are read.
 """
@@ -22,15 +22,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import receipt_cli
-from receipt_cli import envelope, looks, redact
-from receipt_cli.attack import Attack, pattern_attacks, worst_growth
-from receipt_cli.catalog import shipped
-from receipt_cli.hostile import HOSTILE_BOUND_S, HOSTILE_BYTES, rule_attacks
-from receipt_cli.learn.naming import MAX_NAME
-from receipt_cli.markers import load_catalogue
-from receipt_cli.masking.lazy import Lazy
-from receipt_cli.match import PatternTimeout, extract
-from receipt_cli.scan import Engine
+from receipt_cli.authoring.redos import HOSTILE_BOUND_S, HOSTILE_BYTES, Attack, pattern_attacks, rule_attacks, worst_growth
+from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.learn.metric_names import MAX_NAME
+from receipt_cli.records import envelope
+from receipt_cli.records import heuristics as looks
+from receipt_cli.redaction import text as redact
+from receipt_cli.redaction.lazy import Lazy
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.extraction import PatternTimeout, extract
 
 RESULT = Path(__file__).resolve().parents[1] / "build" / "patterns.json"
 BOX_S = 2

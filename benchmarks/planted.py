@@ -16,9 +16,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.compare.policy import DEFAULT
-from receipt_cli.history.history import history
-from receipt_cli.registry import load_registry
+from receipt_cli.comparison.policy import DEFAULT
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.history.lane_history import history
 from receipt_cli.store.files import Store
 
 SAMPLE = Path(__file__).resolve().parents[1] / "fixtures/receipts/receipt-1.0/valid/healthy.json"

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.kill import DONE, files_of
-from receipt_cli.inputs import find_logs
+from receipt_cli.io.discovery import find_logs
 
 ORDERS = ("given", "reversed", "shuffled")
 

@@ -23,13 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.derive import read_log
-from receipt_cli.difference import Difference
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.diff import Difference
+from receipt_cli.documents.invariants.rule import pointer
 from receipt_cli.errors import InputError, ReceiptError
-from receipt_cli.invariants.rule import pointer
-from receipt_cli.produce import Request, produce
-from receipt_cli.receipt import DERIVED, canonical_bytes
-from receipt_cli.source import Source, Stream
-from receipt_cli.verify import read_receipt, verify
+from receipt_cli.io.source import Source, Stream
+from receipt_cli.receipts.assembly import DERIVED
+from receipt_cli.receipts.production import Request, produce
+from receipt_cli.verification.verifier import read_receipt, verify
 
 Place = tuple[str | int, ...]
 LOG = "/derivation/log/sha256"

@@ -8,35 +8,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from receipt_cli.bounded import largest, left_out, lowest
-from receipt_cli.catalog import get_grammar, shipped
-from receipt_cli.checks import Checks, evaluate
-from receipt_cli.consistency import phase_facts
-from receipt_cli.detect import Choice, Detection, count_explained, detect
-from receipt_cli.diagnosis import diagnose
-from receipt_cli.epochs import count_epochs
+from receipt_cli.analysis.checks import Checks, evaluate
+from receipt_cli.analysis.consistency import phase_facts
+from receipt_cli.analysis.diagnosis import diagnose
+from receipt_cli.analysis.failure import Ending, judge
+from receipt_cli.analysis.goodput.account import Account, account
+from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput, Wall
+from receipt_cli.analysis.goodput.timestamps import Edges, read_edges
+from receipt_cli.analysis.limits import largest, left_out, lowest
+from receipt_cli.analysis.summary import Summary, summarise
+from receipt_cli.definitions.failure_markers import Catalogue, load_catalogue
+from receipt_cli.definitions.metrics import Registry, load_registry
+from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
+from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, read_generically, wanted
 from receipt_cli.errors import InputError
-from receipt_cli.failure import Ending, judge
-from receipt_cli.fallback import GENERIC, is_generic, leaves_lines, read_generically, wanted
-from receipt_cli.gather import Gathered, LogFacts, gather, last_bytes_before
-from receipt_cli.goodput import OF_COMMAND, Goodput, Wall
-from receipt_cli.grammar import Grammar
-from receipt_cli.launches import Launch, split_launches, window
-from receipt_cli.looks import MAX_SEEN
-from receipt_cli.markers import Catalogue, load_catalogue
-from receipt_cli.model import MAX_FIRST, NearMiss, Problem
-from receipt_cli.numbering import number_steps
-from receipt_cli.phases import Phase, split_phases
-from receipt_cli.ranks import RankFigures, leading_rank, rank_figures, sole_rank
-from receipt_cli.redact import log_tail, safe_text
-from receipt_cli.registry import Registry, load_registry
-from receipt_cli.scan import Engine
-from receipt_cli.source import Source, Stream
-from receipt_cli.stretch import Body
-from receipt_cli.summary import Summary, summarise
-from receipt_cli.timeline import Event, Told, read_events
-from receipt_cli.walltime.account import Account, account
-from receipt_cli.walltime.stamps import Edges, read_edges
+from receipt_cli.events.build import Event, Told, read_events
+from receipt_cli.events.epochs import count_epochs
+from receipt_cli.events.launches import Launch, split_launches, window
+from receipt_cli.events.phases import Phase, split_phases
+from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
+from receipt_cli.events.step_numbers import number_steps
+from receipt_cli.events.streams import Gathered, LogFacts, gather, last_bytes_before
+from receipt_cli.grammar.catalog import get_grammar, shipped
+from receipt_cli.grammar.model import Grammar
+from receipt_cli.io.source import Source, Stream
+from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
+from receipt_cli.records.heuristics import MAX_SEEN
+from receipt_cli.redaction.text import log_tail, safe_text
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.segment import Body
 
 
 @dataclass(frozen=True, slots=True)

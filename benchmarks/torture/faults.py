@@ -20,7 +20,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmarks.torture.works import WORKS, Made, Tally, Work, judge, tell_all
 

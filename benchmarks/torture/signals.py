@@ -14,7 +14,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from benchmarks.torture.works import WORKS, Made, Tally, Work, judge, tell_all
 

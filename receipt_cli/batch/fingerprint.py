@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 
-from receipt_cli.catalog import list_grammars, read_entry
-from receipt_cli.markers import load_catalogue
-from receipt_cli.model import RULES, SCHEMA_VERSION
-from receipt_cli.peaks import load_peaks
-from receipt_cli.registry import load_registry
+from receipt_cli.definitions.accelerators import load_peaks
+from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.grammar.catalog import list_grammars, read_entry
+from receipt_cli.problems import RULES, SCHEMA_VERSION
 
 
 @cache

@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess, _children  # type: ignore[attr-
 from typing import Any, TypeVar
 
 from receipt_cli.batch.memory import limit_memory, share_of
-from receipt_cli.batch.nouns import Lost
+from receipt_cli.batch.model import Lost
 from receipt_cli.errors import ReceiptError
 
 CHUNK_ITEMS = 16
@@ -58,7 +58,7 @@ class LocalPool:
         method = "spawn" if sys.platform == "win32" else "forkserver"
         self._context: Any = get_context(method)
         if method == "forkserver":
-            self._context.set_forkserver_preload(["receipt_cli.batch.work"])
+            self._context.set_forkserver_preload(["receipt_cli.batch.worker"])
         self._idle: list[_Worker] = []
         self._busy: list[_Worker] = []
 

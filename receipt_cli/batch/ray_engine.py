@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, TextIO, TypeVar
 
-from receipt_cli.batch.nouns import Lost
+from receipt_cli.batch.model import Lost
 from receipt_cli.errors import InputError, UsageError
 
 TASK_BYTES = 64 << 20

@@ -15,10 +15,10 @@ from datetime import datetime
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from receipt_cli.batch.nouns import Log
+from receipt_cli.batch.model import Log
 from receipt_cli.errors import InputError, UsageError
-from receipt_cli.inputs import has_log_name
-from receipt_cli.redact import mask_secrets
+from receipt_cli.io.discovery import has_log_name
+from receipt_cli.redaction.mask import mask_secrets
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from receipt_cli.batch.nouns import Report
+from receipt_cli.batch.model import Report
 
 MAX_TOLD = 20
 """Logs in quarantine, and such with differences, that are told one by one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from receipt_cli.ci.findings import Finding, Level
-from receipt_cli.render.text import clean, disarm
+from receipt_cli.render.terminal.text import clean, disarm
 
 PER_LEVEL = 10
 """Annotations of one level that GitHub shows of a step."""

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from receipt_cli.compare.comparable import Verdict, judge
-from receipt_cli.compare.comparison import SCHEMA_VERSION, Contrast, Run, contrast
-from receipt_cli.compare.metrics import LEVEL
-from receipt_cli.compare.policy import Policy
-from receipt_cli.registry import Registry
+from receipt_cli.comparison.comparable import Verdict, judge
+from receipt_cli.comparison.contrasts import SCHEMA_VERSION, Contrast, Run, contrast
+from receipt_cli.comparison.metrics import LEVEL
+from receipt_cli.comparison.policy import Policy
+from receipt_cli.definitions.metrics import Registry
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from receipt_cli.ci.places import Place, Places
-from receipt_cli.ci.rulings import Verdict
+from receipt_cli.ci.log_locations import Place, Places
+from receipt_cli.ci.verdict import Verdict
 
 Level = Literal["error", "warning", "note"]
 

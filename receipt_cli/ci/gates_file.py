@@ -10,11 +10,11 @@ from difflib import get_close_matches
 from typing import Any, get_args
 
 from receipt_cli.ci.gates import COMPOSITE, DEFAULT, STATISTICS, Bound, Change, Gates, Interval, OnUnknown, Unknown
-from receipt_cli.definitions import load_definition, locate
+from receipt_cli.definitions.load import load_definition, locate
+from receipt_cli.definitions.metrics import Metric, Registry
+from receipt_cli.definitions.units import UNITS, read_number, split_suffix
+from receipt_cli.documents.invariants.rule import pointer, pointer_parts
 from receipt_cli.errors import DataError
-from receipt_cli.invariants.rule import pointer, pointer_parts
-from receipt_cli.registry import Metric, Registry
-from receipt_cli.units import UNITS, read_number, split_suffix
 
 MAX_GATES = 200
 _KEYS = ("require", "metrics", "fields", "unknown")

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from receipt_cli.ci.findings import Finding
-from receipt_cli.ci.rulings import Ruling, State, Verdict
-from receipt_cli.render.comparison_markdown import render_markdown
-from receipt_cli.render.contrast import field_value
+from receipt_cli.ci.verdict import Ruling, State, Verdict
+from receipt_cli.render.comparison.markdown import render_markdown
+from receipt_cli.render.comparison.words import field_value
 from receipt_cli.render.markdown import MAX_CELL, code, escape, table
-from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.scale import count, scale_for
-from receipt_cli.render.text import clean
+from receipt_cli.render.terminal.text import clean
 
 MAX_BYTES = 1024 * 1024
 """GitHub throws a larger summary of a step away, all of it."""

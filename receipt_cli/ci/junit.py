@@ -10,8 +10,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from typing import Any
 
-from receipt_cli.ci.rulings import Ruling, Verdict
-from receipt_cli.render.text import clean
+from receipt_cli.ci.verdict import Ruling, Verdict
+from receipt_cli.render.terminal.text import clean
 
 _SUITES = (("check", "checks"), ("gate", "gates"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from receipt_cli.ci.rulings import Verdict
+from receipt_cli.ci.verdict import Verdict
 
 _WORDS = {True: "true", False: "false"}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipt_cli.ci.rulings import Ruling, State, Verdict
-from receipt_cli.render.contrast import VERDICTS, reason_text
-from receipt_cli.render.page import Page, Span
+from receipt_cli.ci.verdict import Ruling, State, Verdict
+from receipt_cli.render.comparison.words import VERDICTS, reason_text
 from receipt_cli.render.scale import count
-from receipt_cli.render.style import Role, Style
-from receipt_cli.render.table import Column, align
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.style import Role, Style
+from receipt_cli.render.terminal.table import Column, align
 
 _MARKS: dict[State, tuple[str, Role]] = {
     "passed": ("✓", "good"),

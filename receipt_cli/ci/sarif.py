@@ -8,7 +8,7 @@ from typing import Any
 
 from receipt_cli import __version__
 from receipt_cli.ci.findings import RULES, Finding
-from receipt_cli.render.text import clean
+from receipt_cli.render.terminal.text import clean
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

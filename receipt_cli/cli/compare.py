@@ -35,12 +35,12 @@ def compare(
 
     Logs say more than receipts: the steps give intervals and curves. Repeats of one lane and preset are pooled.
     """
-    from receipt_cli.compare.comparison import compare_runs
-    from receipt_cli.compare.load import load_runs
-    from receipt_cli.compare.policy import DEFAULT, read_policy
-    from receipt_cli.registry import load_registry
-    from receipt_cli.render.comparison import render_comparison
-    from receipt_cli.render.comparison_markdown import render_markdown
+    from receipt_cli.comparison.contrasts import compare_runs
+    from receipt_cli.comparison.load import load_runs
+    from receipt_cli.comparison.policy import DEFAULT, read_policy
+    from receipt_cli.definitions.metrics import load_registry
+    from receipt_cli.render.comparison.markdown import render_markdown
+    from receipt_cli.render.comparison.terminal import render_comparison
 
     if reproducibility:
         if markdown:

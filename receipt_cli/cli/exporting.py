@@ -14,8 +14,8 @@ def run_export(file: str, name: Name, output: Path | None, *, max_steps: int | N
     """Export what ``file`` holds, and say on stderr what was left out and how to open the result. Raises ``ReceiptError``."""
     from receipt_cli.export.formats import FORMATS, export
     from receipt_cli.export.run import gather
-    from receipt_cli.given import read_given
-    from receipt_cli.produce import refusal
+    from receipt_cli.receipts.open import read_given
+    from receipt_cli.receipts.production import refusal
 
     most = FORMATS[name].most
     if max_steps is not None and not most:

@@ -15,10 +15,10 @@ from receipt_cli.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from receipt_cli.derive import Reading
-    from receipt_cli.follow.following import Until
-    from receipt_cli.follow.so_far import SoFar
+    from receipt_cli.follow.loop import Until
+    from receipt_cli.follow.snapshot import SoFar
     from receipt_cli.follow.watch import Watch
-    from receipt_cli.produce import Product, Request
+    from receipt_cli.receipts.production import Product, Request
 
 
 def follow_log(
@@ -29,8 +29,8 @@ def follow_log(
     ``idle`` (seconds) and ``pid`` as ``Until`` has them; ``output`` is where the receipt shall go. Raises ``ReceiptError``.
     """
     from receipt_cli.derive import Options, plan_reading
-    from receipt_cli.follow.following import Until, follow
-    from receipt_cli.produce import produce_from
+    from receipt_cli.follow.loop import Until, follow
+    from receipt_cli.receipts.production import produce_from
 
     if request.more:
         raise UsageError("--follow takes one log", try_="receipt parse LOG --follow")
@@ -59,14 +59,14 @@ def _check_folder(output: Path) -> None:
 @contextmanager
 def _watch(path: str, until: Until, color: ColorChoice) -> Iterator[Watch | None]:
     """Give what shows the job on the terminal of stderr, or None where nobody would see it."""
-    from receipt_cli.render.progress import shows_progress
+    from receipt_cli.render.terminal.progress import shows_progress
 
     if sys.stderr is None or not shows_progress(sys.stderr):
         yield None
         return
     from receipt_cli.follow.watch import Watch
     from receipt_cli.render.live import render_live
-    from receipt_cli.render.screen import Screen
+    from receipt_cli.render.terminal.live_screen import Screen
 
     name = "stdin" if path == "-" else Path(path).name
 

@@ -18,9 +18,9 @@ app = typer.Typer(help="The grammars that read logs.", no_args_is_help=True, ric
 @app.command("list")
 def list_(json_output: Json = False, color: Color = "auto") -> None:
     """List the grammars that ship."""
-    from receipt_cli.catalog import list_grammars, shipped
-    from receipt_cli.fallback import GENERIC, load_generic
-    from receipt_cli.render.table import render_table
+    from receipt_cli.detect.generic import GENERIC, load_generic
+    from receipt_cli.grammar.catalog import list_grammars, shipped
+    from receipt_cli.render.terminal.table import render_table
 
     titles = {GENERIC: load_generic().title, **{g.ref: g.title for g in shipped()}}
     rows = [
@@ -45,8 +45,8 @@ def matrix_(
     """
     from dataclasses import asdict
 
-    from receipt_cli.matrix import COLUMNS, markdown, matrix
-    from receipt_cli.render.table import render_table
+    from receipt_cli.grammar.coverage import COLUMNS, markdown, matrix
+    from receipt_cli.render.terminal.table import render_table
 
     rows = matrix()
     if json_output:
@@ -63,7 +63,7 @@ def show(
     grammar: Annotated[str, typer.Argument(help="ID or ID@vN.", metavar="GRAMMAR")],
 ) -> None:
     """Print the definition of a grammar."""
-    from receipt_cli.catalog import definition
+    from receipt_cli.grammar.catalog import definition
 
     write_stdout(definition(grammar))
 
@@ -80,7 +80,7 @@ def lint(
 
     Exits 1 when there is any finding.
     """
-    from receipt_cli.proof import lint_files, lint_shipped
+    from receipt_cli.authoring.check import lint_files, lint_shipped
     from receipt_cli.render.findings import render_findings
 
     findings, count = lint_files(files) if files else lint_shipped()
@@ -104,8 +104,8 @@ def test(
 
     Exits 1 when a sample fails, or when the log has no step that the grammar reads.
     """
-    from receipt_cli.proof import test_grammar
-    from receipt_cli.render.table import render_table
+    from receipt_cli.authoring.check import test_grammar
+    from receipt_cli.render.terminal.table import render_table
 
     rows, good = test_grammar(grammar, log)
     if json_output:
@@ -128,8 +128,8 @@ def explain(
 
     Exits 4 when no grammar recognises the log, or two do.
     """
-    from receipt_cli.explain import explain_log
-    from receipt_cli.produce import refusal
+    from receipt_cli.authoring.explain import explain_log
+    from receipt_cli.receipts.production import refusal
     from receipt_cli.render.explain import render_explain
 
     with progress(log) as bar:
@@ -155,9 +155,9 @@ def learn(
     Prints a draft that proves itself, or writes it to a file that does not exist yet; what it reads of the log goes to
     stderr. Exits 4 when the log shows no training that it can be sure of, 6 when the file exists.
     """
-    from receipt_cli.propose import proposal_id, propose, reading_of
+    from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
+    from receipt_cli.io.atomic import check_new, write_new
     from receipt_cli.render.learned import render_learned
-    from receipt_cli.write import check_new, write_new
 
     if output is not None:
         check_new(output)

@@ -23,8 +23,8 @@ def header(
     Run it on the machine that trains. RECEIPT_GIT_COMMIT, _BRANCH, _DIRTY, _MESSAGE and the JSON blob
     RECEIPT_BUILD_PROVENANCE win over what is found here.
     """
-    from receipt_cli.produce import capture_header, rfc3339_now
-    from receipt_cli.receipt import canonical_bytes
+    from receipt_cli.documents.canonical import canonical_bytes
+    from receipt_cli.receipts.production import capture_header, rfc3339_now
 
     now = rfc3339_now()
     run = {"name": name, "lane": lane, "preset": preset, "started_at": now}
@@ -34,6 +34,6 @@ def header(
     if output is None:
         write_stdout(data)
         return
-    from receipt_cli.write import write_atomically
+    from receipt_cli.io.atomic import write_atomically
 
     write_atomically(output, data)

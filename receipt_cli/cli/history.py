@@ -27,10 +27,10 @@ def history(
 
     A run that sticks out alone is named as a spike and is no change.
     """
-    from receipt_cli.compare.policy import DEFAULT, read_policy
-    from receipt_cli.history.history import history as find_history
-    from receipt_cli.history.history import worsened
-    from receipt_cli.registry import load_registry
+    from receipt_cli.comparison.policy import DEFAULT, read_policy
+    from receipt_cli.definitions.metrics import load_registry
+    from receipt_cli.history.lane_history import history as find_history
+    from receipt_cli.history.lane_history import worsened
     from receipt_cli.render.history import render_history
     from receipt_cli.store.files import Store
     from receipt_cli.store.reading import read_receipts

@@ -25,8 +25,8 @@ class Wanted:
 
 def import_files(files: Sequence[str], wanted: Wanted, *, output: Path | None, json_output: bool, color: ColorChoice) -> None:
     """Import ``files``; write the document to ``output``, if given, and show it on stdout."""
-    from receipt_cli.receipt import canonical_bytes
-    from receipt_cli.write import write_atomically
+    from receipt_cli.documents.canonical import canonical_bytes
+    from receipt_cli.io.atomic import write_atomically
 
     document, series = _imported(files, wanted)
     data = canonical_bytes(document)
@@ -39,7 +39,7 @@ def import_files(files: Sequence[str], wanted: Wanted, *, output: Path | None, j
 
         write_stdout(render_document(document, style=style(color)))
     else:
-        from receipt_cli.render.receipt import render_receipt
+        from receipt_cli.render.receipt.summary import render_receipt
 
         write_stdout(render_receipt(document, series=series, style=style(color)))
 
@@ -48,32 +48,32 @@ def _imported(files: Sequence[str], wanted: Wanted) -> tuple[dict[str, Any], Map
     """Return the document, and of a receipt the values of its metrics."""
     stated: dict[str, Any] = {"name": wanted.name, "lane": wanted.lane, "preset": wanted.preset, "attachments": wanted.attach}
     if _is_session(files, wanted):
-        from receipt_cli.flight.importing import import_session
+        from receipt_cli.gpu_profile.importing import import_session
 
         return import_session(files, session=wanted.session, **stated), None
     if wanted.session is not None:
         raise UsageError("--session is for recorded sessions", why="this is none", where=files[0])
     if _is_report(files, wanted):
-        from receipt_cli.flight.importing import import_report
+        from receipt_cli.gpu_profile.importing import import_report
 
         return import_report(files, **stated), None
     if len(files) > 1:
         raise UsageError("imports one document at a time", why="only a recorded session may be several files")
-    from receipt_cli.foreign.importing import import_document
+    from receipt_cli.importers.importing import import_document
 
     imported = import_document(files[0], wanted=wanted.format_name, **stated)
     return imported.document, imported.series
 
 
 def _is_session(files: Sequence[str], wanted: Wanted) -> bool:
-    from receipt_cli.flight.importing import is_recording
-    from receipt_cli.flight.wire import FORMAT
+    from receipt_cli.gpu_profile.format import GPUFL_FORMAT
+    from receipt_cli.gpu_profile.importing import is_recording
 
-    return wanted.format_name == FORMAT or (wanted.format_name is None and is_recording(files))
+    return wanted.format_name == GPUFL_FORMAT or (wanted.format_name is None and is_recording(files))
 
 
 def _is_report(files: Sequence[str], wanted: Wanted) -> bool:
-    from receipt_cli.flight.importing import is_report
-    from receipt_cli.flight.nsys import FORMAT
+    from receipt_cli.gpu_profile.importing import is_report
+    from receipt_cli.gpu_profile.nsys import NSYS_FORMAT
 
-    return wanted.format_name == FORMAT or (wanted.format_name is None and is_report(files))
+    return wanted.format_name == NSYS_FORMAT or (wanted.format_name is None and is_report(files))

@@ -14,8 +14,8 @@ from receipt_cli.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from receipt_cli.ci.baseline import Baseline
     from receipt_cli.ci.gates import Gates
-    from receipt_cli.compare.comparison import Run
-    from receipt_cli.produce import Product
+    from receipt_cli.comparison.contrasts import Run
+    from receipt_cli.receipts.production import Product
 
 
 def run_ci(
@@ -36,12 +36,12 @@ def run_ci(
     color: ColorChoice = "auto",
 ) -> None:
     """Judge the run of ``file`` and report it; the options are those of ``cli.ci``. Raises ``ReceiptError``."""
-    from receipt_cli.ci.deliver import Targets, deliver
+    from receipt_cli.ci.delivery import Targets, deliver
+    from receipt_cli.ci.log_locations import Places
     from receipt_cli.ci.page import render_page
-    from receipt_cli.ci.places import Places
-    from receipt_cli.ci.rulings import rule
-    from receipt_cli.compare.load import make_run
-    from receipt_cli.given import read_given
+    from receipt_cli.ci.verdict import rule
+    from receipt_cli.comparison.load import make_run
+    from receipt_cli.receipts.open import read_given
 
     wanted = _read_gates(gates)
     environ = dict(os.environ)
@@ -75,8 +75,8 @@ def _read_gates(path: Path | None) -> Gates:
     if path is None:
         return DEFAULT
     from receipt_cli.ci.gates_file import read_gates
-    from receipt_cli.registry import load_registry
-    from receipt_cli.schemas import find_entry, get_json_schema
+    from receipt_cli.definitions.metrics import load_registry
+    from receipt_cli.documents.schemas import find_entry, get_json_schema
 
     checks: dict[str, Any] = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
     return read_gates(read_bytes(path), str(path), checks=list(checks), registry=load_registry())
@@ -84,7 +84,7 @@ def _read_gates(path: Path | None) -> Gates:
 
 def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) -> Product | None:
     """Return what the log of a receipt gives beside it; None where it is not at hand, or gives another receipt."""
-    from receipt_cli.given import read_given
+    from receipt_cli.receipts.open import read_given
 
     if not Path(log).exists():
         return None
@@ -97,9 +97,9 @@ def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) 
 
 def _hold(run: Run, files: Sequence[str], policy: Path | None) -> Baseline:
     from receipt_cli.ci.baseline import hold_against
-    from receipt_cli.compare.load import load_runs
-    from receipt_cli.compare.policy import DEFAULT, read_policy
-    from receipt_cli.registry import load_registry
+    from receipt_cli.comparison.load import load_runs
+    from receipt_cli.comparison.policy import DEFAULT, read_policy
+    from receipt_cli.definitions.metrics import load_registry
 
     chosen = DEFAULT if policy is None else read_policy(read_bytes(policy), str(policy))
     baselines, notes = load_runs(files, "step", progress)

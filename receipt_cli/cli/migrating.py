@@ -10,12 +10,12 @@ from receipt_cli.cli.output import note, read_bytes, tell, write_json, write_std
 from receipt_cli.errors import ReceiptError, UsageError
 
 if TYPE_CHECKING:
-    from receipt_cli.migrate_file import MigratedFile
+    from receipt_cli.documents.migrate_file import MigratedFile
 
 
 def run_migrate(files: list[Path], *, to: str | None, output: Path | None, in_place: bool, json_output: bool) -> None:
     """Migrate each of ``files``; the options are those of ``cli.migrate``. Raises ``ReceiptError`` for wrong usage."""
-    from receipt_cli.migrate_file import migrate_bytes
+    from receipt_cli.documents.migrate_file import migrate_bytes
 
     _check_usage(files, output, in_place, json_output)
     rows: list[dict[str, Any]] = []
@@ -41,7 +41,7 @@ def _check_usage(files: list[Path], output: Path | None, in_place: bool, json_ou
     if len(files) > 1 and output is None and not in_place and not json_output:
         raise UsageError("several documents do not fit on stdout", try_="-o FOLDER, or --in-place")
     if output is not None and len(files) > 1:
-        from receipt_cli.write import make_folder
+        from receipt_cli.io.atomic import make_folder
 
         if len({file.name for file in files}) < len(files):
             raise UsageError("two of the files have the same name", try_="migrate them one folder at a time")
@@ -56,7 +56,7 @@ def _target(file: Path, files: list[Path], output: Path | None) -> Path | None:
 
 def _deliver(migrated: MigratedFile, target: Path | None, in_place: bool, json_output: bool) -> dict[str, Any]:
     """Write the new document to where it belongs, say so, and return what ``--json`` tells of it."""
-    from receipt_cli.migrate_file import replace_original, write_beside
+    from receipt_cli.documents.migrate_file import replace_original, write_beside
 
     kept: Path | None = None
     if in_place:

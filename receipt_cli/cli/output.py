@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
 from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
 
 if TYPE_CHECKING:
-    from receipt_cli.render.style import Style
+    from receipt_cli.render.terminal.style import Style
 
 ColorChoice = Literal["auto", "always", "never"]
 """When output is coloured: auto is on a terminal without NO_COLOR."""
@@ -23,7 +23,7 @@ ColorChoice = Literal["auto", "always", "never"]
 
 def tell(error: ReceiptError) -> None:
     """Print an error on stderr: what, ``why:`` and ``try:``; a line end in a name stays in its line."""
-    from receipt_cli.render.text import clean
+    from receipt_cli.render.terminal.text import clean
 
     shown = ReceiptError(clean(error.message), why=error.why, try_=error.try_, where=clean(error.where))
     print_line(shown.render())
@@ -43,8 +43,8 @@ def note(lines: Iterable[str]) -> None:
 
 def print_line(text: str) -> None:
     """Print ``text`` on stderr, where there is one: control sequences of names and logs made visible, secrets masked."""
-    from receipt_cli.masking.mask import mask_secrets
-    from receipt_cli.render.text import clean, disarm
+    from receipt_cli.redaction.mask import mask_secrets
+    from receipt_cli.render.terminal.text import clean, disarm
 
     if sys.stderr is not None:  # closed by whoever started us; print would take stdout
         with contextlib.suppress(OSError):
@@ -54,7 +54,7 @@ def print_line(text: str) -> None:
 @contextmanager
 def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
     """Give what shows how far the reading of the log ``name`` has come, or None where nobody would see it."""
-    from receipt_cli.render.progress import ReadingBar, shows_progress
+    from receipt_cli.render.terminal.progress import ReadingBar, shows_progress
 
     if not shows_progress(sys.stderr):
         yield None
@@ -65,7 +65,7 @@ def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 def style(color: ColorChoice, stream: TextIO | None = None) -> Style:
     """Return what stdout can show, or ``stream``."""
-    from receipt_cli.render.style import Style
+    from receipt_cli.render.terminal.style import Style
 
     return Style.detect(stream or sys.stdout, color=color)
 

@@ -13,8 +13,8 @@ from receipt_cli.cli.output import ColorChoice, note, progress, style, write_std
 from receipt_cli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from receipt_cli.goodput import Wall
-    from receipt_cli.produce import Product
+    from receipt_cli.analysis.goodput.model import Wall
+    from receipt_cli.receipts.production import Product
 
 
 def run_parse(
@@ -42,8 +42,8 @@ def run_parse(
     color: ColorChoice = "auto",
 ) -> None:
     """Make the receipts of ``logs`` and deliver them; the options are those of ``cli.parse``. Raises ``ReceiptError``."""
-    from receipt_cli.parallel import AUTO
-    from receipt_cli.produce import Request, produce, produce_all, refusal, rfc3339_now
+    from receipt_cli.receipts.production import Request, produce, produce_all, refusal, rfc3339_now
+    from receipt_cli.scan.workers import AUTO
 
     if html is not None and all_runs:
         raise UsageError("--html is the page of one run", why="--all-runs gives a receipt of each")
@@ -64,7 +64,7 @@ def run_parse(
         now=rfc3339_now() if here else None,
     )
     if series is not None:
-        from receipt_cli.store.database import check_installed
+        from receipt_cli.io.duckdb import check_installed
 
         check_installed()
     if follow:
@@ -97,17 +97,17 @@ def run_parse(
 
 
 def _read_wall(wall: str) -> Wall:
-    from receipt_cli.walltime.stated import read_wall
+    from receipt_cli.importers.wall_time import read_wall
 
     return read_wall(wall)
 
 
 def _deliver(product: Product, json_output: bool, output: Path | None, color: ColorChoice) -> None:
-    from receipt_cli.receipt import canonical_bytes
+    from receipt_cli.documents.canonical import canonical_bytes
 
     data = canonical_bytes(product.document)
     if output is not None:
-        from receipt_cli.write import write_atomically
+        from receipt_cli.io.atomic import write_atomically
 
         write_atomically(output, data)
     if json_output:
@@ -118,10 +118,10 @@ def _deliver(product: Product, json_output: bool, output: Path | None, color: Co
 
 def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | None, color: ColorChoice) -> None:
     """Write ``run-1.json`` and so on into ``output``, a line of JSON each to stdout, or the summaries."""
-    from receipt_cli.receipt import canonical_bytes, canonical_line
+    from receipt_cli.documents.canonical import canonical_bytes, canonical_line
 
     if output is not None:
-        from receipt_cli.write import make_folder, write_atomically
+        from receipt_cli.io.atomic import make_folder, write_atomically
 
         make_folder(output)
         for path, product in zip(_numbered(output, len(products), ".json"), products, strict=True):
@@ -135,8 +135,8 @@ def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | 
 
 def _write_series(products: Sequence[Product], output: Path, all_runs: bool) -> None:
     """Write the records of a run to ``output``, or those of every run to ``run-1.parquet`` and so on in it."""
-    from receipt_cli.series import write_series
-    from receipt_cli.write import make_folder
+    from receipt_cli.io.atomic import make_folder
+    from receipt_cli.receipts.series_file import write_series
 
     if all_runs:
         make_folder(output)
@@ -152,6 +152,6 @@ def _numbered(folder: Path, count: int, suffix: str) -> list[Path]:
 
 
 def _show(product: Product, color: ColorChoice) -> None:
-    from receipt_cli.render.receipt import render_receipt
+    from receipt_cli.render.receipt.summary import render_receipt
 
     write_stdout(render_receipt(product.document, series=product.series, style=style(color)))

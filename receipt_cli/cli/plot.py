@@ -23,9 +23,9 @@ def plot(
 
     A receipt keeps statistics and no records: of one, the range of each metric is drawn.
     """
-    from receipt_cli.given import read_given
+    from receipt_cli.receipts.open import read_given
     from receipt_cli.render.plot import render_curves, render_ranges
-    from receipt_cli.report.plotted import choose, plotted
+    from receipt_cli.report.plot_data import choose, plotted
 
     document, product = read_given(file, environ=dict(os.environ), progress=progress)
     names = choose(document, metric or [])

@@ -15,8 +15,8 @@ from receipt_cli.cli.output import ColorChoice, note, print_line, style, write_s
 from receipt_cli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from receipt_cli.batch.nouns import Engine, Report
-    from receipt_cli.batch.rederive import Progress
+    from receipt_cli.batch.coordinator import Progress
+    from receipt_cli.batch.model import Engine, Report
     from receipt_cli.batch.summary import Tally
 
 MAX_UNLISTED = 5
@@ -36,10 +36,10 @@ def run_rederive(
     color: ColorChoice,
 ) -> None:
     """Derive the logs that ``paths`` name; the options are those of ``cli.rederive``. Raises ``ReceiptError``."""
-    from receipt_cli.batch.rederive import Batch, rederive
+    from receipt_cli.batch.coordinator import Batch, rederive
+    from receipt_cli.batch.discovery import read_list, walk
     from receipt_cli.batch.remote import is_url
     from receipt_cli.batch.summary import Tally
-    from receipt_cli.batch.walk import read_list, walk
 
     if is_url(store):
         raise UsageError("a store is a folder", where=store, try_="copy its files there afterwards: they never change")
@@ -95,7 +95,7 @@ def _cores() -> int:
 
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
-    from receipt_cli.render.progress import shows_progress
+    from receipt_cli.render.terminal.progress import shows_progress
 
     if not shows_progress(sys.stderr):
         yield None
@@ -110,7 +110,7 @@ def _tell(report: Report, json_output: bool, dry_run: bool, color: ColorChoice) 
     """Print what is told of one log at once."""
     if json_output:
         from receipt_cli.batch.summary import report_document
-        from receipt_cli.receipt import canonical_line
+        from receipt_cli.documents.canonical import canonical_line
 
         write_stdout(canonical_line(report_document(report, compared=dry_run)))
     elif dry_run and report.same_as is None and report.change in ("written", "replaced"):

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 from receipt_cli.cli.output import note, print_line, read_bytes
 
 if TYPE_CHECKING:
-    from receipt_cli.produce import Product
+    from receipt_cli.receipts.production import Product
 
 _MAX_NOTES = 5
 
 
 def run_report(store: Path, output: Path, *, title: str, series: Path | None, policy: Path | None) -> None:
     """Write the report of a store. Raises ``ReceiptError``."""
-    from receipt_cli.compare.policy import DEFAULT, read_policy
-    from receipt_cli.registry import load_registry
+    from receipt_cli.comparison.policy import DEFAULT, read_policy
+    from receipt_cli.definitions.metrics import load_registry
+    from receipt_cli.io.atomic import write_atomically
     from receipt_cli.report.data import store_report
     from receipt_cli.report.page import render_page
     from receipt_cli.report.stored_curves import SeriesFolder
     from receipt_cli.store.files import Store
     from receipt_cli.store.reading import read_receipts
-    from receipt_cli.write import write_atomically
 
     chosen = DEFAULT if policy is None else read_policy(read_bytes(policy), str(policy))
     kept, notes = Store(store), list[str]()
@@ -51,11 +51,11 @@ def run_report(store: Path, output: Path, *, title: str, series: Path | None, po
 
 def write_run_page(product: Product, output: Path) -> None:
     """Write the page of one run, with the curves of its log. Raises ``ReceiptError``."""
-    from receipt_cli.registry import load_registry
+    from receipt_cli.definitions.metrics import load_registry
+    from receipt_cli.io.atomic import write_atomically
     from receipt_cli.report.curves import product_curves
     from receipt_cli.report.data import one_run_report
     from receipt_cli.report.page import render_page
-    from receipt_cli.write import write_atomically
 
     unread = () if product.derivation.detection.chosen else product.derivation.metric_lines
     found = one_run_report(product.document, load_registry(), product_curves(product), unread)

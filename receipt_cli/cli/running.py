@@ -17,9 +17,9 @@ from receipt_cli.cli.output import note, print_line, tell
 from receipt_cli.errors import ReceiptError, UsageError
 
 if TYPE_CHECKING:
-    from receipt_cli.produce import Product, Request
-    from receipt_cli.running.files import Existing, Files
-    from receipt_cli.running.job import Ended
+    from receipt_cli.receipts.production import Product, Request
+    from receipt_cli.wrap.job import Ended
+    from receipt_cli.wrap.paths import Existing, Files
 
 EVIDENCE = "receipt_run"
 """What a wall time that we measured rests on."""
@@ -47,10 +47,10 @@ def run_command(
         raise UsageError("receipt run needs the signals and terminals of POSIX", try_="receipt parse LOG --here")
     if append and overwrite:
         raise UsageError("--append and --overwrite exclude each other")
-    from receipt_cli.produce import rfc3339_now
-    from receipt_cli.running.files import Files, check_files, default_files, open_log
-    from receipt_cli.running.job import NotStarted, check_command, run_job
-    from receipt_cli.running.outlets import hold_standard_streams
+    from receipt_cli.receipts.production import rfc3339_now
+    from receipt_cli.wrap.job import NotStarted, check_command, run_job
+    from receipt_cli.wrap.output_streams import hold_standard_streams
+    from receipt_cli.wrap.paths import Files, check_files, default_files, open_log
 
     hold_standard_streams()
     gc.enable()  # this may take days
@@ -77,7 +77,7 @@ def run_command(
 def _check_options(grammar: str | None, attachments: Sequence[str]) -> None:
     """Refuse now what would refuse the receipt in the end. Raises ``ReceiptError``."""
     from receipt_cli.derive import Options, plan_reading
-    from receipt_cli.produce import split_attachment
+    from receipt_cli.receipts.production import split_attachment
 
     if grammar is not None:
         plan_reading(Options(grammar))
@@ -87,10 +87,10 @@ def _check_options(grammar: str | None, attachments: Sequence[str]) -> None:
 
 def _write_header(files: Files, run: dict[str, str | None], command: Sequence[str]) -> list[str]:
     """Write the header of this machine and of the command's Python beside the log; return notes. Raises ``ReceiptError``."""
-    from receipt_cli.produce import capture_header
-    from receipt_cli.receipt import canonical_bytes
-    from receipt_cli.running.interpreter import set_interpreter
-    from receipt_cli.write import write_atomically
+    from receipt_cli.documents.canonical import canonical_bytes
+    from receipt_cli.io.atomic import write_atomically
+    from receipt_cli.receipts.production import capture_header
+    from receipt_cli.wrap.interpreter import set_interpreter
 
     document, notes = capture_header(run, Path.cwd(), dict(os.environ), run["started_at"] or "")
     notes += set_interpreter(document["header"], command, os.environ)
@@ -102,10 +102,10 @@ def _conclude(
     files: Files, ended: Ended, grammar: str | None, attachments: tuple[str, ...], notes: Iterable[str], quiet: bool
 ) -> None:
     """Write the receipt and say so. Whatever fails here is told, and changes nothing of how the command ended."""
-    from receipt_cli.goodput import Wall
-    from receipt_cli.produce import Request, refusal, rfc3339_now
-    from receipt_cli.receipt import canonical_bytes
-    from receipt_cli.write import write_atomically
+    from receipt_cli.analysis.goodput.model import Wall
+    from receipt_cli.documents.canonical import canonical_bytes
+    from receipt_cli.io.atomic import write_atomically
+    from receipt_cli.receipts.production import Request, refusal, rfc3339_now
 
     wall_s = round(ended.wall_s, 3)
     request = Request(
@@ -135,7 +135,7 @@ def _conclude(
 
 def _produced(request: Request) -> Product:
     """Return the receipt, without the attachments that cannot be read. Raises ``ReceiptError``."""
-    from receipt_cli.produce import produce, read_attachment
+    from receipt_cli.receipts.production import produce, read_attachment
 
     try:
         return produce(request)
@@ -152,7 +152,7 @@ def _produced(request: Request) -> Product:
 
 def _said(product: Product, ended: Ended) -> str:
     """Return the outcome of a run in a line."""
-    from receipt_cli.checks import healthy
+    from receipt_cli.analysis.checks import healthy
     from receipt_cli.render.scale import byte_size, duration
 
     document = product.document

@@ -15,8 +15,8 @@ app = typer.Typer(help="The schemas of documents and definitions.", no_args_is_h
 @app.command("list")
 def list_(json_output: Json = False, color: Color = "auto") -> None:
     """List the schemas that ship."""
-    from receipt_cli.render.table import render_table
-    from receipt_cli.schemas import list_schemas
+    from receipt_cli.documents.schemas import list_schemas
+    from receipt_cli.render.terminal.table import render_table
 
     columns = ("kind", "version", "status", "since", "sha256")
     rows = [{name: str(getattr(entry, name)) for name in columns} for entry in list_schemas()]
@@ -35,9 +35,9 @@ def show(
     color: Color = "auto",
 ) -> None:
     """Print a schema; its descriptions are the field reference, which --fields prints for people."""
+    from receipt_cli.documents.schema_fields import list_fields
+    from receipt_cli.documents.schemas import find_entry, get_json_schema, read_entry
     from receipt_cli.render.schema import render_fields
-    from receipt_cli.schema_fields import list_fields
-    from receipt_cli.schemas import find_entry, get_json_schema, read_entry
 
     entry = find_entry(kind, version)
     if not fields:
@@ -58,9 +58,9 @@ def diff(
     color: Color = "auto",
 ) -> None:
     """Tell what changed from A to B, and whether a reader of A reads documents of B."""
+    from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
+    from receipt_cli.documents.schemas import find_entry, get_json_schema
     from receipt_cli.render.schema import render_changes
-    from receipt_cli.schema_diff import compare_schemas, is_compatible
-    from receipt_cli.schemas import find_entry, get_json_schema
 
     entries = [find_entry(name) for name in (old, new)]
     changes = compare_schemas(*(get_json_schema(entry) for entry in entries))

@@ -23,9 +23,9 @@ def show(
     A receipt looks as `receipt parse` shows it. Exits 1 when the document is not valid; what can be read of it is shown
     all the same.
     """
-    from receipt_cli.redact import mask_texts
+    from receipt_cli.documents.validate import has_errors, validate_bytes
+    from receipt_cli.redaction.text import mask_texts
     from receipt_cli.render.document import render_document
-    from receipt_cli.validate import has_errors, validate_bytes
 
     data = read_bytes(file)
     findings = validate_bytes(data, str(file))

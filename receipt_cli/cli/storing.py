@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def run_add(root: Path, files: Sequence[Path], json_output: bool) -> None:
     """Add the documents in ``files`` to the store, and say what became of each."""
-    from receipt_cli.receipt import canonical_line
+    from receipt_cli.documents.canonical import canonical_line
     from receipt_cli.store.files import Store
 
     store, worst = Store(root), int(ExitCode.OK)
@@ -43,7 +43,7 @@ class InvalidDocument(ReceiptError):
 
 
 def _valid(file: Path) -> dict[str, Any]:
-    from receipt_cli.validate import validate_bytes
+    from receipt_cli.documents.validate import validate_bytes
 
     data = read_bytes(file)
     wrong = next((finding for finding in validate_bytes(data, str(file)) if finding.severity == "error"), None)
@@ -65,7 +65,7 @@ def run_ls(root: Path, quarantine: bool, json_output: bool, color: ColorChoice) 
         return
     rows = (_row(root, stored) for stored in store.receipts())
     if json_output:
-        from receipt_cli.receipt import canonical_line
+        from receipt_cli.documents.canonical import canonical_line
 
         for row in rows:
             write_stdout(canonical_line(row))
@@ -79,8 +79,8 @@ def _row(root: Path, stored: StoredReceipt) -> dict[str, Any]:
     """Return what is listed of a receipt; of one that cannot be read only where it is. An import's grammar is its format."""
     found: dict[str, Any] = {"log_sha256": stored.log_sha256, "generation": stored.generation}
     found["path"] = stored.path.relative_to(root).as_posix()
-    from receipt_cli.checks import healthy
-    from receipt_cli.redact import mask_texts
+    from receipt_cli.analysis.checks import healthy
+    from receipt_cli.redaction.text import mask_texts
 
     try:
         document = mask_texts(json.loads(stored.path.read_bytes()))
@@ -104,7 +104,7 @@ def _list_quarantine(store: Store, json_output: bool, color: ColorChoice) -> Non
 
     records = sorted(store.quarantined(), key=lambda record: record.path)
     if json_output:
-        from receipt_cli.receipt import canonical_line
+        from receipt_cli.documents.canonical import canonical_line
 
         for record in records:
             write_stdout(canonical_line(asdict(record)))

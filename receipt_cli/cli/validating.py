@@ -12,7 +12,7 @@ from receipt_cli.errors import DataError, ExitCode, ReceiptError
 
 def run_validate(files: list[Path], *, json_output: bool, color: ColorChoice) -> None:
     """Tell what is wrong with each of ``files``; the options are those of ``cli.validate``."""
-    from receipt_cli.validate import Finding, has_errors, validate_bytes
+    from receipt_cli.documents.validate import Finding, has_errors, validate_bytes
 
     found: list[tuple[Path, Finding]] = []
     errors: list[tuple[Path, ReceiptError]] = []
@@ -36,7 +36,7 @@ def run_validate(files: list[Path], *, json_output: bool, color: ColorChoice) ->
 
 
 def _write_findings(found: list[tuple[Path, Any]], color: ColorChoice) -> None:
-    from receipt_cli.model import Finding as Shown
+    from receipt_cli.problems import Finding as Shown
     from receipt_cli.render.findings import render_findings
 
     shown = [Shown(x.severity, f"{f}#{x.pointer}", f"{x.reason} [{x.rule}]") for f, x in found]

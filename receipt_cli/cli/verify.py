@@ -33,11 +33,11 @@ def verify(
     the same byte for byte, 1 with the fields that differ, 3 for a receipt or log that cannot be read, 5 for a grammar that
     is not known here.
     """
-    from receipt_cli.catalog import get_grammar
-    from receipt_cli.parallel import AUTO
+    from receipt_cli.grammar.catalog import get_grammar
     from receipt_cli.render.verification import Title, render_verification
-    from receipt_cli.verify import read_receipt
-    from receipt_cli.verify import verify as compare
+    from receipt_cli.scan.workers import AUTO
+    from receipt_cli.verification.verifier import read_receipt
+    from receipt_cli.verification.verifier import verify as compare
 
     document, invalid = read_receipt(read_bytes(receipt), str(receipt))
     own = [get_grammar(str(path.absolute())) for path in grammar or ()]

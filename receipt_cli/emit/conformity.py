@@ -49,9 +49,9 @@ def check_document(document: Document, kind: str) -> list[Problem]:
     problems = [Problem(at, reason) for at, reason in _misfits(schema, document, "", schema["$defs"])]
     broken = {problem.pointer.split("/")[1] for problem in problems if problem.pointer}
     if kind == "evaluation":
-        from receipt_cli.invariants.evaluation import EVALUATION_RULES as RULES
+        from receipt_cli.documents.invariants.evaluation import EVALUATION_RULES as RULES
     else:
-        from receipt_cli.invariants.ablation import ABLATION_RULES as RULES
+        from receipt_cli.documents.invariants.ablation import ABLATION_RULES as RULES
     for rule in RULES:
         if all(part in document and part not in broken for part in rule.parts):
             problems += [Problem(at, reason) for at, reason in rule.check(document)]
@@ -62,7 +62,7 @@ def check_document(document: Document, kind: str) -> list[Problem]:
 def _schema(kind: str) -> dict[str, Any]:
     import json
 
-    from receipt_cli.resources import data_root
+    from receipt_cli.definitions.resources import data_root
 
     found: dict[str, Any] = json.loads(data_root("schemas").joinpath(kind, "v1.0.schema.json").read_bytes())
     return found
@@ -94,7 +94,7 @@ def _values(value: Any, at: str = "", depth: int = 0) -> Iterator[Problem]:
 
 def _misfits(schema: Mapping[str, Any], instance: Any, at: str, defs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the innermost places at which ``instance`` breaks ``schema``, with what stands there to be kept."""
-    from receipt_cli.shape import ANNOTATIONS, surely_keeps
+    from receipt_cli.documents.shape import ANNOTATIONS, surely_keeps
 
     if surely_keeps({**schema, "$defs": defs}, instance):
         return

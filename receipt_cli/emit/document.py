@@ -113,6 +113,6 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write ``text`` to ``path``: all of it under that name, or the old file untouched. Raises ``OutputError``."""
     from pathlib import Path
 
-    from receipt_cli.write import write_atomically
+    from receipt_cli.io.atomic import write_atomically
 
     write_atomically(Path(path), text.encode("utf-8"))

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from receipt_cli.figures import other, placed
-from receipt_cli.produce import Product
-from receipt_cli.redact import mask_secrets
-from receipt_cli.registry import Metric
+from receipt_cli.definitions.metrics import Metric
+from receipt_cli.events.series import other, placed
+from receipt_cli.receipts.production import Product
+from receipt_cli.redaction.mask import mask_secrets
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,8 +10,8 @@ from shlex import quote
 from receipt_cli.errors import UsageError
 from receipt_cli.export.names import Name
 from receipt_cli.export.run import Run
-from receipt_cli.produce import Product
-from receipt_cli.write import make_folder, write_atomically
+from receipt_cli.io.atomic import make_folder, write_atomically
+from receipt_cli.receipts.production import Product
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _mlflow(run: Run, product: Product | None, output: Path) -> str:
 
 def _parquet(run: Run, product: Product | None, output: Path) -> str:
     from receipt_cli.export.tables import write_figures
-    from receipt_cli.series import write_series
+    from receipt_cli.receipts.series_file import write_series
 
     count = write_figures(run, output) if product is None else write_series(product.derivation, output)
     return f"{count} rows, a row a {'metric' if product is None else 'record'}"

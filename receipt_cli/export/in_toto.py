@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.export.run import Run
-from receipt_cli.receipt import canonical_bytes
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipt_cli.errors import OutputError, UsageError
 from receipt_cli.export.run import Run, instant
-from receipt_cli.write import make_folder
+from receipt_cli.io.atomic import make_folder
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from receipt_cli.checks import healthy, proven
+from receipt_cli.analysis.checks import healthy, proven
 from receipt_cli.export.run import Run
 from receipt_cli.export.units import Family, family
 

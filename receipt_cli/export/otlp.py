@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from receipt_cli import __version__
-from receipt_cli.checks import healthy
+from receipt_cli.analysis.checks import healthy
 from receipt_cli.export.run import Figure, Run
 from receipt_cli.export.units import UCUM
 

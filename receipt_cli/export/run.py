@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from receipt_cli.definitions.metrics import Metric, load_registry
 from receipt_cli.errors import UsageError
 from receipt_cli.export.curves import Curve, Phase, read_curves
-from receipt_cli.produce import Product
-from receipt_cli.redact import mask_texts
-from receipt_cli.registry import Metric, load_registry
+from receipt_cli.receipts.production import Product
+from receipt_cli.redaction.text import mask_texts
 
 STATISTICS = ("first", "last", "min", "max", "mean", "median")
 MAX_PHASES = 50

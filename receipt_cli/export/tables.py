@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from receipt_cli import __version__
-from receipt_cli.csv_cell import safe_cell
 from receipt_cli.export.curves import Phase
 from receipt_cli.export.run import STATISTICS, Run
-from receipt_cli.store.database import Database
+from receipt_cli.io.csv import safe_cell
+from receipt_cli.io.duckdb import Database
 
 Cell = str | int | float | None
 _TEXTS, _WHOLE = ("phase", "metric", "source", "unit", "window", "scope", "definition"), ("record_count", "nonfinite_count")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from receipt_cli.registry import Metric
+from receipt_cli.definitions.metrics import Metric
 
 UCUM = {
     "1": "1", "s": "s", "byte": "By", "bit/byte": "bit/By", "token": "{token}", "token/s": "{token}/s", "sample": "{sample}",

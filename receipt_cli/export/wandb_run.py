@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from receipt_cli import __version__
-from receipt_cli.checks import healthy
+from receipt_cli.analysis.checks import healthy
 from receipt_cli.export.protobuf import block, integer
 from receipt_cli.export.run import Run
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from receipt_cli.decompress import HEAD, compression_of
 from receipt_cli.derive import Plan, Reading
 from receipt_cli.errors import InputError, UsageError
-from receipt_cli.gather import gathered_from
-from receipt_cli.source import SPOOLED, Source, Stream
-from receipt_cli.stretch import Stretch
+from receipt_cli.events.streams import gathered_from
+from receipt_cli.io.compression import HEAD, compression_of
+from receipt_cli.io.source import SPOOLED, Source, Stream
+from receipt_cli.scan.segment import Stretch
 
 if TYPE_CHECKING:
     from pickle import PickleBuffer

@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from receipt_cli.errors import InputError, UsageError
-from receipt_cli.pipe import widen
-from receipt_cli.source import BLOCK
+from receipt_cli.io.pipe import widen
+from receipt_cli.io.source import BLOCK
 
 PIECE = 8 << 20
 """Bytes that are read at a time at most."""

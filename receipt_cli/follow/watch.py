@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.so_far import Figures, SoFar, figures
+from receipt_cli.follow.snapshot import Figures, SoFar, figures
 
 LEAST_S = 0.25
 """Seconds between two pictures at least."""

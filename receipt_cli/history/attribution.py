@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from receipt_cli.compare.comparable import describe_run
-from receipt_cli.compare.policy import Policy
-from receipt_cli.difference import differences
+from receipt_cli.comparison.comparable import describe_run
+from receipt_cli.comparison.policy import Policy
+from receipt_cli.documents.diff import differences
 from receipt_cli.history.lanes import LaneRun
 
 REACH = 4

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from receipt_cli.checks import healthy
-from receipt_cli.registry import Registry
+from receipt_cli.analysis.checks import healthy
+from receipt_cli.definitions.metrics import Registry
 
 Document: TypeAlias = Mapping[str, Any]
 Better = Literal["lower", "higher", "none"]

@@ -1,1 +1,13 @@
 """The log of an unknown trainer → the grammar that reads it, mined from its own lines. No module here reads or writes files."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "write_draft": "draft",
+    "Learned": "learned",
+    "learn": "learned",
+    "Induced": "rules",
+    "Vocabulary": "vocabulary",
+    "load_vocabulary": "vocabulary",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from receipt_cli.grammar import compile_pattern
-from receipt_cli.learn.choosing import Reading
+from receipt_cli.grammar.model import compile_pattern
+from receipt_cli.learn.counters import Reading
 from receipt_cli.learn.counting import ABSENT, GLOBAL, PER_EPOCH
-from receipt_cli.learn.naming import LOSS, METRIC, Role
+from receipt_cli.learn.metric_names import LOSS, METRIC, Role
 from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, literal
 from receipt_cli.learn.rules import MIN_GATE, Induced, counters_of, head
 from receipt_cli.learn.vocabulary import Vocabulary

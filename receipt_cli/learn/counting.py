@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from receipt_cli.learn.mining import Column, Shape
-from receipt_cli.learn.naming import EPOCH, STEP, Name, Role
+from receipt_cli.learn.metric_names import EPOCH, STEP, Name, Role
+from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE, TIME
 from receipt_cli.learn.vocabulary import Vocabulary
 

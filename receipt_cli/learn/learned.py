@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.learn.blocks import induce_block
-from receipt_cli.learn.choosing import Group, Reading, choose
+from receipt_cli.learn.counters import Group, Reading, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
-from receipt_cli.learn.mining import Miner
 from receipt_cli.learn.progress import induce_heading, induce_progress
 from receipt_cli.learn.rules import Induced, induce
+from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.vocabulary import Vocabulary
 
 

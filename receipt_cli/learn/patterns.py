@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from receipt_cli.learn.mining import Column, Shape
-from receipt_cli.learn.naming import OTHERS, Name, Role
+from receipt_cli.learn.metric_names import OTHERS, Name, Role
+from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
 
 REACH = 2000

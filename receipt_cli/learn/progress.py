@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from receipt_cli.grammar import compile_pattern
-from receipt_cli.learn.choosing import Group, Reading
+from receipt_cli.grammar.model import compile_pattern
+from receipt_cli.learn.counters import Group, Reading
 from receipt_cli.learn.patterns import chunks, counter_value, literal
 from receipt_cli.learn.rules import MIN_GATE, Induced
 

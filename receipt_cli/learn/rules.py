@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from receipt_cli.grammar import compile_pattern
-from receipt_cli.learn.choosing import Group, Reading
+from receipt_cli.grammar.model import compile_pattern
+from receipt_cli.learn.counters import Group, Reading
 from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED
-from receipt_cli.learn.naming import LOSS, METRIC, OTHERS, Name, Role
+from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, Name, Role
 from receipt_cli.learn.patterns import REACH, Spec, chunks, context, counter_value, filler, full_counter, literal, metric_value
 from receipt_cli.learn.tokens import read_token, split
 from receipt_cli.learn.vocabulary import Vocabulary

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import regex
 
-from receipt_cli.envelope import starts
+from receipt_cli.records.envelope import starts
 
 _NUMBER = (
     rb"(?<![\w.@])[-+]?(?:\d{1,3}(?:,\d{3})++(?:\.\d++)?+|\d++(?:\.\d++|\.(?=[eE]))?+|\.\d++)(?:[eE][-+]?\d++)?+"

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from receipt_cli.definitions import load_definition
+from receipt_cli.definitions.load import load_definition
+from receipt_cli.definitions.metrics import Registry
 from receipt_cli.errors import DataError
-from receipt_cli.registry import Registry
 
 _TOP = {"grammar", "version", "title", "layer", "words", "metrics", "units", "thresholds"}
 _WORDS = (

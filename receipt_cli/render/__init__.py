@@ -2,5 +2,63 @@
 
 The layout is written by hand. It imports and runs in a few milliseconds; a terminal library takes longer than
 that to import alone, and no output here needs what it can do more. Import from the modules: this one stays empty, so
-that a command loads only what it shows.
-"""
+that a command loads only what it shows."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "BatchBar": "batch",
+    "render_change": "batch",
+    "render_quarantine": "batch",
+    "render_receipts": "batch",
+    "render_summary": "batch",
+    "render_markdown": "comparison.markdown",
+    "render_reproducibility": "comparison.reproducibility",
+    "render_comparison": "comparison.terminal",
+    "VERDICTS": "comparison.words",
+    "field_name": "comparison.words",
+    "field_value": "comparison.words",
+    "figures": "comparison.words",
+    "reason_text": "comparison.words",
+    "render_document": "document",
+    "render_explain": "explain",
+    "render_findings": "findings",
+    "render_history": "history",
+    "render_learned": "learned",
+    "render_live": "live",
+    "MAX_CELL": "markdown",
+    "code": "markdown",
+    "escape": "markdown",
+    "table": "markdown",
+    "Curve": "plot",
+    "render_curves": "plot",
+    "render_ranges": "plot",
+    "metric_label": "receipt.metrics",
+    "render_receipt": "receipt.summary",
+    "byte_size": "scale",
+    "count": "scale",
+    "duration": "scale",
+    "kind_of": "scale",
+    "measure": "scale",
+    "percent": "scale",
+    "scale_for": "scale",
+    "render_changes": "schema",
+    "render_fields": "schema",
+    "render_answer": "sql_result",
+    "render_panel": "store_stats",
+    "Screen": "terminal.live_screen",
+    "Page": "terminal.page",
+    "Span": "terminal.page",
+    "ReadingBar": "terminal.progress",
+    "shows_progress": "terminal.progress",
+    "Role": "terminal.style",
+    "Style": "terminal.style",
+    "Column": "terminal.table",
+    "align": "terminal.table",
+    "render_table": "terminal.table",
+    "clean": "terminal.text",
+    "disarm": "terminal.text",
+    "Title": "verification",
+    "render_verification": "verification",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

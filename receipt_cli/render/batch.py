@@ -7,10 +7,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from receipt_cli.render.differences import Difference, tell_kinds, write_differences
-from receipt_cli.render.page import Page, Span
 from receipt_cli.render.scale import byte_size, count, duration, rate, significant
-from receipt_cli.render.style import Role, Style
-from receipt_cli.render.table import Column, align
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.style import Role, Style
+from receipt_cli.render.terminal.table import Column, align
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from receipt_cli.render.page import Page, Span
 from receipt_cli.render.scale import count
-from receipt_cli.render.style import Role
-from receipt_cli.render.table import Column, align
-from receipt_cli.render.text import elide, elide_middle
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.style import Role
+from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.text import elide, elide_middle
 
 MOST = 40
 """Differences that are shown one by one."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from receipt_cli.render.fields import items, mapping, real, text, truth, whole
-from receipt_cli.render.identity import write_identity
-from receipt_cli.render.metrics import write_metrics
-from receipt_cli.render.page import Page, Span
 from receipt_cli.render.profile import figure, write_profile, write_table
-from receipt_cli.render.receipt import render_receipt
+from receipt_cli.render.receipt.identity import write_identity
+from receipt_cli.render.receipt.metrics import write_metrics
+from receipt_cli.render.receipt.summary import render_receipt
 from receipt_cli.render.scale import count, number
-from receipt_cli.render.style import Style
-from receipt_cli.render.table import Column
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.table import Column
 
 
 def render_document(document: Mapping[str, object], *, style: Style) -> str:

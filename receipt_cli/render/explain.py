@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from receipt_cli.render.fields import UNKNOWN, child, items, real, text, truth, whole
-from receipt_cli.render.page import Page, Span
 from receipt_cli.render.scale import count, number
-from receipt_cli.render.style import Style
-from receipt_cli.render.table import Column, align
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.table import Column, align
 
 _MAX_CANDIDATES = 20
 _MAX_RULES = 100

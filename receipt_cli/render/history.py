@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipt_cli.render.contrast import field_name, field_value
-from receipt_cli.render.metrics import metric_label
-from receipt_cli.render.page import Page, Span
+from receipt_cli.render.comparison.words import field_name, field_value
+from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.scale import count, measure, percent, scale_for, significant
-from receipt_cli.render.spark import sparkline
-from receipt_cli.render.style import Role, Style
-from receipt_cli.render.table import Column, align
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.spark import sparkline
+from receipt_cli.render.terminal.style import Role, Style
+from receipt_cli.render.terminal.table import Column, align
 
 _TREND = 24
 _MAX_FIELDS = 8

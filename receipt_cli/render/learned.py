@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping
 
 from receipt_cli.render.fields import items, real, text, whole
-from receipt_cli.render.page import Page, Span
 from receipt_cli.render.scale import count, number
-from receipt_cli.render.style import Style
-from receipt_cli.render.table import Column, align
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.table import Column, align
 
 _MAX_LINES = 5
 _NOTHING = "–"

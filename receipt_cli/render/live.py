@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from receipt_cli.follow.so_far import Figures, SoFar
+from receipt_cli.follow.snapshot import Figures, SoFar
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
-from receipt_cli.render.metrics import metric_label
-from receipt_cli.render.outcome import HEALTH, write_check_grid
-from receipt_cli.render.page import Page, Span
+from receipt_cli.render.receipt.metrics import metric_label
+from receipt_cli.render.receipt.outcome import HEALTH, write_check_grid
 from receipt_cli.render.scale import byte_size, count, duration, kind_of, measure, percent
-from receipt_cli.render.spark import NOT_FINITE, sparkline
-from receipt_cli.render.style import Style
-from receipt_cli.render.text import cells, elide_middle, pad
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.spark import NOT_FINITE, sparkline
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.text import cells, elide_middle, pad
 
 _NOTE = 24
 """Cells that the note behind a course has at least."""

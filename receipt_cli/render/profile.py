@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
-from receipt_cli.render.metrics import write_metrics
-from receipt_cli.render.page import Page, Span
+from receipt_cli.render.receipt.metrics import write_metrics
 from receipt_cli.render.scale import byte_size, count, duration, measure, number
-from receipt_cli.render.table import Column, align
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.table import Column, align
 
 _MAX_ROWS = 12
 _MAX_PROBLEMS = 6

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from receipt_cli.render.page import Page, Span
 from receipt_cli.render.scale import count
-from receipt_cli.render.style import Role, Style
-from receipt_cli.render.text import cells, pad
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.style import Role, Style
+from receipt_cli.render.terminal.text import cells, pad
 
 _MAX_LINES = 12
 _POINTER, _TYPE = 46, 15
@@ -18,7 +18,7 @@ _SIGNS: dict[str, tuple[str, Role]] = {"added": ("+", "good"), "removed": ("-", 
 
 
 class Field(Protocol):
-    """What is shown of a field; ``receipt_cli.schema_fields.Field`` says what each part means."""
+    """What is shown of a field; ``receipt_cli.documents.schema_fields.Field`` says what each part means."""
 
     @property
     def pointer(self) -> str:
@@ -50,7 +50,7 @@ class Field(Protocol):
 
 
 class Change(Protocol):
-    """What is shown of a change; ``receipt_cli.schema_diff.Change`` says what each part means."""
+    """What is shown of a change; ``receipt_cli.documents.schema_diff.Change`` says what each part means."""
 
     @property
     def pointer(self) -> str:

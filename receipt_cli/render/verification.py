@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from receipt_cli.render.differences import Difference, tell_kinds, write_differences
-from receipt_cli.render.page import Page, Span
-from receipt_cli.render.style import Style
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.style import Style
 
 _REASONS = {
     "log": "another log: its bytes are not those that the receipt was derived from",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from receipt_cli.produce import Product
+from receipt_cli.receipts.production import Product
 
 if TYPE_CHECKING:
     import numpy as np

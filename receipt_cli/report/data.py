@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from receipt_cli.compare.policy import Policy
-from receipt_cli.history.history import history
+from receipt_cli.comparison.policy import Policy
+from receipt_cli.definitions.metrics import Registry
+from receipt_cli.history.lane_history import history
 from receipt_cli.history.lanes import make_lanes, watch
-from receipt_cli.registry import Registry
-from receipt_cli.render.contrast import field_name, field_value
-from receipt_cli.render.metrics import metric_label
+from receipt_cli.render.comparison.words import field_name, field_value
+from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.scale import kind_of
-from receipt_cli.report.core import CHECKS, COLUMNS, core_row, pack_row
 from receipt_cli.report.detail import pack, run_detail
 from receipt_cli.report.drift import Sign, alarms, signs
+from receipt_cli.report.missing_metrics import vanished
 from receipt_cli.report.packing import MAX_NAME, Pool, byte_count, columns, number, present, short_text
-from receipt_cli.report.vanished import vanished
+from receipt_cli.report.row import CHECKS, COLUMNS, core_row, pack_row
 from receipt_cli.store.files import Quarantined
 
 Document: TypeAlias = Mapping[str, Any]

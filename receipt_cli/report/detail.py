@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from receipt_cli.compare.comparable import describe_run
-from receipt_cli.render.contrast import field_name, field_value
+from receipt_cli.comparison.comparable import describe_run
+from receipt_cli.render.comparison.words import field_name, field_value
 from receipt_cli.report.packing import Pool, number, present, short_text
 
 Document: TypeAlias = Mapping[str, Any]

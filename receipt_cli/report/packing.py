@@ -7,7 +7,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from receipt_cli.redact import clean, mask_secrets
+from receipt_cli.redaction.mask import mask_secrets
+from receipt_cli.redaction.text import clean
 
 MAX_TEXT = 500
 """Characters of one text; names and messages that go on are cut with an ellipsis."""

@@ -1,1 +1,27 @@
 """Receipts on disk, and questions to them."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "Outcome": "files",
+    "Quarantined": "files",
+    "Store": "files",
+    "StoredReceipt": "files",
+    "Known": "fingerprints",
+    "KnownLog": "fingerprints",
+    "open_store": "index",
+    "csv_text": "query",
+    "names": "query",
+    "records": "query",
+    "view_columns": "query",
+    "read_receipts": "reading",
+    "SeriesFiles": "series_files",
+    "export": "sql_export",
+    "Period": "stats",
+    "QUESTIONS": "stats",
+    "Question": "stats",
+    "ask_panel": "stats",
+    "panel_document": "stats",
+    "MEMORY": "views",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -26,9 +26,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, OutputError, UsageError
-from receipt_cli.receipt import canonical_bytes
-from receipt_cli.write import NameTaken, make_folder, write_atomically, write_new
+from receipt_cli.io.atomic import NameTaken, make_folder, write_atomically, write_new
 
 _RECEIPT = re.compile(r"(?P<log>[0-9a-f]{64})\.(?P<generation>[1-9]\d{0,8})\.json")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")

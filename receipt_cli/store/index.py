@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from receipt_cli import __version__
+from receipt_cli.documents.schemas import list_schemas
 from receipt_cli.errors import OutputError
-from receipt_cli.schemas import list_schemas
-from receipt_cli.store.database import Damaged, Database
+from receipt_cli.io.duckdb import Damaged, Database
 from receipt_cli.store.files import Store, StoredReceipt
-from receipt_cli.store.rows import read_row
-from receipt_cli.store.view import TABLE, VIEWS, structure
+from receipt_cli.store.flatten import read_row
+from receipt_cli.store.views import TABLE, VIEWS, structure
 
 ROWS = "rows/1"
 """Version of how a row is made of a receipt: another one, and every index is made anew."""

@@ -11,9 +11,9 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-from receipt_cli.csv_cell import safe_cell
-from receipt_cli.store.database import Answer
-from receipt_cli.store.view import VIEWS
+from receipt_cli.io.csv import safe_cell
+from receipt_cli.io.duckdb import Answer
+from receipt_cli.store.views import VIEWS
 
 
 def plain(value: Any) -> Any:

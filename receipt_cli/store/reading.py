@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import InputError, ReceiptError
-from receipt_cli.redact import mask_texts
+from receipt_cli.redaction.text import mask_texts
 from receipt_cli.store.files import Store
-from receipt_cli.validate import validate_bytes
 
 _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 

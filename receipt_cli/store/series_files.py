@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.errors import InputError
-from receipt_cli.store.database import Damaged, Database
+from receipt_cli.io.duckdb import Damaged, Database
 
 
 class SeriesFiles:

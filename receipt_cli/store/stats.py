@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from receipt_cli.store.database import Answer, Database
+from receipt_cli.io.duckdb import Answer, Database
 from receipt_cli.store.query import records
 
 Question = Literal["tokens", "goodput", "memory", "checks"]

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.figures import differences, facts_path, load_facts, receipt_figures
 from benchmarks.inputs import parse_size, print_size, write
-from receipt_cli.produce import Request, produce
+from receipt_cli.receipts.production import Request, produce
 
 TRAINERS = {
     "dense": "megatron-lm",

@@ -280,7 +280,7 @@ class TestChanging:
         assert f"{facts['size_bytes']} bytes" in done.stderr
 
     def test_a_log_cut_while_it_is_read(self, log: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-        from receipt_cli.source import Source
+        from receipt_cli.io.source import Source
 
         log.write_bytes(GOOD)
         blocks = Source.blocks
@@ -504,7 +504,7 @@ class TestGrammarFile:
     def test_a_pattern_without_end_has_a_time_box(
         self, tmp_path: Path, log: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("receipt_cli.match.TIME_BOX_S", 0.2)
+        monkeypatch.setattr("receipt_cli.scan.extraction.TIME_BOX_S", 0.2)
         log.write_bytes(STEPS + b"loss " + b"a" * 60 + b"!\n")
         pattern = r"'loss (?:a|aa)+(?P<x>b)|step (?P<step>\d+) loss (?P<loss>\d+)'"
         grammar = NANO.replace("PATTERN", pattern).replace("fields: {loss", "fields: {x: {type: string}, loss", 1)

@@ -20,8 +20,8 @@ import pytest
 import yaml
 
 from receipt_cli import __version__
-from receipt_cli.catalog import list_grammars
-from receipt_cli.schemas import list_schemas
+from receipt_cli.documents.schemas import list_schemas
+from receipt_cli.grammar.catalog import list_grammars
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
@@ -87,7 +87,7 @@ class TestParse:
         assert header["collected_at"] is not None
 
     def test_here_changes_no_derived_byte(self, invoke: Invoke) -> None:
-        from receipt_cli.receipt import derived_bytes
+        from receipt_cli.receipts.assembly import derived_bytes
 
         plain, here = invoke("parse", "--json", LOG).document, invoke("parse", "--json", "--here", LOG).document
         assert derived_bytes(plain) == derived_bytes(here)
@@ -159,7 +159,7 @@ class TestWriting:
         def fail(handle: int) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("receipt_cli.write.os.fsync", fail)
+        monkeypatch.setattr("receipt_cli.io.atomic.os.fsync", fail)
         done = invoke("parse", LOG, "-o", receipt, "--name", "other")
         assert (done.code, receipt.read_bytes()) == (6, before)
         assert [p.name for p in receipt.parent.iterdir()] == [receipt.name]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from receipt_cli.produce import Request, produce
+from receipt_cli.receipts.production import Request, produce
 
 Invoke = Callable[..., Any]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from receipt_cli.receipt import derived_bytes
+from receipt_cli.receipts.assembly import derived_bytes
 
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 LOG = LOGS / "hf-trainer" / "crash-resumed-v5.log"

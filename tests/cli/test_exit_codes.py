@@ -162,7 +162,7 @@ def test_6_for_a_full_disk_behind_stdout(good: Path) -> None:
 
 
 def test_70_for_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], good: Path) -> None:
-    monkeypatch.setattr("receipt_cli.produce.produce", lambda request: 1 / 0)
+    monkeypatch.setattr("receipt_cli.receipts.production.produce", lambda request: 1 / 0)
     monkeypatch.setattr(sys, "argv", ["receipt", "parse", str(good)])
     with pytest.raises(SystemExit) as stopped:
         entry.main()

@@ -18,10 +18,10 @@ from typing import Any
 import jsonschema
 import pytest
 
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.export.tensorboard import crc32c
 from receipt_cli.export.units import UCUM, family
 from receipt_cli.export.wandb_run import framed
-from receipt_cli.registry import load_registry
 
 Invoke = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]

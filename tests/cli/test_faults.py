@@ -16,10 +16,11 @@ import pytest
 
 from benchmarks.torture.hidden import lines
 from benchmarks.torture.works import judge
-from receipt_cli import parallel, source
-from receipt_cli.batch import work
-from receipt_cli.batch.nouns import Failure, Task
+from receipt_cli.batch import worker as work
+from receipt_cli.batch.model import Failure, Task
 from receipt_cli.errors import DataError
+from receipt_cli.io import source
+from receipt_cli.scan import workers as parallel
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, limits and signals as Linux has them")
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,7 +263,7 @@ def test_what_the_system_refuses_is_no_bug_of_ours(
         raise OSError(error, os.strerror(error), "a/file")
 
     (tmp_path / "run.log").write_bytes(LOG)
-    monkeypatch.setattr("receipt_cli.produce.produce", fail)
+    monkeypatch.setattr("receipt_cli.receipts.production.produce", fail)
     done = invoke("parse", tmp_path / "run.log")
     assert done.code == code
     assert os.strerror(error) in done.stderr and "a/file" in done.stderr

@@ -12,7 +12,7 @@ import pytest
 from benchmarks.torture.__main__ import run
 from benchmarks.torture.cases import CASES, Hostile
 from benchmarks.torture.hidden import lines, wrong
-from receipt_cli import decompress
+from receipt_cli.io import compression as decompress
 
 SMALL = [case for case in CASES if case.small]
 

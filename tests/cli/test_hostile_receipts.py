@@ -63,7 +63,7 @@ TERMINAL = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 @pytest.fixture(scope="module")
 def base() -> dict[str, Any]:
     """The receipt of a run that failed, with one of everything that quotes a log."""
-    from receipt_cli.produce import Request, produce
+    from receipt_cli.receipts.production import Request, produce
 
     document = produce(Request(str(LOG), name="x", lane="x", preset="x", workers=1)).document
     document = json.loads(json.dumps(document))

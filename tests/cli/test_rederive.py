@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.batch.nouns import Lost
-from receipt_cli.batch.rederive import Batch, rederive
-from receipt_cli.batch.walk import walk
-from receipt_cli.produce import Request, produce
-from receipt_cli.receipt import canonical_bytes
-from receipt_cli.validate import has_errors, validate_bytes
+from receipt_cli.batch.coordinator import Batch, rederive
+from receipt_cli.batch.discovery import walk
+from receipt_cli.batch.model import Lost
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.validate import has_errors, validate_bytes
+from receipt_cli.receipts.production import Request, produce
 
 from .conftest import ROOT, Done, Invoke
 
@@ -45,7 +45,7 @@ def archive(tmp_path: Path) -> Path:
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the archive count as old."""
-    monkeypatch.setattr("receipt_cli.batch.walk.SETTLED_S", -1e9)
+    monkeypatch.setattr("receipt_cli.batch.discovery.SETTLED_S", -1e9)
 
 
 def tree(store: Path) -> dict[str, bytes]:

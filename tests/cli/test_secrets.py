@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.redact import log_tail, mask_secrets, safe_text
+from receipt_cli.redaction.mask import mask_secrets
+from receipt_cli.redaction.text import log_tail, safe_text
 from tests.tools.planted import FORMS, ORDINARY, VALUES, Planted, corpus, leaks, private_key, secret_parts
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.produce import Request, produce
-from receipt_cli.receipt import canonical_bytes
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.receipts.production import Request, produce
 from receipt_cli.store.files import Store
-from receipt_cli.store.view import VIEWS
+from receipt_cli.store.views import VIEWS
 
 from .conftest import ROOT, Invoke
 

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
-from receipt_cli.known_fields import keep_known
-from receipt_cli.receipt import canonical_bytes
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.schemas import keep_known
 
 ROOT = Path(__file__).resolve().parents[2]
 NANOGPT = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"

@@ -17,8 +17,8 @@ import pytest
 import yaml
 
 from receipt_cli.ci.gates_file import read_gates
-from receipt_cli.registry import load_registry
-from receipt_cli.schemas import find_entry, get_json_schema
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.documents.schemas import find_entry, get_json_schema
 
 EXPRESSION = re.compile(r"\$\{\{\s*([a-z]+(?:\.[a-z_-]+)+)\s*\}\}")
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}\Z")

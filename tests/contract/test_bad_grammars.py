@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from receipt_cli.lint import lint_grammar
+from receipt_cli.authoring.lint import lint_grammar
 
 FOLDER = Path(__file__).resolve().parents[2] / "fixtures" / "bad_grammars"
 FILES = sorted(FOLDER.glob("*.yaml"))

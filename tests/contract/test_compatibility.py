@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.checks import CORE, healthy, proven
-from receipt_cli.difference import differences
-from receipt_cli.migrate import STEPS, migrate
-from receipt_cli.receipt import canonical_bytes
+from receipt_cli.analysis.checks import CORE, healthy, proven
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.diff import differences
+from receipt_cli.documents.migrate import STEPS, migrate
+from receipt_cli.documents.schemas import list_schemas, read_version
+from receipt_cli.documents.validate import KINDS, has_errors, validate_bytes, validate_document
 from receipt_cli.render.document import render_document
-from receipt_cli.render.style import Style
-from receipt_cli.render.text import cells
-from receipt_cli.schemas import list_schemas, read_version
-from receipt_cli.validate import KINDS, has_errors, validate_bytes, validate_document
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.text import cells
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted((ROOT / "fixtures" / "receipts").glob("*/valid/*.json"))

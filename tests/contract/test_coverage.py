@@ -17,8 +17,8 @@ import pytest
 from typer.main import get_command
 
 from receipt_cli.cli.app import app
-from receipt_cli.schema_fields import list_fields
-from receipt_cli.schemas import get_json_schema, list_schemas
+from receipt_cli.documents.schema_fields import list_fields
+from receipt_cli.documents.schemas import get_json_schema, list_schemas
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "coverage.md").read_text("utf-8")

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from git import InvalidGitRepositoryError, NoSuchPathError, Repo
 
-from receipt_cli.catalog import list_grammars, read_entry, shipped
-from receipt_cli.lint import lint_grammar, lint_together
-from receipt_cli.proof import lint_shipped
+from receipt_cli.authoring.check import lint_shipped
+from receipt_cli.authoring.lint import lint_grammar, lint_together
+from receipt_cli.grammar.catalog import list_grammars, read_entry, shipped
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = list_grammars()
@@ -39,8 +39,8 @@ def test_no_sample_is_read_as_another_grammars() -> None:
 
 def test_everything_that_ships_has_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     linted: list[str] = []
-    monkeypatch.setattr("receipt_cli.proof.lint_grammar", lambda text, where: linted.append(where) or [])  # tested above
-    monkeypatch.setattr("receipt_cli.proof.lint_together", lambda grammars: [])
+    monkeypatch.setattr("receipt_cli.authoring.check.lint_grammar", lambda text, where: linted.append(where) or [])
+    monkeypatch.setattr("receipt_cli.authoring.check.lint_together", lambda grammars: [])
     findings, count = lint_shipped()
     assert findings == []
     assert linted == [f"grammars/{entry.path}" for entry in ENTRIES]

@@ -12,9 +12,9 @@ from runpy import run_path
 
 import pytest
 
-from receipt_cli.catalog import INDUCED, list_grammars
-from receipt_cli.matrix import COLUMNS, markdown, matrix
-from receipt_cli.registry import load_registry
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.grammar.catalog import INDUCED, list_grammars
+from receipt_cli.grammar.coverage import COLUMNS, markdown, matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = re.compile(r"(?<=<!-- begin: matrix -->\n).*?(?=<!-- end: matrix -->)", re.DOTALL)

@@ -9,7 +9,7 @@ from runpy import run_path
 
 import pytest
 
-from receipt_cli.schemas import list_schemas
+from receipt_cli.documents.schemas import list_schemas
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted((ROOT / "fixtures" / "receipts").glob("*/valid/*.json"))

@@ -9,17 +9,21 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from receipt_cli import grammar, grammar_field, grammar_file, model, schemas
-from receipt_cli.definitions import load_definition
+from receipt_cli import problems as model
+from receipt_cli.definitions.failure_markers import Category, Reason, Role
+from receipt_cli.definitions.load import load_definition
+from receipt_cli.definitions.metrics import REGISTRY_PATH, load_registry
+from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
+from receipt_cli.documents import schemas
+from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
+from receipt_cli.documents.schemas import SchemaEntry, get_schema, list_schemas, parse_index
+from receipt_cli.documents.validate import KINDS as DOCUMENT_KINDS
 from receipt_cli.errors import DataError
+from receipt_cli.grammar import field_file as grammar_field
+from receipt_cli.grammar import model as grammar
+from receipt_cli.grammar import parse as grammar_file
 from receipt_cli.header.document import empty_header
-from receipt_cli.markers import Category, Reason, Role
-from receipt_cli.receipt import RUN_KEYS
-from receipt_cli.registry import REGISTRY_PATH, load_registry
-from receipt_cli.schema_diff import compare_schemas, is_compatible
-from receipt_cli.schemas import SchemaEntry, get_schema, list_schemas, parse_index
-from receipt_cli.units import SPECIAL_UNITS, UNITS
-from receipt_cli.validate import KINDS as DOCUMENT_KINDS
+from receipt_cli.receipts.assembly import RUN_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "schemas"

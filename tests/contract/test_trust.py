@@ -80,7 +80,7 @@ def test_what_is_forbidden_is_found() -> None:
 def test_the_reader_of_definitions_is_a_safe_one() -> None:
     import yaml
 
-    from receipt_cli.yaml_text import _StrictLoader
+    from receipt_cli.definitions.strict_yaml import _StrictLoader
 
     assert issubclass(_StrictLoader, yaml.SafeLoader | yaml.CSafeLoader)
 

@@ -112,7 +112,7 @@ def test_sdist_builds_the_same_wheel(root: Path, wheel: Path, tmp_path: Path) ->
 def test_installed_package_is_the_one_in_use(root: Path, installed: Path) -> None:
     python = installed / "venv" / "bin" / "python"
     where = (
-        "import receipt_cli, receipt_cli.resources as r; print(receipt_cli.__file__, r.data_root('grammars'))"
+        "import receipt_cli, receipt_cli.definitions.resources as r; print(receipt_cli.__file__, r.data_root('grammars'))"
     )
     package, grammars = run(python, "-c", where, cwd=installed).split()
     assert Path(package).is_relative_to(installed)

@@ -6,13 +6,23 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from receipt_cli.catalog import shipped
-from receipt_cli.examine import book, examine
-from receipt_cli.grammar import Grammar, Rule
-from receipt_cli.layout import learn_layout
-from receipt_cli.lint import read_sample
-from receipt_cli.match import MAX_EVENTS, NOWHERE, Extraction, bind_cells, bind_row, convert, extract, extract_behind, read_record
-from receipt_cli.stretch import Body
+from receipt_cli.authoring.lint import read_sample
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.scan.book import book, examine
+from receipt_cli.scan.extraction import (
+    MAX_EVENTS,
+    NOWHERE,
+    Extraction,
+    bind_cells,
+    bind_row,
+    convert,
+    extract,
+    extract_behind,
+    read_record,
+)
+from receipt_cli.scan.layout import learn_layout
+from receipt_cli.scan.segment import Body
 from tests.fuzz.feed import Feed, choice
 
 

@@ -8,20 +8,19 @@ from pathlib import Path
 import pytest
 
 from benchmarks.identity import find_difference, lowest_thresholds, read_both
-from receipt_cli.attack import Attack
-from receipt_cli.catalog import shipped
+from receipt_cli.authoring.lint import lint_grammar
+from receipt_cli.authoring.redos import HOSTILE_BYTES, Attack
+from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.definitions.units import UNITS, read_number, split_suffix
 from receipt_cli.errors import UsageError
-from receipt_cli.foreign.names import Names
-from receipt_cli.hostile import HOSTILE_BYTES
-from receipt_cli.inputs import arrange
-from receipt_cli.lint import lint_grammar
-from receipt_cli.looks import count_step_lines
-from receipt_cli.markers import load_catalogue
-from receipt_cli.match import extract
-from receipt_cli.produce import Request, produce
-from receipt_cli.redact import mask_secrets
-from receipt_cli.units import UNITS, read_number, split_suffix
-from receipt_cli.walltime.stated import read_wall
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.importers.field_names import Names
+from receipt_cli.importers.wall_time import read_wall
+from receipt_cli.io.discovery import arrange
+from receipt_cli.receipts.production import Request, produce
+from receipt_cli.records.heuristics import count_step_lines
+from receipt_cli.redaction.mask import mask_secrets
+from receipt_cli.scan.extraction import extract
 from tests.fuzz.harness import ROOT
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from receipt_cli.produce import Request, produce
-from receipt_cli.receipt import canonical_bytes
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.receipts.production import Request, produce
 
 RUNS = sorted(path for path in (Path(__file__).resolve().parents[2] / "fixtures" / "runs").iterdir() if path.is_dir())
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from receipt_cli import __version__
-from receipt_cli.verify import read_receipt, verify
+from receipt_cli.verification.verifier import read_receipt, verify
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 GOLDENS = sorted([*FIXTURES.glob("logs/*/*.receipt.json"), *FIXTURES.glob("runs/*.receipt.json")])

@@ -9,7 +9,7 @@ import tempfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.produce import Request, produce
+from receipt_cli.receipts.production import Request, produce
 
 Attempt = list[tuple[int, float]]
 numbers = st.floats(1e-3, 1e3).map(lambda value: round(value, 4))

@@ -13,11 +13,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from receipt_cli.authoring.lint import lint_grammar
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
-from receipt_cli.lint import lint_grammar
-from receipt_cli.produce import InvalidReceipt, Request, produce
-from receipt_cli.receipt import canonical_bytes
-from receipt_cli.validate import has_errors, validate_bytes
+from receipt_cli.receipts.production import InvalidReceipt, Request, produce
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = {
@@ -109,5 +109,5 @@ def test_lint_of_a_bent_grammar_only_finds(
 def monkeypatch_module() -> Iterator[pytest.MonkeyPatch]:
     """Short hostile lines: their bound has tests of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("receipt_cli.lint.HOSTILE_BYTES", 500)
+        patch.setattr("receipt_cli.authoring.lint.HOSTILE_BYTES", 500)
         yield patch

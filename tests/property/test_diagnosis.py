@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.bottleneck import FEEDING, PARTS, STEP
-from receipt_cli.produce import Request, produce
-from receipt_cli.validate import validate_document
+from receipt_cli.analysis.bottleneck import FEEDING, PARTS, STEP
+from receipt_cli.documents.validate import validate_document
+from receipt_cli.receipts.production import Request, produce
 
 TIMES = (*FEEDING, STEP, *PARTS)
 SIZES = (

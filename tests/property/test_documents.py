@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from receipt_cli.documents.migrate import migrate
+from receipt_cli.documents.validate import has_errors, validate_document
 from receipt_cli.errors import ReceiptError
-from receipt_cli.migrate import migrate
 from receipt_cli.render.document import render_document
-from receipt_cli.render.style import Style
-from receipt_cli.render.text import cells
-from receipt_cli.validate import has_errors, validate_document
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.text import cells
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "receipts").glob("*/valid/*.json"))
 DOCUMENTS = [json.loads(path.read_bytes()) for path in EXAMPLES]

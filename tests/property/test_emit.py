@@ -12,13 +12,13 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.documents.invariants.goodput import GOODPUT_RULES
+from receipt_cli.documents.validate import has_errors, validate_document
 from receipt_cli.emit import AblationReceipt, GoodputTracker, StepPrinter, TemporalPerformanceTracker
 from receipt_cli.emit.conformity import check_document
 from receipt_cli.emit.goodput_tracker import CATEGORIES
-from receipt_cli.invariants.goodput import GOODPUT_RULES
-from receipt_cli.produce import Request, produce
-from receipt_cli.registry import load_registry
-from receipt_cli.validate import has_errors, validate_document
+from receipt_cli.receipts.production import Request, produce
 
 THREADS = 3
 NANOSECONDS = 10**9

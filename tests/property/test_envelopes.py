@@ -13,13 +13,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from receipt_cli.catalog import shipped
-from receipt_cli.columns import NO_RANK, POSITION_BITS, RuleColumns
-from receipt_cli.envelope import MAX_ENVELOPES, read_clock, read_rank, unwrap
-from receipt_cli.grammar import Grammar, Rule, Sample
-from receipt_cli.markers import Catalogue, load_catalogue
-from receipt_cli.produce import Request, produce
-from receipt_cli.scan import Engine
+from receipt_cli.definitions.failure_markers import Catalogue, load_catalogue
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.grammar.model import Grammar, Rule, Sample
+from receipt_cli.receipts.production import Request, produce
+from receipt_cli.records.envelope import MAX_ENVELOPES, NO_RANK, read_clock, read_rank, unwrap
+from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
+from receipt_cli.scan.engine import Engine
 
 LOGS = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "logs").glob("*/*.log"))
 ENVELOPES = {

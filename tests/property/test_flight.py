@@ -13,14 +13,14 @@ from typing import Any, BinaryIO
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import ExitCode, ReceiptError
-from receipt_cli.flight.document import document_of
-from receipt_cli.flight.nsys import read_report
-from receipt_cli.flight.session import read_streams
-from receipt_cli.flight.spans import Spans
-from receipt_cli.flight.wire import BATCHES, TYPES
-from receipt_cli.receipt import canonical_bytes
-from receipt_cli.validate import validate_document
+from receipt_cli.gpu_profile.document import document_of
+from receipt_cli.gpu_profile.format import BATCHES, TYPES
+from receipt_cli.gpu_profile.nsys import read_report
+from receipt_cli.gpu_profile.session import read_streams
+from receipt_cli.gpu_profile.spans import Spans
 
 FLIGHT = Path(__file__).resolve().parents[2] / "fixtures" / "flight"
 Streams = list[tuple[str, bytes]]
@@ -178,7 +178,7 @@ def test_the_order_of_files_and_of_records_does_not_count(data: st.DataObject) -
 def test_the_union_of_intervals_is_what_counting_gives(spans: list[tuple[int, int]], step: int, kept: int) -> None:
     import numpy as np
 
-    from receipt_cli.flight import spans as module
+    from receipt_cli.gpu_profile import spans as module
 
     before = module._GATHERED, module._KEPT, module._STRETCH
     module._GATHERED, module._KEPT, module._STRETCH = step, kept, 2

@@ -12,12 +12,12 @@ from unittest.mock import patch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli import regular
+from receipt_cli.analysis.goodput.model import CLASSES, Wall
 from receipt_cli.derive import Derivation, Options, read_log
-from receipt_cli.frame import HEAD
-from receipt_cli.goodput import CLASSES, Wall
-from receipt_cli.receipt import assemble, derived_bytes
-from receipt_cli.source import Source, Stream
+from receipt_cli.events.compact import regular
+from receipt_cli.events.compact.frame import HEAD
+from receipt_cli.io.source import Source, Stream
+from receipt_cli.receipts.assembly import assemble, derived_bytes
 
 START = datetime(2026, 3, 8, 11, 0, 0, tzinfo=UTC)
 ACTIONS = st.one_of(

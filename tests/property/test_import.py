@@ -12,9 +12,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import ExitCode, ReceiptError
-from receipt_cli.foreign.importing import import_document
-from receipt_cli.receipt import canonical_bytes
+from receipt_cli.importers.importing import import_document
 
 FOREIGN = Path(__file__).resolve().parents[2] / "fixtures" / "foreign"
 FILES = sorted(path for path in FOREIGN.rglob("*") if path.suffix in (".json", ".md"))

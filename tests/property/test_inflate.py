@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli import decompress as module
-from receipt_cli.decompress import decompress
+from receipt_cli.io import compression as module
+from receipt_cli.io.compression import decompress
 
 pytest.importorskip("zlib_ng")
 

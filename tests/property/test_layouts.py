@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.identity import find_difference, lowest_thresholds, mutate, read_both
-from receipt_cli.catalog import shipped
-from receipt_cli.grammar import Grammar
-from receipt_cli.grammar_file import build_grammar
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.grammar.model import Grammar
+from receipt_cli.grammar.parse import build_grammar
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "corpus"

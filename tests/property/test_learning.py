@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
+from receipt_cli.authoring.lint import lint_grammar
+from receipt_cli.authoring.proposal import draft
 from receipt_cli.derive import Options, derive
+from receipt_cli.detect.generic import load_generic
 from receipt_cli.errors import GrammarChoiceError
-from receipt_cli.fallback import load_generic
+from receipt_cli.io.source import Source
 from receipt_cli.learn.learned import Learned, learn
-from receipt_cli.learn.mining import MAX_SHAPES, Miner
-from receipt_cli.lint import lint_grammar
-from receipt_cli.propose import draft
-from receipt_cli.source import Source
+from receipt_cli.learn.shapes import MAX_SHAPES, Miner
 
 STEP = ("step", "iter", "Iteration", "global_step", "global step", "Update", "it")
 LOSS = ("loss", "Loss", "train_loss", "training loss", "train/loss", "total_loss", "lm loss", "nll", "cross_entropy")

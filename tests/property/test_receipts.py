@@ -9,10 +9,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import ReceiptError
-from receipt_cli.produce import Product, Request, produce
-from receipt_cli.receipt import canonical_bytes
-from receipt_cli.validate import validate_document
+from receipt_cli.receipts.production import Product, Request, produce
 
 FIXTURES = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "logs").glob("*/*.log"))
 LINES = sorted({line for path in FIXTURES for line in path.read_bytes().split(b"\n") if b"loss" in line or b"rror" in line})[::7]

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.identity import find_difference, lowest_thresholds, read_both
-from receipt_cli import bulk, together
-from receipt_cli.block import bytes_at
-from receipt_cli.catalog import shipped
-from receipt_cli.layout import MASK, Layout
-from receipt_cli.recognise import WORD, Shelf, cut_words, words_for
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.scan.bulk import event_table as together
+from receipt_cli.scan.bulk import reader as bulk
+from receipt_cli.scan.bulk.block import bytes_at
+from receipt_cli.scan.bulk.recognise import WORD, Shelf, cut_words, words_for
+from receipt_cli.scan.layout import MASK, Layout
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = sorted((ROOT / "fixtures" / "logs").glob("*/*.log"))

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.redact import log_tail, mask_secrets, safe_text
+from receipt_cli.redaction.mask import mask_secrets
+from receipt_cli.redaction.text import log_tail, safe_text
 
 LETTERS = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"  # made up
 HEX = "0123456789abcdef0123456789abcdef01234567"

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli import frame, phases, regular
 from receipt_cli.derive import Derivation, Options, read_log
-from receipt_cli.frame import DISTINCT, HEAD
-from receipt_cli.launches import COMPARED
-from receipt_cli.receipt import assemble
-from receipt_cli.source import Source, Stream
+from receipt_cli.events import phases
+from receipt_cli.events.compact import frame, regular
+from receipt_cli.events.compact.frame import DISTINCT, HEAD
+from receipt_cli.events.launches import COMPARED
+from receipt_cli.io.source import Source, Stream
+from receipt_cli.receipts.assembly import assemble
 
 MARGINS = {"SPAN": HEAD + regular.TAIL + 2, "LEAST": 1}
 """The shortest stretches that may have a run."""

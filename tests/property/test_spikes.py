@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.spikes import ALPHA, LEAST, MAX_FIRST, spikes_of
+from receipt_cli.analysis.spikes import ALPHA, LEAST, MAX_FIRST, spikes_of
 
 POSITIVE = st.floats(min_value=1e-6, max_value=1e6)
 VALUES = st.lists(st.one_of(POSITIVE, POSITIVE, POSITIVE, st.sampled_from([0.0, math.nan, math.inf])), max_size=1300)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.catalog import shipped
-from receipt_cli.cells import Cells
-from receipt_cli.columns import NumberColumn
-from receipt_cli.listed import Listed
-from receipt_cli.markers import load_catalogue
-from receipt_cli.scan import Engine
-from receipt_cli.stretch import Body, Stretch
+from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.ordinal_list import Listed
+from receipt_cli.scan.columns import NumberColumn
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.segment import Body, Stretch
 
 ENGINE = Engine(shipped(), load_catalogue())
 LOGS = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "logs").glob("*/*.log"))

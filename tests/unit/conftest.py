@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.produce import Request, produce
+from receipt_cli.receipts.production import Request, produce
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from receipt_cli.ahead import Ahead
+from receipt_cli.io.prefetch import Ahead
 
 
 @pytest.fixture(autouse=True)

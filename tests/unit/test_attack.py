@@ -7,8 +7,8 @@ import contextlib
 import pytest
 import regex
 
-from receipt_cli.attack import Attack, pattern_attacks, sample_attacks, worst_growth
-from receipt_cli.lint import lint_grammar
+from receipt_cli.authoring.lint import lint_grammar
+from receipt_cli.authoring.redos import Attack, pattern_attacks, sample_attacks, worst_growth
 
 SIZE = 16_384
 ENOUGH = 0.05

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.batch.carry import captured, header_name, receipt_names
+from receipt_cli.batch.captured import captured
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import DataError, InputError
-from receipt_cli.produce import Request, produce
-from receipt_cli.receipt import canonical_bytes
+from receipt_cli.io.beside import header_name, receipt_names
+from receipt_cli.receipts.production import Request, produce
 from receipt_cli.store.files import Store
 
 LOG = Path(__file__).resolve().parents[2] / "fixtures" / "logs" / "hf-trainer" / "crash-resumed-v5.log"

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from receipt_cli.batch.memory import limit_memory, machine_memory, share_of
-from receipt_cli.batch.nouns import Lost
+from receipt_cli.batch.model import Lost
 from receipt_cli.batch.pool import OUT_OF_MEMORY, LocalPool
 
 

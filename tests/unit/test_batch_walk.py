@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from receipt_cli.batch.discovery import SETTLED_S, read_list, walk
 from receipt_cli.batch.remote import fetched, find_remote
-from receipt_cli.batch.walk import SETTLED_S, read_list, walk
 from receipt_cli.errors import InputError, UsageError
 
 

@@ -12,10 +12,10 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.blindness import kept_after
-from receipt_cli.catalog import shipped
-from receipt_cli.grammar import Rule, compile_pattern
-from receipt_cli.markers import load_catalogue
+from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.grammar.digit_sensitivity import kept_after
+from receipt_cli.grammar.model import Rule, compile_pattern
 
 NOWHERE: frozenset[str] = frozenset()
 BLIND = [

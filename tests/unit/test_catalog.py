@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from receipt_cli import catalog
-from receipt_cli.catalog import definition, get_grammar, list_grammars, read_entry, read_file, shipped
 from receipt_cli.errors import DataError, InputError, ReceiptError, UsageError
+from receipt_cli.grammar import catalog
+from receipt_cli.grammar.catalog import definition, get_grammar, list_grammars, read_entry, read_file, shipped
 
 SMALL = b"grammar: small\nversion: %d\ntitle: small\ntrainer: small\nrules:\n  a: {event: end, literal: bye, pattern: bye}\n"
 

@@ -17,10 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli import cells, room
-from receipt_cli.cells import Cells
 from receipt_cli.errors import UsageError
-from receipt_cli.room import Room, bound
+from receipt_cli.numeric import column as cells
+from receipt_cli.numeric import spill as room
+from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.spill import Room, bound
 
 MANY = 3 * cells.FEW
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from receipt_cli.compare.curves import Curve, compare_curves
-from receipt_cli.compare.intervals import MIN_VALUES, Spread, block_length, half_width, spread
-from receipt_cli.compare.precision import resolution
-from receipt_cli.compare.student import cumulative, quantile
+from receipt_cli.comparison.curves import Curve, compare_curves
+from receipt_cli.numeric.intervals import MIN_VALUES, Spread, block_length, half_width, spread
+from receipt_cli.numeric.precision import resolution
+from receipt_cli.numeric.student_t import cumulative, quantile
 
 
 def dependent(count: int, phi: float, seed: int) -> np.ndarray:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.compare.metrics import Figures, compare_metrics
-from receipt_cli.registry import load_registry
+from receipt_cli.comparison.metrics import Figures, compare_metrics
+from receipt_cli.definitions.metrics import load_registry
 
 
 def rate(**meaning: str | None) -> dict[str, Figures]:

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from receipt_cli.courses import Course
+from receipt_cli.analysis.trend import Course
 
 STEPS = [float(10 * i) for i in range(40)]
 NOISE = [random.Random(i).gauss(5, 2) + i / 7 for i in range(40)]

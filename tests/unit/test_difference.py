@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.difference import ABSENT, Difference, differences
+from receipt_cli.documents.diff import ABSENT, Difference, differences
 
 CASES = [
     ("same", {"a": [1, {"b": None}]}, {"a": [1, {"b": None}]}, []),

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.documents.validate import validate_bytes, validate_document
 from receipt_cli.emit import AblationReceipt, NotConforming
-from receipt_cli.validate import validate_bytes, validate_document
 
 
 def receipt(**changed: Any) -> AblationReceipt:

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from receipt_cli import goodput as classes
+from receipt_cli.analysis.goodput import model as classes
+from receipt_cli.definitions.resources import data_root
+from receipt_cli.documents.shape import surely_keeps
 from receipt_cli.emit import GoodputTracker
 from receipt_cli.emit.goodput_tracker import CLASSES
-from receipt_cli.resources import data_root
-from receipt_cli.shape import surely_keeps
 
 SECOND = 10**9
 

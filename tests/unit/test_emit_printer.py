@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.emit import StepPrinter
 from receipt_cli.emit.step_printer import NUMBER_FACTS, TEXT_FACTS
-from receipt_cli.produce import Request, produce
-from receipt_cli.registry import load_registry
+from receipt_cli.receipts.production import Request, produce
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = yaml.safe_load((ROOT / "grammars" / "receipt-emit" / "v1.yaml").read_text("utf-8"))["rules"]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from receipt_cli.documents.validate import validate_document
 from receipt_cli.emit import TemporalPerformanceTracker
 from receipt_cli.emit.profiling import SignalProfiler
-from receipt_cli.validate import validate_document
 
 ROOT = Path(__file__).resolve().parents[2]
 

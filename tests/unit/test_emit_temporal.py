@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from receipt_cli.documents.validate import has_errors, validate_bytes, validate_document
 from receipt_cli.emit import NotConforming, TemporalPerformanceTracker
 from receipt_cli.emit.memory import peak_memory
-from receipt_cli.validate import has_errors, validate_bytes, validate_document
 
 SECOND = 10**9
 

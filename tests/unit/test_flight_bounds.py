@@ -10,12 +10,12 @@ import zlib
 import numpy as np
 import pytest
 
-from receipt_cli.flight import lines as lines_module
-from receipt_cli.flight.batch import exact_total
-from receipt_cli.flight.lines import Lines
-from receipt_cli.flight.named import Dictionary
-from receipt_cli.flight.noted import Noted
-from receipt_cli.flight.timing import Timings
+from receipt_cli.gpu_profile import lines as lines_module
+from receipt_cli.gpu_profile.batch import exact_total
+from receipt_cli.gpu_profile.dictionaries import Dictionary
+from receipt_cli.gpu_profile.lines import Lines
+from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.timing import Timings
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 20])
@@ -59,7 +59,7 @@ def test_names_beyond_the_bound_are_together() -> None:
 
 
 def test_a_dictionary_holds_so_many_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipt_cli.flight.named._MAX_CHARACTERS", 10)
+    monkeypatch.setattr("receipt_cli.gpu_profile.dictionaries._MAX_CHARACTERS", 10)
     names = Dictionary("kernel_dict")
     noted = Noted()
     names.update({"kernel_dict": {"1": "a" * 8, "2": "b" * 8, "3": "c", "x": "d", "4": 5}}, noted, "device.log", 1)

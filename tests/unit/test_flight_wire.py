@@ -10,9 +10,8 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from receipt_cli.flight.document import document_of
-from receipt_cli.flight.session import read_streams
-from receipt_cli.flight.wire import (
+from receipt_cli.gpu_profile.document import document_of
+from receipt_cli.gpu_profile.format import (
     BATCHES,
     CUPTI_COPIES,
     DEVICE_ALIASES,
@@ -23,6 +22,7 @@ from receipt_cli.flight.wire import (
     SINGLE,
     TYPES,
 )
+from receipt_cli.gpu_profile.session import read_streams
 
 T0 = 1_700_000_000 * 10**9
 _DEVICE = "dt_ns,device_id,gpu_util,mem_util,temp_c,power_mw,used_mib"

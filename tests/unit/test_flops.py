@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from receipt_cli.flops import fixed_peak, named_convention, own_peak, token_flops, world_size
+from receipt_cli.analysis.flops import fixed_peak, named_convention, own_peak, token_flops, world_size
 
 Facts = dict[str, float | str]
 SIZES: Facts = {"layer_count": 12.0, "hidden_size": 768.0, "sequence_length": 1024.0}

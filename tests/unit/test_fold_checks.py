@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.checks import CORE, Checks, healthy, proven
+from receipt_cli.analysis.checks import CORE, Checks, healthy, proven
 
 Receipt = Callable[..., dict[str, Any]]
 STEPS = "".join(f"toy step {n} | loss=2.5 | time=0.5\n" for n in range(5))

@@ -6,8 +6,9 @@ import math
 
 import pytest
 
-from receipt_cli.consistency import TOLERANCE, compare, tokens_per_step
-from receipt_cli.statistics import Statistic, describe
+from receipt_cli.analysis.consistency import compare, tokens_per_step
+from receipt_cli.numeric.precision import TOLERANCE
+from receipt_cli.numeric.statistics import Statistic, describe
 
 BATCHES: list[tuple[str, dict[str, float | str], float | None]] = [
     ("printed", {"tokens_per_step": 524288.0}, 524288.0),

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.authoring.explain import explain_log
 from receipt_cli.derive import derive
-from receipt_cli.explain import explain_log
-from receipt_cli.source import Source
+from receipt_cli.io.source import Source
 
 Receipt = Callable[..., dict[str, Any]]
 NANOGPT = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))

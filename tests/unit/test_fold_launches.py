@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.produce import Request, produce_all
+from receipt_cli.receipts.production import Request, produce_all
 
 Receipt = Callable[..., dict[str, Any]]
 BANNER = "toy model 1000\ntoy batch 8 x 32\n"

@@ -14,13 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli import consistency, detect, magnitude, ordinals
-from receipt_cli.catalog import shipped
-from receipt_cli.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn, place
-from receipt_cli.grammar import Grammar, Rule
-from receipt_cli.listed import Listed
-from receipt_cli.ordinals import WINDOW, Ordinals
-from receipt_cli.stretch import Body
+from receipt_cli.analysis import consistency
+from receipt_cli.detect import choose as detect
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric import arrays as magnitude
+from receipt_cli.numeric import ordinal_set as ordinals
+from receipt_cli.numeric.ordinal_list import Listed
+from receipt_cli.numeric.ordinal_set import WINDOW, Ordinals
+from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn, place
+from receipt_cli.scan.segment import Body
 
 Members = st.lists(st.one_of(st.integers(0, 50), st.integers(0, 3 * WINDOW), st.sampled_from([WINDOW - 1, WINDOW, 2 * WINDOW])))
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.columns import NO_RANK
-from receipt_cli.ranks import sole_rank
+from receipt_cli.events.ranks import sole_rank
+from receipt_cli.records.envelope import NO_RANK
 
 Receipt = Callable[..., dict[str, Any]]
 

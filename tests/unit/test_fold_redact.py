@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.redact import clean, log_tail, mask_secrets, mask_texts, safe_names, safe_text
+from receipt_cli.redaction.mask import mask_secrets
+from receipt_cli.redaction.text import clean, log_tail, mask_texts, safe_names, safe_text
 
 Receipt = Callable[..., dict[str, Any]]
 LETTERS = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"  # made up, as everything here: 32 characters

@@ -8,12 +8,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from receipt_cli.columns import NO_RANK, NumberColumn, RuleColumns, place
-from receipt_cli.figures import ends, first_with, metric, not_finite_since, positions, read
-from receipt_cli.grammar import Rule
-from receipt_cli.regular import TAIL
-from receipt_cli.runs import Run, among, distinct
-from receipt_cli.timeline import Event, cut, spread
+from receipt_cli.events.build import Event, cut, spread
+from receipt_cli.events.compact.regular import TAIL
+from receipt_cli.events.compact.run import Run, among, distinct
+from receipt_cli.events.series import ends, first_with, metric, not_finite_since, positions, read
+from receipt_cli.grammar.model import Rule
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.scan.columns import NumberColumn, RuleColumns, place
 
 RULE = Rule("train", "step", ())
 ROWS = 40

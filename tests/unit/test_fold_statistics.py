@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.statistics import describe, exact_mean, exact_median
+from receipt_cli.numeric.statistics import describe, exact_mean, exact_median
 
 Receipt = Callable[..., dict[str, Any]]
 

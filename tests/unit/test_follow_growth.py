@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.derive import Options, Plan, derive, plan_reading
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.follow.growth import Growth
-from receipt_cli.receipt import assemble, canonical_bytes
-from receipt_cli.source import Source
+from receipt_cli.io.source import Source
+from receipt_cli.receipts.assembly import assemble
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = [

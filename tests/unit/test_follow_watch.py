@@ -11,7 +11,7 @@ import pytest
 from receipt_cli.derive import Plan, Reading, plan_reading
 from receipt_cli.follow import watch as module
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.so_far import SoFar
+from receipt_cli.follow.snapshot import SoFar
 from receipt_cli.follow.watch import LEAST_S, SHARE, Watch
 
 LINES = (

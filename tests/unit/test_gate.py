@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from receipt_cli import gate
-from receipt_cli.gate import Gate
+from receipt_cli.records import prefilter as gate
+from receipt_cli.records.prefilter import Gate
 
 LITERALS = [b"loss: ", b"train loss: ", b"| lm loss", b"Error", b"it/s"]
 BLOCK = b"".join(b"step %d train loss: %d | lm loss\nnothing\nError %d\n" % (n, n, n) for n in range(500))

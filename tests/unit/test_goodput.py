@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.analysis.goodput.model import Wall
 from receipt_cli.errors import InputError, UsageError
-from receipt_cli.goodput import Wall
-from receipt_cli.produce import Product, Request, produce, produce_all
-from receipt_cli.verify import verify
-from receipt_cli.walltime.stated import read_wall
+from receipt_cli.importers.wall_time import read_wall
+from receipt_cli.receipts.production import Product, Request, produce, produce_all
+from receipt_cli.verification.verifier import verify
 
 ROOT = Path(__file__).resolve().parents[2]
 SEEDS = ROOT.parent / "shared" / "corpus" / "seeds" / "nanochat"

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import regex
 
-from receipt_cli import grammar_bundle
-from receipt_cli.catalog import INDUCED, list_grammars, read_entry
 from receipt_cli.errors import DataError
-from receipt_cli.grammar import Field, Grammar
-from receipt_cli.grammar_bundle import load_all
-from receipt_cli.grammar_file import load_grammar
+from receipt_cli.grammar import bundle as grammar_bundle
+from receipt_cli.grammar.bundle import load_all
+from receipt_cli.grammar.catalog import INDUCED, list_grammars, read_entry
+from receipt_cli.grammar.model import Field, Grammar
+from receipt_cli.grammar.parse import load_grammar
 
 TEXTS = [(f"grammars/{e.path}", read_entry(e)) for e in list_grammars() if e.status != "deprecated" and e.id != INDUCED]
 SMALL = b"""grammar: small

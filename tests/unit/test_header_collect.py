@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.header import collect
 from receipt_cli.header.collect import collect_header
@@ -18,7 +19,6 @@ from receipt_cli.header.facts import HeaderFact
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import header_document
 from receipt_cli.header.values import LEAVES
-from receipt_cli.validate import validate_document
 
 NOW = "2026-01-31T12:00:00Z"
 LOG = [

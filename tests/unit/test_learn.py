@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.catalog import definition
+from receipt_cli.authoring.lint import lint_grammar
+from receipt_cli.authoring.proposal import proposal_id, propose
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.derive import Derivation, Options, derive
+from receipt_cli.detect.generic import WHERE, load_generic
 from receipt_cli.errors import DataError, GrammarChoiceError
-from receipt_cli.fallback import WHERE, load_generic
+from receipt_cli.grammar.catalog import definition
+from receipt_cli.io.source import Source
 from receipt_cli.learn.learned import learn
 from receipt_cli.learn.vocabulary import load_vocabulary
-from receipt_cli.lint import lint_grammar
-from receipt_cli.propose import proposal_id, propose
-from receipt_cli.registry import load_registry
-from receipt_cli.source import Source
 
 Figures = tuple[int, int | None, int | None, float | None, float | None]
 

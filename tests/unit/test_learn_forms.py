@@ -11,21 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli import envelope
-from receipt_cli.catalog import shipped
+from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.derive import derive
-from receipt_cli.detect import detect
-from receipt_cli.envelope import read_rank
-from receipt_cli.fallback import leaves_lines, load_generic
-from receipt_cli.layout import MASK
-from receipt_cli.learn import mining, tokens
-from receipt_cli.learn.forms import form_of
+from receipt_cli.detect.choose import detect
+from receipt_cli.detect.generic import leaves_lines, load_generic
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.io.source import Source
+from receipt_cli.learn import shapes as mining
+from receipt_cli.learn import tokens
 from receipt_cli.learn.learned import learn
-from receipt_cli.learn.mining import Miner, Shape
+from receipt_cli.learn.masked_form import form_of
+from receipt_cli.learn.shapes import Miner, Shape
 from receipt_cli.learn.tokens import MAX_CORE, core_start, read_token, shape, split
-from receipt_cli.markers import load_catalogue
-from receipt_cli.scan import Engine
-from receipt_cli.source import Source
+from receipt_cli.records import envelope
+from receipt_cli.records.envelope import read_rank
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.layout import MASK
 
 HEADS = (
     b"", b"[rank3]: ", b"2026-01-02 03:04:05,678 - train - INFO - ", b"f1: ", b"f2: ", b"12: ", b"node-17: ",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.looks import METRIC_LINE, STEP_LINE, count_step_lines, metric_lines
+from receipt_cli.records.heuristics import METRIC_LINE, STEP_LINE, count_step_lines, metric_lines
 
 PIECES = [
     *("step", "Steps", "ITER", "iteration", "epoch", "batch", "loss", "lr", "already", "acc", "Accuracy", "ppl", "tok/s"),

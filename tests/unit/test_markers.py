@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import regex
 
-from receipt_cli import marker_lint, markers
+from receipt_cli.authoring import lint_markers as marker_lint
+from receipt_cli.authoring.lint_markers import lint_catalogue
+from receipt_cli.definitions import failure_markers as markers
+from receipt_cli.definitions.failure_markers import Catalogue, Marker, MarkerHit, load_catalogue
 from receipt_cli.errors import DataError
-from receipt_cli.marker_lint import lint_catalogue
-from receipt_cli.markers import Catalogue, Marker, MarkerHit, load_catalogue
 
 
 def best(line: str) -> MarkerHit | None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.documents.migrate import Edge, migrate
 from receipt_cli.errors import DataError, UsageError
-from receipt_cli.migrate import Edge, migrate
 
 Document = dict[str, Any]
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.decimals import DecimalPlan
-from receipt_cli.mixed import LEAD, MixedDecimals
-from receipt_cli.units import read_number
+from receipt_cli.definitions.units import read_number
+from receipt_cli.scan.bulk.decimals import DecimalPlan
+from receipt_cli.scan.bulk.mixed_decimals import LEAD, MixedDecimals
 
 
 def convert(texts: Sequence[str], unit: str | None) -> list[float | None]:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli import pace
-from receipt_cli.pace import Pace
+from receipt_cli.scan.bulk import schedule as pace
+from receipt_cli.scan.bulk.schedule import Pace
 
 LINE = b"x" * 99 + b"\n"
 

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from receipt_cli import parallel, source
-from receipt_cli.catalog import get_grammar
+from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.derive import Options, derive
 from receipt_cli.errors import InputError
-from receipt_cli.markers import load_catalogue
-from receipt_cli.parallel import AUTO, Packed, scan_source
-from receipt_cli.receipt import assemble, derived_bytes
-from receipt_cli.scan import Engine
-from receipt_cli.source import Source
+from receipt_cli.grammar.catalog import get_grammar
+from receipt_cli.io import source
+from receipt_cli.io.source import Source
+from receipt_cli.receipts.assembly import assemble, derived_bytes
+from receipt_cli.scan import workers as parallel
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.workers import AUTO, Packed, scan_source
 
 LINE = b"iter %d: loss %d.%04d, time 131.97ms, mfu 29.53%%\n"
 LOG = b"".join(LINE % (n, n % 7, n * 7919 % 10007) for n in range(2000)) + b"torch.OutOfMemoryError: CUDA out of memory.\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from receipt_cli.definitions.accelerators import load_peaks, normalise, parse_peaks
 from receipt_cli.errors import DataError
-from receipt_cli.peaks import load_peaks, normalise, parse_peaks
 
 NAMES = [
     ("NVIDIA H100 80GB HBM3", "h100-sxm"),

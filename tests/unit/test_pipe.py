@@ -10,7 +10,7 @@ from io import BufferedReader, BytesIO
 
 import pytest
 
-from receipt_cli.pipe import Pipe
+from receipt_cli.io.pipe import Pipe
 
 DATA = bytes(range(256)) * 2000
 

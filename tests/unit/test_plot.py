@@ -7,8 +7,8 @@ import math
 import pytest
 
 from receipt_cli.render.plot import Curve, render_curves, render_ranges
-from receipt_cli.render.style import Style
-from receipt_cli.render.text import cells
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.text import cells
 
 RAMP = Curve("loss", list(range(100)), [n / 10 for n in range(100)])
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.decimals import CHUNK, MAX_DIGITS, DecimalFields, DecimalPlan
-from receipt_cli.units import MAX_TEXT, UNITS, find_factor, read_number
+from receipt_cli.definitions.units import MAX_TEXT, UNITS, find_factor, read_number
+from receipt_cli.scan.bulk.decimals import CHUNK, MAX_DIGITS, DecimalFields, DecimalPlan
 
 EXACT = Context(prec=120)
 PER_SPELLING = 25_000

@@ -5,8 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from receipt_cli.columns import NO_RANK
-from receipt_cli.envelope import read_clock, read_rank, starts, unwrap
+from receipt_cli.records.envelope import NO_RANK, read_clock, read_rank, starts, unwrap
 
 RANKS = [
     (b"[rank0]: ", 0),

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from receipt_cli import definition_cache
-from receipt_cli.definition_cache import cache_folder, keep, recall
-from receipt_cli.definitions import load_definition, locate
+from receipt_cli.definitions import cache as definition_cache
+from receipt_cli.definitions.cache import cache_folder, keep, recall
+from receipt_cli.definitions.load import load_definition, locate
+from receipt_cli.definitions.strict_yaml import MAX_BYTES, MAX_DEPTH, read_yaml
 from receipt_cli.errors import DataError
-from receipt_cli.grammar_file import check_patterns, load_grammar
-from receipt_cli.yaml_text import MAX_BYTES, MAX_DEPTH, read_yaml
+from receipt_cli.grammar.parse import check_patterns, load_grammar
 
 HEAD = b"grammar: small\nversion: 1\ntitle: small\ntrainer: small\n"
 RULE = b"rules:\n  train:\n    event: step\n    literal: 'loss '\n"
@@ -209,7 +209,7 @@ def test_a_definition_is_kept_and_recalled(cache: Path, monkeypatch: pytest.Monk
     def unread(text: bytes, where: str) -> None:
         raise AssertionError("the cache was not used")
 
-    monkeypatch.setattr("receipt_cli.yaml_text.read_yaml", unread)
+    monkeypatch.setattr("receipt_cli.definitions.strict_yaml.read_yaml", unread)
     assert load_definition(BIG, "f") == first
 
 

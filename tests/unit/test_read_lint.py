@@ -2,11 +2,11 @@
 
 import pytest
 
-from receipt_cli import lint
-from receipt_cli.grammar import Rule
-from receipt_cli.grammar_file import load_grammar
-from receipt_cli.lint import check_index, digits_told_apart, lint_grammar, lint_together, sample_failures
-from receipt_cli.model import Finding
+from receipt_cli.authoring import lint
+from receipt_cli.authoring.lint import check_index, digits_told_apart, lint_grammar, lint_together, sample_failures
+from receipt_cli.grammar.model import Rule
+from receipt_cli.grammar.parse import load_grammar
+from receipt_cli.problems import Finding
 
 HEAD = "grammar: small\nversion: 1\ntitle: small\ntrainer: small\nrules:\n"
 GOOD = (
@@ -106,7 +106,7 @@ def test_all_findings_are_collected() -> None:
 
 
 def test_a_slow_pattern_on_its_own_sample_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipt_cli.match.TIME_BOX_S", 0.05)
+    monkeypatch.setattr("receipt_cli.scan.extraction.TIME_BOX_S", 0.05)
     monkeypatch.setattr(lint, "TIME_BOX_S", 0.05)
     monkeypatch.setattr(lint, "HOSTILE_BOUND_S", 0.02)
     slow = "  slow: {literal: 'aaaa', pattern: '(?:a+)+\\z', samples: ['" + "a" * 4000 + "!']}\n"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.literals import MAX_DEPTH, MAX_ITEMS, NotALiteral, Number, Value, parse_object
+from receipt_cli.records.literals import MAX_DEPTH, MAX_ITEMS, NotALiteral, Number, Value, parse_object
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 LEAVES = st.none() | st.booleans() | st.integers(-(10**20), 10**20) | st.floats(allow_nan=False) | TEXTS

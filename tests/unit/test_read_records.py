@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.records import RECORD_CAP, Fragment, cap_records, count_blank, display_lines, first_end, last_end, normalise
+from receipt_cli.records.split import (
+    RECORD_CAP,
+    Fragment,
+    cap_records,
+    count_blank,
+    display_lines,
+    first_end,
+    last_end,
+    normalise,
+)
 
 NORMALISED = [
     ("newline", b"a\nb\n", b"a\nb\n"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.units import MAX_TEXT, SPECIAL_UNITS, UNITS, read_number
+from receipt_cli.definitions.units import MAX_TEXT, SPECIAL_UNITS, UNITS, read_number
 
 EXACT = [
     ("131.97", "ms", 0.13197),

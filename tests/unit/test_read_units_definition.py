@@ -9,7 +9,7 @@ from decimal import Context, Decimal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.units import MAX_TEXT, SPECIAL_UNITS, UNITS, find_factor, read_number
+from receipt_cli.definitions.units import MAX_TEXT, SPECIAL_UNITS, UNITS, find_factor, read_number
 
 EXACT = Context(prec=200)
 NUMBER = re.compile(r"([-+]?(?:[0-9][0-9,]*\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)[ \t\n\r\f\v]*([A-Za-z%/]*)")

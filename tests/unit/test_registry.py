@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.definitions.metrics import Alias, load_registry, parse_registry
 from receipt_cli.errors import DataError
-from receipt_cli.grammar import FACTS, STRUCTURAL
-from receipt_cli.registry import Alias, load_registry, parse_registry
+from receipt_cli.grammar.model import FACTS, STRUCTURAL
 
 LOSS: dict[str, Any] = {
     "id": 1,

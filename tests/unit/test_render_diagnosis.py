@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.render.bottleneck import write_bottleneck
-from receipt_cli.render.memory import write_memory
-from receipt_cli.render.page import Page
-from receipt_cli.render.style import Style
+from receipt_cli.render.receipt.bottleneck import write_bottleneck
+from receipt_cli.render.receipt.memory import write_memory
+from receipt_cli.render.terminal.page import Page
+from receipt_cli.render.terminal.style import Style
 
 GIB = 2.0**30
 STORY = {

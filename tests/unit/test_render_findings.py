@@ -6,7 +6,7 @@ import pytest
 
 from receipt_cli.render.explain import render_explain
 from receipt_cli.render.findings import Finding, render_findings
-from receipt_cli.render.style import Style
+from receipt_cli.render.terminal.style import Style
 
 
 @dataclass(frozen=True)

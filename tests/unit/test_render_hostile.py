@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from receipt_cli.render.explain import render_explain
 from receipt_cli.render.findings import render_findings
-from receipt_cli.render.receipt import render_receipt
-from receipt_cli.render.style import Style
-from receipt_cli.render.table import render_table
+from receipt_cli.render.receipt.summary import render_receipt
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.table import render_table
 
 OUR_COLOURS = re.compile("\x1b\\[(?:1|2|1;31|32|33|36)m|\x1b\\[0m")
 UNSAFE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}

@@ -10,11 +10,11 @@ import pytest
 
 from receipt_cli.derive import Plan, plan_reading
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.so_far import SoFar, figures
+from receipt_cli.follow.snapshot import SoFar, figures
 from receipt_cli.render.live import render_live
-from receipt_cli.render.screen import Screen
-from receipt_cli.render.style import Style
-from receipt_cli.render.text import cells
+from receipt_cli.render.terminal.live_screen import Screen
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.text import cells
 
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.produce import Request, produce
-from receipt_cli.render.receipt import render_receipt
-from receipt_cli.render.style import Style
+from receipt_cli.receipts.production import Request, produce
+from receipt_cli.render.receipt.summary import render_receipt
+from receipt_cli.render.terminal.style import Style
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "fixtures" / "receipts" / "receipt-1.2" / "valid" / "oddities.json"

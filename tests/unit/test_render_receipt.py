@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.render.metrics import metric_label
-from receipt_cli.render.receipt import render_receipt
-from receipt_cli.render.style import Style
-from receipt_cli.render.text import cells
+from receipt_cli.render.receipt.metrics import metric_label
+from receipt_cli.render.receipt.summary import render_receipt
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.text import cells
 
 
 def statistic(window: str, *values: float | None, **more: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from receipt_cli.render.style import MIN_WIDTH, PIPE_WIDTH, ColorChoice, Style
+from receipt_cli.render.terminal.style import MIN_WIDTH, PIPE_WIDTH, ColorChoice, Style
 
 
 class Stream(io.StringIO):

@@ -3,10 +3,10 @@ from textwrap import dedent
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.render.page import Span
-from receipt_cli.render.style import Style
-from receipt_cli.render.table import Column, align, render_table
-from receipt_cli.render.text import cells
+from receipt_cli.render.terminal.page import Span
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.terminal.table import Column, align, render_table
+from receipt_cli.render.terminal.text import cells
 
 GRAMMARS = [
     {"id": "nanochat", "version": "2", "status": "draft",

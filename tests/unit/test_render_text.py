@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipt_cli.render.text import CLEAN_LIMIT, cells, clean, elide, elide_middle, elide_start, pad, wrap
+from receipt_cli.render.terminal.text import CLEAN_LIMIT, cells, clean, elide, elide_middle, elide_start, pad, wrap
 
 CLEANED = [
     ("plain text", "plain text"),

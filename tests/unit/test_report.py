@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 from benchmarks.report_store import MARKUP, varied
-from receipt_cli.compare.policy import DEFAULT
-from receipt_cli.registry import load_registry
-from receipt_cli.report.core import CHECKS, instant
+from receipt_cli.comparison.policy import DEFAULT
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.report.curves import thin
 from receipt_cli.report.data import store_report
 from receipt_cli.report.drift import alarms, signs
+from receipt_cli.report.missing_metrics import vanished
 from receipt_cli.report.packing import Pool, number
 from receipt_cli.report.page import render_page
-from receipt_cli.report.vanished import vanished
+from receipt_cli.report.row import CHECKS, instant
 
 
 @pytest.fixture(scope="module")

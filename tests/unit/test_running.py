@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from receipt_cli.header.document import empty_header
-from receipt_cli.running import memory
-from receipt_cli.running.files import default_files
-from receipt_cli.running.interpreter import find_interpreter, set_interpreter
-from receipt_cli.running.memory import KillCounter, Kills
-from receipt_cli.running.tee import HELD, Log
+from receipt_cli.wrap import memory
+from receipt_cli.wrap.interpreter import find_interpreter, set_interpreter
+from receipt_cli.wrap.memory import KillCounter, Kills
+from receipt_cli.wrap.paths import default_files
+from receipt_cli.wrap.tee import HELD, Log
 
 NOW = "2026-11-21T16:15:00Z"
 
@@ -207,7 +207,7 @@ def test_without_a_cgroup_the_machine_counts(tmp_path: Path, monkeypatch: pytest
 
 GIVE_UP = """
 import os, signal, sys, time
-from receipt_cli.running.relay import Relay, passed_on
+from receipt_cli.wrap.signals import Relay, passed_on
 signals = passed_on()
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 pid = os.posix_spawnp("true", ["true"], os.environ)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.schema_diff import compare_schemas, is_compatible
-from receipt_cli.schema_fields import list_fields
-from receipt_cli.schemas import find_entry, get_json_schema, list_schemas
-from receipt_cli.validate import KINDS
+from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
+from receipt_cli.documents.schema_fields import list_fields
+from receipt_cli.documents.schemas import find_entry, get_json_schema, list_schemas
+from receipt_cli.documents.validate import KINDS
 
 SMALL: dict[str, Any] = {
     "type": "object",

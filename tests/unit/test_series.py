@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from receipt_cli.derive import Derivation
-from receipt_cli.produce import Product, Request, produce, produce_all
-from receipt_cli.series import write_series
+from receipt_cli.receipts.production import Product, Request, produce, produce_all
+from receipt_cli.receipts.series_file import write_series
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from receipt_cli.errors import InputError, ReceiptError
-from receipt_cli.inputs import arrange, find_logs
-from receipt_cli.produce import Request, produce, produce_all
+from receipt_cli.io.discovery import arrange, find_logs
+from receipt_cli.receipts.production import Request, produce, produce_all
 
 TRACE = "Traceback (most recent call last):\nValueError: no such batch\n"
 

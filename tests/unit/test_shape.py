@@ -11,9 +11,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from receipt_cli.schemas import get_schema, list_schemas
-from receipt_cli.shape import surely_keeps
-from receipt_cli.validate import KINDS
+from receipt_cli.documents.schemas import get_schema, list_schemas
+from receipt_cli.documents.shape import surely_keeps
+from receipt_cli.documents.validate import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDENS = sorted((ROOT / "fixtures").rglob("*.receipt.json"))

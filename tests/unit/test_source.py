@@ -18,9 +18,9 @@ from types import SimpleNamespace
 import pytest
 import zstandard
 
-from receipt_cli.decompress import BLOCK, HEAD, compression_of, decompress
 from receipt_cli.errors import InputError
-from receipt_cli.source import Source
+from receipt_cli.io.compression import BLOCK, HEAD, compression_of, decompress
+from receipt_cli.io.source import Source
 
 TEXT = b"".join(b"iter %d: loss %d.%04d, time 131.97ms\n" % (n, n % 7, n * 7919 % 10007) for n in range(20_000))
 
@@ -200,7 +200,7 @@ class TestDecompress:
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_members_that_come_by_the_byte(self, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("receipt_cli.decompress.CHUNK", 1)
+        monkeypatch.setattr("receipt_cli.io.compression.CHUNK", 1)
         assert unpack(kind, COMPRESS[kind](TEXT[:50_000]) * 2) == (TEXT[:50_000] * 2, None)
 
 

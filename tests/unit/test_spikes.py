@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.spikes import FACTORS, LEAST, spikes_of
+from receipt_cli.analysis.spikes import FACTORS, LEAST, spikes_of
 
 Receipt = Callable[..., dict[str, Any]]
 

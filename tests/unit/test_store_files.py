@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, OutputError, UsageError
-from receipt_cli.produce import Request, produce
-from receipt_cli.receipt import canonical_bytes
+from receipt_cli.receipts.production import Request, produce
 from receipt_cli.store.files import LEFT_OVER_S, Quarantined, Store
 
 LOG = Path(__file__).resolve().parents[2] / "fixtures" / "logs" / "hf-trainer" / "crash-resumed-v5.log"

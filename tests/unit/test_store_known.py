@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from receipt_cli.store.known import MAX_FILES, Known, KnownLog
+from receipt_cli.store.fingerprints import MAX_FILES, Known, KnownLog
 
 DIGEST, OTHER = "ab" * 32, "cd" * 32
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.produce import Request, produce
-from receipt_cli.receipt import canonical_bytes
-from receipt_cli.store import rows
-from receipt_cli.store.rows import read_row
-from receipt_cli.store.view import structure
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.receipts.production import Request, produce
+from receipt_cli.store import flatten as rows
+from receipt_cli.store.flatten import read_row
+from receipt_cli.store.views import structure
 
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 

@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from receipt_cli.derive import derive
-from receipt_cli.grammar import Rule
-from receipt_cli.grammar_file import load_grammar
-from receipt_cli.match import PatternTimeout, extract, read_record
-from receipt_cli.source import Source
+from receipt_cli.grammar.model import Rule
+from receipt_cli.grammar.parse import load_grammar
+from receipt_cli.io.source import Source
+from receipt_cli.scan.extraction import PatternTimeout, extract, read_record
 
 ENDLESS = r"(?:a|aa)+(?:b|bb)*x?Z"
 """Backtracks without end over letters a, though each of its parts may be there."""
@@ -48,7 +48,7 @@ def rule_of(body: dict[str, object]) -> Rule:
 
 @pytest.fixture
 def small_box(monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr("receipt_cli.match.TIME_BOX_S", 0.05)
+    monkeypatch.setattr("receipt_cli.scan.extraction.TIME_BOX_S", 0.05)
     return 0.05
 
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.definitions import load_definition
+from receipt_cli.definitions.load import load_definition
+from receipt_cli.documents.invariants.rule import pointer, pointer_parts
+from receipt_cli.documents.validate import KINDS, Finding, has_errors, rules_of, validate_bytes, validate_document
 from receipt_cli.errors import DataError, InputError
-from receipt_cli.invariants.rule import pointer, pointer_parts
-from receipt_cli.validate import KINDS, Finding, has_errors, rules_of, validate_bytes, validate_document
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "fixtures" / "receipts"
 VALID = sorted(EXAMPLES.glob("*/valid/*.json"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from receipt_cli.errors import OutputError
-from receipt_cli.write import write_atomically
+from receipt_cli.io.atomic import write_atomically
 
 
 def mode(path: Path) -> int:

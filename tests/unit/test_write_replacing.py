@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from receipt_cli.errors import OutputError
-from receipt_cli.write import replacing
+from receipt_cli.io.atomic import replacing
 
 
 def test_the_new_file_takes_the_place_of_the_old(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
-from receipt_cli.difference import differences
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.diff import differences
+from receipt_cli.documents.migrate import migrate
+from receipt_cli.documents.validate import has_errors, validate_bytes, validate_document
 from receipt_cli.errors import ReceiptError
-from receipt_cli.migrate import migrate
-from receipt_cli.receipt import canonical_bytes
 from receipt_cli.render.document import render_document
-from receipt_cli.render.style import Style
-from receipt_cli.validate import has_errors, validate_bytes, validate_document
+from receipt_cli.render.terminal.style import Style
 from tests.fuzz.feed import Feed
 from tests.fuzz.harness import ROOT
 

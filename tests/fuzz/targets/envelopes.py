@@ -6,9 +6,19 @@ import itertools
 import math
 import re
 
-from receipt_cli.columns import NO_RANK
-from receipt_cli.envelope import before, plain, read_clock, read_moment, read_rank, starts, time_of_day, unwrap, without_count
-from receipt_cli.layout import Prefix
+from receipt_cli.records.envelope import (
+    NO_RANK,
+    before,
+    plain,
+    read_clock,
+    read_moment,
+    read_rank,
+    starts,
+    time_of_day,
+    unwrap,
+    without_count,
+)
+from receipt_cli.scan.layout import Prefix
 from tests.fuzz.feed import Feed
 
 _FIRST, _LAST = -62_135_683_200.0, 253_402_387_200.0

@@ -6,11 +6,11 @@ import gzip
 import io
 from pathlib import Path
 
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
-from receipt_cli.flight.document import document_of
-from receipt_cli.flight.session import read_streams
-from receipt_cli.receipt import canonical_bytes
-from receipt_cli.validate import has_errors, validate_bytes
+from receipt_cli.gpu_profile.document import document_of
+from receipt_cli.gpu_profile.session import read_streams
 from tests.fuzz.feed import Feed
 from tests.fuzz.harness import ROOT
 

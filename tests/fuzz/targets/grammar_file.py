@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from receipt_cli import lint
+from receipt_cli.authoring import lint
+from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.derive import plan_reading
 from receipt_cli.errors import DataError
-from receipt_cli.grammar_file import check_patterns, load_grammar
-from receipt_cli.markers import load_catalogue
-from receipt_cli.scan import Engine
+from receipt_cli.grammar.parse import check_patterns, load_grammar
+from receipt_cli.scan.engine import Engine
 from tests.fuzz.feed import Feed
 from tests.fuzz.harness import ROOT
 

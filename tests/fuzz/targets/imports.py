@@ -6,12 +6,12 @@ import json
 import tempfile
 from pathlib import Path
 
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
-from receipt_cli.foreign.importing import import_document
-from receipt_cli.foreign.json_text import JsonText, NotJson
-from receipt_cli.produce import InvalidReceipt
-from receipt_cli.receipt import canonical_bytes
-from receipt_cli.validate import has_errors, validate_bytes
+from receipt_cli.importers.importing import import_document
+from receipt_cli.importers.json_text import JsonText, NotJson
+from receipt_cli.receipts.production import InvalidReceipt
 from tests.fuzz.feed import Feed
 from tests.fuzz.harness import ROOT
 

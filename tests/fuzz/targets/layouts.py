@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.identity import find_difference, lowest_thresholds, read_both
-from receipt_cli.catalog import shipped
+from receipt_cli.grammar.catalog import shipped
 from tests.fuzz.feed import Feed, choice, cut
 from tests.fuzz.harness import ROOT
 from tests.fuzz.rules import rules_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from receipt_cli.fallback import load_generic
-from receipt_cli.grammar_file import build_grammar
+from receipt_cli.detect.generic import load_generic
+from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.learn.learned import learn
 from tests.fuzz.feed import Feed, cut
 from tests.fuzz.targets import layouts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from receipt_cli.literals import MAX_DEPTH, MAX_ITEMS, NotALiteral, Number, Text, parse_object
-from receipt_cli.match import MAX_KEY
+from receipt_cli.records.literals import MAX_DEPTH, MAX_ITEMS, NotALiteral, Number, Text, parse_object
+from receipt_cli.scan.extraction import MAX_KEY
 from tests.fuzz.feed import Feed
 
 

@@ -8,10 +8,10 @@ from decimal import Context, Decimal, localcontext
 
 import numpy as np
 
-from receipt_cli.decimals import DecimalPlan
-from receipt_cli.match import read_other
-from receipt_cli.mixed import LEAD, MixedDecimals
-from receipt_cli.units import MAX_TEXT, SPECIAL_UNITS, UNITS, read_number, shift_of
+from receipt_cli.definitions.units import MAX_TEXT, SPECIAL_UNITS, UNITS, read_number, shift_of
+from receipt_cli.scan.bulk.decimals import DecimalPlan
+from receipt_cli.scan.bulk.mixed_decimals import LEAD, MixedDecimals
+from receipt_cli.scan.extraction import read_other
 from tests.fuzz.feed import Feed
 
 _NAMES: tuple[str | None, ...] = (None, *sorted(SPECIAL_UNITS), *sorted(UNITS))

@@ -7,7 +7,7 @@ import math
 from receipt_cli.cli.parsing import _read_wall
 from receipt_cli.cli.plain import read_plain
 from receipt_cli.errors import UsageError
-from receipt_cli.produce import Request, produce_from, read_attachment
+from receipt_cli.receipts.production import Request, produce_from, read_attachment
 from tests.fuzz.feed import Feed
 
 

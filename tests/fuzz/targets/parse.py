@@ -6,13 +6,13 @@ import hashlib
 import tempfile
 from pathlib import Path
 
+from receipt_cli.authoring.explain import explain_log
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
-from receipt_cli.explain import explain_log
-from receipt_cli.produce import InvalidReceipt, Request, produce, produce_all
-from receipt_cli.receipt import canonical_bytes
+from receipt_cli.receipts.production import InvalidReceipt, Request, produce, produce_all
 from receipt_cli.render.document import render_document
-from receipt_cli.render.style import Style
-from receipt_cli.validate import has_errors, validate_bytes
+from receipt_cli.render.terminal.style import Style
 from tests.fuzz.feed import Feed
 from tests.fuzz.targets import layouts
 

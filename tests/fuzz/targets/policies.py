@@ -6,9 +6,9 @@ import os
 from dataclasses import asdict
 
 from receipt_cli.ci.gates_file import read_gates
-from receipt_cli.compare.policy import read_policy
+from receipt_cli.comparison.policy import read_policy
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import DataError
-from receipt_cli.registry import load_registry
 from tests.fuzz.feed import Feed
 
 os.environ["XDG_CACHE_HOME"] = "/dev/null/none"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from receipt_cli.looks import MAX_SEEN, count_step_lines, metric_lines
-from receipt_cli.records import (
+from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
+from receipt_cli.records.split import (
     RECORD_CAP,
     Walk,
     cap_records,
@@ -17,7 +17,7 @@ from receipt_cli.records import (
     normalise,
     vanishes_before_end,
 )
-from receipt_cli.redact import log_tail
+from receipt_cli.redaction.text import log_tail
 from tests.fuzz.feed import Feed
 
 

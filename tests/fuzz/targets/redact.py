@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from receipt_cli.redact import clean, log_tail, mask_secrets, mask_texts, safe_text
+from receipt_cli.redaction.mask import mask_secrets
+from receipt_cli.redaction.text import clean, log_tail, mask_texts, safe_text
 from tests.fuzz.feed import Feed
 
 _LETTERS = "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA"  # made up, as all here

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import zstandard
 
-from receipt_cli.decompress import compression_of
 from receipt_cli.errors import InputError
-from receipt_cli.source import Source
+from receipt_cli.io.compression import compression_of
+from receipt_cli.io.source import Source
 from tests.fuzz.feed import Feed
 
 _FILE = Path(tempfile.mkdtemp(prefix="fuzz-")) / "log"

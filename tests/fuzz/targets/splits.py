@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from benchmarks.identity import find_difference, plain_body
-from receipt_cli.catalog import shipped
-from receipt_cli.markers import load_catalogue
-from receipt_cli.scan import Engine
-from receipt_cli.stretch import Stretch
+from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.segment import Stretch
 from tests.fuzz.feed import Feed, choice, cut
 from tests.fuzz.targets import layouts
 

@@ -1,0 +1,212 @@
+"""``bottleneck/1``: what holds a run up, from the medians of its steady state.
+
+Two readings. Where inference feeds training (TorchSpec), the two capacities, the wait for samples and the pool between
+the two vote. Else the parts of a step are set against the whole of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from receipt_cli.analysis.trend import Course, course
+from receipt_cli.events.series import Series
+from receipt_cli.numeric.precision import resolution
+from receipt_cli.numeric.statistics import Statistic, Values
+
+Verdict = Literal["inference", "training", "data", "compute", "balanced", "unknown"]
+
+LOOKED_AT = 1024
+"""Values whose digits say how finely a metric is printed."""
+MIN_RECORDS = 5
+"""Fewer steady values of a metric decide nothing."""
+ALIKE = 1.1
+"""Capacities, or parts of a step, that differ by less than this factor are alike."""
+WAITS = 0.10
+"""From this share of a cycle on, training waits for samples: as much as ``ALIKE`` lets capacities differ."""
+WAITS_NOT = 0.02
+"""Below this share it does not: the wait is polled every 10 ms, which shows even where nothing is waited for."""
+FILLS = 1.25
+"""A pool grows where its last quarter lies this factor above its first, and its line rises and explains what it does."""
+EXPLAINS = 0.5
+"""A line speaks for values of whose variance it explains this share; less is noise."""
+DATA_HIGH, DATA_LOW = 0.20, 0.05
+"""Shares of a step from which on data loading holds it up, and up to which it does not: those of TensorFlow's profiler
+(``op_stats_to_input_pipeline_analysis``: highly, and not, input-bound)."""
+SLACK = 1.02
+"""A part may exceed the whole by this factor: both are medians, of figures rounded apart."""
+COMPUTES = 0.5
+"""Below this share of a step, what is known of computing does not explain it: exchanges between devices, or a pipeline's
+gaps, take the rest."""
+OVERLAP = 1.1
+"""Data and compute time that exceed the step by this factor overlap: then the data time is no time waited."""
+
+POOL = "pooled_sample_count"
+FEEDING = ("infer_capacity_samples_per_s", "train_capacity_samples_per_s", "dispatch_wait_s", POOL)
+PARTS = (
+    "data_time_s",
+    "compute_time_s",
+    "forward_time_s",
+    "backward_time_s",
+    "forward_backward_time_s",
+    "optimizer_time_s",
+    "generation_time_s",
+)
+STEP = "step_time_s"
+
+
+class Bottleneck(NamedTuple):
+    """The verdict, the figures it rests on (base units; slopes per step), and the comparison that decided."""
+
+    verdict: Verdict
+    medians: dict[str, float]
+    because: str
+
+
+class _Vote(NamedTuple):
+    """What one comparison says, and the comparison. ``sure`` is False where another may stand against it."""
+
+    verdict: Verdict
+    because: str
+
+
+def judge(metrics: Mapping[str, Statistic], series: Series, *, restarted: bool = False) -> Bottleneck | None:
+    """Return what holds a phase up, by the statistics of its metrics and their values.
+
+    A pool that was ``restarted`` with its run says nothing by its course. None where the phase prints none of the
+    figures that could tell.
+    """
+    printed = {name: metrics[name] for name in (*FEEDING, STEP, *PARTS) if name in metrics}
+    medians = {name: s.median for name, s in printed.items() if s.median is not None}
+    if not any(name in medians for name in (*FEEDING, *PARTS)):
+        return None
+    counts = {name: s.record_count - s.nonfinite_count for name, s in printed.items()}
+    known = {name: median for name, median in medians.items() if counts[name] >= MIN_RECORDS}
+    doubt = {name: _half_unit(series.steady(name)) for name in (STEP, "data_time_s", "dispatch_wait_s") if name in known}
+    if not any(name in known for name in (*FEEDING, *PARTS)):
+        return Bottleneck("unknown", medians, f"fewer than {MIN_RECORDS} steady records say it")
+    pool = course(series, POOL) if POOL in known and not restarted else None
+    votes = _feeding_votes(pool, known, doubt, medians)
+    vote = _decide_feeding(votes, known, doubt) if votes else None
+    parts = _parts_vote(known, doubt, medians)
+    if vote is None:
+        vote = parts
+    elif vote.verdict == "training" and parts.verdict in ("data", "compute"):
+        vote = _Vote("training", f"{vote.because}; within training, {parts.because}")
+    return Bottleneck(vote.verdict, {name: figure for name, figure in medians.items() if math.isfinite(figure)}, vote.because)
+
+
+def _feeding_votes(
+    pool: Course | None, known: Mapping[str, float], doubt: Mapping[str, float], medians: dict[str, float]
+) -> list[_Vote]:
+    """Return what the wait, the capacities and the pool say; the ratios and the slope join ``medians``."""
+    votes: list[_Vote] = []
+    wait, step = known.get("dispatch_wait_s"), known.get(STEP)
+    if wait is not None and step is not None and wait + step > 0:
+        share = medians["dispatch_wait_ratio"] = wait / (wait + step)
+        least = max(0.0, wait - doubt["dispatch_wait_s"])
+        if least / (least + step) >= WAITS:
+            votes.append(_Vote("inference", f"training waits {_n(wait)} s for samples beside {_n(step)} s a step ({_p(share)})"))
+    infer, train = known.get(FEEDING[0]), known.get(FEEDING[1])
+    if infer is not None and train is not None and infer > 0 and train > 0 and math.isfinite(infer / train):
+        ratio = medians["infer_over_train_ratio"] = infer / train
+        says = f"inference can make {_n(infer)} samples/s, training can take {_n(train)}"
+        verdict: Verdict = "training" if ratio >= ALIKE else "inference" if ratio <= 1 / ALIKE else "balanced"
+        votes.append(_Vote(verdict, says))
+    slope = None if pool is None else pool.slope
+    if pool is not None and slope is not None:
+        medians["pooled_sample_slope"] = slope
+        if pool.quarters is not None and pool.line is not None and pool.line.explained >= EXPLAINS:
+            first, last = pool.quarters
+            if last >= FILLS * max(first, 1.0) and pool.line.rise > 0:
+                votes.append(_Vote("training", f"the pool of samples grows from {_n(first)} to {_n(last)}"))
+    return votes
+
+
+def _decide_feeding(votes: list[_Vote], known: Mapping[str, float], doubt: Mapping[str, float]) -> _Vote:
+    because = "; ".join(vote.because for vote in votes)
+    sides = {vote.verdict for vote in votes} - {"balanced"}
+    if len(sides) > 1:
+        return _Vote("unknown", f"the figures contradict one another: {because}")
+    if not sides:
+        return _Vote("balanced", f"{because}: within {_p(ALIKE - 1)}")
+    [side] = sides
+    wait, step = known.get("dispatch_wait_s"), known.get(STEP)
+    if side == "inference" and wait is not None and step is not None:
+        most = wait + doubt["dispatch_wait_s"]
+        if most < WAITS_NOT * (most + step):
+            return _Vote(
+                "unknown", f"the figures contradict one another: {because}; yet training waits {_n(wait)} s beside {_n(step)} s"
+            )
+    return _Vote(side, because)
+
+
+def _parts_vote(known: Mapping[str, float], doubt: Mapping[str, float], medians: dict[str, float]) -> _Vote:
+    """Return what the parts of a step say; the shares join ``medians``."""
+    step, data, compute = known.get(STEP), known.get("data_time_s"), known.get("compute_time_s")
+    if data is not None and (step or compute):
+        vote = _data_vote(data, step, compute, doubt, medians)
+        worked = _worked(known)
+        if vote.verdict == "compute" and step and worked is not None and worked < COMPUTES * step:
+            return _Vote("unknown", f"{vote.because}, and computing {_n(worked)} s: neither explains it")
+        return vote
+    if compute is not None and step:
+        share = medians["compute_time_ratio"] = compute / step
+        says = f"computing takes {_n(compute)} s of {_n(step)} s a step ({_p(share)})"
+        return _Vote("compute" if 1 - DATA_LOW <= share <= SLACK else "unknown", says)
+    generation = known.get("generation_time_s")
+    if generation is not None and step:
+        share = medians["generation_time_ratio"] = generation / step
+        says = f"generating samples takes {_n(generation)} s of {_n(step)} s a step ({_p(share)})"
+        return _Vote("inference" if generation >= ALIKE * (step - generation) and share <= SLACK else "unknown", says)
+    return _Vote("unknown", "nothing says how long a step waits for its data")
+
+
+def _worked(known: Mapping[str, float]) -> float | None:
+    """Return what the trainer says of computing in a step; None where it leaves out the forward or the backward pass."""
+    if "compute_time_s" in known:
+        return known["compute_time_s"]
+    passes = ("forward_backward_time_s",) if "forward_backward_time_s" in known else ("forward_time_s", "backward_time_s")
+    if not known.keys() >= set(passes):
+        return None
+    return sum(known[name] for name in (*passes, "optimizer_time_s") if name in known)
+
+
+def _data_vote(
+    data: float, step: float | None, compute: float | None, doubt: Mapping[str, float], medians: dict[str, float]
+) -> _Vote:
+    whole = step or data + (compute or 0.0)
+    if not whole:
+        return _Vote("unknown", "neither data nor compute time is above zero")
+    share = medians["data_time_ratio"] = data / whole
+    says = f"data takes {_n(data)} s of {_n(whole)} s a step ({_p(share)})"
+    if share > SLACK:
+        return _Vote("unknown", f"{says}: more than the whole")
+    if step and compute is not None and data + compute > OVERLAP * step:
+        return _Vote("unknown", f"{says} and computing {_n(compute)} s: they overlap, so data is not waited for all that time")
+    off, whole_off = doubt["data_time_s"], doubt.get(STEP, 0.0)
+    least, most = (data - off) / (whole + whole_off), (data + off) / max(whole - whole_off, data, math.ulp(0.0))
+    if least >= DATA_HIGH:
+        return _Vote("data", says)
+    if most <= DATA_LOW:
+        return _Vote("compute", says)
+    if least > DATA_LOW and most < DATA_HIGH:
+        return _Vote("balanced", says)
+    return _Vote("unknown", f"{says}, printed too coarsely to tell")
+
+
+def _half_unit(values: Values) -> float:
+    """Return how far a printed value may be from the true one: half a unit of the last digit that the values show.
+
+    Where whole numbers show none, half a second.
+    """
+    return (resolution(float(value) for value in values[:LOOKED_AT]) or 1.0) / 2
+
+
+def _n(value: float) -> str:
+    return f"{value:.3g}"
+
+
+def _p(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,60 @@
+"""Phases and ending → three-valued checks: true, false, or None where the log cannot prove it. No speed thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from receipt_cli.analysis.failure import Ending
+from receipt_cli.analysis.summary import Summary
+from receipt_cli.events.phases import Phase
+
+CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
+LOSSES = ("loss", "val_loss")
+_OOM = ("cuda_oom", "host_oom")
+_BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
+"""Deaths that leave open whether memory ran out: of the host, on the rank that the others waited for, or untold."""
+
+Checks = dict[str, bool | None]
+
+
+def evaluate(phases: Sequence[Phase], summaries: Sequence[Summary], ending: Ending) -> Checks:
+    """Return every check, the four core ones first."""
+    losses = [s.metrics[name] for s in summaries for name in LOSSES if name in s.metrics]
+    planned = [s for s in summaries if s.record_count]
+    mfu = [top for s in summaries if (top := s.series.largest("mfu_ratio")) is not None]  # as printed: steady/1 drops some
+    compared = [c.consistent for s in summaries for c in s.consistency if c.metric != "mfu_ratio"]  # that is no throughput
+    return {
+        "finite_losses": all(not loss.nonfinite_count for loss in losses) if losses else None,
+        "zero_exit_code": _zero_exit_code(ending),
+        "has_steps": any(phase.steps for phase in phases),
+        "no_oom": _no_oom(ending),
+        "steps_monotonic": not any(s.restart_count for s in planned) if planned else None,
+        "completed": ending.completed,
+        "mfu_plausible": max(mfu) <= 1 if mfu else None,
+        "throughput_consistent": all(compared) if compared else None,
+    }
+
+
+def _zero_exit_code(ending: Ending) -> bool | None:
+    """As stated or printed; without that, an error that ended the run proves that it was not zero."""
+    if ending.exit_code is not None:
+        return ending.exit_code == 0
+    return False if ending.died else None
+
+
+def _no_oom(ending: Ending) -> bool | None:
+    if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
+        return False
+    if ending.completed or (ending.died and ending.reason not in _BLIND):
+        return True
+    return None
+
+
+def healthy(checks: Checks) -> bool:
+    """True when no core check is false and steps were found."""
+    return all(checks.get(name) is not False for name in CORE) and checks.get("has_steps") is True
+
+
+def proven(checks: Checks) -> bool:
+    """True when all four core checks are true."""
+    return all(checks.get(name) is True for name in CORE)

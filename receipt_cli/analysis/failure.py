@@ -1,0 +1,313 @@
+"""Marker hits and phases → how the run ended: completed, failed for a named reason, or not provable.
+
+A marker convicts only a run that did not get over it: what followed decides. The most specific cause wins over the
+noise that follows it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
+from receipt_cli.definitions.failure_markers import Catalogue, Marker
+from receipt_cli.events.phases import Phase
+from receipt_cli.events.series import finite, first_with, metric, not_finite_since, positions, read
+from receipt_cli.numeric.statistics import exact_median
+from receipt_cli.problems import QUIET_RECORDS
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.scan.columns import POSITION_BITS
+from receipt_cli.scan.segment import Body
+
+CONVICTING = ("cause", "stop", "error", "consequence")
+FATAL = ("cause", "stop", "error")
+FAR = 1 << 62
+EPOCH = 10
+"""Step records that the record of a whole epoch stands for where many are asked for."""
+SIGNALS = {1: "killed", 2: "interrupted", 7: "segfault", 9: "killed", 11: "segfault", 15: "killed"}
+"""What the signal that ended a process says. Which of them kills a host out of memory sends, nobody can tell from it."""
+CATEGORIES = {"killed": "signal", "interrupted": "signal", "segfault": "code", "child_failed": "unknown", "unknown": "unknown"}
+_NAN_TEXT = re.compile(r"(?i)(?<![\w-])(?:nans?|inf|infs|infinite|infinity|non-?finite|not finite|invalid values)(?![\w-])")
+SAID_DONE = "said_to_be_done"
+"""The marker of a script that says that the training is over: no proof of success, but the log does not just end."""
+SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
+"""Markers of a signal that was sent to the command: one that stops on it may well end with zero."""
+DIVERGED = Marker("loss_diverged", None, "numerics", "observation", 3, 1, (), "", (), ())
+DIVERGED_RECORDS = 20
+DIVERGED_RATIO = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A marker in a log: how often, where, and the text of the hit that counts."""
+
+    marker: Marker
+    count: int
+    first_line: int
+    last_line: int
+    at: int
+    line: int
+    message: str
+    exit_code: int | None
+    open: bool
+    """False when the run got over every hit."""
+    rank: int = NO_RANK
+    """The rank that printed it, as its line says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended. ``reason`` is a failure slug or None; ``completed`` is proof of success, or of its absence."""
+
+    reason: str | None
+    category: str | None
+    line_number: int | None
+    message: str | None
+    completed: bool | None
+    exit_code: int | None
+    sightings: tuple[Sighting, ...]
+    died: bool = False
+    """An error or a stop that the run did not get over ended a process of it: its exit code was not zero."""
+
+
+class _Progress:
+    """What speaks for the run: positions of steps, of new attempts and of proofs of completion."""
+
+    def __init__(self, body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
+        events = [e for p in phases for e in (*p.raw, *p.evals, *p.singles)]
+        self.steps = positions(e for p in phases for e in (*p.steps, *p.superseded))  # once each, however often printed
+        self.epochs = sorted(e.at for p in phases for e in p.steps if e.rule.counts == "epoch")
+        self.attempts = [a[0].at for p in phases for a in p.attempts[1:] if a]
+        self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
+        for marker in catalogue.markers:
+            hits = body.markers.get(marker.id)
+            if hits is not None and marker.role == "completion":
+                self.ends += hits.at
+            elif hits is not None and marker.role == "exit_code":
+                self.ends += [at for at, _, code in hits.texts if code == 0]
+        if exit_code == 0:
+            self.ends.append(FAR)
+        convicting = [h.at[-1] for m in catalogue.markers if m.role in CONVICTING and (h := body.markers.get(m.id)) and h.at]
+        last = max(convicting, default=0) >> POSITION_BITS
+        over = not self.steps or (phases and _reached_plan(phases[-1]) and last > self.steps[-1] >> POSITION_BITS)
+        self.quiet_end = over and body.records - last > QUIET_RECORDS
+        codes = [h for m in catalogue.markers if m.role == "exit_code" and (h := body.markers.get(m.id))]
+        said = body.markers.get(SAID_DONE)
+        self.said_done = said.at[-1] if said is not None else -1
+        self.bad_code = max((at for hits in codes for at, _, code in hits.texts if code), default=-1)
+
+    def got_over(self, at: int, marker: Marker) -> bool:
+        """True when the run went on after ``at`` so far that the marker there was not its end."""
+        if self.quiet_end and marker.role == "error" and marker.rank and at > self.bad_code:
+            return True
+        later = len(self.steps) - bisect_right(self.steps, at)
+        if marker.overcome_after > EPOCH:
+            later += (EPOCH - 1) * (len(self.epochs) - bisect_right(self.epochs, at))
+        ended = any(end > at and (end != FAR or marker.id not in SENT) for end in self.ends)
+        return ended or any(a > at for a in self.attempts) or later >= marker.overcome_after
+
+
+def judge(
+    body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None, *, recognised: bool = False
+) -> Ending:
+    """Return how the run ended. ``exit_code`` is the one that the caller knows, or None.
+
+    ``recognised``: a grammar was chosen, though it may have found no event.
+    """
+    progress = _Progress(body, catalogue, phases, exit_code)
+    sightings = [s for m in catalogue.markers if (s := _sight(m, body, progress)) is not None]
+    codes = [s for s in sightings if s.marker.role == "exit_code" and s.open and s.exit_code]
+    guilty = sorted(
+        (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),
+        key=lambda s: (s.marker.rank, s.at >> POSITION_BITS),  # on one line the catalogue's order decides
+    )
+    stated = max(codes, key=lambda s: s.at, default=None)
+    code = exit_code if exit_code is not None else stated.exit_code if stated else _zero(progress, sightings, guilty)
+    diverged = _diverged(phases)
+    sightings += [diverged] if diverged is not None else []
+    last = phases[-1] if phases else None
+    done = _completed(last, progress)
+    verdict = find_verdict(body)
+    nan = _nan_loss(phases)
+    if guilty and guilty[0].marker.rank <= 1 and not (nan is not None and _of_nan(guilty[0], nan)):
+        first = _first_of_culprit(verdict, guilty[0], catalogue, body, progress) if verdict is not None else None
+        return _ending(first or guilty[0], code, sightings)
+    if nan is not None:
+        died = bool(guilty) and guilty[0].marker.rank <= 1
+        message = "the loss is not a finite number from here to the end"
+        return Ending("nan_loss", "numerics", nan, message, False if died else done, code, tuple(sightings), died)
+    if guilty and verdict is not None and _only_launcher(guilty[0], verdict):
+        reason = _reason_of(verdict.exit_code, "child_failed")
+        return Ending(reason, CATEGORIES[reason], verdict.line, verdict.message, False, code, tuple(sightings))
+    if guilty:
+        return _ending(guilty[0], code, sightings)
+    if code:
+        line = stated.line if stated and exit_code is None else None
+        reason = _reason_of(code, "unknown")
+        return Ending(reason, CATEGORIES[reason], line, f"exit code {code}", False, code, tuple(sightings))
+    if last is not None and last.failed_end:
+        event = [e for e in last.singles if e.rule.event == "end" and "status" in e.texts][-1]
+        message = f"the run ended with status {event.texts['status']}"
+        return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
+    if last is None and not recognised:
+        return Ending("no_grammar_match", "unknown", None, "no grammar recognises this log", None, code, tuple(sightings))
+    if done is False:
+        message = "the log ends before the run does"
+        return Ending("truncated", "unknown", None, message, False, code, tuple(sightings))
+    if done is None and not any(phase.steps for phase in phases):
+        message = "no step of a training was found, and nothing shows how it ended"
+        return Ending("unknown", "unknown", None, message, None, code, tuple(sightings))
+    return Ending(None, None, None, None, done, code, tuple(sightings))
+
+
+def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -> Ending:
+    marker = guilty.marker
+    died = marker.role in FATAL
+    return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died)
+
+
+def _zero(progress: _Progress, sightings: Sequence[Sighting], guilty: Sequence[Sighting]) -> int | None:
+    """Return a printed exit code of zero, unless another run follows it in the log, or an error that ended one."""
+    last_step = progress.steps[-1] if progress.steps else -1
+    zero = any(s.marker.role == "exit_code" and s.exit_code == 0 and s.at > last_step for s in sightings)
+    return 0 if zero and not guilty else None
+
+
+def _of_nan(error: Sighting, line: int) -> bool:
+    """True for an exception that complains of what the loss had become before: then that is the cause."""
+    return error.marker.reason == "traceback" and error.line > line and _NAN_TEXT.search(error.message) is not None
+
+
+def _reason_of(code: int, other: str) -> str:
+    """Return what an exit code says: a negative one, or one above 128, is that of a signal."""
+    return SIGNALS.get(-code if code < 0 else code - 128, other)
+
+
+def _only_launcher(best: Sighting, verdict: Verdict) -> bool:
+    """True when nothing tells why but the launcher's summary: then the rank that it says failed first decides."""
+    if best.marker.role != "consequence" or best.marker.reason not in ("child_failed", "killed", "segfault", "nccl_error"):
+        return False
+    return best.marker.reason != "nccl_error" or verdict.exit_code != -6  # aborted by its own watchdog
+
+
+def _first_of_culprit(verdict: Verdict, best: Sighting, catalogue: Catalogue, body: Body, progress: _Progress) -> Sighting | None:
+    """Return the first error of the rank that failed first, when the first error of all is another rank's."""
+    if best.marker.role != "error" or best.rank in (NO_RANK, verdict.rank, verdict.local_rank):
+        return None
+    found = [
+        s
+        for m in catalogue.markers
+        if m.role == "error" and m.rank == 1 and (s := _sight(m, body, progress, verdict.rank)) is not None and s.open
+    ]
+    return min(found, key=lambda s: s.at >> POSITION_BITS, default=None)
+
+
+def _sight(marker: Marker, body: Body, progress: _Progress, rank: int | None = None) -> Sighting | None:
+    """Return what counts of a marker's hits: the first that the run did not get over, else the first.
+
+    Consequences of ranks that only followed another one count for nothing. With ``rank`` only its own hits count.
+    """
+    hits = body.markers.get(marker.id)
+    if hits is None or not hits.at:
+        return None
+    own = range(len(hits.at)) if rank is None else [i for i, said in enumerate(hits.rank) if said == rank]
+    if not own:
+        return None
+    followed = marker.role == "consequence"
+    chosen = next(
+        (i for i in own if not progress.got_over(hits.at[i], marker) and not (followed and is_victim(hits.at[i], body.markers))),
+        None,
+    )
+    if marker.role == "exit_code":
+        chosen = len(hits.at) - 1 if chosen is not None else None
+    index = own[0] if chosen is None else chosen
+    at = hits.at[index]
+    text, code = next(((t, c) for a, t, c in hits.texts if a >= at), (hits.texts[-1][1], hits.texts[-1][2]))
+    said = hits.rank[index] if index < len(hits.rank) else NO_RANK
+    first, last = min(hits.line), max(hits.line)  # hits go by time, and ranks may write into files of their own
+    return Sighting(marker, len(hits.at), first, last, at, hits.line[index], text, code, chosen is not None, said)
+
+
+def _diverged(phases: Sequence[Phase]) -> Sighting | None:
+    """Observe a loss that ends far above where it began, though it is finite. Never a failure: losses may do so.
+
+    The rule: of the last phase that has one, the finite losses of at least ``DIVERGED_RECORDS`` records, all above 0.
+    Where the median of its last tenth (of 1 to 10 records) is over ``DIVERGED_RATIO`` times the median of the first
+    tenth and twice the lowest loss, it diverged; the line is that of the lowest.
+    """
+    for phase in reversed(phases):
+        losses = finite(read(phase.steps, metric("loss")))
+        if not len(losses):
+            continue
+        lowest = float(min(losses) if isinstance(losses, list) else losses.min())
+        if len(losses) < DIVERGED_RECORDS or lowest <= 0:
+            return None
+        some = min(10, max(1, len(losses) // 10))
+        first, last = (exact_median([*map(float, part)]) or math.inf for part in (losses[:some], losses[-some:]))
+        if last <= max(DIVERGED_RATIO * first, 2 * lowest):
+            return None
+        at, line = first_with(phase.steps, metric("loss"), lowest)
+        message = f"the loss rose from {lowest:g} at its lowest to {losses[-1]:g}; it began with {losses[0]:g}"
+        return Sighting(DIVERGED, 1, line, line, at, line, message, None, True)
+    return None
+
+
+def _completed(last: Phase | None, progress: _Progress) -> bool | None:
+    """True: the log shows that the last phase ended well. False: it shows or must have shown that it did not."""
+    if last is None:
+        return None
+    if last.failed_end:
+        return False
+    last_step = progress.steps[-1] if progress.steps else -1
+    if last.ended or any(end > last_step and end >= last.first_at for end in progress.ends):
+        return True
+    numbers = [e.step for e in last.steps if e.step is not None]
+    planned = last.planned
+    if _reached_plan(last):
+        return True
+    if any(end >= last.first_at for end in progress.ends):
+        return None  # steps follow: written late, or of a part of the run that is over
+    if numbers and planned is not None:
+        stride = numbers[-1] - numbers[-2] if len(numbers) > 1 else 1
+        if numbers[-1] + stride < planned:
+            return False  # another record would have been printed
+    if progress.said_done > last_step or (not last.steps and last.grammar.layer == "library"):
+        return None  # a script may say so in any case, and another trainer than this grammar's may have run
+    if not last.steps:
+        return None if last.evals and last.grammar.completion == "none" else False  # an evaluation may be all there was to do
+    return False if last.grammar.completion == "reliable" else None
+
+
+def _reached_plan(phase: Phase) -> bool:
+    """True when the last record is of the last step that was planned."""
+    planned = phase.planned
+    last = next((e.step for e in reversed(phase.steps) if e.step is not None), None)
+    return last is not None and planned is not None and last >= planned - 1 and not _within_epoch(phase, planned)
+
+
+def _within_epoch(phase: Phase, planned: int) -> bool:
+    """True when the last record counts by epoch and stands in an epoch that goes on, or before the last one."""
+    last = phase.steps[-1]
+    if last.rule.counts != "epoch" and (last.counters is None or "epoch_step" in last.counters):
+        return False
+    counters = last.counters or {}
+    inside, length = counters.get("epoch_step"), counters.get("epoch_steps")
+    early = last.step is not None and last.step < planned - 1 + (last.rule.epochs_from or 0)
+    return early or (inside is not None and length is not None and inside < length)
+
+
+def _nan_loss(phases: Sequence[Phase]) -> int | None:
+    """Return the line from which on no loss that stands is finite, or None when the last one is.
+
+    A trainer that prints no training loss is judged by the loss of its evaluations.
+    """
+    for name in ("loss", "val_loss"):
+        for phase in reversed(phases):
+            events = phase.steps if name == "loss" else sorted((*phase.steps, *phase.evals, *phase.singles), key=lambda e: e.at)
+            line = not_finite_since(events, metric(name))
+            if line is not None:
+                return line or None
+    return None

@@ -1,0 +1,221 @@
+"""Oddities of a phase's figures that can be named: a factor, a wrong peak, an impossible step. Never a threshold on speed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from receipt_cli.analysis.consistency import Comparison
+from receipt_cli.analysis.flops import PRINTED, named_convention, positive
+from receipt_cli.analysis.recompute import Workings
+from receipt_cli.definitions.accelerators import Device, load_peaks
+from receipt_cli.events.build import Event
+from receipt_cli.events.series import Figure, finite, metric, read
+from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.precision import TOLERANCE
+from receipt_cli.numeric.statistics import Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One oddity; see ``flags`` in ``schemas/receipt``. ``factor`` is what the printed figure must be multiplied by."""
+
+    kind: str
+    metric: str
+    reported: float | None
+    derived: float | None
+    factor: float | None
+    count: int | None
+    detail: str
+
+
+MAX_FACTOR = 1024
+"""The largest integer that a printed rate is taken to be off by."""
+SURE = 0.1
+"""Share of all ratios that lie near enough to some integer by chance, where nothing printed names the integer: the
+tolerance shrinks with the integer so that it stays below twice this."""
+SAME_PEAK = 0.01
+"""Peaks that differ by no more than this share are the same figure, rounded."""
+BEYOND = 6.0
+"""Times the dense BF16 peak that no step reaches, in whatever precision: dense FP4 runs at four to six times its rate."""
+CONVENTION_RATIO = 3.0
+"""18N over 6N."""
+
+_NAMES = {
+    "gradient_accumulation_steps": "gradient accumulation steps",
+    "world_size": "devices",
+    "data_parallel": "data-parallel ranks",
+    "tensor_parallel": "tensor-parallel ranks",
+    "pipeline_parallel": "pipeline stages",
+    "context_parallel": "context-parallel ranks",
+    "micro_batch_size": "samples of a micro-batch",
+}
+"""Facts that explain an integer factor, most likely first."""
+_RATES = ("tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device")
+
+
+def find_oddities(
+    steps: Sequence[Event],
+    singles: Sequence[Event],
+    metrics: Mapping[str, Statistic],
+    made: Workings,
+    consistency: Sequence[Comparison],
+) -> list[Flag]:
+    """Return the oddities of a phase: of its printed ``metrics``, of what was recomputed, and of the two side by side."""
+    found = [flag for one in consistency if (flag := _integer_factor(one, made)) is not None]
+    found += _above_one(steps, metrics, made)
+    found += _peaks(metrics, made)
+    found += _conventions(metrics, made)
+    found += _impossible(steps, metrics, made)
+    found += _unknown_peak(steps, singles, metrics, made)
+    return found
+
+
+def _integer_factor(one: Comparison, made: Workings) -> Flag | None:
+    """A printed rate that is an integer of times too small or too large."""
+    if one.consistent or one.metric not in _RATES:
+        return None
+    times = max(one.ratio, 1 / one.ratio)
+    k = round(times)
+    if not 2 <= k <= MAX_FACTOR:
+        return None
+    name = next((name for name in _NAMES if positive(made.facts, name) == k), None)
+    if abs(times / k - 1) > (TOLERANCE if name is not None else min(TOLERANCE, SURE / k)):
+        return None
+    small = one.ratio < 1
+    which = f"the printed rate is {k} times too {'small' if small else 'large'} for the log's own batch and step time"
+    why = f": the run has {k} {_NAMES[name]}" if name is not None else ""
+    return Flag(
+        "off_by_integer_factor", one.metric, one.reported, one.derived, float(k) if small else 1 / k, None, f"{which}{why}"
+    )
+
+
+def _above_one(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+    """Records whose MFU is above 1: as printed, else as recomputed."""
+    derived = made.found.get("mfu_ratio")
+    printed = "mfu_ratio" in metrics
+    figure = metric("mfu_ratio") if printed else None if derived is None else derived.figure
+    if figure is None:
+        return
+    count, largest = _count_above(steps, figure, 1.0)
+    if count:
+        said = "the trainer prints" if printed else "the log's own figures give"
+        detail = f"{said} an MFU above 1 in {count} {'record' if count == 1 else 'records'}: no device does more than its peak"
+        yield Flag("mfu_above_one", "mfu_ratio", largest if printed else None, None if printed else largest, None, count, detail)
+
+
+def _peaks(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+    """A denominator of the trainer that is not the dense peak of its device."""
+    device, own, mfu = made.device, made.own, metrics.get("mfu_ratio")
+    if device is None or mfu is None or mfu.median is None or not mfu.median > 0 or not _sixteen_bits(made):
+        return
+    derived = made.found.get("mfu_ratio")
+    if own is not None:
+        kind = _wrong_peak(device, own.flops_per_s)
+        if kind is not None:
+            factor = own.flops_per_s / device.flops_per_s
+            what = "with sparsity" if kind == "sparse_peak" else "of another device"
+            detail = (
+                f"the MFU is against {_rate(own.flops_per_s)}, a peak {what}: "
+                f"{device.name} does {_rate(device.flops_per_s)} dense ({device.precision.upper()})"
+            )
+            yield Flag(kind, "mfu_ratio", mfu.median, mfu.median * factor, factor, None, detail)
+    elif derived is not None and derived.inputs.get("flops_convention") == PRINTED:
+        dense = derived.statistic.median
+        if dense and abs(2 * mfu.median / dense - 1) <= TOLERANCE:
+            detail = f"the MFU is half of what the dense peak of {device.name} gives: its denominator is the peak with sparsity"
+            yield Flag("sparse_peak", "mfu_ratio", mfu.median, dense, 2.0, None, detail)
+
+
+def _sixteen_bits(made: Workings) -> bool:
+    """False where the log says that it computes in another precision, which has other peaks."""
+    precision = made.facts.get("precision")
+    return not isinstance(precision, str) or "16" in precision or precision.lower() in ("half", "amp")
+
+
+def _wrong_peak(device: Device, stated: float) -> str | None:
+    known = (device.flops_per_s, *(rate for rate, _ in device.conflicts if abs(rate / device.flops_per_s - 1) <= TOLERANCE))
+    if any(abs(stated / rate - 1) <= SAME_PEAK for rate in known):
+        return None
+    sparse = device.sparse_flops_per_s
+    if sparse is not None and abs(stated / sparse - 1) <= TOLERANCE:
+        return "sparse_peak"
+    return "fixed_peak"
+
+
+def _conventions(metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+    """An MFU that counts other FLOPs: by its definition, or because it is three times the other convention's."""
+    mfu, derived = metrics.get("mfu_ratio"), made.found.get("mfu_ratio")
+    if mfu is None or not mfu.median:
+        return
+    slug, found = named_convention(mfu.definition), None if derived is None else derived.statistic.median
+    if slug == "18n":
+        detail, found = "the MFU counts 18N FLOPs of a token, three times as many as 6N", mfu.median / CONVENTION_RATIO
+    elif slug is None and derived is not None and found and derived.inputs.get("flops_convention") == "6N":
+        if abs(mfu.median / found / CONVENTION_RATIO - 1) > TOLERANCE:
+            return
+        detail = "the MFU is three times that of 6N FLOPs of a token: it counts 18N"
+    else:
+        return
+    yield Flag("other_flops_convention", "mfu_ratio", mfu.median, found, 1 / CONVENTION_RATIO, None, detail)
+
+
+def _impossible(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings) -> Iterator[Flag]:
+    """Records whose FLOP/s no device reaches: the one that the log names, else any of the table."""
+    name = "flops_per_s_per_device"
+    derived = made.found.get(name)
+    printed = name in metrics
+    if not printed and derived is None:
+        return
+    figure = metric(name) if printed or derived is None else derived.figure
+    device = made.device
+    bound = BEYOND * (device.flops_per_s if device is not None else load_peaks().highest)
+    count, largest = _count_above(steps, figure, bound)
+    if not count:
+        return
+    whose = device.name if device is not None else "any device of the peak table"
+    claim = "1 record claims" if count == 1 else f"{count} records claim"
+    detail = f"{claim} up to {_rate(largest)} for each device, more than {whose} does in any precision"
+    yield Flag("impossible_steps", name, largest if printed else None, None if printed else largest, None, count, detail)
+
+
+def _unknown_peak(
+    steps: Sequence[Event], singles: Sequence[Event], metrics: Mapping[str, Statistic], made: Workings
+) -> Iterator[Flag]:
+    """A trainer that did not know its device's peak: it printed none beside the device, or only infinite or NaN MFU."""
+    mfu = read(steps, metric("mfu_ratio")) if "mfu_ratio" in metrics else []
+    peak = ("fact", "peak_flops_per_s_per_device")
+    blank = any(
+        "accelerator_name" in event.facts
+        and peak[1] not in event.facts
+        and any(spec.target == peak and spec.null_if for spec in event.rule.fields.values())
+        for event in singles
+    )
+    wasted = len(mfu) > 0 and not len(finite(mfu))
+    if not blank and not wasted:
+        return
+    device = made.device
+    known = f"; {device.name} does {_rate(device.flops_per_s)} dense ({device.precision.upper()})" if device is not None else ""
+    detail = f"the trainer does not know the peak of its device, so its MFU says nothing{known}"
+    derived = made.found.get("mfu_ratio")
+    found = None if derived is None else derived.statistic.median
+    yield Flag("peak_unknown", "mfu_ratio", None, found, None, len(mfu) if wasted else None, detail)
+
+
+def _count_above(steps: Sequence[Event], figure: Figure, bound: float) -> tuple[int, float]:
+    """Return how many values of all step records are finite and above ``bound``, and the largest of them."""
+    values = read(steps, figure)
+    if not hasattr(values, "dtype") and not is_large(len(values)):
+        above = [value for value in values if bound < value < math.inf]
+        return len(above), max(above, default=0.0)
+    import numpy as np
+
+    array = np.asarray(values, np.float64)
+    chosen = array[(array > bound) & (array < math.inf)]
+    return len(chosen), float(chosen.max()) if len(chosen) else 0.0
+
+
+def _rate(value: float) -> str:
+    """Return FLOP/s for a sentence, in a unit that suits; the same text everywhere."""
+    return f"{value / 1e15:.4g} PFLOP/s" if value >= 1e15 else f"{value / 1e12:.4g} TFLOP/s"

@@ -1,0 +1,151 @@
+"""What an MFU is made of: FLOPs of a token by a named convention, devices of the job, and the peak of one of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from receipt_cli.definitions.accelerators import Device, load_peaks
+
+Facts = Mapping[str, float | str]
+
+PRINTED = "printed"
+"""The convention of FLOPs that the trainer prints: its own, whatever that is."""
+
+
+class Convention(NamedTuple):
+    """FLOPs of a token: ``weights`` times the parameters, plus ``attention`` times layers, hidden size and sequence length."""
+
+    name: str
+    weights: int
+    attention: int
+
+
+CONVENTIONS = {
+    "6n": Convention("6N", 6, 0),
+    "6n_12lht": Convention("6N+12LHT", 6, 12),
+    "6n_6lht": Convention("6N+6LHT", 6, 6),
+    "18n": Convention("18N", 18, 0),
+}
+"""By the slug that stands in definitions. 6N: two FLOPs a weight forward, four backward. 12LHT: attention over the whole
+sequence; 6LHT: over its causal half. 18N: three times 6N."""
+
+_NAMED = re.compile(rf"(?:^|_)({'|'.join(sorted(CONVENTIONS, key=len, reverse=True))})_flops(?:_|$)")
+_FIXED = re.compile(r"(?:^|_)(?:peak_fixed_|over_)(\d+(?:\.\d+)?e\d+)(?:_|$)")
+
+_MIXTURE = ("moe_aux_loss", "moe_sequence_aux_loss")
+_SIZES = ("layer_count", "hidden_size", "sequence_length")
+_PARALLEL = ("data_parallel", "tensor_parallel", "pipeline_parallel", "context_parallel")
+
+
+class TokenFlops(NamedTuple):
+    """FLOPs of one token, forward and backward: slug and name of the convention, and what they were computed from."""
+
+    value: float
+    slug: str
+    convention: str
+    inputs: dict[str, float | str]
+
+
+class Peak(NamedTuple):
+    """The denominator of an MFU for one device: FLOP/s, a slug of its kind, and where it comes from.
+
+    ``own``: it is the trainer's own, which its printed MFU is against.
+    """
+
+    flops_per_s: float
+    slug: str
+    source: str
+    own: bool
+
+
+def positive(facts: Facts, name: str) -> float | None:
+    """Return a fact that is a positive finite number, or None."""
+    value = facts.get(name)
+    return value if isinstance(value, float) and 0 < value < math.inf else None
+
+
+def named_convention(definition: str | None) -> str | None:
+    """Return the slug of the convention that a metric's definition names (``18n`` in ``18n_flops``), or None."""
+    found = _NAMED.search(definition or "")
+    return found[1] if found else None
+
+
+def fixed_peak(definition: str | None) -> float | None:
+    """Return the peak that a metric's definition fixes for every device (989e12 in ``peak_fixed_989e12``), or None."""
+    found = _FIXED.search(definition or "")
+    return float(found[1]) if found else None
+
+
+def token_flops(
+    facts: Facts, parameters: int | None, metrics: Iterable[str], definition: str | None, trainer: str
+) -> TokenFlops | None:
+    """Return the FLOPs of a token: as printed, else by the convention that the printed MFU's ``definition`` names, else
+    6N, with attention where layers, hidden size and sequence length are known.
+
+    None where nothing says them: of a mixture of experts the number of parameters is not that of a token's.
+    """
+    printed = positive(facts, "flops_per_token")
+    if printed is not None:
+        return TokenFlops(printed, trainer, PRINTED, {"flops_per_token": printed, "flops_convention": PRINTED})
+    if not parameters or (positive(facts, "expert_parallel") or 1) > 1 or any(name in _MIXTURE for name in metrics):
+        return None
+    sizes = {name: value for name in _SIZES if (value := positive(facts, name)) is not None}
+    slug = named_convention(definition) or ("6n_12lht" if len(sizes) == len(_SIZES) else "6n")
+    if CONVENTIONS[slug].attention and len(sizes) < len(_SIZES):
+        slug = "6n"
+    convention = CONVENTIONS[slug]
+    value = convention.weights * float(parameters)
+    inputs: dict[str, float | str] = {"parameter_count": float(parameters)}
+    if convention.attention:
+        value += convention.attention * math.prod(sizes.values())
+        inputs |= sizes
+    if not value < math.inf:
+        return None
+    return TokenFlops(value, slug, convention.name, {"flops_per_token": value, "flops_convention": convention.name, **inputs})
+
+
+def world_size(facts: Facts) -> tuple[float, str] | None:
+    """Return how many devices the job has and what says so; None where nothing does, or two things say different.
+
+    A count of accelerators is believed only where nothing else speaks: it may be that of one node.
+    """
+    found: dict[str, float] = {}
+    if (printed := positive(facts, "world_size")) is not None:
+        found["world_size"] = printed
+    whole, part = positive(facts, "tokens_per_micro_batch"), positive(facts, "tokens_per_micro_batch_per_rank")
+    if whole is not None and part is not None:
+        found["tokens_per_micro_batch"] = whole / part
+    degrees = [positive(facts, name) for name in _PARALLEL]
+    if None not in degrees[:3]:
+        found["parallelism"] = math.prod(degree or 1.0 for degree in degrees)
+    if not found and (count := positive(facts, "accelerator_count")) is not None:
+        found["accelerator_count"] = count
+    sizes = set(found.values())
+    if len(sizes) != 1 or not (size := sizes.pop()).is_integer():
+        return None
+    return size, next(iter(found))
+
+
+def device_of(facts: Facts) -> Device | None:
+    """Return the device of the peak table that the log names, or None."""
+    name = facts.get("accelerator_name")
+    return load_peaks().find(name) if isinstance(name, str) else None
+
+
+def own_peak(facts: Facts, definition: str | None) -> Peak | None:
+    """Return the peak that the trainer's MFU is against: fixed by the ``definition`` of its figure, or printed; else None."""
+    fixed = fixed_peak(definition)
+    if fixed is not None:
+        text = _FIXED.search(definition or "")
+        assert text is not None
+        return Peak(fixed, f"peak_fixed_{text[1]}", f"grammar:peak_fixed_{text[1]}", True)
+    printed = positive(facts, "peak_flops_per_s_per_device")
+    return None if printed is None else Peak(printed, "peak_printed", "log", True)
+
+
+def table_peak(device: Device) -> Peak:
+    """Return the peak of a device by the table."""
+    return Peak(device.flops_per_s, "peak_table", f"peaks/v{load_peaks().version} {device.id}", False)

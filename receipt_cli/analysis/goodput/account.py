@@ -1,0 +1,128 @@
+"""Phases, stamps and what the caller states → ``goodput/1``: the wall time and its parts, which add up to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Wall
+from receipt_cli.analysis.goodput.step_time_account import Begin, work_of
+from receipt_cli.analysis.goodput.steptime import SLACK
+from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life
+from receipt_cli.analysis.goodput.totals import Tally
+from receipt_cli.analysis.summary import Summary
+from receipt_cli.events.build import Event
+from receipt_cli.events.launches import Launch
+from receipt_cli.events.phases import Phase
+from receipt_cli.problems import Problem
+
+STAMPS = "log_timestamps"
+EXACT = 1e-12
+"""Share of the wall that is nothing but the rounding of float64."""
+ROUNDING = 0.005
+"""Share of the wall that the parts may be too much by for the digits that were printed of them."""
+_OVERLAPPING = ("checkpoint", "eval", "data_loading")
+"""What runs beside other work where the parts are more than the wall, the likeliest first; of the others the wall holds less
+than their figures say."""
+_FITTED = (*_OVERLAPPING, "compilation", "initialization", "wasted_progress")
+
+
+class Account(NamedTuple):
+    """The goodput of a run, or None where nothing proves it, and what speaks against its evidence."""
+
+    goodput: Goodput | None
+    problems: Sequence[Problem] = ()
+
+
+def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launch, edges: Edges, stated: Wall | None) -> Account:
+    """Say where the wall time of a run went.
+
+    A wall that the caller states counts, whatever the log says: stamps see a job only from its first line to its last.
+    Else it is what the stamps of the log enclose.
+    """
+    chosen = [(p, s) for p, s in zip(phases, summaries, strict=True) if stated is None or stated.phase in (None, s.phase)]
+    found = _life(phases, launch, edges)
+    life = found if isinstance(found, Life) else None
+    problems: list[Problem] = []
+    if isinstance(found, ClockBack) and stated is None:
+        detail = f"a timestamp lies {found.seconds:.0f} s before an earlier one: no wall time is taken from them"
+        problems.append(Problem("clock_goes_back", found.line, detail, ""))
+    if stated is not None and phases and not chosen:
+        problems.append(Problem("wall_of_no_phase", None, "the stated wall time is of a phase that the log does not hold", ""))
+    if not any(summary.record_count or phase.fact("training_time_s") is not None for phase, summary in chosen):
+        return Account(None, problems)
+    wall = stated.seconds if stated is not None else life.seconds if life is not None else 0.0
+    if not wall > 0:
+        return Account(None, problems)
+    goodput = _parts(chosen, launch, life, wall, stated)
+    if goodput is None and stated is not None:
+        detail = "the steps have no times that fit the stated wall time: where it went is not known"
+        problems.append(Problem("wall_without_step_times", None, detail, ""))
+    return Account(goodput, problems)
+
+
+def _life(phases: Sequence[Phase], launch: Launch, edges: Edges) -> Life | ClockBack | None:
+    steps = [event for phase in phases for event in phase.raw]
+    lines = (min(e.line for e in steps), max(_last_line(e) for e in steps)) if steps else (1 << 62, 0)
+    return find_life(launch.events, launch.start, edges, lines)
+
+
+def _last_line(event: Event) -> int:
+    return event.line if event.run is None else event.run.record(len(event.run) - 1)[1]
+
+
+def _parts(
+    chosen: Sequence[tuple[Phase, Summary]], launch: Launch, life: Life | None, wall: float, stated: Wall | None
+) -> Goodput | None:
+    tally = Tally(life.grain if life is not None else 0.0)
+    whole = life is not None and (stated is None or (stated.phase is None and stated.seconds >= life.seconds * (1 - SLACK)))
+    until = life.last_line if life is not None and stated is None else None
+    begin = Begin(launch.start, last_line=until)
+    if life is not None and whole:
+        begin = Begin(launch.start, life.start, life.led, stated is None, until)
+    seconds: list[float] = []
+    evidence: dict[str, None] = {}
+    for phase, summary in chosen:
+        work = work_of(phase, summary, begin, life.grain if life is not None else 0.0, life is not None, tally)
+        if work is None:
+            return None
+        seconds.append(work.seconds)
+        if work.evidence:
+            evidence[work.evidence] = None
+        if summary.record_count:
+            begin = Begin(launch.start, last_line=until)
+    step_time = math.fsum(seconds)
+    grain = life.grain if life is not None else 1.0
+    if step_time > wall * (1 + SLACK) + 2 * grain:
+        return None
+    step_time = min(step_time, wall)
+    parts = _fitted({name: tally.part(name) for name in CLASSES}, step_time, wall, max(2 * grain, ROUNDING * wall))
+    known = "mixed" if len(evidence) > 1 else next(iter(evidence))
+    phase_name = stated.phase if stated is not None else None
+    source = stated.evidence if stated is not None else STAMPS
+    return Goodput(min(1.0, step_time / wall), wall, step_time, source, phase_name, known, parts)
+
+
+def _fitted(parts: dict[str, Part], step_time: float, wall: float, slack: float) -> dict[str, Part]:
+    """Return the parts with the rest of the wall as ``idle``; what is too much ran beside something else.
+
+    As little as ``slack`` is no overlap but the rounding of stamps and printed times, taken off what was inferred.
+    """
+    taken = [step_time, *(part.seconds for part in parts.values() if part.seconds is not None)]
+    beyond = math.fsum([*taken, -wall])
+    rounding = beyond <= slack
+    names = [name for name in _FITTED if parts[name].seconds]
+    if rounding:
+        names.sort(key=lambda name: (parts[name].how != "inferred", -(parts[name].seconds or 0.0)))
+    for name in names:
+        part = parts[name]
+        if beyond > 0 and part.seconds is not None:
+            cut = min(beyond, part.seconds)
+            beside = part.overlapped_s if rounding or name not in _OVERLAPPING else (part.overlapped_s or 0.0) + cut
+            parts[name] = replace(part, seconds=part.seconds - cut, overlapped_s=beside)
+            beyond -= cut
+    lost = [-part.seconds for part in parts.values() if part.seconds is not None]
+    rest = math.fsum([wall, -step_time, *lost])
+    return {**parts, "idle": Part(rest if rest > wall * EXACT else 0.0, "inferred")}

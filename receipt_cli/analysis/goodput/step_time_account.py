@@ -1,0 +1,334 @@
+"""One phase → the time of its steps that stand, and what each class of lost time took of it."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from receipt_cli.analysis.goodput.attempts import Try, attempts_of, covered, is_time, last_clock, median_pace, steps_in
+from receipt_cli.analysis.goodput.pauses import Gap, Mark, marks_of, settle
+from receipt_cli.analysis.goodput.steptime import CUMULATIVE, DATA, TIME, Extra, figure_total, is_credible, printed_times
+from receipt_cli.analysis.goodput.totals import Tally
+from receipt_cli.analysis.summary import Summary
+from receipt_cli.events.build import Event
+from receipt_cli.events.phases import Phase
+from receipt_cli.numeric.statistics import Statistic
+
+TRAINING_ONLY = "training_only"
+"""Definition of a printed duration that holds the steps and nothing else."""
+FINE = 10
+"""Records that are so many times the grain of their stamps apart have a median; else their mean counts."""
+
+
+class Work(NamedTuple):
+    """The seconds in steps that stand, and what they rest on."""
+
+    seconds: float
+    evidence: str
+
+
+class Begin(NamedTuple):
+    """Where a phase begins: ``start`` is the position from which on its events count, ``clock`` a stamp, NaN where nobody
+    knows. ``led`` where a line before its first record has that stamp; ``bound`` where no wall time lies before it.
+    Lines behind ``last_line`` are of no wall.
+    """
+
+    start: int
+    clock: float = math.nan
+    led: bool = False
+    bound: bool = False
+    last_line: int | None = None
+
+
+def work_of(phase: Phase, summary: Summary, begin: Begin, grain: float, stamped: bool, tally: Tally) -> Work | None:
+    """Return the time of the steps of a phase and add what it lost to ``tally``; None where its steps have no time.
+
+    A phase that has no steps has none to time: ``Work`` of 0 seconds. Without ``stamped`` the stamps prove nothing.
+    """
+    return _Phase(phase, summary, begin, grain if stamped else math.nan, tally).work()
+
+
+class _Phase:
+    def __init__(self, phase: Phase, summary: Summary, begin: Begin, grain: float, tally: Tally) -> None:
+        self.phase, self.begin, self.grain, self.tally = phase, begin, grain, tally
+        self.statistic: Statistic | None = summary.metrics.get(TIME)
+        self.summary = summary
+        self.tries = attempts_of(phase)
+        self.marks = marks_of(phase, begin.start)
+        self.before, self.behind = self._place(self.marks)
+        waiting = summary.metrics[DATA].median if DATA in summary.metrics else None
+        self.times = printed_times(self.tries, self.statistic, waiting, set(self.before))
+        self.extras: dict[int, Extra] = {}
+        if self.times is not None and self.statistic is not None:
+            if not math.isnan(grain) and not is_credible(self.tries, grain, self.statistic.definition, self.times.median):
+                self.times = None
+            else:
+                self.extras = {id(e.event): e for e in (*self.times.warmup, *self.times.behind)}
+
+    def work(self) -> Work | None:
+        """Return the time of the steps; see ``work_of``."""
+        if not self.tries:
+            self._behind_last(None, self.marks, 0.0)
+            return self._loop() if self.phase.fact("training_time_s") is not None else Work(0.0, "")
+        pace = self._pace()
+        rooms = self._gaps(pace)
+        self._initialization(pace)
+        self._compilation()
+        work, wasted = self._steps(pace, rooms)
+        if any(one.part[1] for one in self.tries):
+            if wasted is None:
+                self.tally.miss("wasted_progress")
+            else:
+                self.tally.add("wasted_progress", wasted, measured=pace is None, count=sum(bool(t.part[1]) for t in self.tries))
+        elif all(event.step is not None for one in self.tries for event in one.events):
+            self.tally.add("wasted_progress", 0.0, measured=True, count=0)
+        else:
+            self.tally.miss("wasted_progress")
+        return None if work is None else self._data(work)
+
+    # --- between the records ---------------------------------------------------------------------------------------
+
+    def _place(self, marks: Sequence[Mark]) -> tuple[dict[int, list[Mark]], list[Mark]]:
+        """Return the marks by the identity of the record that follows them, and those behind the last record."""
+        records = [event for one in self.tries for event in one.events]
+        places = [event.at for event in records]
+        before: dict[int, list[Mark]] = {}
+        behind: list[Mark] = []
+        for mark in marks:
+            index = bisect_left(places, mark.event.at)
+            (before.setdefault(id(records[index]), []) if index < len(records) else behind).append(mark)
+        return before, behind
+
+    def _working(self, event: Event, cover: int, pace: float | None) -> float:
+        """Return the seconds of the steps that a record is of, what its printed time holds beyond them left out."""
+        if self.times is None:
+            return (pace or 0.0) * cover
+        extra = self.extras.get(id(event))
+        if extra is not None:
+            return extra.working
+        defined = self.statistic is not None and self.statistic.definition in CUMULATIVE
+        value = None if defined else event.metrics.get(TIME)
+        return (value if is_time(value) else self.times.median) * cover
+
+    def _pace(self) -> float | None:
+        """Return the seconds of a step by the stamps of the records, where no printed times tell more; None without stamps.
+
+        Only stretches without a mark count.
+        """
+        if self.times is not None or math.isnan(self.grain):
+            return None
+        if any(math.isnan(clock) for one in self.tries for clock in (one.first.clock, last_clock(one.events[-1]))):
+            return None
+        seconds: list[float] = []
+        steps = 0
+        for one in self.tries:
+            seconds.append(last_clock(one.events[-1]) - one.first.clock)
+            steps += steps_in(one.events, None, 0) if one.first.step is not None else one.records - 1
+            for a, b in pairwise(one.events):
+                if id(b) in self.before:
+                    if math.isnan(b.clock) or math.isnan(last_clock(a)):
+                        return None
+                    seconds.append(last_clock(a) - b.clock)
+                    steps -= covered(a, b, 1)
+        total, (length, middle) = math.fsum(seconds), median_pace(self.tries, set(self.before))
+        if length >= FINE * self.grain and middle > 0:
+            return middle
+        return total / steps if steps > 0 and total > 0 else None
+
+    def _gaps(self, pace: float | None) -> list[float | None]:
+        """Settle the marks between and behind the records; return the time beyond the steps of each gap between."""
+        rooms: list[float | None] = []
+        known = self.times is not None or pace is not None
+        for one, following in zip(self.tries, [*self.tries[1:], None], strict=True):
+            for number, (a, b) in enumerate(pairwise(one.events), 1):
+                marks = self.before.get(id(b), ())
+                if not marks or (number >= one.standing and pace is not None):  # what was overtaken is wasted as a whole
+                    continue
+                start = last_clock(a) if known and not math.isnan(self.grain) else math.nan
+                gap = Gap(marks, start, b.clock, self._working(b, covered(a, b, 1), pace))
+                room = settle(gap, self.tally, self.grain) if not self._held(b, marks) else None
+                rooms.append(room)
+            last = one.events[-1]
+            marks = self.behind if following is None else self.before.get(id(following.first), [])
+            self._behind_last(last, marks, self._unprinted(one, marks, pace))
+        return rooms
+
+    def _held(self, event: Event, marks: Sequence[Mark]) -> bool:
+        """Give what a record's printed time holds beyond its steps to the marks before it, where no stamp tells more."""
+        extra = self.extras.get(id(event))
+        if extra is None or self.times is None or extra not in self.times.behind or not math.isnan(event.clock):
+            return False
+        names = {mark.name for mark in marks}
+        if len(names) > 1 or any(mark.seconds is not None for mark in marks):
+            return False
+        self.tally.add(names.pop(), extra.seconds, measured=False)
+        return True
+
+    def _unprinted(self, one: Try, marks: Sequence[Mark], pace: float | None) -> float:
+        """Return the seconds of the steps behind the last record that the first of the marks may have waited for."""
+        last, stride = one.events[-1].last_step, one.stride
+        each = self.times.median if self.times is not None else pace or 0.0
+        if not marks or last is None or stride is None or stride <= 1:
+            return 0.0
+        until = marks[0].event.step if marks[0].event.step is not None else self.phase.planned
+        steps = until - last if until is not None and 0 <= until - last < stride else stride - 1
+        return each * steps
+
+    def _behind_last(self, last: Event | None, marks: Sequence[Mark], working: float) -> None:
+        until = self.begin.last_line
+        marks = [mark for mark in marks if until is None or mark.event.line <= until]
+        if marks:
+            start = math.nan if last is None or math.isnan(self.grain) else last_clock(last)
+            first = marks[0].event.clock - start
+            possible = working if math.isnan(first) else max(0.0, min(working, first))
+            settle(Gap(marks, start, None, possible), self.tally, self.grain)
+
+    # --- before the first record of an attempt ----------------------------------------------------------------------
+
+    def _initialization(self, pace: float | None) -> None:
+        for number, one in enumerate(self.tries):
+            if not number and self.begin.bound and not self.begin.led:
+                continue  # the wall begins with the first record
+            begin = self.begin.clock if not number else self._again(self.tries[number - 1], one)
+            lead = math.fsum(self._lead(one, pace))
+            for mark in self.before.get(id(one.first), ()) if not number else ():
+                if mark.seconds is not None:
+                    self.tally.add(mark.name, mark.seconds, measured=True)
+                    lead += mark.seconds
+            if math.isnan(self.grain) or math.isnan(begin) or math.isnan(one.first.clock) or not (number or self.begin.led):
+                self.tally.miss("initialization")
+            else:
+                self.tally.add("initialization", max(0.0, one.first.clock - begin - lead), measured=False)
+
+    def _lead(self, one: Try, pace: float | None) -> tuple[float, float]:
+        """Return the seconds of the steps of an attempt's first record, and what its printed time holds beyond them.
+
+        What the first record of a wall says of the time before it is of no wall.
+        """
+        extra = self.extras.get(id(one.first))
+        working, more = self._working(one.first, one.lead, pace), extra.seconds if extra is not None else 0.0
+        if one is self.tries[0] and self.begin.bound and not math.isnan(one.first.clock):
+            room = max(0.0, one.first.clock - self.begin.clock)
+            working = min(working, room)
+            more = min(more, room - working)
+        return working, more
+
+    def _outside(self) -> tuple[float, float]:
+        """Return how much of the steps of the first record, and of what it holds beyond them, lies before the wall."""
+        if self.times is None:
+            return 0.0, 0.0
+        one = self.tries[0]
+        extra = self.extras.get(id(one.first))
+        working, more = self._lead(one, None)
+        whole = self._working(one.first, one.lead, None)
+        return whole - working, (extra.seconds if extra is not None else 0.0) - more
+
+    def _again(self, dead: Try, one: Try) -> float:
+        """Return when an attempt began: with its first line of its own, else when the one before printed its last."""
+        last = dead.events[-1]
+        found = [e for e in self.phase.singles if last.last_at < e.at < one.first.at and not math.isnan(e.clock)]
+        anew = [e.clock for e in sorted(found, key=lambda e: e.at) if e.rule.event in ("header", "compile", "phase")]
+        clocks = [e.clock for e in found if e.rule.event in ("checkpoint", "failure", "end")]
+        return anew[0] if anew else max([last_clock(last), *clocks])
+
+    # --- the steps ----------------------------------------------------------------------------------------------------
+
+    def _compilation(self) -> None:
+        if self.times is None or (self.statistic is not None and self.statistic.definition in CUMULATIVE):
+            return
+        held = {id(e.event) for e in self.times.behind}
+        if any(id(one.first) in held for one in self.tries):
+            self.tally.miss("compilation")  # the first record waited for an evaluation too
+        else:
+            seconds = max(0.0, math.fsum(extra.seconds for extra in self.times.warmup) - self._outside()[1])
+            self.tally.add("compilation", seconds, measured=False, count=len(self.times.warmup))
+
+    def _steps(self, pace: float | None, rooms: Sequence[float | None]) -> tuple[Work | None, float | None]:
+        """Return the time of the steps that stand, and of those that were overtaken."""
+        total = self._total()
+        wasted = None if self.times is None else self.times.wasted
+        by_clock = self._by_clock(pace, rooms) if pace is not None else None
+        if by_clock is not None:
+            wasted = by_clock[1]
+        if total is not None:
+            return Work(total, "trainer_total"), wasted
+        if self.times is not None:
+            return Work(max(0.0, self.times.standing - self._outside()[0]), "step_times"), wasted
+        if by_clock is not None:
+            return Work(by_clock[0], "log_timestamps"), wasted
+        return self._loop(), wasted
+
+    def _by_clock(self, pace: float | None, rooms: Sequence[float | None]) -> tuple[float, float] | None:
+        """Return the seconds between the records that stand and those that were overtaken, the time of the marks left out."""
+        if pace is None or any(room is None for room in rooms):
+            return None
+        standing = [-room for room in rooms if room is not None]
+        wasted: list[float] = []
+        for number, one in enumerate(self.tries):
+            begin = self.begin.clock if not number else self._again(self.tries[number - 1], one)
+            room = pace * one.lead if math.isnan(begin) else one.first.clock - begin
+            lead = 0.0 if not number and not self.begin.led else max(0.0, min(pace * one.lead, room))
+            stand, over = one.part
+            (standing if stand else wasted).append(lead)
+            if stand:
+                standing.append(last_clock(stand[-1]) - one.first.clock)
+            if over:
+                wasted.append(last_clock(over[-1]) - (last_clock(stand[-1]) if stand else one.first.clock))
+        return max(0.0, math.fsum(standing)), math.fsum(wasted)
+
+    def _total(self) -> float | None:
+        """Return the trainer's own total of its steps, printed at the end or beside the last record; None without one."""
+        if len(self.tries) > 1:
+            return None  # of which attempt it is, nobody knows
+        for event in self.phase.singles:
+            value = event.facts.get("training_time_s")
+            if is_time(value):
+                return value if _definition(event, "training_time_s") == TRAINING_ONLY else None
+        elapsed, one = self.summary.metrics.get("elapsed_time_s"), self.tries[0]
+        begins = one.first.step is not None and one.first.step <= max(1, one.stride or 1)
+        if elapsed is None or elapsed.definition != TRAINING_ONLY or not begins:
+            return None
+        return elapsed.last if is_time(elapsed.last) else None
+
+    def _loop(self) -> Work | None:
+        """Return the printed time of the training loop less what else went on in it; None where that is not known."""
+        value = self.phase.fact("training_time_s")
+        if len(self.tries) > 1 or not is_time(value):
+            return None
+        end = next(event for event in self.phase.singles if "training_time_s" in event.facts)
+        inside = [mark for mark in self.marks if mark.event.at < end.at]
+        if any(mark.seconds is None for mark in inside):
+            return None
+        return Work(max(0.0, value - math.fsum(mark.seconds or 0.0 for mark in inside)), "trainer_loop")
+
+    def _data(self, work: Work) -> Work:
+        """Take the waiting for data, which a printed step time holds, out of the time of the steps."""
+        statistic = self.summary.metrics.get(DATA)
+        if statistic is None or not is_time(statistic.median):
+            return work
+        waited = [
+            figure_total(one.part[0], None, one.lead, DATA, statistic.definition, statistic.median)
+            for one in self.tries
+            if one.part[0]
+        ]
+        seconds = max(0.0, math.fsum(s for s in waited if s is not None) - self._waited_outside())
+        unnumbered = any(event.step is None for one in self.tries for event in one.events)
+        if unnumbered or any(s is None for s in waited) or seconds > work.seconds:
+            self.tally.miss("data_loading")
+            return work
+        sampled = any((one.stride or 1) > 1 for one in self.tries) and statistic.definition is None
+        self.tally.add("data_loading", seconds, measured=not sampled, count=sum(t.records for t in self.tries))
+        return Work(work.seconds - seconds, work.evidence)
+
+    def _waited_outside(self) -> float:
+        """Return how long the first record waited for data before the wall began."""
+        first, whole = self.tries[0].first, self._working(self.tries[0].first, self.tries[0].lead, None)
+        waited = first.metrics.get(DATA)
+        return waited * self.tries[0].lead * self._outside()[0] / whole if is_time(waited) and whole else 0.0
+
+
+def _definition(event: Event, fact: str) -> str | None:
+    return next((spec.definition for spec in event.rule.fields.values() if spec.target == ("fact", fact)), None)

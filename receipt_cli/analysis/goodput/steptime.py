@@ -1,0 +1,175 @@
+"""Printed step times of a phase → the time of its steps, apart from what warm-up and evaluations put into them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from receipt_cli.analysis.goodput.attempts import Try, covered, is_time, last_clock, steps_in, weigh
+from receipt_cli.events.build import Event
+from receipt_cli.numeric.statistics import Statistic
+
+TIME, DATA = "step_time_s", "data_time_s"
+CUMULATIVE = ("mean_since_start", "mean_since_timing_began")
+"""Definitions of a figure whose last value says the mean of all steps."""
+INCLUDES = 1.5
+"""A record behind an evaluation or a checkpoint whose step time is so many times the median has waited for it."""
+MISSING = 0.1
+"""Share of the steps that may lack a time: they are taken for median ones."""
+SLACK = 0.02
+"""So much more than the clock saw may the printed times add up to: printed digits, and timers that begin earlier."""
+
+
+class Extra(NamedTuple):
+    """What one record's printed time holds beyond the steps: seconds per record, and the seconds it has as a step."""
+
+    event: Event
+    seconds: float
+    working: float
+
+
+class Times(NamedTuple):
+    """The printed times of a phase, in seconds: of the steps that stand and of those that were overtaken, and what the
+    records of the warm-up, and those behind a mark, hold beyond them.
+
+    ``waits`` is True where the timer runs on through evaluations: what a first record holds beyond is nobody's then.
+    """
+
+    standing: float
+    wasted: float
+    warmup: list[Extra]
+    behind: list[Extra]
+    waits: bool
+    median: float
+
+
+def printed_times(tries: Sequence[Try], statistic: Statistic | None, waiting: float | None, marked: set[int]) -> Times | None:
+    """Return what the printed step times add up to, or None where they do not tell.
+
+    ``statistic`` is that of the step times, ``waiting`` the median of what is printed of the waiting for data in them;
+    ``marked`` are the identities of records behind an evaluation or a checkpoint.
+    """
+    if statistic is None or not is_time(statistic.median) or any(event.step is None for one in tries for event in one.events):
+        return None
+    median, definition = statistic.median, statistic.definition
+    extras = _Extras(median, definition, marked, waiting)
+    standing: list[float] = []
+    wasted: list[float] = []
+    for one in tries:
+        before: Event | None = None
+        for events, sums in zip(one.part, (standing, wasted), strict=True):
+            if events:
+                seconds = figure_total(events, before, one.lead, TIME, definition, median)
+                if seconds is None:
+                    return None
+                sums.append(seconds)
+                before = events[-1]
+        extras.take(one)
+    warmup, behind = extras.found()
+    if definition in CUMULATIVE:
+        warmup, behind = [], []
+    over = {id(e.event): e for e in (*warmup, *behind)}
+    stand = {id(event) for one in tries for event in one.part[0]}
+    taken = {True: [], False: []}  # type: dict[bool, list[float]]
+    for one in tries:
+        for event, cover in _covers(one):
+            if id(event) in over:
+                taken[id(event) in stand].append(event.metrics[TIME] * cover - over[id(event)].working)
+    return Times(
+        math.fsum(standing) - math.fsum(taken[True]), math.fsum(wasted) - math.fsum(taken[False]),
+        warmup, behind, extras.waits, median,
+    )  # fmt: skip
+
+
+def figure_total(
+    events: Sequence[Event], before: Event | None, lead: int, name: str, definition: str | None, median: float
+) -> float | None:
+    """Return a figure of one step summed over all steps of some records; None where too many lack it."""
+    if definition in CUMULATIVE:
+        last = next((value for event in reversed(events) if (value := _last(event, name)) is not None), None)
+        return None if last is None else last * steps_in(events, before, lead)
+    weighed = weigh(events, before, lead, name)
+    if weighed is None or weighed.missing > MISSING * (weighed.covered + weighed.missing):
+        return None
+    return weighed.total + max(0, weighed.missing) * median
+
+
+def _last(event: Event, name: str) -> float | None:
+    if event.run is not None and is_time(found := event.run.values(len(event.run) - 1)[1].get(name)):
+        return found
+    value = event.metrics.get(name)
+    return value if is_time(value) else None
+
+
+def _covers(one: Try) -> Iterator[tuple[Event, int]]:
+    """Yield each record that is an event of its own, and of how many steps it is."""
+    before: Event | None = None
+    for event in one.events:
+        yield event, covered(before, event, one.lead)
+        before = event
+
+
+class _Extras:
+    """Finds the records whose time is more than that of their steps."""
+
+    def __init__(self, median: float, definition: str | None, marked: set[int], waiting: float | None) -> None:
+        self.median, self.definition, self.marked, self.waiting = median, definition, marked, waiting
+        self.early: list[Extra] = []
+        self.late: list[Extra] = []
+        self.quiet = 0
+
+    @property
+    def waits(self) -> bool:
+        """True where most records behind a mark are far above the median."""
+        return len(self.late) > self.quiet
+
+    def take(self, one: Try) -> None:
+        count = one.records
+        warm = max(1, min(10, count // 10)) if count >= 3 else 0
+        for index, (event, cover) in enumerate(_covers(one)):
+            value = event.metrics.get(TIME)
+            if not is_time(value):
+                continue
+            averaged = self.definition is not None or cover <= 1
+            waited = self._waited(event, value)
+            beyond = value - waited - self.median
+            extra = Extra(event, beyond * (cover if averaged else 1), (self.median + waited) * cover)
+            if index < warm:
+                if beyond > 0:
+                    self.early.append(extra)
+            elif id(event) in self.marked:
+                if beyond > (INCLUDES - 1) * self.median:
+                    self.late.append(extra)
+                else:
+                    self.quiet += 1
+
+    def _waited(self, event: Event, value: float) -> float:
+        """Return how much longer than others a record waited for data: that is no warm-up and no evaluation."""
+        data = event.metrics.get(DATA)
+        if not is_time(data) or self.waiting is None or not self.waiting < data <= value:
+            return 0.0
+        return data - self.waiting
+
+    def found(self) -> tuple[list[Extra], list[Extra]]:
+        """Return what the records of the warm-up and those behind a mark hold beyond their steps."""
+        if not self.waits:
+            return self.early, []
+        return [e for e in self.early if id(e.event) not in self.marked], [
+            *self.late, *(e for e in self.early if id(e.event) in self.marked)
+        ]  # fmt: skip
+
+
+def is_credible(tries: Iterable[Try], grain: float, definition: str | None, median: float) -> bool:
+    """Say whether the stamps leave room for the printed times: what follows the first record of an attempt fits between it
+    and the last. True where there are no stamps."""
+    for one in tries:
+        span = last_clock(one.events[-1]) - one.first.clock
+        if math.isnan(span) or one.records < 2:
+            continue
+        seconds = figure_total(one.events, None, one.lead, TIME, definition, median)
+        printed = one.first.metrics.get(TIME)
+        first = (printed if is_time(printed) else median) * one.lead
+        if seconds is not None and seconds - first > span * (1 + SLACK) + 2 * grain:
+            return False
+    return True

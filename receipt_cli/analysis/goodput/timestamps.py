@@ -1,0 +1,178 @@
+"""Timestamps in a log → from when to when the job lived, as far as its log saw it.
+
+Lines that no rule reads count at both ends of the log: a job is older than its first step, and outlives its last one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from receipt_cli.events.build import Event
+from receipt_cli.records.envelope import plain, read_clock, starts
+
+JITTER = (5.0, 60.0)
+"""Seconds that a stamp may lie before an earlier line's, since what other ranks print comes late: so many in any log, so many
+where they are less than a hundredth of its time. Summer time and a clock that was set are more."""
+_SHARE = 0.01
+_ZONED = re.compile(
+    rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|^(?:\xef\xbb\xbf)?[12]\d{9}\.\d{3,9} "
+)
+_SAID = re.compile(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
+"""A stamp that a line ends with, as Megatron's `print_datetime` writes it."""
+_ENDS = re.compile(rb"[\n\r]")
+
+
+class Stamp(NamedTuple):
+    """The time of one line, in seconds, and whether it names its zone."""
+
+    line: int
+    clock: float
+    zoned: bool
+
+
+class Edges(NamedTuple):
+    """The stamps of the first and of the last lines of a log, those that no rule reads among them."""
+
+    first: Sequence[Stamp] = ()
+    last: Sequence[Stamp] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """From when to when a job lived; ``grain`` is how many seconds its stamps may be off: 1 where they are whole.
+
+    ``led`` is True where a line before the first step record has a stamp; ``last_line`` is the last line that has one.
+    """
+
+    start: float
+    end: float
+    grain: float
+    led: bool
+    last_line: int
+
+    @property
+    def seconds(self) -> float:
+        """How long that is."""
+        return self.end - self.start
+
+
+class ClockBack(NamedTuple):
+    """Where the stamps go back by more than any jitter: they prove nothing then."""
+
+    line: int
+    seconds: float
+
+
+def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -> Edges:
+    """Return the stamps in the first and in the last bytes of a file; ``cut`` where more precede ``tail``.
+
+    ``lines`` are how many lines stand before the file and up to its end, with a last one that is open.
+    """
+    first = list(_stamps(plain(head), lines[0] + 1))
+    if cut:
+        tail = tail[tail.find(b"\n") + 1 :]
+    ends = tail.count(b"\n") + (0 if tail.endswith(b"\n") else 1)
+    last = list(_stamps(plain(tail), lines[1] - ends + 1))
+    return Edges(first, last)
+
+
+def _stamps(text: bytes, line: int) -> Iterator[Stamp]:
+    at = 0
+    while at < len(text):
+        found = _ENDS.search(text, at)
+        end = found.start() if found is not None else len(text)
+        record = text[at:end].lstrip(b" ")
+        places = starts(record) if record else ()
+        said = _SAID.search(record) if b"datetime: " in record else None
+        for prefix in (record[: max(places)] if places else b"", said[1] if said is not None else b""):
+            clock = read_clock(prefix) if prefix else math.nan
+            if not math.isnan(clock):
+                yield Stamp(line, clock, _ZONED.search(prefix) is not None)
+                break
+        line += found is not None and found[0] == b"\n"
+        at = end + 1
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The stamps of the events so far: the first and the latest, and how far one fell behind."""
+
+    first: float = math.nan
+    first_line: int = 0
+    latest: float = -math.inf
+    last_line: int = 0
+    back: float = 0.0
+    back_line: int = 0
+    whole: bool = True
+
+    @property
+    def broken(self) -> bool:
+        """True where a stamp lies further back than any jitter."""
+        least, most = JITTER
+        return self.back > max(least, min(most, _SHARE * (self.latest - self.first)))
+
+    def take(self, clock: float, line: int) -> None:
+        if math.isnan(clock):
+            return
+        if math.isnan(self.first):
+            self.first, self.first_line = clock, line
+        if self.latest - clock > self.back:
+            self.back, self.back_line = self.latest - clock, line
+        self.first, self.latest = min(self.first, clock), max(self.latest, clock)
+        self.last_line = max(self.last_line, line)
+        self.whole = self.whole and clock == math.floor(clock)
+
+    def run(self, event: Event) -> None:
+        """Take the records behind an event."""
+        import numpy as np
+
+        run = event.run
+        assert run is not None
+        clocks, lines = run.columns.clock.whole()[run.rows], run.line
+        known = ~np.isnan(clocks)
+        clocks, lines = clocks[known], lines[known]
+        if not len(clocks):
+            return
+        self.take(float(clocks[0]), int(lines[0]))
+        behind = np.maximum.accumulate(clocks) - clocks
+        worst = int(behind.argmax())
+        if behind[worst] > self.back:
+            self.back, self.back_line = float(behind[worst]), int(lines[worst])
+        self.first, self.latest = min(self.first, float(clocks.min())), max(self.latest, float(clocks.max()))
+        self.last_line = max(self.last_line, int(lines[-1]))
+        self.whole = self.whole and bool((clocks == np.floor(clocks)).all())
+
+
+def find_life(events: Sequence[Event], start: int, edges: Edges, steps: tuple[int, int]) -> Life | ClockBack | None:
+    """Return from when to when the job lived whose ``events`` from position ``start`` on these are.
+
+    ``steps`` are the lines of its first and its last step record. None where no line has a stamp, or where those that have
+    one do not enclose the steps: they are of a part of the job then.
+    """
+    zones = {stamp.zoned for stamp in (*edges.first, *edges.last)}
+    walk = _walk(events, start, edges if len(zones) == 1 else Edges())
+    if walk.broken:  # the lines that no rule reads may be of another clock
+        walk = _walk(events, start, Edges())
+    if walk.broken:
+        return ClockBack(walk.back_line, walk.back)
+    if math.isnan(walk.first) or walk.first_line > steps[0] or walk.last_line < steps[1]:
+        return None
+    return Life(walk.first, walk.latest, 1.0 if walk.whole else 0.0, walk.first_line < steps[0], walk.last_line)
+
+
+def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
+    walk = _Walk()
+    for stamp in edges.first[:1]:
+        walk.take(stamp.clock, stamp.line)
+    for event in events:
+        if event.at >= start:
+            walk.take(event.clock, event.line)
+            if event.run is not None:
+                walk.run(event)
+    for stamp in edges.last[-1:]:
+        walk.take(stamp.clock, stamp.line)
+    return walk

@@ -1,0 +1,49 @@
+"""What a receipt tells at most of what a log may hold without end: phases, and the ranks of a phase."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from receipt_cli.analysis.checks import LOSSES
+from receipt_cli.events.phases import Phase
+from receipt_cli.events.ranks import RankFigures
+from receipt_cli.problems import Problem
+
+MAX_PHASES = 1000
+"""Phases of a receipt: the one with most step records, those that a check says no to, and then the longest."""
+MAX_RANKS = 4096
+"""Ranks of a phase: the lowest."""
+
+
+def largest(phases: Sequence[Phase]) -> list[int]:
+    """Return, ascending, which phases a receipt tells: all, or those whose single records decide a check, and the longest."""
+    if len(phases) <= MAX_PHASES:
+        return list(range(len(phases)))
+    sizes = [sum(event.records for event in phase.steps) for phase in phases]
+    first = max(range(len(phases)), key=lambda index: (sizes[index], -index))
+    ranked = sorted(range(len(phases)), key=lambda index: (index != first, not _odd(phases[index]), -sizes[index], index))
+    return sorted(ranked[:MAX_PHASES])
+
+
+def _odd(phase: Phase) -> bool:
+    """True where a loss is not finite, an MFU is above 1, or the run started again."""
+    events = [*phase.steps, *phase.evals, *phase.singles]
+    losses = (event.metrics.get(name, 0.0) for event in events for name in LOSSES)
+    return bool(phase.restarts) or not all(map(math.isfinite, losses)) or any(e.metrics.get("mfu_ratio", 0.0) > 1 for e in events)
+
+
+def lowest(ranks: Mapping[int, RankFigures]) -> dict[int, RankFigures]:
+    """Return the ranks that a receipt tells."""
+    return {rank: ranks[rank] for rank in sorted(ranks)[:MAX_RANKS]}
+
+
+def left_out(phases: int, ranks: Sequence[Mapping[int, RankFigures]]) -> list[Problem]:
+    """Return what is to be said of so many phases that are left out, and of the ranks of others."""
+    problems: list[Problem] = []
+    if phases:
+        problems.append(Problem("phases_dropped", None, f"{phases} phases with the fewest step records were left out", ""))
+    most = max((len(found) for found in ranks), default=0)
+    if most > MAX_RANKS:
+        problems.append(Problem("ranks_dropped", None, f"{most - MAX_RANKS} of {most} ranks were left out", ""))
+    return problems

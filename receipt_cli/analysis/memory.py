@@ -1,0 +1,214 @@
+"""``memory/1``: how memory developed over a phase: allocated against reserved, and what the allocator counted.
+
+Allocated memory is what tensors hold, reserved memory what the caching allocator holds for them. Where reserved memory
+climbs and allocated memory does not, the allocator cannot use again what it has: fragmentation, and no leak.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from receipt_cli.analysis.trend import Course, course
+from receipt_cli.definitions.units import read_number
+from receipt_cli.events.ranks import RankFigures
+from receipt_cli.events.series import Series, metric, read
+
+Reading = Literal["steady", "growth", "fragmentation", "unknown"]
+
+CLIMBS = 0.05
+"""Memory climbs where its last quarter lies this share above its first, its line rises as much, and explains what it does."""
+EXPLAINS = 0.5
+"""A line speaks for values of whose variance it explains this share; less is noise (batches of many lengths)."""
+STILL = 0.01
+"""It does not where neither rises by more than this; what lies between is neither."""
+PAIRS = (("memory_allocated_bytes", "memory_reserved_bytes"), ("peak_memory_allocated_bytes", "peak_memory_reserved_bytes"))
+"""Allocated and reserved memory of one kind: at the moment of a record, and the highest so far."""
+COUNTS = ("alloc_retry_count", "oom_count")
+"""What the allocator counts: how often it gave its cache back to try again, and how often that did not help."""
+SINCE_LAST = "since_last_record"
+"""The definition of a count that starts again at each record."""
+BUCKETS = {"allocated": PAIRS[0][0], "inactive_split": "inactive_split_bytes", "host": "host_memory_bytes"}
+"""Kinds of memory that may grow; a further one is the cache: what is reserved and not allocated."""
+_SIZE = r"([\d.]+) ([KMGT]?i?B|bytes)"
+_OOM = {
+    "oom_requested_bytes": re.compile(rf"Tried to allocate {_SIZE}"),
+    "oom_allocated_bytes": re.compile(
+        rf"(?:Of the allocated memory {_SIZE} is allocated by PyTorch|; {_SIZE} already allocated;)"
+    ),
+    "oom_reserved_bytes": re.compile(rf"; {_SIZE} reserved in total by PyTorch"),
+    "oom_reserved_unallocated_bytes": re.compile(rf" {_SIZE} is reserved by PyTorch but unallocated"),
+    "oom_free_bytes": re.compile(rf"(?:of which {_SIZE} is free|; {_SIZE} free;)"),
+}
+"""What PyTorch says when it runs out of memory (``CUDACachingAllocator.cpp``), in its spellings since 2019."""
+
+
+class MemoryStory(NamedTuple):
+    """The reading, the figures it rests on (bytes, counts, bytes per step), the bucket that grew most, and why."""
+
+    reading: Reading
+    figures: dict[str, float]
+    growing: str | None
+    because: str
+
+
+class _Rise(NamedTuple):
+    """By which share of its first quarter the last quarter of a course lies higher, and whether it climbs or keeps still."""
+
+    share: float
+    climbs: bool
+    still: bool
+
+
+class _Told(NamedTuple):
+    reading: Reading
+    because: str
+
+
+_RESTARTED = _Told("unknown", "the run was restarted, and each of its processes began with memory of its own")
+
+
+def tell(series: Series, ranks: Mapping[int, RankFigures], message: str | None, *, restarted: bool = False) -> MemoryStory | None:
+    """Return the memory story of the phase of ``series``.
+
+    ``ranks`` is what each rank printed, ``message`` what the run said where it ended out of memory. A phase that was
+    ``restarted`` has no course: each process begins anew. None where neither allocated memory together with reserved
+    memory nor the allocator's own counts were printed.
+    """
+    pairs = [(name, course(series, name), course(series, other)) for name, other in PAIRS if name in series and other in series]
+    figures: dict[str, float] = {}
+    for name, allocated, reserved in pairs:
+        figures |= _ends("peak_" * name.startswith("peak_"), allocated, reserved, sloped=not restarted)
+    split = course(series, "inactive_split_bytes").values if "inactive_split_bytes" in series else []
+    if len(split):
+        figures["inactive_split_bytes"] = float(split[-1])
+    figures |= {name: count for name in COUNTS if name in series and (count := _count(series, name)) is not None}
+    oom = _out_of_memory(message)
+    if not figures and not _says_enough(oom):
+        return None
+    peaks = [rank.peak_memory_bytes for rank in ranks.values() if rank.peak_memory_bytes is not None]
+    if len(peaks) > 1:
+        figures |= {"rank_peak_min_bytes": min(peaks), "rank_peak_max_bytes": max(peaks)}
+    figures |= oom
+    told = _read([_RESTARTED] if pairs and restarted else [_read_pair(a, r) for _, a, r in pairs], figures)
+    return MemoryStory(told.reading, figures, None if restarted else _growing(pairs, series), told.because)
+
+
+def _ends(prefix: str, allocated: Course, reserved: Course, *, sloped: bool) -> dict[str, float]:
+    figures: dict[str, float] = {}
+    for kind, one in (("allocated", allocated), ("reserved", reserved)):
+        if len(one.values):
+            name = f"{prefix}{kind}"
+            figures |= {
+                f"{name}_first_bytes": float(one.values[0]),
+                f"{name}_last_bytes": float(one.values[-1]),
+                f"{name}_max_bytes": one.largest,
+            }
+            if sloped and (slope := one.slope) is not None:
+                figures[f"{name}_slope_bytes_per_step"] = slope
+    return figures
+
+
+def _count(series: Series, name: str) -> float | None:
+    """Return how often the allocator counted something over the whole phase, on the rank with most of it."""
+    by_rank: dict[int, list[float]] = {}
+    for event in (e for e in series.events if e.prints(name)):
+        counts = [float(v) for v in read([event], metric(name)) if math.isfinite(v)]
+        known = by_rank.setdefault(event.rank, [0.0])
+        added = event.meanings.get(name, (None, None))[1] == SINCE_LAST
+        known[0] = math.fsum([known[0], *counts]) if added else max([known[0], *counts])
+    return max((count for [count] in by_rank.values()), default=None)
+
+
+def _out_of_memory(message: str | None) -> dict[str, float]:
+    """Return the sizes that PyTorch's message names, in bytes."""
+    figures: dict[str, float] = {}
+    for name, pattern in _OOM.items() if message else ():
+        found = pattern.search(message or "")
+        sizes = [part for part in found.groups() if part is not None] if found is not None else []
+        size = read_number(" ".join(sizes), "suffix") if len(sizes) == 2 else None
+        if size is not None and math.isfinite(size):
+            figures[name] = size
+    if {"oom_reserved_bytes", "oom_allocated_bytes"} <= figures.keys():
+        figures.setdefault("oom_reserved_unallocated_bytes", figures["oom_reserved_bytes"] - figures["oom_allocated_bytes"])
+    return figures
+
+
+def _says_enough(oom: Mapping[str, float]) -> bool:
+    return {"oom_requested_bytes", "oom_allocated_bytes", "oom_reserved_unallocated_bytes"} <= oom.keys()
+
+
+def _read(told: Sequence[_Told], figures: Mapping[str, float]) -> _Told:
+    """Return the first reading of a pair that says something, or that of the message at the end."""
+    course_says = next((one for one in told if one.reading != "unknown"), told[0] if told else None)
+    if _says_enough(figures):
+        at_end = _read_end(figures)
+        if at_end.reading == "fragmentation" and (course_says is None or course_says.reading != "growth"):
+            return at_end
+        if course_says is None or course_says.reading == "unknown":
+            return at_end
+        return _Told(course_says.reading, f"{course_says.because}; {at_end.because}")
+    if course_says is None:
+        return _Told("unknown", "only counts of the allocator were printed, and no course of allocated and reserved memory")
+    return course_says
+
+
+def _read_pair(allocated: Course, reserved: Course) -> _Told:
+    rises = [_rise(one) for one in (allocated, reserved)]
+    if rises[0] is None or rises[1] is None:
+        counts = f"{len(allocated.values)} of allocated and {len(reserved.values)} of reserved memory"
+        return _Told("unknown", f"values after warm-up: {counts}, too few to tell a course")
+    tensors, cache = rises[0], rises[1]
+    says = f"allocated memory changes by {_p(tensors.share)} between its first and last quarter, reserved by {_p(cache.share)}"
+    if tensors.climbs:
+        return _Told("growth", says)
+    if tensors.still and cache.climbs:
+        return _Told("fragmentation", f"{says}: the cache grows, what tensors hold does not")
+    if tensors.still and cache.still:
+        return _Told("steady", says)
+    return _Told("unknown", f"{says}: neither still nor a climb")
+
+
+def _read_end(figures: Mapping[str, float]) -> _Told:
+    requested, idle = figures["oom_requested_bytes"], figures["oom_reserved_unallocated_bytes"]
+    says = f"at the end {_gib(requested)} were asked for, and {_gib(idle)} were reserved and unallocated"
+    if idle >= requested:
+        return _Told("fragmentation", f"{says}: enough, but in no piece that was large enough")
+    return _Told("unknown", f"{says}: too little, wherever it lay")
+
+
+def _rise(one: Course) -> _Rise | None:
+    """Return how far a course rises; None where too few values were printed."""
+    if one.quarters is None or one.quarters[0] <= 0:
+        return None
+    first, last = one.quarters
+    share = (last - first) / first
+    if one.line is None:  # all values are the same
+        return _Rise(share, climbs=False, still=True)
+    line = one.line.rise / first
+    climbs = share >= CLIMBS and line >= CLIMBS and one.line.explained >= EXPLAINS
+    return _Rise(share, climbs, still=share <= STILL and line <= STILL)
+
+
+def _growing(pairs: Sequence[tuple[str, Course, Course]], series: Series) -> str | None:
+    """Return which kind of memory grew by most bytes, of those that climb; None where none does."""
+    kinds = {kind: course(series, name) for kind, name in BUCKETS.items() if name in series}
+    now = next(((a, r) for name, a, r in pairs if name == PAIRS[0][0] and len(a.values) == len(r.values)), None)
+    if now is not None:
+        kinds["cache"] = now[1].minus(now[0])
+    grown: dict[str, float] = {}
+    for kind, one in kinds.items():
+        rise, quarters = _rise(one), one.quarters
+        if rise is not None and quarters is not None and rise.climbs:
+            grown[kind] = quarters[1] - quarters[0]
+    return min(grown, key=lambda kind: (-grown[kind], kind), default=None)
+
+
+def _p(share: float) -> str:
+    return f"{100 * share:+.1f} %"
+
+
+def _gib(size: float) -> str:
+    return f"{size / 2**30:.2f} GiB"

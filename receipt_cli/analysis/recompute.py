@@ -1,0 +1,193 @@
+"""Figures that a trainer prints, recomputed from the log's own: rates from batch and step time, FLOP/s, and MFU.
+
+Each says what it was computed from. None is guessed: where the devices, the FLOPs of a token or the peak are unknown,
+there is no figure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from receipt_cli.analysis.consistency import tokens_per_step
+from receipt_cli.analysis.flops import (
+    PRINTED,
+    Facts,
+    Peak,
+    TokenFlops,
+    device_of,
+    named_convention,
+    own_peak,
+    positive,
+    table_peak,
+    token_flops,
+    world_size,
+)
+from receipt_cli.analysis.rates import StepRate, scaled
+from receipt_cli.definitions.accelerators import Device
+from receipt_cli.events.build import Event
+from receipt_cli.events.series import Figure, ends, metric
+from receipt_cli.numeric.precision import TOLERANCE
+from receipt_cli.numeric.statistics import Statistic
+
+Describe = Callable[[Figure, str | None, str | None], Statistic]
+"""Statistics of a figure over the steady records, with its scope and its definition."""
+
+Inputs = dict[str, float | str]
+
+_TOTALS = ("mean_over_the_run", "mean_since_start")
+"""Definitions of printed rates that are over more than a record: no figure of one record is beside them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputed:
+    """One figure: its statistics, its value in each record, what it was computed from.
+
+    ``comparable``: the printed figure, where there is one, means the same, so that the two must agree.
+    """
+
+    statistic: Statistic
+    figure: Figure
+    inputs: Inputs
+    comparable: bool
+
+
+@dataclass(slots=True)
+class Workings:
+    """What the figures of a phase were recomputed from, and the figures by metric."""
+
+    facts: Facts
+    world: tuple[float, str] | None
+    device: Device | None
+    own: Peak | None
+    found: dict[str, Recomputed] = field(default_factory=dict)
+
+
+def recompute(
+    steps: Sequence[Event],
+    facts: Facts,
+    parameters: int | None,
+    metrics: Mapping[str, Statistic],
+    trainer: str,
+    describe: Describe,
+) -> Workings:
+    """Return the figures of a phase that follow from its step records, what it printed about itself and ``parameters``.
+
+    ``metrics`` are the statistics of what was printed, ``trainer`` is the id of the grammar that read it.
+    """
+    mfu = metrics.get("mfu_ratio")
+    definition = None if mfu is None else mfu.definition
+    made = Workings(facts, world_size(facts), device_of(facts), own_peak(facts, definition))
+    tokens = StepRate(facts.get("sequence_length"), tokens_per_step(facts))
+    samples = StepRate(1.0, positive(facts, "samples_per_step"))
+    for unit, rate, per_sample in (("tokens", tokens, "sequence_length"), ("samples", samples, None)):
+        for name, figure, scope, inputs in _rates(unit, rate, per_sample, steps, made, metrics):
+            statistic = describe(figure, scope, f"{unit}_per_step_over_step_time")
+            made.found[name] = Recomputed(statistic, figure, inputs, _each_record(metrics.get(name)))
+    flops = token_flops(facts, parameters, metrics, definition, trainer)
+    if flops is not None:
+        _add_flops(made, flops, metrics, describe)
+    _add_mfu(made, flops, steps, metrics, trainer, describe)
+    return made
+
+
+def _rates(
+    unit: str,
+    rate: StepRate,
+    per_sample: str | None,
+    steps: Sequence[Event],
+    made: Workings,
+    metrics: Mapping[str, Statistic],
+) -> Iterator[tuple[str, Figure, str, Inputs]]:
+    """Yield the rate of the job, and that of a device where the trainer prints it too."""
+    figure = rate.figure
+    if ends(steps, figure) is None:
+        return
+    amounts = rate.amounts(steps)
+    inputs: Inputs = {}
+    if len(amounts) == 1:
+        inputs[f"{unit}_per_step"] = amounts.pop()
+    elif per_sample is not None and isinstance(rate.per_sample, float):
+        inputs[per_sample] = rate.per_sample
+    else:
+        inputs[f"{unit}_per_step"] = "as each record prints it"
+    yield f"{unit}_per_s", figure, "global", inputs
+    name = f"{unit}_per_s_per_device"
+    if name in metrics and made.world is not None:
+        yield name, scaled(figure, 1 / made.world[0]), "device", {**inputs, **_world(made)}
+
+
+def _world(made: Workings) -> Inputs:
+    return {} if made.world is None else {"world_size": made.world[0], "world_size_source": made.world[1]}
+
+
+def _each_record(printed: Statistic | None) -> bool:
+    return printed is not None and printed.window == "steady" and printed.definition not in _TOTALS
+
+
+def _add_flops(made: Workings, flops: TokenFlops, metrics: Mapping[str, Statistic], describe: Describe) -> None:
+    """Add the FLOP/s of a device, from the tokens of the job.
+
+    By a count of parameters it is left out where the trainer prints less: then not every parameter works on every token.
+    """
+    tokens = made.found.get("tokens_per_s")
+    if tokens is None or made.world is None:
+        return
+    factor = flops.value / made.world[0]
+    if not 0 < factor < math.inf:
+        return
+    figure = scaled(tokens.figure, factor)
+    statistic = describe(figure, "device", f"{flops.slug}_flops")
+    printed = metrics.get("flops_per_s_per_device")
+    if flops.convention != PRINTED and _more(statistic, printed):
+        return
+    inputs: Inputs = {**flops.inputs, **_world(made), **tokens.inputs}
+    own = flops.convention == PRINTED and _each_record(printed)
+    made.found["flops_per_s_per_device"] = Recomputed(statistic, figure, inputs, own)
+
+
+def _more(statistic: Statistic, printed: Statistic | None) -> bool:
+    if printed is None or not printed.median or not statistic.median:
+        return False
+    return statistic.median > printed.median * (1 + TOLERANCE)
+
+
+def _add_mfu(
+    made: Workings,
+    flops: TokenFlops | None,
+    steps: Sequence[Event],
+    metrics: Mapping[str, Statistic],
+    trainer: str,
+    describe: Describe,
+) -> None:
+    """Add the MFU: FLOP/s of a device over its peak, the trainer's own where it has one.
+
+    The FLOP/s are those of FLOPs that the trainer prints, else its own FLOP/s, else those of a count of parameters.
+    """
+    printed_rate = metrics.get("flops_per_s_per_device")
+    work = made.found.get("flops_per_s_per_device")
+    peak = made.own or (table_peak(made.device) if made.device is not None else None)
+    if peak is None:
+        return
+    counted = flops is not None and flops.convention != PRINTED
+    named = counted and flops is not None and named_convention(_definition(metrics)) == flops.slug
+    if (work is None or counted) and printed_rate is not None and ends(steps, metric("flops_per_s_per_device")) is not None:
+        figure, slug, named = metric("flops_per_s_per_device"), trainer, True
+        inputs: Inputs = {"flops_per_s_per_device": "as each record prints it", "flops_convention": PRINTED}
+    elif work is not None and flops is not None:
+        figure, slug, inputs = work.figure, flops.slug, work.inputs
+    else:
+        return
+    figure = scaled(figure, 1 / peak.flops_per_s)
+    statistic = describe(figure, None, f"{slug}_flops_over_{peak.slug}")
+    if counted and slug != trainer and (statistic.median or 0.0) > 1:
+        return  # more than the peak by a count of parameters: not all of them work on every token
+    inputs = {**inputs, "peak_flops_per_s_per_device": peak.flops_per_s, "peak_source": peak.source}
+    own = peak.own and (named or not counted) and _each_record(metrics.get("mfu_ratio"))
+    made.found["mfu_ratio"] = Recomputed(statistic, figure, inputs, own)
+
+
+def _definition(metrics: Mapping[str, Statistic]) -> str | None:
+    printed = metrics.get("mfu_ratio")
+    return None if printed is None else printed.definition

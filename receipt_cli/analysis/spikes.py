@@ -1,0 +1,155 @@
+"""``spikes/1``: sudden rises of loss and gradient norm over their running average.
+
+The running average is exponential, ``e ← (1 - a) e + a v`` with ``a`` = 0.01, from the first value on; a value is held
+against the average before it. Values that are not positive and finite have no part. A metric is judged from its
+``LEAST + 1``-st value on; one that is ever negative is not, for a factor of it says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from receipt_cli.events.build import Event
+from receipt_cli.events.series import metric, read, steps_at
+from receipt_cli.numeric.arrays import is_large
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+Values: TypeAlias = "Sequence[float] | Floats"
+
+ALPHA = 0.01
+"""Weight of a new value in the running average: it remembers about a hundred."""
+LEAST = 20
+"""Values that only build the average."""
+FACTORS = {"loss": (2.0, 10.0), "grad_norm": (10.0, 100.0)}
+"""Factors of a warning and of a critical spike, by metric."""
+MAX_FIRST = 20
+"""Spikes of a metric that are told one by one."""
+TEXT = "spike_severity"
+"""Text field of a grammar's rule for lines in which a trainer marks a spike itself."""
+
+_BLOCK = 512
+"""Values whose averages are taken together: their weights stay far from the ends of float64."""
+_KEEP = 1 - ALPHA
+_DECAY = list(accumulate([1.0] + [_KEEP] * _BLOCK, lambda a, b: a * b))
+_GROWTH = [ALPHA / decay for decay in _DECAY[1:]]
+
+
+class Spike(NamedTuple):
+    """One record beyond the rule's factor of the running ``average`` before it."""
+
+    step: int | None
+    value: float
+    average: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spiked:
+    """The spikes of one metric: ``count`` holds the critical ones, too."""
+
+    count: int
+    critical_count: int
+    first: tuple[Spike, ...]
+
+
+class Spikes(NamedTuple):
+    """Spikes by metric; ``marked_count`` are those that the trainer itself marked (None: it never does)."""
+
+    metrics: dict[str, Spiked]
+    marked_count: int | None
+
+
+def find_spikes(steps: Sequence[Event], singles: Sequence[Event]) -> Spikes | None:
+    """Return the spikes of a phase: of its step records, and of ``singles`` those that the trainer marked.
+
+    None where nothing is marked and no metric has more than ``LEAST`` values.
+    """
+    found = {name: spiked for name in FACTORS if (spiked := _of_metric(steps, name)) is not None}
+    marked = sum(TEXT in event.texts for event in singles)
+    return Spikes(found, marked or None) if found or marked else None
+
+
+def _of_metric(steps: Sequence[Event], name: str) -> Spiked | None:
+    values = read(steps, metric(name))
+    found = spikes_of(values, *FACTORS[name])
+    if found is None:
+        return None
+    count, critical, first = found
+    numbers = steps_at(steps, metric(name), [index for index, _, _ in first])
+    told = tuple(Spike(step, value, average) for step, (_, value, average) in zip(numbers, first, strict=True))
+    return Spiked(count, critical, told)
+
+
+def spikes_of(values: Values, warning: float, critical: float) -> tuple[int, int, list[tuple[int, float, float]]] | None:
+    """Return how many of ``values`` are spikes and how many critical, and the first: index, value, average before it.
+
+    None where they are too few, or any is negative. Long and short columns give the same bits, however they came.
+    """
+    if isinstance(values, list | tuple) and not is_large(len(values)):
+        return _judge(values, warning, critical)
+    return _judge_array(values, warning, critical)
+
+
+def _judge(values: Sequence[float], warning: float, critical: float) -> tuple[int, int, list[tuple[int, float, float]]] | None:
+    usable = [(index, value) for index, value in enumerate(values) if 0 < value < math.inf]
+    if len(usable) <= LEAST or any(value < 0 for value in values):
+        return None
+    count = worse = 0
+    first: list[tuple[int, float, float]] = []
+    start, total = usable[0][1], 0.0
+    for place, (index, value) in enumerate(usable[1:]):
+        inside = place % _BLOCK
+        average = _DECAY[inside] * (start + total)
+        if place + 1 >= LEAST and value > warning * average:
+            count += 1
+            worse += value > critical * average
+            if len(first) < MAX_FIRST:
+                first.append((index, value, average))
+        total = value * _GROWTH[inside] + total
+        if inside == _BLOCK - 1:
+            start, total = _DECAY[_BLOCK] * (start + total), 0.0
+    return count, worse, first
+
+
+def _judge_array(values: Values, warning: float, critical: float) -> tuple[int, int, list[tuple[int, float, float]]] | None:
+    """Do as ``_judge``, the sums of a block in one pass and in the same order."""
+    import numpy as np
+
+    every = np.asarray(values, np.float64)
+    with np.errstate(invalid="ignore"):
+        usable = (every > 0) & (every < math.inf)
+        negative = bool((every < 0).any())
+    places = None if usable.all() else np.flatnonzero(usable)
+    kept = every if places is None else every[places]
+    if len(kept) <= LEAST or negative:
+        return None
+    later = kept[1:]
+    rows = -(-len(later) // _BLOCK)
+    padded = np.zeros((rows, _BLOCK))
+    padded.ravel()[: len(later)] = later
+    with np.errstate(over="ignore"):
+        padded *= np.array(_GROWTH)
+        np.add.accumulate(padded, axis=1, out=padded)
+        starts = array("d", [float(kept[0])])
+        for total in padded[:-1, -1].tolist():
+            starts.append(_DECAY[_BLOCK] * (starts[-1] + total))
+        before = np.zeros((rows, _BLOCK))
+        before[:, 1:] = padded[:, :-1]
+        before += np.asarray(starts)[:, None]
+        before *= np.array(_DECAY[:_BLOCK])
+        averages = before.ravel()[: len(later)]
+        above = later > warning * averages
+    above[: LEAST - 1] = False
+    found = np.flatnonzero(above)
+    worse = int(np.count_nonzero(later[found] > critical * averages[found]))
+    told = [(int(index), float(later[index]), float(averages[index])) for index in found[:MAX_FIRST]]
+    return len(found), worse, [((i + 1 if places is None else int(places[i + 1])), value, average) for i, value, average in told]

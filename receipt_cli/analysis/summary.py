@@ -1,0 +1,154 @@
+"""One phase → its summary: steps, steady state, statistics of every metric, derived figures beside the printed ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from receipt_cli.analysis.bottleneck import Bottleneck
+from receipt_cli.analysis.consistency import Comparison, compare
+from receipt_cli.analysis.flags import Flag, find_oddities
+from receipt_cli.analysis.memory import MemoryStory
+from receipt_cli.analysis.recompute import recompute
+from receipt_cli.analysis.spikes import Spikes, find_spikes
+from receipt_cli.analysis.steady import SteadyState, steady_records
+from receipt_cli.definitions.metrics import Registry
+from receipt_cli.events.build import Event, spread
+from receipt_cli.events.phases import Phase
+from receipt_cli.events.series import Figure, Selection, Series, ends, metric, other, read
+from receipt_cli.numeric.statistics import Statistic, describe
+
+MAX_OTHERS = 256
+"""Metrics outside the registry that a summary holds."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """The figures of one phase, in base units."""
+
+    phase: str | None
+    first: int | None
+    last: int | None
+    planned: int | None
+    record_count: int
+    restart_count: int
+    superseded_count: int
+    steady: SteadyState
+    training_time_s: float | None
+    parameter_count: int | None
+    metrics: dict[str, Statistic] = field(default_factory=dict)
+    other_metrics: dict[str, Statistic] = field(default_factory=dict)
+    derived: dict[str, tuple[Statistic, dict[str, float | str]]] = field(default_factory=dict)
+    consistency: list[Comparison] = field(default_factory=list)
+    flags: list[Flag] = field(default_factory=list)
+    spikes: Spikes | None = None
+    bottleneck: Bottleneck | None = None
+    memory: MemoryStory | None = None
+    series: Series = field(default_factory=Series)
+    dropped_others: int = 0
+
+
+NOTHING = Summary(None, None, None, None, 0, 0, 0, SteadyState(0, 0, 0), None, None)
+"""The summary of a log without a phase: no steps, which is a finding and not an absence."""
+
+
+def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry) -> Summary:
+    """Return the summary of ``phase``; ``facts`` are the run's, as far as they hold for this phase."""
+    steps = phase.steps
+    numbered = [e for e in steps if e.step is not None]
+    steady, state = steady_records(phase)
+    summary = Summary(
+        phase=phase.name,
+        first=numbered[0].step if numbered else None,
+        last=numbered[-1].last_step if numbered else None,
+        planned=phase.planned,
+        record_count=sum(e.records for e in steps),
+        restart_count=phase.restarts,
+        superseded_count=sum(e.records for e in phase.superseded),
+        steady=state,
+        training_time_s=_number(phase.fact("training_time_s")),
+        parameter_count=_parameters(phase),
+    )
+    events = sorted([*steps, *phase.evals, *phase.singles], key=lambda e: e.at)
+    _metrics(summary, events, steady, registry)
+    _others(summary, events)
+    _derive(summary, phase, steady, facts)
+    summary.spikes = find_spikes(steps, phase.singles)
+    return summary
+
+
+def _metrics(summary: Summary, events: list[Event], steady: Selection, registry: Registry) -> None:
+    names = sorted({n for e in events for n in e.metric_names}, key=lambda n: registry.by_name[n].id)
+    names = [name for name in names if ends(events, metric(name)) is not None]
+    for name in names:
+        window = registry.by_name[name].window
+        if not any(e.rule.event == "step" and e.prints(name) for e in events):
+            window = "all"  # printed beside the steps, not for each of them
+        scope, definition = _meaning(events, name)
+        summary.metrics[name] = _describe(events, steady, window, metric(name), scope, definition)
+    summary.series = Series(names, events, steady)
+
+
+def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None]:
+    """Return scope and definition that the grammar declares for a metric where it was printed last."""
+    found: tuple[str | None, str | None] = (None, None)
+    asked: set[int] = set()
+    for event in reversed(events):
+        if id(event.meanings) not in asked and event.prints(name):
+            asked.add(id(event.meanings))  # one for all records of a rule
+            scope, definition = event.meanings.get(name, (None, None))
+            found = (found[0] or scope, found[1] or definition)
+    return found
+
+
+def _describe(
+    events: Sequence[Event], steady: Selection, window: str, figure: Figure, scope: str | None, definition: str | None
+) -> Statistic:
+    values = read(events, figure, None if window == "all" else steady)
+    return describe(ends(events, figure) or (), values, window, scope=scope, definition=definition)
+
+
+def _others(summary: Summary, events: list[Event]) -> None:
+    names = list(dict.fromkeys(n for e in events for n in e.other_names))
+    names = [name for name in names if ends(events, other(name)) is not None]
+    if len(names) > MAX_OTHERS:  # in the order in which they were printed
+        names = list(dict.fromkeys(n for event in events for e in spread(event) for n in e.others))
+    summary.dropped_others = max(0, len(names) - MAX_OTHERS)
+    for name in sorted(names[:MAX_OTHERS]):
+        summary.other_metrics[name] = _describe(events, Selection(), "all", other(name), None, None)
+
+
+def _derive(summary: Summary, phase: Phase, steady: Selection, facts: Mapping[str, float | str]) -> None:
+    """Recompute what the trainer prints, set it beside the printed figures, and name what is odd about them."""
+    steps = phase.steps
+
+    def described(figure: Figure, scope: str | None, definition: str | None) -> Statistic:
+        return _describe(steps, steady, "steady", figure, scope, definition)
+
+    made = recompute(steps, facts, summary.parameter_count, summary.metrics, phase.grammar.id, described)
+    for name, one in made.found.items():
+        summary.derived[name] = (one.statistic, one.inputs)
+        summary.series.recomputed[name] = (steps, one.figure)
+        found = compare(name, summary.metrics.get(name), one.statistic) if one.comparable else None
+        if found is not None:
+            summary.consistency.append(found)
+    summary.flags = find_oddities(steps, phase.singles, summary.metrics, made, summary.consistency)
+
+
+def _parameters(phase: Phase) -> int | None:
+    """Return the printed total, or what the only rank that holds the model printed.
+
+    Shards of a model-parallel run do not add up to the model: tied embeddings and norms stand on several ranks.
+    """
+    total = _number(phase.fact("parameter_count"))
+    if total is not None:
+        return int(total)
+    sizes = [phase.fact(f"{name}_parallel") for name in ("tensor", "pipeline", "expert")]
+    shard = _number(phase.fact("parameter_count_per_rank"))
+    whole = sizes[0] == sizes[1] == 1 and sizes[2] in (None, 1)
+    return int(shard) if whole and shard is not None else None
+
+
+def _number(value: float | str | None) -> float | None:
+    return value if isinstance(value, float) and math.isfinite(value) else None

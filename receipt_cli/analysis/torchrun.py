@@ -1,0 +1,70 @@
+"""torchrun's own verdict: which rank failed first and how, and which ranks only followed it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from receipt_cli.scan.columns import POSITION_BITS
+from receipt_cli.scan.segment import Body, Hits
+
+VERDICT, RANK, EXIT_CODE = "root_cause", "failed_rank", "rank_exit_code"
+"""Markers: the heading of the verdict; the line of each failed rank; the line of its exit code."""
+_BLOCK = 8
+"""Records that one failed rank takes in the summary."""
+_RANK = re.compile(r"(\d{1,7}) \(local_rank: {0,2}(\d{1,7})\)")
+SIGTERM = -15
+
+
+class Verdict(NamedTuple):
+    """The rank that failed first. ``line`` is that of its exit code; a negative ``exit_code`` is the signal's number."""
+
+    line: int
+    at: int
+    rank: int
+    local_rank: int
+    exit_code: int
+
+    @property
+    def message(self) -> str:
+        """What happened, in words."""
+        how = f"exit code {self.exit_code}" if self.exit_code >= 0 else f"signal {-self.exit_code}"
+        return f"rank {self.rank} (local rank {self.local_rank}) failed first: {how}"
+
+
+def find_verdict(body: Body) -> Verdict | None:
+    """Return the first verdict of the log that names a culprit: a rank that was told to stop is none while another is."""
+    hits = body.markers
+    heads, ranks, codes = hits.get(VERDICT), hits.get(RANK), hits.get(EXIT_CODE)
+    if heads is None or ranks is None or codes is None:
+        return None
+    verdicts = [v for at in heads.at if (v := _verdict(at, ranks, codes)) is not None]
+    return min(verdicts, key=lambda v: (v.exit_code == SIGTERM, v.at), default=None)
+
+
+def _verdict(head: int, ranks: Hits, codes: Hits) -> Verdict | None:
+    rank = next((text for at, text, _ in ranks.texts if _near(head, at)), None)
+    named = _RANK.search(rank) if rank is not None else None
+    at, code = next(((at, code) for at, _, code in codes.texts if _near(head, at)), (0, None))
+    if named is None or code is None:
+        return None
+    return Verdict(codes.line[codes.at.index(at)], at, int(named[1]), int(named[2]), code)
+
+
+def _near(head: int, at: int) -> bool:
+    return 0 < (at >> POSITION_BITS) - (head >> POSITION_BITS) <= _BLOCK
+
+
+def is_victim(at: int, markers: Mapping[str, Hits]) -> bool:
+    """True when the text at ``at`` tells how a rank ended that did not fail first: it stands in the list of the others."""
+    heads, ranks = markers.get(VERDICT), markers.get(RANK)
+    if heads is None or ranks is None:
+        return False
+    before = bisect_right(ranks.at, at)
+    if not before or not _near(ranks.at[before - 1], at):
+        return False
+    own = ranks.at[before - 1]
+    above = bisect_right(heads.at, own)
+    return not above or not _near(heads.at[above - 1], own)

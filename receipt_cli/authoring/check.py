@@ -1,0 +1,69 @@
+"""Grammar files and what ships, made to prove themselves; a grammar tried on a log."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from receipt_cli.authoring.lint import check_index, digits_told_apart, lint_grammar, lint_together, sample_failures
+from receipt_cli.authoring.lint_markers import lint_catalogue
+from receipt_cli.definitions.resources import data_root
+from receipt_cli.derive import Options, derive
+from receipt_cli.grammar.catalog import definition, list_grammars, read_entry, shipped
+from receipt_cli.grammar.parse import load_grammar
+from receipt_cli.io.source import Source
+from receipt_cli.problems import Finding
+
+
+def lint_files(files: Sequence[Path]) -> tuple[list[Finding], int]:
+    """Return the findings of a user's own grammar files, and how many files there were. Raises ``InputError``."""
+    from receipt_cli.grammar.catalog import read_file
+
+    return [f for path in files for f in lint_grammar(read_file(str(path)), str(path))], len(files)
+
+
+def lint_shipped() -> tuple[list[Finding], int]:
+    """Return the findings of everything that ships: grammars, alone and together, the index, and the markers."""
+    entries = list_grammars()
+    texts = {entry.path: read_entry(entry) for entry in entries}
+    found = [f for path, text in texts.items() for f in lint_grammar(text, f"grammars/{path}")]
+    found += lint_together(shipped(with_samples=True)) if not found else []
+    files = {path: hashlib.sha256(text).hexdigest() for path, text in texts.items()}
+    found += check_index({entry.path: entry.sha256 for entry in entries}, files)
+    markers = data_root("grammars").joinpath("markers", "v1.yaml").read_bytes()
+    found += [
+        Finding("error", f.where, f.reason, getattr(f, "snippet", None), None, getattr(f, "help", None))
+        for f in lint_catalogue(markers, "grammars/markers/v1.yaml")
+    ]
+    return found, len(entries) + 1
+
+
+def test_grammar(name: str, log: str | None) -> tuple[list[dict[str, Any]], bool]:
+    """Return a row for each rule (samples, failures, digits, and with a log what it read there), and whether all is well.
+
+    A rule that tells digits apart is slower on a large log; see ``digits_told_apart``.
+    """
+    grammar = load_grammar(definition(name), name, with_samples=True)
+    failures = sample_failures(grammar, definition(name))
+    rows: list[dict[str, Any]] = [
+        {
+            "rule": r.name,
+            "event": r.event,
+            "samples": len(r.samples),
+            "failed": failures.get(r.name, 0),
+            "tells digits apart": digits_told_apart(r),
+        }
+        for r in grammar.rules
+    ]
+    good = not any(failures.values())
+    if log is not None:
+        with closing(Source(log)) as source:
+            derivation = derive(source, Options(grammar=name), workers=1)
+        for row in rows:
+            row["records"] = derivation.rule_records.get((grammar.ref, row["rule"]), 0)
+            row["near misses"] = sum(1 for miss in derivation.near_misses[1] if miss.rule == row["rule"])
+        good = good and derivation.checks.get("has_steps") is True
+    return rows, good

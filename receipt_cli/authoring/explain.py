@@ -1,0 +1,125 @@
+"""A log → why its grammar won: candidates, what each rule matched, and metric-looking lines that nothing matched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from receipt_cli.derive import Derivation, Options, derive
+from receipt_cli.grammar.catalog import INDUCED
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.io.source import Progress, Source
+from receipt_cli.problems import EXCERPT_BYTES
+from receipt_cli.records.envelope import unwrap
+from receipt_cli.records.heuristics import METRIC_LINE
+from receipt_cli.records.split import RECORD_CAP
+from receipt_cli.redaction.text import safe_text
+from receipt_cli.scan.extraction import PatternTimeout, read_record
+
+MAX_LINES = 20
+MAX_KEPT = 64 * 1024 * 1024
+"""Bytes of a log that are searched for lines that nothing matched."""
+PIECE = 1 << 20
+
+
+class _Kept(Source):
+    """A source that keeps the first bytes it gives."""
+
+    def __init__(self, path: str, progress: Progress | None = None) -> None:
+        super().__init__(path, progress)
+        self.kept = bytearray()
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the blocks, as ``Source`` does."""
+        for block in super().blocks():
+            if len(self.kept) < MAX_KEPT:
+                self.kept += block[: MAX_KEPT - len(self.kept)]
+            yield block
+
+
+def explain_log(path: str, grammar: str | None = None, progress: Progress | None = None) -> tuple[dict[str, Any], Derivation]:
+    """Return the explanation of one log as plain data, and its derivation. Raises as ``derive``."""
+    with closing(_Kept(path, progress)) as source:
+        derivation = derive(source, Options(grammar=grammar), workers=1)
+    detection = derivation.detection
+    chosen = {c.grammar.id: c for c in detection.chosen}
+    candidates = [
+        {
+            "id": c.id,
+            "version": chosen[c.id].grammar.version if c.id in chosen else None,
+            "layer": c.layer,
+            "score": c.alone_steps or c.alone,
+            "step_records": c.step_records,
+            "records": c.records,
+            "chosen": c.id in chosen,
+            "why": _why(c.id, derivation),
+        }
+        for c in detection.candidates
+    ]
+    rules = [
+        {
+            "grammar": c.grammar.ref,
+            "rule": rule.name,
+            "event": rule.event,
+            "matched": derivation.rule_records.get((c.grammar.ref, rule.name), 0),
+            "near_misses": sum(1 for m in derivation.near_misses[1] if (m.grammar, m.rule) == (c.grammar.id, rule.name)),
+        }
+        for c in detection.chosen
+        for rule in c.grammar.rules
+    ]
+    count, lines = unmatched_lines(source.kept, [c.grammar for c in detection.chosen])
+    return {
+        "candidates": candidates,
+        "rules": rules,
+        "near_miss_count": derivation.near_misses[0],
+        "unmatched_metric_line_count": count,
+        "unmatched": lines,
+    }, derivation
+
+
+def _why(name: str, derivation: Derivation) -> str:
+    for chosen in derivation.detection.chosen:
+        if chosen.grammar.id == name == INDUCED:
+            return "no grammar knows this trainer: read by the words beside its numbers"
+        if chosen.grammar.id == name:
+            by = {
+                "option": "asked for",
+                "only_version": "explains most records alone",
+                "evidence": "explains most records alone; the log proves this version",
+                "default": "explains most records alone; the log does not prove which version: the newest that fits",
+            }
+            return by[chosen.chosen_by]
+    if name in derivation.detection.tie:
+        return "ties with another grammar"
+    layer = next(c.layer for c in derivation.detection.candidates if c.id == name)
+    if layer == "format":
+        return "a common format: whoever knows the program goes first"
+    return "explains fewer records alone" if layer == "trainer" else f"a {layer}: its lines accompany a trainer's"
+
+
+def unmatched_lines(raw: bytes | bytearray, grammars: list[Grammar]) -> tuple[int, list[dict[str, Any]]]:
+    """Return how many metric-looking records no rule of ``grammars`` reads, and the first of them."""
+    rules = [rule for g in grammars for rule in (*g.rules, *g.ignore)]
+    count = line = at = 0
+    found: list[dict[str, Any]] = []
+    while at < len(raw):  # a piece at a time: a list of all lines would weigh more than the log
+        end = raw.find(b"\n", at + PIECE) + 1 or len(raw)
+        for text in unwrap(bytes(raw[at:end])).split(b"\n"):
+            line += 1
+            for record in text.split(b"\r"):
+                if METRIC_LINE.search(record, 0, 2000) is None or any(_reads(rule, record) for rule in rules):
+                    continue
+                count += 1
+                if len(found) < MAX_LINES:
+                    found.append({"line_number": line, "text": safe_text(record[:EXCERPT_BYTES].decode("utf-8", "replace"), 200)})
+        line -= raw[end - 1 : end] == b"\n"  # nothing stands after the last line end of a piece
+        at = end
+    return count, found
+
+
+def _reads(rule: Rule, record: bytes) -> bool:
+    try:
+        return any(literal in record for literal in rule.literals) and bool(read_record(rule, record[:RECORD_CAP]))
+    except PatternTimeout:
+        return False

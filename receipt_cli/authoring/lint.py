@@ -1,0 +1,359 @@
+"""A grammar → findings: the definition proves itself by its samples. Every finding is an error; all are collected."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import regex
+
+from receipt_cli.authoring.redos import HOSTILE_BOUND_S, HOSTILE_BYTES, STEEP, Growth, rule_growth
+from receipt_cli.definitions.load import locate
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.errors import DataError
+from receipt_cli.grammar.model import Block, Grammar, Rule, Sample, compile_pattern
+from receipt_cli.grammar.parse import load_grammar
+from receipt_cli.learn.vocabulary import load_vocabulary
+from receipt_cli.problems import Finding
+from receipt_cli.scan.extraction import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, bind_row, convert, extract
+
+MIN_LITERAL = 4
+_VOCABULARY = re.compile(r"(?:\A|[/\\])generic[/\\]v\d+\.yaml\Z")
+"""The file that holds words instead of rules."""
+_MEASURED = 3
+"""Times that a rule must be too slow for a finding."""
+_HELP = r"use possessive quantifiers (\d++, [^|]*+), bound what stands before what must follow ([^|]{0,200}), or anchor the start"
+COMPARED = "tokens_per_s"
+"""The metric that a log lets us recompute, so that evidence can ask what was printed."""
+
+
+def lint_grammar(text: bytes, where: str) -> list[Finding]:
+    """Return everything that is wrong with one grammar file; an empty list means that it proves itself."""
+    try:
+        if _VOCABULARY.search(where):
+            load_vocabulary(text, where, load_registry())
+            return []
+        grammar = load_grammar(text, where, with_samples=True)
+    except DataError as error:
+        return [Finding("error", error.where or where, error.message, help=error.try_ or error.why or None)]
+    return list(_Linter(grammar, text).findings())
+
+
+def sample_failures(grammar: Grammar, text: bytes) -> dict[str, int]:
+    """Return how many samples of each rule fail (rules whose shape is wrong fail all of theirs)."""
+    linter = _Linter(grammar, text)
+    failures: dict[str, int] = {}
+    for rule in grammar.rules:
+        if list(linter.shape(rule)):
+            failures[rule.name] = len(rule.samples)
+            continue
+        bad = {f.snippet for f in linter.samples(rule)}
+        failures[rule.name] = sum(1 for sample in rule.samples if sample.line in bad)
+    return failures
+
+
+def lint_together(grammars: Sequence[Grammar]) -> list[Finding]:
+    """Return the samples of one grammar that a step or evaluation rule of another one also reads."""
+    found = []
+    lines = [(g, r, s) for g in grammars for r in g.rules for s in r.samples]
+    for other in grammars:
+        rules = [r for r in other.rules if r.event in ("step", "eval")]
+        for grammar, rule, sample in lines:
+            if grammar.id == other.id:
+                continue
+            for foreign in rules:
+                if _reads(foreign, sample.line):
+                    reason = f"sample of {rule.name} is also read by {other.ref} {foreign.name}"
+                    found.append(Finding("error", grammar.where, reason, snippet=sample.line))
+    return found
+
+
+def digits_told_apart(rule: Rule) -> str:
+    """Return where ``rule`` tells one digit from another: nowhere (empty), behind some texts, or anywhere.
+
+    Records of one shape (alike but for their digits) are read at once where no rule tells their digits apart.
+    """
+    texts = rule.compared_after
+    if texts is None:
+        return "anywhere"
+    return f"behind {' '.join(repr(text) for text in sorted(texts))}" if texts else ""
+
+
+def _extract_line(rule: Rule, line: str) -> list[Extraction]:
+    """Return what ``rule`` reads in the records of ``line``, gated as in a scan; table rows named by their header."""
+    events: list[Extraction] = []
+    header: tuple[str, ...] = ()
+    begun: set[str] = set()
+    for record in line.encode("utf-8").split(b"\n"):
+        if not any(literal in record for literal in rule.literals):
+            continue
+        for event in extract(rule, record):
+            if event.header is not None:
+                header = event.header
+                continue
+            if event.cells is not None and rule.table is not None:
+                bound = bind_cells(rule.table, header, event.cells)
+                if bound is None:
+                    continue
+                event.texts, event.others = bound
+            if event.row is None or rule.block is None:
+                events.append(event)
+                begun = set()
+                continue
+            if rule.block.open is None and (not events or event.row[0] in begun):
+                events.append(Extraction(event.start, event.end))
+                begun = set()
+            if events:  # a row before any opening line is nobody's
+                _join_row(rule.block, events[-1], event, begun)
+    if rule.block is not None:
+        events = [e for e in events if rule.block.requires <= e.texts.keys()]
+    return events
+
+
+def _join_row(spec: Block, event: Extraction, row: Extraction, begun: set[str]) -> None:
+    """Add one row of a sample to the event that it belongs to."""
+    assert row.row is not None
+    bound = bind_row(spec, row.row) if row.row[0] not in begun else None
+    begun.add(row.row[0])
+    event.start, event.end = row.start, row.end
+    if bound is not None and isinstance(bound[1], str):
+        event.texts.setdefault(bound[0], bound[1])
+    elif bound is not None and isinstance(bound[1], float):
+        event.others.setdefault(bound[0], bound[1])
+
+
+def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
+    """Return the fields that ``rule`` reads in ``line``, as a sample states them; empty where it reads nothing."""
+    try:
+        events = _extract_line(rule, line)
+    except PatternTimeout:
+        return {}
+    read: dict[str, float | int | str] = {}
+    for name, text in events[-1].texts.items() if events else ():
+        value, _ = convert(rule.fields[name], text)
+        if value is not None:
+            read[name] = int(value) if isinstance(value, float) and rule.fields[name].type == "integer" else value
+    return read
+
+
+def _reads(rule: Rule, line: str) -> bool:
+    """Return whether ``rule`` reads ``line``; a pattern that runs out of time does not (``hostile`` tells of it)."""
+    try:
+        return bool(_extract_line(rule, line))
+    except PatternTimeout:
+        return False
+
+
+def _column(record: bytes, at: int) -> int:
+    """Return the column, in characters, of byte ``at`` of ``record``."""
+    return len(record[:at].decode("utf-8", "replace"))
+
+
+class _Linter:
+    def __init__(self, grammar: Grammar, text: bytes) -> None:
+        self.grammar = grammar
+        self.text = text
+        self.broken: set[str] = set()
+
+    def finding(self, path: tuple[str | int, ...], reason: str, **more: Any) -> Finding:
+        return Finding("error", f"{self.grammar.where}:{locate(self.text, path)}", reason, **more)
+
+    def findings(self) -> Iterator[Finding]:
+        yield from self.identity()
+        for rule in (*self.grammar.rules, *self.grammar.ignore):
+            found = list(self.shape(rule))
+            if found:
+                self.broken.add(rule.name)
+            yield from found
+        for rule in self.grammar.rules:
+            if rule.name not in self.broken:
+                yield from self.samples(rule)
+                yield from self.hostile(rule)
+        for rule in self.grammar.ignore:
+            if rule.name not in self.broken:
+                yield from self.hostile(rule)
+        yield from self.ignored()
+        yield from self.silent()
+        yield from self.evidence()
+
+    def path(self, rule: Rule) -> tuple[str, str]:
+        return ("ignore" if rule.event == "ignored" else "rules", rule.name)
+
+    def identity(self) -> Iterator[Finding]:
+        found = re.search(r"([^/\\]+)[/\\]v(\d+)\.ya?ml\Z", self.grammar.where)
+        if found and (found.group(1), int(found.group(2))) != (self.grammar.id, self.grammar.version):
+            reason = f"the path says {found.group(1)}@v{int(found.group(2))}, the file {self.grammar.ref}"
+            yield self.finding(("grammar",), reason, help="the path is the identity")
+
+    def shape(self, rule: Rule) -> Iterator[Finding]:
+        path = self.path(rule)
+        for literal in rule.literals:
+            if len(literal.strip()) < MIN_LITERAL:
+                reason = f"{rule.name}: literal {literal.decode()!r} is too short to be a gate"
+                yield self.finding((*path, "literal"), reason, help=f"name at least {MIN_LITERAL} bytes that every match has")
+        patterns = {
+            "pattern": rule.pattern,
+            "pairs.start": rule.pairs.start if rule.pairs else None,
+            "pairs.stop": rule.pairs.stop if rule.pairs else None,
+            "table.header": rule.table.header if rule.table else None,
+            "table.row": rule.table.row if rule.table else None,
+            "block.open": rule.block.open if rule.block else None,
+            "mapping.start": rule.mapping.start if rule.mapping else None,
+            "block.row": rule.block.row if rule.block else None,
+        }
+        groups: set[str] = set()
+        for key, pattern in patterns.items():
+            if pattern is None:
+                continue
+            where = (*path, *key.split("."))
+            try:
+                found = set(compile_pattern(pattern).groupindex)
+            except regex.error as error:
+                reason = f"{rule.name}: not a pattern: {getattr(error, 'msg', error)}"
+                yield self.finding(where, reason, snippet=pattern, caret=getattr(error, "pos", None))
+                return
+            except (RecursionError, MemoryError) as error:
+                yield self.finding(where, f"{rule.name}: not a pattern that can be used: {error}")
+                return
+            except UnicodeEncodeError:
+                yield self.finding(where, f"{rule.name}: a pattern is ASCII", help="write other characters as \\xNN bytes")
+                return
+            if key == "block.row" and found != {"key", "value"}:
+                yield self.finding(where, f"{rule.name}: a row has exactly the groups key and value", snippet=pattern)
+            elif key != "block.row":
+                groups |= found
+            if re.match(r"\(?\.[*+]", pattern) and re.search(r"\.[*+][+?]?\)?\Z", pattern):
+                reason = f"{rule.name}: open at both ends"
+                yield self.finding(where, reason, snippet=pattern, help="the search is unanchored: leave .* out")
+        wanted = groups | (set(rule.keyed.keys.values()) if rule.keyed else set())
+        if rule.event != "ignored" and wanted != set(rule.fields):
+            for name in sorted(wanted ^ set(rule.fields)):
+                side = "declared but never captured" if name in rule.fields else "captured but not declared"
+                yield self.finding((*path, "fields", name), f"{rule.name}: field {name} is {side}")
+        if rule.event == "step" and not any(f.target[0] in ("metric", "other") for f in rule.fields.values()):
+            yield self.finding(path, f"{rule.name}: a step rule needs a metric")
+        if rule.bounds and (rule.table or rule.block):
+            name = next(iter(rule.bounds))
+            yield self.finding((*path, "fields", name), f"{rule.name}: {name}: at_least is not for a {rule.kind}")
+        if not rule.samples:
+            yield self.finding(path, f"{rule.name}: has no sample", help="add a line that a real run printed")
+
+    def samples(self, rule: Rule) -> Iterator[Finding]:
+        for number, sample in enumerate(rule.samples):
+            path = (*self.path(rule), "samples", number)
+            try:
+                events = _extract_line(rule, sample.line)
+            except PatternTimeout:
+                yield self.finding(path, f"{rule.name}: over {TIME_BOX_S} s for its own sample", snippet=sample.line)
+                continue
+            if not events:
+                yield self.unmatched(rule, sample, path)
+                continue
+            if len(events) > 1 and rule.table is None and rule.block is None:
+                yield self.finding(path, f"{rule.name}: sample matches {len(events)} times", snippet=sample.line)
+            record = sample.line.encode().split(b"\n")[-1]
+            event = events[-1]
+            rest = (record[: event.start] + record[event.end :]).strip()
+            if rest and rule.mapping is None:
+                caret = _column(record, event.end) if record[event.end :].strip() else 0
+                reason = f"{rule.name}: sample is not matched entirely"
+                yield self.finding(path, reason, snippet=sample.line, caret=caret, help="samples are bare lines")
+            yield from self.values(rule, sample, event, path)
+            for other in (*self.grammar.rules, *self.grammar.ignore):
+                if other.name != rule.name and other.name not in self.broken and _reads(other, sample.line):
+                    yield self.finding(path, f"{rule.name}: sample is also matched by {other.name}", snippet=sample.line)
+
+    def unmatched(self, rule: Rule, sample: Sample, path: tuple[str | int, ...]) -> Finding:
+        record = sample.line.encode().split(b"\n")[-1]
+        if not any(literal in record for literal in rule.literals):
+            return self.finding(path, f"{rule.name}: sample has none of the rule's literals", snippet=sample.line)
+        caret = None
+        if rule.pattern is not None or rule.pairs is not None:
+            with contextlib.suppress(TimeoutError, MemoryError):
+                ends = range(len(record), 0, -1)
+                reached = (n for n in ends if rule.start.fullmatch(record[:n], partial=True, timeout=TIME_BOX_S))
+                caret = _column(record, next(reached, 0))
+        return self.finding(path, f"{rule.name}: sample is not matched", snippet=sample.line, caret=caret)
+
+    def values(self, rule: Rule, sample: Sample, event: Extraction, path: tuple[str | int, ...]) -> Iterator[Finding]:
+        got: dict[str, Any] = {}
+        for name, text in event.texts.items():
+            value, readable = convert(rule.fields[name], text)
+            if not readable:
+                yield self.finding(path, f"{rule.name}: {name} cannot read {text!r}", snippet=sample.line)
+            elif value is not None:
+                got[name] = value
+        for title, have, want in (("field", got, sample.fields), ("other value", event.others, sample.others)):
+            for name in sorted({*have, *want}, key=str):
+                if name not in want or name not in have or not _same(have[name], want[name]):
+                    stated = repr(want[name]) if name in want else "nothing"
+                    read = repr(have[name]) if name in have else "nothing"
+                    reason = f"{rule.name}: {title} {name} is stated as {stated}, read as {read}"
+                    yield self.finding(path, reason, snippet=sample.line)
+
+    def hostile(self, rule: Rule) -> Iterator[Finding]:
+        slow = _too_slow(rule)
+        for _ in range(_MEASURED - 1):  # what else runs on the machine may slow one measurement down, and bend its course
+            slow = None if slow is None else _too_slow(rule)
+        if slow is None:
+            return
+        steep = slow.exponent >= STEEP
+        bound = HOSTILE_BOUND_S if steep else TIME_BOX_S
+        reason = f"{rule.name}: {slow.at(HOSTILE_BYTES):.1f} s for a hostile line of {HOSTILE_BYTES} bytes, at most {bound} s"
+        reason += f"; the time grows with the length to the power of {slow.exponent:.1f}" if steep else ""
+        yield self.finding(self.path(rule), reason, snippet=slow.attack.describe(), help=_HELP)
+
+    def ignored(self) -> Iterator[Finding]:
+        for rule in self.grammar.ignore:
+            for number, sample in enumerate(rule.samples):
+                if rule.name in self.broken:
+                    continue
+                path = ("ignore", rule.name, "samples", number)
+                if not _reads(rule, sample.line):
+                    yield self.unmatched(rule, sample, path)
+                for other in self.grammar.rules:
+                    if other.name not in self.broken and _reads(other, sample.line):
+                        yield self.finding(path, f"{rule.name}: sample is also matched by {other.name}", snippet=sample.line)
+
+    def silent(self) -> Iterator[Finding]:
+        for number, line in enumerate(self.grammar.no_match):
+            for rule in self.grammar.rules:
+                if rule.name not in self.broken and _reads(rule, line):
+                    yield self.finding(("no_match", number), f"a line that must match nothing matches {rule.name}", snippet=line)
+
+    def evidence(self) -> Iterator[Finding]:
+        names = {r.name: r for r in self.grammar.rules}
+        for side, entries in (("proves", self.grammar.proves), ("excludes", self.grammar.excludes)):
+            for number, entry in enumerate(entries):
+                rule, _, field = (entry.seen or "").partition(".")
+                if entry.metric is not None and entry.metric != COMPARED:
+                    yield self.finding(("evidence", side, number), f"{entry.metric} is not compared with a derived figure")
+                if entry.seen and (rule not in names or (field and field not in names[rule].fields)):
+                    yield self.finding(("evidence", side, number), f"evidence names the unknown {entry.seen}")
+
+
+def _too_slow(rule: Rule) -> Growth | None:
+    """Return how the time of a rule grows for its worst record where that is too slow, else None."""
+    found = rule_growth(rule, HOSTILE_BYTES, HOSTILE_BOUND_S)
+    bound = HOSTILE_BOUND_S if found is not None and found.exponent >= STEEP else TIME_BOX_S
+    return found if found is not None and found.at(HOSTILE_BYTES) > bound else None
+
+
+def _same(have: object, want: object) -> bool:
+    if isinstance(have, float) and isinstance(want, int | float) and not isinstance(want, bool):
+        return have == want or (math.isnan(have) and math.isnan(want))
+    return type(have) is type(want) and have == want
+
+
+def check_index(entries: Mapping[str, str], files: Mapping[str, str]) -> list[Finding]:
+    """Return where ``grammars/index.yaml`` (path -> digest) and the files (path -> digest) differ."""
+    where = "grammars/index.yaml"
+    found = [Finding("error", where, f"{path} is not listed") for path in sorted(files.keys() - entries.keys())]
+    found += [Finding("error", where, f"{path} does not exist") for path in sorted(entries.keys() - files.keys())]
+    for path in sorted(entries.keys() & files.keys()):
+        if entries[path] != files[path]:
+            found.append(Finding("error", where, f"{path}: the digest differs", help="make freeze, or make a new version"))
+    return found

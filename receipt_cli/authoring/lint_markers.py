@@ -1,0 +1,123 @@
+"""The marker catalogue proves itself: shape, patterns, samples, and how long hostile lines may take."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+import regex
+
+from receipt_cli.definitions.failure_markers import (
+    HEADLESS,
+    SEARCH_SECONDS,
+    Catalogue,
+    CatalogueFinding,
+    Marker,
+    entry_lines,
+    entry_place,
+    read_catalogue,
+)
+from receipt_cli.errors import DataError
+
+WORST_BYTES: Final = 64 * 1024
+WORST_SECONDS: Final = 0.1
+"""The longest record that there is, and what the most hostile one of that length may cost a marker."""
+_TOKEN: Final = re.compile(
+    r"\(\?:\)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:[:>|]|<?[=!]|P?<\w+>|[a-z-]+:))?|\)(?:(?:[*+?]|\{[\d,]+\})\+)?"
+)
+_FILLERS: Final = tuple(b" |a|a.|[|[a]|( pid=1|9|9 |: |a9: |\x1b[0m|E0101 1 a:1] ".split(b"|"))
+
+
+def lint_catalogue(text: bytes, where: str) -> list[CatalogueFinding]:
+    """Return everything that is wrong with the catalogue ``text``; ``where`` names it. Empty: it is sound.
+
+    Checked: shape and vocabulary, patterns (ASCII, compile, linear on hostile 64 KiB lines), and the samples:
+    each holds a literal, fires its marker and no other reason of equal or stronger rank; counter samples fire
+    nothing.
+    """
+    try:
+        catalogue, findings = read_catalogue(text, where)
+    except DataError as error:
+        return [CatalogueFinding(error.where or where, "", error.message, error.why or None)]
+    lines = entry_lines(text)
+    for marker in catalogue.markers:
+        try:
+            named = marker.pattern.groupindex
+        except regex.error as error:
+            problem = f"pattern does not compile: {error}"
+            findings.append(CatalogueFinding(entry_place(where, lines, marker.id), marker.id, problem))
+            continue
+        if marker.role == "exit_code" and "exit_code" not in named:
+            problem = "a marker of role exit_code needs a group exit_code"
+            findings.append(CatalogueFinding(entry_place(where, lines, marker.id), marker.id, problem))
+    if not findings:
+        for marker in catalogue.markers:
+            place = entry_place(where, lines, marker.id)
+            for reason, help_ in (*_head_problems(marker), *_sample_problems(marker, catalogue), *_speed_problems(marker)):
+                findings.append(CatalogueFinding(place, marker.id, reason, help_))
+    return findings
+
+
+def _head_problems(marker: Marker) -> Iterator[tuple[str, str | None]]:
+    """Yield (reason, help) where a head stands in a group that might match without it what it does not match with it."""
+    opened: list[list[str]] = []  # of each open group, how it opens, and what stands in it
+    for token in _TOKEN.finditer(marker.core or ""):
+        text = token.group()
+        if text == HEADLESS:
+            for group in opened:
+                group.append(text)
+        elif text.startswith("("):
+            opened.append([text])
+        elif text.startswith(")") and opened:
+            kind, *heads = opened.pop()
+            if heads and (kind != "(?:" or len(text) > 1):
+                yield "(?&head) stands in a group other than (?:…)", "what is atomic, or looks around, may hide matches"
+
+
+def _sample_problems(marker: Marker, catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
+    """Yield (reason, help) for every sample that does not do what it stands for."""
+    for sample in marker.samples:
+        shown = repr(sample.decode()[:100])
+        hits = {hit.marker.id: hit for hit in catalogue.search(sample)}
+        if not any(literal in sample for literal in marker.literals):
+            yield f"no literal in sample {shown}", "every line that matches must hold one of the literals"
+        elif marker.id not in hits:
+            yield f"sample does not match: {shown}", "the pattern is searched in the raw line"
+        elif marker.role == "exit_code" and hits[marker.id].exit_code is None:
+            yield f"no exit_code in sample {shown}", "name the number's group exit_code"
+        for other in (hit.marker for hit in hits.values()):
+            rival = other.rank <= marker.rank if marker.reason else marker.role != "exit_code"
+            if rival and other.reason not in (None, marker.reason):
+                why = "one reason may hold this rank or a better one on a line; an observation has none"
+                yield f"sample also fires {other.id} ({other.reason}): {shown}", why
+    for counter in marker.counter_samples:
+        fired = [hit.marker.id for hit in catalogue.search(counter.line)]
+        if marker.id in fired or sorted(fired) != sorted(counter.fires):
+            shown = repr(counter.line.decode()[:100])
+            yield f"counter sample fires {', '.join(fired) or 'nothing'}: {shown}", "state others under fires"
+
+
+def _speed_problems(marker: Marker) -> Iterator[tuple[str, str | None]]:
+    """Yield (reason, help) for hostile lines that take the marker longer than its bound."""
+    quick = zip(_hostile_lines(marker, WORST_BYTES // 8), _hostile_lines(marker, WORST_BYTES), strict=True)
+    for line, whole in quick:  # an eighth of the length first: a quadratic pattern shows there already
+        if _seconds(marker, line) > WORST_SECONDS / 64 and (seconds := _seconds(marker, whole)) > WORST_SECONDS:
+            yield f"takes {seconds * 1000:.0f} ms on {whole[:60]!r}…", "possessive quantifiers, bounded gaps"
+
+
+def _seconds(marker: Marker, line: bytes) -> float:
+    started = time.process_time()
+    with suppress(TimeoutError):
+        marker.pattern.search(line, timeout=SEARCH_SECONDS)
+    return time.process_time() - started
+
+
+def _hostile_lines(marker: Marker, size: int) -> Iterator[bytes]:
+    """Yield lines of about ``size`` bytes that pass the gate: texts repeated, and fillers around a literal."""
+    for seed in (*marker.literals, *(sample[:-1] or sample for sample in marker.samples)):
+        yield (seed * (size // len(seed) + 1))[:size]
+    for filler in _FILLERS:
+        yield filler * (size // len(filler)) + marker.literals[0]

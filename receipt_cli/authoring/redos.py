@@ -1,0 +1,351 @@
+"""A pattern → records that nearly match it for as long as possible, and how its time grows with their length.
+
+The pattern is read as Python's own parser reads it. Behind a text that leads to each of its repetitions, what the
+repetition takes is pumped up, and then what must follow is spoilt: at once, or at its very end. A pattern is searched from
+every place of a record, so whole beginnings are repeated, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from receipt_cli.grammar.model import Rule
+from receipt_cli.records.split import RECORD_CAP
+from receipt_cli.scan.extraction import PatternTimeout, extract
+
+LEAST_REPEATS = 10
+"""Repetitions of fewer rounds are no way to spend time."""
+MOST_ATTACKS = 400
+SCREEN_BYTES = 2048
+"""Length of the records by which the most promising attacks are found."""
+FINALISTS = 3
+STEEP = 1.5
+"""The power from which on records grow in smaller steps: a call that is broken off says little of the next one."""
+_BREAK = "\x01"
+"""Hardly any pattern takes it."""
+_COMMON = "a0 1xA:.,-=|/_'\"[]{}()<>%\t"
+"""What an example of a set of characters is taken from first."""
+_MOST_EXAMPLE = 2000
+_NOT_RE = re.compile(r"(?<!\\)((?:\\\\)*)\\K")
+_NAMED = re.compile(r"\(\?P?<([A-Za-z_]\w*)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """A record of any length: ``head``, then ``pump`` again and again, then ``tail``."""
+
+    head: str
+    pump: str
+    tail: str
+
+    def text(self, size: int) -> str:
+        """Return the record of about ``size`` characters, at most."""
+        room = size - len(self.head) - len(self.tail)
+        return (self.head + self.pump * max(1, room // len(self.pump)) + self.tail)[:size]
+
+    def record(self, size: int) -> bytes:
+        """Return the record of about ``size`` bytes, at most."""
+        return self.text(size).encode("latin-1", "replace")
+
+    def describe(self) -> str:
+        """Return how the record is made, for people."""
+        parts = [f"{_short(self.head)} +" if self.head else "", f"{_short(self.pump)} × n"]
+        return " ".join([part for part in parts if part] + ([f"+ {_short(self.tail)}"] if self.tail else []))
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The attack that takes longest: CPU seconds for a record of ``size`` bytes, and the power of the length they grow with."""
+
+    attack: Attack
+    seconds: float
+    size: int
+    exponent: float
+
+    def at(self, size: int) -> float:
+        """Return the CPU seconds for a record of ``size`` bytes: measured, or expected of a longer one."""
+        return float(self.seconds * max(1.0, size / self.size) ** max(1.0, self.exponent))
+
+
+def _short(text: str) -> str:
+    shown = ascii(text)
+    return shown if len(shown) <= 48 else f"{shown[:32]}…{shown[-12:]}"
+
+
+def pattern_attacks(source: str, *, flags: int = 0, head: str = "", needed: str = "") -> list[Attack]:
+    """Return attacks on one pattern; none for one that Python's parser does not know.
+
+    ``head`` stands before all of them; ``needed`` is a text without which the pattern is not tried.
+    """
+    tree = _parse(source, flags)
+    if tree is None:
+        return []
+    found: dict[Attack, None] = {}
+    for before, body, rest in _repetitions(tree, ""):
+        after = _example(rest)
+        for pump in _pumps(body, rest):
+            tails = [_BREAK + after, after[:-1] + _BREAK]
+            for tail in [text if needed in text else f"{text} {needed}" for text in tails]:
+                found[Attack(head + before, pump, tail)] = None
+                if before:
+                    found[Attack(head, before + pump * 3, tail)] = None
+    return list(found)[:MOST_ATTACKS]
+
+
+def sample_attacks(samples: Iterable[str], literals: Iterable[str]) -> list[Attack]:
+    """Return attacks made of lines that match: cut and stretched with what lines are made of; and of what they must hold."""
+    found: dict[Attack, None] = {}
+    for sample in samples:
+        found[Attack("", sample + " ", "")] = None
+        found[Attack("", sample[:-1] or " ", "")] = None
+        cuts = [at for at in range(1, len(sample)) if sample[at].isalnum() != sample[at - 1].isalnum()]
+        for cut in [*cuts[:: 1 + len(cuts) // 10], len(sample) - 1]:
+            for filler in (" ", "0", "a", "1,", "| ", "{", "'", "("):
+                found[Attack(sample[:cut], filler, "!" + sample[cut:])] = None
+    for literal in literals:
+        found[Attack("", literal, "")] = None
+        found[Attack(literal, " ", "!")] = None
+        found[Attack("", "0", literal)] = None
+        found[Attack("", "a ", literal)] = None
+    return list(found)[:MOST_ATTACKS]
+
+
+def worst_growth(
+    run: Callable[[Attack, int], object], attacks: Sequence[Attack], size: int, enough_s: float, *, full: bool = False
+) -> Growth | None:
+    """Return how the time of ``run(attack, size)`` grows for the attack that takes longest; None without attacks.
+
+    Records grow to ``size`` bytes, or until one takes ``enough_s`` CPU seconds; without ``full`` also no longer than
+    it takes to see that not even the square of the length leads to that many.
+    """
+    screen = min(SCREEN_BYTES, size)
+    timed: list[tuple[float, Attack]] = []
+    for attack in attacks:
+        timed.append((_time(run, attack, screen), attack))
+        if timed[-1][0] >= enough_s:
+            break  # no need to look for a worse one
+    worst: Growth | None = None
+    for _, attack in sorted(timed, key=lambda pair: -pair[0])[:FINALISTS]:
+        growth = _growth(run, attack, screen, size, enough_s, full)
+        if worst is None or growth.at(size) > worst.at(size):
+            worst = growth
+        if worst.seconds >= enough_s:
+            break
+    return worst
+
+
+def _growth(
+    run: Callable[[Attack, int], object], attack: Attack, screen: int, size: int, enough_s: float, full: bool
+) -> Growth:
+    """Return how the time of one attack grows; it is measured up to ``screen`` at least, unless that takes ``enough_s``."""
+    now = screen // 4
+    seconds, exponent = _time(run, attack, now), 1.0
+    while now < size and seconds < enough_s and (full or now < screen or seconds * (size / now) ** 2 > enough_s):
+        grown = min((4 if exponent < STEEP else 2) * now, size)
+        taken = _time(run, attack, grown)
+        exponent = math.log(max(taken, 1e-9) / max(seconds, 1e-9), grown / now)
+        seconds, now = taken, grown
+    return Growth(attack, seconds, now, exponent)
+
+
+def _time(run: Callable[[Attack, int], object], attack: Attack, size: int) -> float:
+    """Return the CPU seconds of one run."""
+    begun = time.process_time()
+    run(attack, size)
+    return time.process_time() - begun
+
+
+def _parse(source: str, flags: int) -> Any:
+    """Return the tree of a pattern, or None where Python's parser does not know its syntax."""
+    source = _NOT_RE.sub(r"\1", source)  # \K only says where the match begins
+    seen: set[str] = set()
+    for found in reversed(list(_NAMED.finditer(source))):  # a name may stand in several alternatives there
+        if found[1] in seen:
+            source = source[: found.start()] + "(" + source[found.end() :]
+        seen.add(found[1])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return import_module("re._parser").parse(source, flags)
+    except (re.error, RecursionError, OverflowError):
+        return None
+
+
+def _repetitions(nodes: Sequence[Any], before: str) -> Iterator[tuple[str, Sequence[Any], Sequence[Any]]]:
+    """Yield each repetition with a text that leads to it, what it repeats, and what must follow."""
+    for index, (kind, value) in enumerate(nodes):
+        rest = list(nodes)[index + 1 :]
+        name = str(kind)
+        if name in _REPEATS:
+            _least, most, body = value
+            if most >= LEAST_REPEATS:
+                yield before, body, rest
+            for inner, what, after in _repetitions(body, before):
+                yield inner, what, [*after, *rest]
+        else:
+            for part in _inside(name, value):
+                for inner, what, after in _repetitions(part, before):
+                    yield inner, what, [*after, *rest]
+        before = (before + _example([(kind, value)], before))[:_MOST_EXAMPLE]
+
+
+_REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
+
+
+def _inside(name: str, value: Any) -> list[Any]:
+    """Return what may stand in a group, an alternative or an assertion."""
+    if name == "SUBPATTERN":
+        return [value[3]]
+    if name == "BRANCH":
+        return list(value[1])
+    if name == "ATOMIC_GROUP":
+        return [value]
+    if name in ("ASSERT", "ASSERT_NOT"):
+        return [value[1]]
+    if name == "GROUPREF_EXISTS":
+        return [part for part in value[1:] if part is not None]
+    return []
+
+
+def _example(nodes: Iterable[Any], before: str = "", optional: bool = False) -> str:
+    """Return a short text that ``nodes`` match, as far as they can be told one by one; with ``optional`` parts once."""
+    text = ""
+    for kind, value in nodes:
+        name = str(kind)
+        if name in _REPEATS:
+            text += _example(value[2], before + text, optional) * (max(value[0], 1) if optional else min(value[0], 64))
+        elif name == "BRANCH":
+            text += _example(value[1][0], before + text, optional)
+        elif name in ("SUBPATTERN", "ATOMIC_GROUP"):
+            text += _example(_inside(name, value)[0], before + text, optional)
+        elif name == "GROUPREF":
+            text += (before + text)[-1:]
+        else:
+            members = _members(name, value)
+            text += _pick(members, "") if members else ""
+        if len(text) > _MOST_EXAMPLE:
+            break
+    return text
+
+
+def _pumps(body: Sequence[Any], rest: Sequence[Any]) -> list[str]:
+    """Return texts that a repetition takes: of a set of characters those that other parts of the pattern take, too."""
+    nodes = list(body)
+    if len(nodes) == 1:
+        members = _members(str(nodes[0][0]), nodes[0][1])
+        if members:
+            shared = [members & other for other in _sets(rest)]
+            picks = [_pick(found, "") for found in shared if found]
+            return list(dict.fromkeys([_pick(members, ""), _pick(members, "a0 "), *picks]))[:4]
+    found = [_example(nodes), _example(nodes, optional=True)]
+    for kind, value in nodes:
+        parts = _inside(str(kind), value)
+        if str(kind) == "SUBPATTERN" and len(parts[0]) == 1:
+            parts = _inside(str(parts[0][0][0]), parts[0][0][1]) or parts
+        found += [_example(part, optional=optional) for part in parts[:6] for optional in (False, True)]
+    return [text for text in dict.fromkeys(found) if text][:8]
+
+
+def _sets(nodes: Iterable[Any]) -> Iterator[frozenset[int]]:
+    """Yield the sets of characters that repetitions among ``nodes`` take."""
+    for kind, value in nodes:
+        name = str(kind)
+        if name in _REPEATS:
+            for inner, what in value[2]:
+                members = _members(str(inner), what)
+                if members:
+                    yield members
+            yield from _sets(value[2])
+        for part in _inside(name, value):
+            yield from _sets(part)
+
+
+_DIGITS, _BLANKS = frozenset(range(48, 58)), frozenset(b" \t\n\r\f\v")
+_WORDS = _DIGITS | frozenset(range(65, 91)) | frozenset(range(97, 123)) | {95}
+_ALL = frozenset(range(256)) - {10, 13}
+_CATEGORIES = {"DIGIT": _DIGITS, "SPACE": _BLANKS, "WORD": _WORDS}
+
+
+def _members(name: str, value: Any) -> frozenset[int]:
+    """Return the characters below 256, without line ends, that a place takes; empty for what takes none."""
+    if name == "LITERAL":
+        return frozenset({value})
+    if name == "NOT_LITERAL":
+        return _ALL - {value}
+    if name == "ANY":
+        return _ALL
+    if name != "IN":
+        return frozenset()
+    found: frozenset[int] = frozenset()
+    negated = False
+    for kind, part in value:
+        if str(kind) == "NEGATE":
+            negated = True
+        elif str(kind) == "RANGE":
+            found |= frozenset(range(part[0], min(part[1], 255) + 1))
+        elif str(kind) == "CATEGORY":
+            category = str(part).removeprefix("CATEGORY_")
+            known = _CATEGORIES.get(category.removeprefix("NOT_"), frozenset())
+            found |= (_ALL - known) if category.startswith("NOT_") else known
+        else:
+            found |= _members(str(kind), part)
+    return _ALL - found if negated else found
+
+
+def _pick(members: frozenset[int], unlike: str) -> str:
+    """Return a common one of ``members``, none of ``unlike`` if there is another."""
+    for letter in _COMMON:
+        if ord(letter) in members and letter not in unlike:
+            return letter
+    left = sorted(members - set(map(ord, unlike)) or members)
+    return chr(left[0])
+
+
+HOSTILE_BYTES = RECORD_CAP
+"""Length of a hostile record: the longest that is read."""
+HOSTILE_BOUND_S = 0.25
+"""CPU seconds that one rule may spend on it where its time grows faster than the length; else it has its time box."""
+_SAMPLES = 2
+
+
+def rule_attacks(rule: Rule) -> list[Attack]:
+    """Return records, of any length, that ``rule`` may take long for."""
+    return list(dict.fromkeys(_attacks(rule)))
+
+
+def _attacks(rule: Rule) -> Iterator[Attack]:
+    literals = [literal.decode("latin-1") for literal in rule.literals]
+    for source in rule.sources:
+        yield from pattern_attacks(source, needed=literals[0])
+    lines = [sample.line.encode().split(b"\n")[-1].decode("latin-1") for sample in rule.samples]
+    if rule.pairs is not None:
+        key, cell = rule.pairs.key, rule.pairs.cell
+        known = next(iter(rule.pairs.keys), "a")
+        for head in lines[:1]:
+            for pump in (key, cell, f"a{key}1{cell}", f"{known}{key}1{cell}", f"a{cell}", f"a{key}", "a ", "a"):
+                yield Attack(head + cell, pump, "")
+            if rule.pairs.stop is not None:
+                yield from pattern_attacks(rule.pairs.stop, head=head)
+    if rule.mapping is not None:
+        for head in (literals[0], *(line[: line.find("{")] for line in lines[:1])):
+            for pump in ("{", "{'a':", "{'a':[", "'a': 1, ", "\\", "a(", '"', "{'a': 1}", f"{head}{{'a': "):
+                yield Attack(head + "{", pump, literals[0])
+    yield from sample_attacks(lines[:_SAMPLES], literals[:_SAMPLES])
+
+
+def rule_growth(rule: Rule, size: int = HOSTILE_BYTES, enough_s: float = HOSTILE_BOUND_S) -> Growth | None:
+    """Return how the time of ``rule`` grows for the worst record found of up to ``size`` bytes; see ``worst_growth``."""
+
+    def run(attack: Attack, length: int) -> None:
+        with contextlib.suppress(PatternTimeout):
+            extract(rule, attack.record(length))
+
+    return worst_growth(run, rule_attacks(rule), size, enough_s)

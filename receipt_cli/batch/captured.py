@@ -1,0 +1,113 @@
+"""What was captured while a run went on, for the receipt that is derived anew: from the store, or from beside the log."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from receipt_cli.analysis.goodput.model import recorded_wall
+from receipt_cli.derive import Derivation, Options
+from receipt_cli.documents.validate import has_errors, validate_bytes
+from receipt_cli.errors import DataError, InputError, ReceiptError
+from receipt_cli.header.collect import collect_header
+from receipt_cli.header.from_log import log_facts
+from receipt_cli.header.header_file import read_header_file
+from receipt_cli.io.beside import header_name, receipt_names
+from receipt_cli.receipts.assembly import Document, assemble
+from receipt_cli.redaction.text import mask_texts
+from receipt_cli.store.files import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What a new receipt takes over: all captured parts of an ``old`` receipt, or a header ``file``, or nothing.
+
+    ``current`` is the receipt that the store has, if any.
+    """
+
+    options: Options
+    old: Document | None = None
+    file: Document | None = None
+    current: Document | None = None
+    notes: tuple[str, ...] = ()
+
+    def assemble(self, derivation: Derivation) -> tuple[Document, tuple[str, ...]]:
+        """Return the receipt of ``derivation`` with what was captured, and notes.
+
+        The captured parts of an old receipt are taken over as they are. Otherwise the header is that of the header file and
+        of the log's own lines; nothing of the environment of this process has to do with the run. Raises ``InputError`` for
+        a header file that cannot be used.
+        """
+        if self.old is not None:
+            run, header, attachments = self.old["run"], self.old["header"], self.old["attachments"]
+            return assemble(derivation, run=run, header=header, attachments=attachments), self.notes
+        from_log, notes = log_facts(derivation.facts)
+        header, more = collect_header(environ={}, header_file=self.file, log_facts=from_log, here=None, now=None)
+        run = self.file["run"] if self.file is not None else {}
+        return assemble(derivation, run=run, header=mask_texts(header)), (*self.notes, *notes, *more)
+
+
+def captured(store: Store, sha256: str, beside: Sequence[str]) -> Captured:
+    """Return what was captured for the log of this digest, whose bytes stand at each of the paths ``beside``.
+
+    The current receipt in the store comes first, then a receipt beside one of the paths, then a header file; of several
+    paths the first that has one. Raises ``DataError`` where the stored receipt cannot be read, so that nothing captured
+    is lost, and ``InputError`` for a broken header file.
+    """
+    data = store.current(sha256)
+    if data is not None:
+        stored = _receipt(data)
+        if stored is None:
+            why = "what was captured in it would be lost"
+            raise DataError("the receipt in the store is damaged, or of a newer version", why=why)
+        return Captured(_options(stored), old=stored, current=stored)
+    notes: list[str] = []
+    for path in beside:
+        for name in receipt_names(os.path.basename(path)):
+            old = _sibling(Path(path).with_name(name), sha256, notes)
+            if old is not None:
+                return Captured(_options(old), old=old, notes=tuple(notes))
+    for path in beside:
+        header = Path(path).with_name(header_name(os.path.basename(path)))
+        if header.is_file():
+            return Captured(Options(), file=read_header_file(header), notes=tuple(notes))
+    return Captured(Options(), notes=tuple(notes))
+
+
+def _sibling(path: Path, sha256: str, notes: list[str]) -> Document | None:
+    """Return the receipt at ``path`` if it is one of the log with this digest."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError("cannot read the receipt beside the log", why=error.strerror or str(error)) from error
+    found = _receipt(data)
+    if found is None:
+        notes.append(f"{path.name} beside the log is no valid receipt: passed over")
+    elif found["derivation"]["log"]["sha256"] != sha256:
+        notes.append(f"{path.name} beside the log is of other bytes: passed over")
+    else:
+        return found
+    return None
+
+
+def _receipt(data: bytes) -> Document | None:
+    """Return the valid receipt that ``data`` is, of a version that is known here, or None."""
+    try:
+        findings = validate_bytes(data, "")
+        if has_errors(findings) or any(finding.rule == "newer_minor" for finding in findings):
+            return None
+    except ReceiptError:
+        return None
+    document: Document = json.loads(data)
+    return document if document["schema_version"].startswith("receipt/") else None
+
+
+def _options(receipt: Mapping[str, Any]) -> Options:
+    options = receipt["derivation"]["options"]
+    return Options(options["grammar"], options["exit_code"], recorded_wall(options))

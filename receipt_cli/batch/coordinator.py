@@ -1,0 +1,246 @@
+"""An archive of logs → one receipt a log in a store: what is to be done, in which order it is told, and what is kept of it.
+
+Two rounds. First every log's digest is taken, unless its file is known and unchanged: it says which logs are the same, which
+are done, and which receipt's captured parts a new one takes over. Then each text that is not done is derived, once. So the
+store does not depend on the order of the paths, nor on who was faster.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from receipt_cli.batch.fingerprint import definitions_fingerprint
+from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Report, Task
+from receipt_cli.batch.worker import derive_receipt, identify
+from receipt_cli.errors import ExitCode, ReceiptError
+from receipt_cli.store.files import Quarantined, Store
+from receipt_cli.store.fingerprints import Known, KnownLog
+
+Progress = Callable[[str, int, int, int, int], None]
+"""Is told what is being done, and of it: logs done and in all, bytes done and in all."""
+
+
+class BatchStopped(ReceiptError):
+    """The batch cannot go on, for a reason that is no log's; what is done stays, and the same command goes on from there."""
+
+    def __init__(self, failure: Failure) -> None:
+        again = "put this right, and the same command goes on where it stopped"
+        super().__init__(failure.error, why=failure.why, try_=again)
+        self.exit_code = ExitCode(failure.exit_code)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What to do: ``again`` also does what is done or in quarantine; ``compare`` writes nothing and says what would differ."""
+
+    store: Path
+    engine: Engine
+    again: bool = False
+    compare: bool = False
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rederived:
+    """What became of an archive: the number of files that turned out to be no logs, and a report for each other, by name."""
+
+    left_out: int
+    reports: Iterator[Report]
+
+
+def rederive(logs: Sequence[Log], batch: Batch) -> Rederived:
+    """Return what becomes of ``logs``, whose names are in order: the reports are made as they are asked for, in this order.
+
+    Raises ``OutputError`` where the store cannot be written, ``BatchStopped``, also while reports are made.
+    """
+    return _Run(logs, batch).start()
+
+
+class _Run:
+    """One batch on its way."""
+
+    def __init__(self, logs: Sequence[Log], batch: Batch) -> None:
+        self.batch = batch
+        self.logs = logs
+        self.checked = False
+        self.store = Store(batch.store)
+        self.definitions = definitions_fingerprint()
+        self.known = Known(batch.store, self.definitions, writes=not batch.compare)
+        self.generations = {receipt.log_sha256: receipt.generation for receipt in self.store.receipts()}
+        self.quarantined = {record.key: record for record in self.store.quarantined()}
+        self.keys_of: dict[str, list[str]] = {}
+        for record in self.quarantined.values():
+            self.keys_of.setdefault(record.path, []).append(record.key)
+
+    def start(self) -> Rederived:
+        """Take the digests, and return what derives as it is asked."""
+        found, failures, left_out = self._identities()
+        groups: dict[str, list[int]] = {}
+        for at, identity in found.items():
+            groups.setdefault(identity.sha256, []).append(at)
+        for positions in groups.values():
+            positions.sort()
+        made = self._reports(groups, found, failures)
+        return Rederived(left_out, _in_order(made, sorted([*found, *failures])))
+
+    def _identities(self) -> tuple[dict[int, Identity], dict[int, Failure], int]:
+        """Return what is known of each log's bytes, by its position; or why nothing is; and how many files are no logs."""
+        found: dict[int, Identity] = {}
+        failures: dict[int, Failure] = {}
+        unknown: list[int] = []
+        left_out = 0
+        for at, log in enumerate(self.logs):
+            known = self.known.identity(log.path, log.stamp) if log.settled else None
+            if known is None:
+                unknown.append(at)
+            else:
+                found[at] = Identity(*known)
+        if unknown:
+            self._check_store()
+        for at, answer in self._work("reading", identify, unknown, [self.logs[at] for at in unknown]):
+            if isinstance(answer, LeftOut):
+                left_out += 1
+            elif isinstance(answer, Identity):
+                found[at] = answer
+                log = self.logs[at]
+                if log.settled and answer.steady:
+                    self.known.note_path(log.path, log.stamp, answer.sha256, answer.size_bytes)
+            else:
+                failures[at] = _failure(answer)
+        return found, failures, left_out
+
+    def _reports(
+        self, groups: dict[str, list[int]], found: dict[int, Identity], failures: dict[int, Failure]
+    ) -> Iterator[tuple[int, Report]]:
+        """Yield a report for each log, with its position, as it is known."""
+        try:
+            for at, failure in failures.items():
+                yield at, self._failed(self.logs[at], None, failure)
+            tasks: list[Task] = []
+            for sha256, positions in groups.items():
+                done = None if self.batch.again else self._done(sha256)
+                if done is None:
+                    logs = tuple(self.logs[at] for at in positions)
+                    tasks.append(Task(sha256, logs, str(self.batch.store.absolute()), self.definitions, self.batch.compare))
+                else:
+                    yield from self._spread(positions, replace(done, identity=found[positions[0]]))
+            if tasks:
+                self._check_store()
+            firsts = [groups[task.sha256][0] for task in tasks]
+            for at, answer in self._work("deriving", derive_receipt, firsts, tasks):
+                identity = found[at]
+                positions = groups[identity.sha256]
+                if isinstance(answer, Derived):
+                    yield from self._spread(positions, self._derived(self.logs[at], answer))
+                else:
+                    yield from self._spread(positions, self._failed(self.logs[at], identity, _failure(answer)))
+        finally:
+            self.known.close()
+
+    def _work(
+        self, what: str, work: Callable[..., object], positions: Sequence[int], items: Sequence[Log] | Sequence[Task]
+    ) -> Iterator[tuple[int, object]]:
+        """Yield the position of each log, and what its item gave."""
+        sizes = [self.logs[at].size_bytes for at in positions]
+        total, done = sum(sizes), 0
+        tell = self.batch.progress or (lambda *_: None)
+        if items:
+            tell(what, 0, len(items), 0, total)
+        for count, (number, answer) in enumerate(self.batch.engine.run(work, items, sizes), 1):
+            if isinstance(answer, Failure) and answer.fatal:
+                raise BatchStopped(answer)
+            yield positions[number], answer
+            done += sizes[number]
+            tell(what, count, len(items), done, total)
+            if count % 64 == 0:
+                self.known.flush()
+
+    def _done(self, sha256: str) -> Report | None:
+        """Return the report of a log for which there is nothing to do: its receipt, or its record in quarantine, is there."""
+        known, generation = self.known.log(sha256), self.generations.get(sha256, 0)
+        if known is None or known.generation != (generation if known.generation else 0):
+            return None
+        if known.generation:
+            path = f"receipts/{sha256[:2]}/{sha256}.{generation}.json"
+            return Report(_NOBODY, "unchanged", receipt=path, recognised=known.recognised)
+        record = self.quarantined.get(sha256)
+        return Report(_NOBODY, "quarantined", failure=Failure(record.exit_code, record.error, record.why)) if record else None
+
+    def _spread(self, positions: Sequence[int], report: Report) -> Iterator[tuple[int, Report]]:
+        """Yield the report of the first of the logs with the same bytes, and those of the others, which it stands for."""
+        first = self.logs[positions[0]]
+        for at in positions:
+            same_as = first.name if at != positions[0] else None
+            mine = replace(report, log=self.logs[at], same_as=same_as, derived=report.derived and same_as is None)
+            if mine.receipt is not None:
+                self._release(mine)
+            yield at, mine
+
+    def _derived(self, log: Log, made: Derived) -> Report:
+        change, identity = made.change, Identity(made.sha256, made.size_bytes)
+        if not self.batch.compare:
+            # A worker that died after it wrote was asked again, and found its own receipt: what counts is what was there before.
+            before = self.generations.get(made.sha256, 0)
+            now = int(made.receipt.rsplit(".", 2)[-2])
+            change = "unchanged" if now <= before else "replaced" if before else "written"
+            self.known.note_log(made.sha256, KnownLog(now, made.recognised))
+        return Report(log, change, identity, made.receipt, made.recognised, True, notes=made.notes, differences=made.differences)
+
+    def _failed(self, log: Log, identity: Identity | None, failure: Failure) -> Report:
+        """Return the report of a log that gave no receipt, and put it into quarantine."""
+        if failure.gone and not log.named:
+            return Report(log, "gone", identity, failure=failure)
+        sha256 = identity.sha256 if identity is not None else None
+        record = Quarantined(log.name, sha256, log.size_bytes, failure.exit_code, failure.error, failure.why)
+        if not self.batch.compare:
+            self._check_store()
+            self.store.quarantine(record)
+            if sha256 is not None and failure.exit_code == ExitCode.BUG:  # others are quickly tried again, and may pass then
+                self.known.note_log(sha256, KnownLog(0, False))
+        return Report(
+            log, "quarantined", identity, derived=True, failure=failure, notes=(failure.detail,) if failure.detail else ()
+        )
+
+    def _release(self, report: Report) -> None:
+        """Take a log that has its receipt, and its path, out of quarantine."""
+        if self.batch.compare or not self.quarantined:
+            return
+        keys = set(self.keys_of.get(report.log.name, ()))
+        if report.identity is not None:
+            keys |= {report.identity.sha256}
+        for key in keys & self.quarantined.keys():
+            self.store.release(key)
+            del self.quarantined[key]
+
+    def _check_store(self) -> None:
+        """Raise ``OutputError`` at once where nothing can be written, and not after an hour of work."""
+        if not self.batch.compare and not self.checked:
+            self.store.check_writable()
+            self.checked = True
+
+
+_NOBODY = Log("", "", False, 0, "", False)
+
+
+def _failure(answer: object) -> Failure:
+    if isinstance(answer, Lost):
+        # How it died differs between machines and engines, and must not reach the store: the report says it.
+        why = "it died again when the log was tried alone"
+        return Failure(int(ExitCode.BUG), "the process that read the log died", why, detail=answer.why)
+    assert isinstance(answer, Failure)
+    return answer
+
+
+def _in_order(made: Iterable[tuple[int, Report]], positions: Sequence[int]) -> Iterator[Report]:
+    """Yield the reports in the order of ``positions``, each as soon as those before it are there."""
+    waiting: list[tuple[int, Report]] = []
+    wanted = iter(positions)
+    following = next(wanted, None)
+    for item in made:
+        heapq.heappush(waiting, item)
+        while waiting and waiting[0][0] == following:
+            yield heapq.heappop(waiting)[1]
+            following = next(wanted, None)

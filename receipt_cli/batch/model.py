@@ -1,0 +1,140 @@
+"""What travels between a batch and its workers: small, and picklable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeVar
+
+from receipt_cli.documents.diff import Difference
+from receipt_cli.errors import ExitCode, ReceiptError
+
+Change = Literal["written", "unchanged", "replaced", "quarantined", "gone"]
+"""What became of a log. ``gone``: it was in the archive when that was listed, and was not when it was to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """One log of an archive.
+
+    ``name`` is its path below the archive's root, ``path`` where it is (a path or a URL), ``named`` whether the caller named
+    this very file, so that it is read whatever it looks like. ``size_bytes`` is that of the stored file. ``stamp`` says in
+    which state it is and ``settled`` whether a later change would surely change the stamp.
+    """
+
+    name: str
+    path: str
+    named: bool
+    size_bytes: int
+    stamp: str
+    settled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The bytes of a log: their digest and size, decompressed; ``steady`` when the file did not change meanwhile."""
+
+    sha256: str
+    size_bytes: int
+    steady: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a log gave no receipt, as ``receipt parse`` would have said it."""
+
+    exit_code: int
+    error: str
+    why: str
+    fatal: bool = False
+    """The fault is not the log's: the store cannot be written, or a file of this program cannot be read."""
+    gone: bool = False
+    detail: str = ""
+    """What is worth telling now, and is not kept."""
+
+    @staticmethod
+    def of(error: ReceiptError) -> Failure:
+        """Return what ``error`` says, without the place, which differs from machine to machine."""
+        return Failure(int(error.exit_code), error.message, error.why, fatal=error.exit_code == ExitCode.OUTPUT)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file of a folder that is no log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """To derive the receipt of the bytes ``sha256``, which all of ``logs`` hold, into the store at ``store``.
+
+    ``definitions`` is the fingerprint of those to derive with. With ``compare`` nothing is written: the result says what
+    would differ.
+    """
+
+    sha256: str
+    logs: tuple[Log, ...]
+    store: str
+    definitions: str
+    compare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A receipt was made of the bytes ``sha256``, which are those of the task unless the log changed meanwhile.
+
+    ``receipt`` is its path below the store (of a comparison: of the one that stands there, or ""), ``recognised`` whether a
+    grammar knew the log.
+    """
+
+    sha256: str
+    size_bytes: int
+    change: Literal["written", "unchanged", "replaced"]
+    receipt: str
+    recognised: bool
+    notes: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The process that worked on an item ended twice without an answer, the second time with the machine to itself."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of one path of an archive.
+
+    ``derived`` is false where nothing was to be done. ``same_as`` names the log with the same bytes that stands for it.
+    """
+
+    log: Log
+    change: Change
+    identity: Identity | None = None
+    receipt: str | None = None
+    recognised: bool | None = None
+    derived: bool = False
+    same_as: str | None = None
+    failure: Failure | None = None
+    notes: tuple[str, ...] = ()
+    differences: tuple[Difference, ...] = field(default=())
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Engine(Protocol):
+    """What has work done by others, and survives it when they die."""
+
+    workers: int
+
+    def run(self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int]) -> Iterator[tuple[int, R | Lost]]:
+        """Yield the position of each item and what ``work``, a function of a module, made of it, in any order.
+
+        ``sizes`` are the bytes that each item is about. What ``work`` raises is raised here.
+        """
+
+    def close(self) -> None:
+        """End all work at once."""

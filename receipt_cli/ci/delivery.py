@@ -1,0 +1,74 @@
+"""Where a verdict goes: the files and the platform's own channels, each only where somebody asked or the platform is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from receipt_cli.ci.annotations import render_annotations
+from receipt_cli.ci.findings import list_findings
+from receipt_cli.ci.job_summary import MAX_BYTES, render_summary
+from receipt_cli.ci.junit import render_junit
+from receipt_cli.ci.log_locations import Places
+from receipt_cli.ci.outputs import list_outputs, render_dotenv, render_outputs
+from receipt_cli.ci.sarif import render_sarif
+from receipt_cli.ci.verdict import Verdict
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.errors import OutputError
+from receipt_cli.io.atomic import write_atomically
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Files to write, each where it is not None; ``annotations`` None: where the platform is GitHub."""
+
+    junit: Path | None = None
+    sarif: Path | None = None
+    summary: Path | None = None
+    dotenv: Path | None = None
+    receipt: Path | None = None
+    annotations: bool | None = None
+
+
+def deliver(document: Mapping[str, Any], verdict: Verdict, places: Places, targets: Targets, environ: Mapping[str, str]) -> str:
+    """Write all that ``targets`` and the platform's variables ask for; return the annotations to print.
+
+    The receipt is written first: it is what explains the others. Raises ``OutputError``.
+    """
+    findings = list_findings(document, verdict, places)
+    if targets.receipt is not None:
+        write_atomically(targets.receipt, canonical_bytes(dict(document)))
+    if targets.junit is not None:
+        write_atomically(targets.junit, render_junit(document, verdict))
+    if targets.sarif is not None:
+        write_atomically(targets.sarif, render_sarif(findings))
+    outputs = list_outputs(document, verdict)
+    if targets.dotenv is not None:
+        write_atomically(targets.dotenv, render_dotenv(outputs).encode())
+    if environ.get("GITHUB_OUTPUT"):
+        _append(Path(environ["GITHUB_OUTPUT"]), render_outputs(outputs).encode())
+    if targets.summary is not None:
+        write_atomically(targets.summary, render_summary(document, verdict, findings))
+    elif environ.get("GITHUB_STEP_SUMMARY"):
+        path = Path(environ["GITHUB_STEP_SUMMARY"])
+        _append(path, render_summary(document, verdict, findings, MAX_BYTES - _size(path)))
+    wanted = environ.get("GITHUB_ACTIONS") == "true" if targets.annotations is None else targets.annotations
+    return render_annotations(findings) if wanted else ""
+
+
+def _size(path: Path) -> int:
+    """Return how many bytes the step has written there so far: the platform's limit is for all of it."""
+    try:
+        return path.stat().st_size if path.exists() else 0
+    except OSError as error:
+        raise OutputError("cannot read", where=str(path), why=error.strerror or str(error)) from error
+
+
+def _append(path: Path, data: bytes) -> None:
+    try:
+        with path.open("ab") as file:
+            file.write(data)
+    except OSError as error:
+        raise OutputError("cannot write", where=str(path), why=error.strerror or str(error)) from error

@@ -1,0 +1,199 @@
+"""A receipt, its baseline and the gates → what became of each check and each gate, and whether the job passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from receipt_cli.analysis.checks import CORE, healthy, proven
+from receipt_cli.ci.baseline import Baseline
+from receipt_cli.ci.gates import Bound, Change, Gates
+from receipt_cli.documents.invariants.rule import pointer_parts
+from receipt_cli.render.comparison.words import figures, reason_text
+from receipt_cli.render.scale import measure, percent
+
+State = Literal["passed", "failed", "unknown", "noted"]
+SCHEMA_VERSION = "verdict/1.0"
+_MAX_REASONS = 3
+_WORDS = {True: "true", False: "false", None: "unknown"}
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What became of one check or gate.
+
+    ``answer`` is None where the receipt cannot tell; the job ``fails`` for it or does not. ``wanted`` and ``found`` are
+    words for people, ``reason`` says why there is no answer or no failure.
+    """
+
+    kind: Literal["check", "gate"]
+    name: str
+    answer: bool | None
+    fails: bool
+    wanted: str
+    found: str
+    reason: str | None = None
+
+    @property
+    def state(self) -> State:
+        """``noted``: the answer is no, and nobody required otherwise."""
+        if self.fails:
+            return "failed"
+        return "unknown" if self.answer is None else "passed" if self.answer else "noted"
+
+    @property
+    def sentence(self) -> str:
+        """What is to say of it in one line."""
+        wanted = f"; wanted: {self.wanted}" if self.wanted else ""
+        return f"{self.found}{wanted}{f' ({self.reason})' if self.reason else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All rulings on one receipt, checks first."""
+
+    rulings: tuple[Ruling, ...]
+    baseline: Baseline | None
+    healthy: bool
+    proven: bool
+
+    @property
+    def passed(self) -> bool:
+        """True where the job fails for nothing."""
+        return not any(ruling.fails for ruling in self.rulings)
+
+    def count(self, state: State) -> int:
+        """Return how many rulings ended so."""
+        return sum(ruling.state == state for ruling in self.rulings)
+
+    def of_kind(self, kind: str) -> list[Ruling]:
+        """Return the rulings on checks or on gates."""
+        return [ruling for ruling in self.rulings if ruling.kind == kind]
+
+    def document(self, receipt: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the verdict on ``receipt`` for machines."""
+        baseline = self.baseline
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "passed": self.passed,
+            "healthy": self.healthy,
+            "proven": self.proven,
+            "failure_reason": (receipt.get("failure") or {}).get("reason"),
+            "rulings": [{**asdict(ruling), "state": ruling.state} for ruling in self.rulings],
+            "comparison": baseline.document() if baseline is not None else None,
+        }
+
+
+def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None) -> Verdict:
+    """Return what becomes of the gates for the receipt ``document``; ``baseline`` is None where none was given."""
+    checks: dict[str, bool | None] = document["checks"]
+    found = [
+        *_checks(checks, gates),
+        *(_bound(document, bound, gates) for bound in gates.bounds),
+        *(_change(change, gates, baseline) for change in gates.changes),
+    ]
+    return Verdict(tuple(found), baseline, healthy(checks), proven(checks))
+
+
+def _checks(checks: Mapping[str, bool | None], gates: Gates) -> Iterator[Ruling]:
+    asked = [name for name in gates.require if name not in ("healthy", "proven")]
+    for name in dict.fromkeys([*checks, *asked]):  # a receipt of an older version may lack a check
+        answer = checks.get(name)
+        core = name in CORE
+        proof = core and "proven" in gates.require
+        health = core and "healthy" in gates.require
+        required = proof or health or name in asked
+        fails = required and answer is False
+        if answer is None:
+            fails = proof or (health and name == "has_steps") or (name in asked and gates.unknown.checks == "fail")
+        reason = None
+        if answer is None and fails:
+            reason = "it has to be proven" if proof else "the gates want an answer"
+        elif answer is False and not fails:
+            reason = "not required by the gates"
+        wanted = "true" if proof or name in asked else "not false" if health else ""
+        yield Ruling("check", name, answer, fails, wanted, _WORDS[answer], reason)
+
+
+def _unanswered(kind: str, name: str, wanted: str, reason: str, fail: bool) -> Ruling:
+    told = f"the gates want an answer for {kind}" if fail else None
+    return Ruling("gate", name, None, fail, wanted, f"unknown: {reason}", told)
+
+
+def _bound(document: Mapping[str, Any], bound: Bound, gates: Gates) -> Ruling:
+    value = _number(document, bound.pointer)
+    limits = [(sign, limit) for sign, limit in (("≥", bound.at_least), ("≤", bound.at_most)) if limit is not None]
+    wanted = " and ".join(f"{sign} {measure(bound.measure, limit)}" for sign, limit in limits)
+    if value is None:
+        return _unanswered("bounds", bound.name, wanted, "no such figure", gates.unknown.bounds == "fail")
+    good = (bound.at_least is None or value >= bound.at_least) and (bound.at_most is None or value <= bound.at_most)
+    found = measure(bound.measure, value)
+    if not good and any(found == measure(bound.measure, limit) for _, limit in limits):
+        found = f"{value!r}"  # as people read it, it would look like the limit itself
+    return Ruling("gate", bound.name, good, not good, wanted, found)
+
+
+def _number(document: Mapping[str, Any], place: str) -> float | None:
+    found: Any = document
+    for part in pointer_parts(place):
+        if isinstance(found, Mapping):
+            found = found.get(part)
+        elif isinstance(found, Sequence) and not isinstance(found, str) and part.isdecimal() and int(part) < len(found):
+            found = found[int(part)]
+        else:
+            return None
+    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+def _change(gate: Change, gates: Gates, baseline: Baseline | None) -> Ruling:
+    """Rule on a change: no only where the interval lies beyond the limit, yes where the figure is within it."""
+    wanted = f"{gate.direction} by at most {100 * gate.at_most:.6g} %"
+    fail = gates.unknown.changes == "fail"
+    reason = _no_comparison(gate, baseline)
+    entry = baseline.metric(gate.metric) if baseline is not None else None
+    if reason is not None or entry is None:
+        return _unanswered("changes", gate.name, wanted, reason or "not every run has this metric", fail)
+    unit, a, b = figures(entry)
+    bounds = "" if entry["low"] is None else f" (95 %: {_share(entry, 'low')} to {_share(entry, 'high')})"
+    found = f"{a} → {b} {unit}".rstrip() + f", {_share(entry, 'delta')}{bounds}"
+    answer = _within(gate, entry)
+    if answer is None:
+        return Ruling("gate", gate.name, None, fail, wanted, found, "over the limit, though within noise or printed digits")
+    return Ruling("gate", gate.name, answer, not answer, wanted, found)
+
+
+def _no_comparison(gate: Change, baseline: Baseline | None) -> str | None:
+    """Return why the gate has no answer before any figure is looked at."""
+    if baseline is None:
+        return "no baseline was given"
+    if baseline.verdict == "not_comparable":
+        return f"not comparable: {'; '.join(map(reason_text, baseline.reasons[:_MAX_REASONS]))}"
+    entry = baseline.metric(gate.metric)
+    if entry is None:
+        return None
+    if entry["outcome"] == "incomparable":
+        return str(entry["reason"])
+    if entry["a"] == 0 != entry["b"]:
+        return "the baseline is zero, and nothing is a share of it"
+    if gate.interval == "required" and entry["low"] is None:
+        return "no interval: it takes the logs of both sides, or repeats"
+    return None
+
+
+def _share(m: Mapping[str, Any], key: str) -> str:
+    """Return a difference as a signed percentage of the baseline's figure, as the limits are."""
+    ratio = m[key] / abs(m["a"]) if m["a"] else 0.0
+    return f"{'+' if ratio > 0 else '−' if ratio < 0 else ''}{percent(abs(ratio))}"
+
+
+def _within(gate: Change, m: Mapping[str, Any]) -> bool | None:
+    """Return whether b - a is within the limit; None where it is not, and the interval leaves open whether it truly is not."""
+    lean = -1 if gate.direction == "worse" and m["better"] == "higher" else 1
+    limit = gate.at_most * abs(m["a"])
+    delta = lean * m["delta"]
+    known = [delta - m["floor"], delta + m["floor"], *(lean * m[side] for side in ("low", "high") if m[side] is not None)]
+    if delta <= limit and (gate.direction == "worse" or -delta <= limit):
+        return True
+    beyond = min(known) > limit or (gate.direction == "differs" and max(known) < -limit)
+    return False if beyond else None

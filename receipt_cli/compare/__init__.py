@@ -1,1 +1,0 @@
-"""Two runs and more: whether they are comparable, and then what differs."""

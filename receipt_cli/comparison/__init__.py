@@ -1,0 +1,24 @@
+"""Two runs and more: whether they are comparable, and then what differs."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "Verdict": "comparable",
+    "describe_run": "comparable",
+    "judge": "comparable",
+    "Contrast": "contrasts",
+    "Run": "contrasts",
+    "SCHEMA_VERSION": "contrasts",
+    "compare_runs": "contrasts",
+    "contrast": "contrasts",
+    "load_runs": "load",
+    "make_run": "load",
+    "LEVEL": "metrics",
+    "DEFAULT": "policy",
+    "Policy": "policy",
+    "read_policy": "policy",
+    "STEPS": "rerun",
+    "reproducibility": "rerun",
+    "load_side": "sides",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

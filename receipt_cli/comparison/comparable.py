@@ -1,0 +1,107 @@
+"""Whether two runs can be compared at all: their headers, and how their figures came about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from receipt_cli.comparison.policy import Policy, Severity
+from receipt_cli.documents.diff import differences
+from receipt_cli.documents.invariants.rule import pointer
+
+Verdict = Literal["comparable", "caveats", "not_comparable"]
+Document: TypeAlias = Mapping[str, Any]
+
+_WHOLE = frozenset({("header", "hardware", "accelerators"), ("header", "cost"), ("header", "execution")})
+"""Fields that are compared as one."""
+_ORIGINS = ("header", "sources")
+"""Who said so is no difference between runs."""
+_NEEDED = ("/header/hardware/accelerators", "/header/flags/precision", "/header/flags/sequence_length")
+"""Fields without which no comparison is beyond doubt, where neither run knows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldDifference:
+    """A field in which two runs differ; a side that does not know it has None."""
+
+    pointer: str
+    severity: Severity
+    a: object
+    b: object
+
+    @property
+    def unknown(self) -> bool:
+        """True where a side does not know the field."""
+        return self.a is None or self.b is None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether two runs are comparable, the reasons, and every field in which they differ, in the order of the receipt."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    differences: tuple[FieldDifference, ...]
+
+
+def judge(a: Document, b: Document, policy: Policy) -> Judgement:
+    """Return whether the receipts ``a`` and ``b`` are of comparable runs."""
+    found = tuple(_fields(a, b, policy))
+    blocking = [f"{f.pointer} differs" for f in found if f.severity == "block"]
+    weak = [f"{f.pointer} is unknown on one side" if f.unknown else f"{f.pointer} differs" for f in found if f.severity == "warn"]
+    weak += [f"{at} is unknown on both sides" for at in _NEEDED if _value(a, at) is None and _value(b, at) is None]
+    weak += _readings(a, b)
+    verdict: Verdict = "not_comparable" if blocking else "caveats" if weak else "comparable"
+    return Judgement(verdict, (*blocking, *weak), found)
+
+
+def _fields(a: Document, b: Document, policy: Policy) -> Iterator[FieldDifference]:
+    sides = [describe_run(document) for document in (a, b)]
+    for place in dict.fromkeys([*sides[0], *sides[1]]):
+        left, right = (side.get(place) for side in sides)
+        if not differences(left, right):
+            continue
+        severity = policy.severity(place)
+        if severity == "block" and (left is None or right is None):
+            severity = policy.unknown
+        yield FieldDifference(place, severity, left, right)
+
+
+def describe_run(document: Document) -> dict[str, Any]:
+    """Return the fields that say what was run, by their JSON pointer: not what came out of it."""
+    found = {pointer("run", key): document["run"].get(key) for key in ("lane", "preset")}
+    _leaves(("header",), document["header"], found)
+    summary = document.get("summary") or {}
+    found["/summary/phase"] = summary.get("phase")
+    found["/summary/parameter_count"] = summary.get("parameter_count")
+    found["/summary/steady_state/rule"] = (summary.get("steady_state") or {}).get("rule")
+    return found
+
+
+def _leaves(path: tuple[str, ...], value: Any, found: dict[str, Any]) -> None:
+    if isinstance(value, Mapping) and path not in _WHOLE:
+        for key, item in value.items():
+            if (*path, key) != _ORIGINS:
+                _leaves((*path, key), item, found)
+    else:
+        found[pointer(*path)] = value
+
+
+def _readings(a: Document, b: Document) -> Iterator[str]:
+    """Yield what makes the same text mean two things: other grammars, and other rules of derivation."""
+    first, second = (document["derivation"] for document in (a, b))
+    if first["rules"] != second["rules"]:
+        yield f"derived by other rules: {first['rules']} and {second['rules']}"
+    used = [", ".join(f"{g['id']}@v{g['version']}" for g in part["grammars"]) for part in (first, second)]
+    if used[0] != used[1]:
+        yield f"read by other grammars: {used[0] or 'none'} and {used[1] or 'none'}"
+    elif any(g["sha256"] != h["sha256"] for g, h in zip(first["grammars"], second["grammars"], strict=True)):
+        yield "read by other bytes of the same grammar"
+
+
+def _value(document: Document, place: str) -> object:
+    found: Any = document
+    for key in place.split("/")[1:]:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found

@@ -1,0 +1,157 @@
+"""Runs → the comparison document: for each group of runs against the first, whether and how they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from receipt_cli.comparison.comparable import Document, Judgement, judge
+from receipt_cli.comparison.curves import Curve, compare_curves
+from receipt_cli.comparison.metrics import LEVEL, Figures, MetricComparison, compare_metrics
+from receipt_cli.comparison.policy import Policy
+from receipt_cli.definitions.metrics import Registry
+from receipt_cli.numeric.intervals import MIN_VALUES
+
+SCHEMA_VERSION = "comparison/1.0"
+Axis = Literal["step", "tokens"]
+
+FLOPS_COUNTED = ("flops_per_s", "flops_per_s_per_device", "mfu_ratio", "hfu_ratio", "hardware_flops_per_s_per_device")
+"""Metrics that rest on a count of FLOPs: 6N of one trainer are not the 18N of another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A receipt, and what its log gives beside it.
+
+    ``steady`` holds the values of metrics in the steady window, in step order, and ``curves`` the values of loss-like
+    metrics over their axis; both are empty where only the receipt is at hand.
+    """
+
+    name: str
+    document: Document
+    steady: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    curves: Mapping[str, Curve] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A group of runs against the baseline: see ``judge`` and ``compare_metrics``."""
+
+    runs: tuple[Run, ...]
+    judgement: Judgement
+    metrics: tuple[MetricComparison, ...]
+    document: dict[str, Any]
+
+    @property
+    def bad(self) -> bool:
+        """True where these runs are worse in any metric or check, or not comparable."""
+        checks = any(check["a"] is not False and check["b"] is False for check in self.document["outcome"]["checks"])
+        return checks or self.judgement.verdict == "not_comparable" or any(m.outcome == "worse" for m in self.metrics)
+
+
+def group(runs: Sequence[Run], policy: Policy) -> list[list[Run]]:
+    """Return the runs as groups of repeats, the first run's first.
+
+    Repeats are of one named lane and one preset, read alike, from one commit, and differ in no field that the policy
+    minds. Where all are repeats of one another each is a group: somebody wants to see how far repeats lie apart.
+    """
+    groups: list[list[Run]] = []
+    for run in runs:
+        mine = next((g for g in groups if _repeats(g[0], run, policy)), None)
+        if mine is None:
+            groups.append([run])
+        else:
+            mine.append(run)
+    return groups if len(groups) > 1 else [[run] for run in runs]
+
+
+def _repeats(a: Run, b: Run, policy: Policy) -> bool:
+    lanes = {run.document["run"]["lane"] for run in (a, b)}
+    commits = {run.document["header"]["git"]["commit"] for run in (a, b)}
+    if None in lanes or len(lanes) > 1 or len(commits) > 1:
+        return False
+    readings = [[(g["id"], g["version"], g["sha256"]) for g in run.document["derivation"]["grammars"]] for run in (a, b)]
+    apart = [f for f in judge(a.document, b.document, policy).differences if f.severity != "ignore"]
+    return not apart and readings[0] == readings[1]
+
+
+def contrast(baseline: Sequence[Run], others: Sequence[Run], policy: Policy, registry: Registry, axis: Axis = "step") -> Contrast:
+    """Compare a group of runs with the baseline's."""
+    judgement = judge(baseline[0].document, others[0].document, policy)
+    sides = [[_figures(run) for run in side] for side in (baseline, others)]
+    metrics = tuple(compare_metrics(sides[0], sides[1], registry, policy.resolution))
+    document = {
+        "runs": [run.name for run in others],
+        "verdict": judgement.verdict,
+        "reasons": list(judgement.reasons),
+        "fields": [asdict(f) for f in judgement.differences],
+        "outcome": _outcomes(baseline[0].document, others[0].document),
+        "metrics": [{**asdict(m), "runs": list(m.runs), "delta": m.delta, "ratio": m.ratio} for m in metrics],
+        "curves": _curves(baseline[0], others[0], axis),
+        "notes": _notes(baseline, others, metrics),
+    }
+    return Contrast(tuple(others), judgement, metrics, document)
+
+
+def compare_runs(
+    runs: Sequence[Run], policy: Policy, registry: Registry, axis: Axis = "step"
+) -> tuple[dict[str, Any], list[Contrast]]:
+    """Return the comparison document of two runs or more, the first being the baseline, and its contrasts."""
+    groups = group(runs, policy)
+    found = [contrast(groups[0], others, policy, registry, axis) for others in groups[1:]]
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "baseline": {"runs": [run.name for run in groups[0]]},
+        "level": LEVEL,
+        "contrasts": [one.document for one in found],
+    }
+    return document, found
+
+
+def _figures(run: Run) -> dict[str, Figures]:
+    """Return the figures of a run's metrics: as printed, and what was recomputed where nothing was.
+
+    FLOP/s and MFU count what their trainer calls FLOPs: without a definition they mean what their grammar's trainer means.
+    """
+    summary = run.document.get("summary") or {}
+    printed: Mapping[str, Mapping[str, Any]] = summary.get("metrics", {})
+    grammars = run.document["derivation"]["grammars"]
+    trainer = f"flops_of_{grammars[0]['id']}" if grammars else None
+    stated = {**summary.get("derived", {}), **printed}
+    for name in FLOPS_COUNTED:
+        if name in printed and printed[name]["definition"] is None:
+            stated[name] = {**printed[name], "definition": trainer}
+    return {name: Figures(statistic, run.steady.get(name)) for name, statistic in stated.items()}
+
+
+def _outcomes(a: Document, b: Document) -> dict[str, Any]:
+    """Return the checks that differ, and why each run failed where one did."""
+    names = [name for name in dict.fromkeys([*a["checks"], *b["checks"]]) if a["checks"].get(name) is not b["checks"].get(name)]
+    reasons = [(document.get("failure") or {}).get("reason") for document in (a, b)]
+    checks = [{"check": name, "a": a["checks"].get(name), "b": b["checks"].get(name)} for name in names]
+    return {"checks": checks, "failure": {"a": reasons[0], "b": reasons[1]}}
+
+
+def _curves(a: Run, b: Run, axis: Axis) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for name, curve in a.curves.items():
+        compared = compare_curves(curve, b.curves[name], between=axis == "tokens") if name in b.curves else None
+        if compared is not None:
+            found.append({"metric": name, "axis": axis, **asdict(compared)})
+    return found
+
+
+def _notes(baseline: Sequence[Run], others: Sequence[Run], metrics: Sequence[MetricComparison]) -> list[str]:
+    notes: list[str] = []
+    counts = len(baseline), len(others)
+    if min(counts) == 1:
+        sizes = f"n = {counts[0]} and n = {counts[1]}"
+        notes.append(f"no between-run variance: {sizes}; an interval here is of these runs' own steps alone")
+    if not metrics:
+        notes.append("the runs have no metric in common")
+    elif not all(run.steady for run in (*baseline, *others)):
+        notes.append("a receipt holds no steps: give the logs, and rates get intervals and curves are compared")
+    elif all(m.basis == "none" for m in metrics):
+        notes.append(f"no intervals: a run has fewer than {MIN_VALUES} steady steps")
+    return notes

@@ -1,0 +1,124 @@
+"""Two curves of one metric, laid over one another by step: where they part, and how far apart they end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from receipt_cli.numeric.intervals import half_width, spread
+from receipt_cli.numeric.precision import resolution
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+MIN_COMMON = 4
+"""Places that both curves need for a comparison."""
+_TAIL = 10
+"""The end of a run is the last tenth of the common places."""
+_NOISE = 1.4826
+"""A median absolute deviation times this is a standard deviation, for normal noise."""
+_FAR = 4.0
+"""Standard deviations of the smoothed difference that count as apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Values of a metric at places (steps or tokens), ascending; of a place that comes twice the last value counts."""
+
+    places: Sequence[float] | Floats
+    values: Sequence[float] | Floats
+
+
+@dataclass(frozen=True, slots=True)
+class CurveComparison:
+    """Two curves, in base units, at the ``common`` places from ``first`` to ``last``.
+
+    ``first_difference`` is the first place with another printed value (None: none); ``departure`` the first from which
+    on the smoothed difference stays beyond its noise; ``end_delta`` the mean of b - a over the last tenth of the places
+    and ``low``, ``high`` its 95 % interval, from the steps of these two runs alone.
+    """
+
+    common: int
+    first: float
+    last: float
+    first_difference: float | None
+    departure: float | None
+    departure_delta: float | None
+    end_delta: float
+    low: float | None
+    high: float | None
+
+
+def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveComparison | None:
+    """Return how two curves lie to one another, or None where they share fewer than ``MIN_COMMON`` places.
+
+    ``between``: b is read between its places, on a straight line, at those of a; else only places of both count.
+    """
+    import numpy as np
+
+    left, right = _finite(a), _finite(b)
+    if between and len(right[0]):
+        inside = (left[0] >= right[0][0]) & (left[0] <= right[0][-1])
+        common, first = left[0][inside], left[1][inside]
+        second = np.interp(common, *right)
+    else:
+        common, at_left, at_right = np.intersect1d(left[0], right[0], assume_unique=True, return_indices=True)
+        first, second = left[1][at_left], right[1][at_right]
+    if len(common) < MIN_COMMON:
+        return None
+    apart = second - first
+    floor = max(resolution(left[1].tolist()), resolution(right[1].tolist()))
+    unequal = np.flatnonzero(np.abs(apart) >= floor) if floor else np.flatnonzero(apart)
+    leaving = _departure(apart, floor)
+    tail = apart[-max(1, len(apart) // _TAIL) :]
+    sure = spread(tail, "mean")
+    half = half_width([sure]) if sure is not None else None
+    end = float(tail.mean())
+    return CurveComparison(
+        common=len(common),
+        first=float(common[0]),
+        last=float(common[-1]),
+        first_difference=float(common[unequal[0]]) if len(unequal) else None,
+        departure=float(common[leaving]) if leaving is not None else None,
+        departure_delta=float(apart[leaving]) if leaving is not None else None,
+        end_delta=end,
+        low=end - half if half is not None else None,
+        high=end + half if half is not None else None,
+    )
+
+
+def _finite(curve: Curve) -> tuple[Floats, Floats]:
+    import numpy as np
+
+    places, values = np.asarray(curve.places, np.float64), np.asarray(curve.values, np.float64)
+    known = np.isfinite(places) & np.isfinite(values)
+    places, values = places[known][::-1], values[known][::-1]
+    unique, at = np.unique(places, return_index=True)  # the first of the reversed is the last
+    return unique, values[at]
+
+
+def _departure(apart: Floats, floor: float) -> int | None:
+    """Return where the difference leaves its noise for good, or None.
+
+    The noise is that from one place to the next; medians over windows of a fiftieth of the curve are compared with it.
+    """
+    import numpy as np
+
+    width = max(3, len(apart) // 50) | 1
+    if len(apart) < 2 * width:
+        return None
+    noise = _NOISE * float(np.median(np.abs(np.diff(apart)))) / np.sqrt(2)
+    far = max(floor, _FAR * noise * 1.2533 / np.sqrt(width))  # sqrt(pi / 2): the median of a window is that much less sure
+    windows = np.lib.stride_tricks.sliding_window_view(apart, width)
+    smooth = np.median(windows, axis=1)
+    near = np.flatnonzero(np.abs(smooth) < far) if far else np.flatnonzero(smooth == 0)
+    begin = int(near[-1]) + 1 if len(near) else 0
+    if begin >= len(smooth):
+        return None
+    middle = begin + width // 2
+    beyond = np.flatnonzero(np.abs(apart[begin : middle + 1]) >= max(far, floor))
+    return begin + int(beyond[0]) if len(beyond) else middle

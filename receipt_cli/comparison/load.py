@@ -1,0 +1,87 @@
+"""Receipts and logs → the runs that a comparison is of."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from receipt_cli.comparison.contrasts import Axis, Run
+from receipt_cli.comparison.curves import Curve
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.io.source import Progress
+from receipt_cli.receipts.open import read_given
+from receipt_cli.receipts.production import Product
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+_MAX_CURVES = 12
+
+
+def load_runs(
+    files: Sequence[str], axis: Axis, progress: Callable[[str], AbstractContextManager[Progress | None]]
+) -> tuple[list[Run], list[str]]:
+    """Return the runs of ``files`` (receipts or logs), and notes for the person who asked. Raises ``ReceiptError``."""
+    runs: list[Run] = []
+    notes: list[str] = []
+    for file, name in zip(files, _names(files), strict=True):
+        document, product = read_given(file, environ=dict(os.environ), progress=progress)
+        notes += [f"{name}: {text}" for text in product.notes] if product is not None else []
+        runs.append(make_run(name, document, product, axis))
+    return runs, notes
+
+
+def make_run(name: str, document: dict[str, Any], product: Product | None, axis: Axis = "step") -> Run:
+    """Return the run of a receipt: with the steady values and curves of its metrics where its log was read."""
+    if product is None:
+        return Run(name, document)
+    metrics: dict[str, dict[str, Any]] = (document.get("summary") or {}).get("metrics", {})
+    steady = {n: array("d", product.series.steady(n)) for n, statistic in metrics.items() if statistic["window"] == "steady"}
+    return Run(name, document, steady, _curves(product, axis))
+
+
+def _names(files: Sequence[str]) -> list[str]:
+    """Return the shortest ends of the paths that tell them apart."""
+    parts = [PurePath(file).parts for file in files]
+    for length in range(1, max(map(len, parts), default=1) + 1):
+        names = [str(PurePath(*part[-length:])) for part in parts]
+        if len(set(names)) == len(set(files)):
+            return names
+    return list(files)
+
+
+def _curves(product: Product, axis: Axis) -> dict[str, Curve]:
+    """Return the curves of the metrics whose course is the result and of which lower or higher is better."""
+    registry, series = load_registry(), product.series
+    found: dict[str, Curve] = {}
+    for name in series:
+        metric = registry.by_name[name]
+        if metric.klass == "curve" and metric.better != "none" and len(found) < _MAX_CURVES:
+            steps, values = series.curve(name)
+            places = _tokens(product, steps) if axis == "tokens" else steps
+            if places is not None:
+                found[name] = Curve(places, values)
+    return found
+
+
+def _tokens(product: Product, steps: Floats) -> Floats | None:
+    """Return how many tokens were trained by each of ``steps``: as printed, else by the batch; None where nothing says so."""
+    import numpy as np
+
+    places, totals = product.series.curve("tokens_total")
+    if len(places) > 1:
+        known = np.isfinite(totals)
+        order = np.argsort(places[known], kind="stable")
+        return np.interp(steps, places[known][order], totals[known][order], left=np.nan, right=np.nan)
+    flags = product.document["header"]["flags"] or {}
+    each, batch, length = (flags.get(name) for name in ("tokens_per_step", "global_batch_size", "sequence_length"))
+    if each is None and isinstance(batch, int) and isinstance(length, int):
+        each = batch * length
+    return steps * each if isinstance(each, int | float) and not isinstance(each, bool) else None

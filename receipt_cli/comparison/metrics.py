@@ -1,0 +1,167 @@
+"""The figures of two groups of runs, metric by metric: how far apart, how sure, and which way is better."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from receipt_cli.definitions.metrics import Metric, Registry
+from receipt_cli.numeric.intervals import Spread, half_width, spread
+from receipt_cli.numeric.precision import resolution
+
+Outcome = Literal["better", "worse", "different", "no_evidence", "below_precision", "equal", "incomparable"]
+Basis = Literal["within_run", "between_runs", "none"]
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one run says of one metric: the receipt's statistics, and its steady values in step order where they are known."""
+
+    statistic: Mapping[str, Any]
+    values: Sequence[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricComparison:
+    """One metric of the runs on both sides, in base units.
+
+    ``figure`` is the statistic compared: the median of rates, times and memory, the last value of curves and counters.
+    ``ratio`` is b / a; ``low`` and ``high`` bound b - a with 95 % confidence, on the given basis; ``floor`` is the least
+    difference that the printed digits can show.
+    """
+
+    name: str
+    id: int
+    unit: str
+    better: str
+    figure: str
+    a: float
+    b: float
+    runs: tuple[int, int]
+    low: float | None
+    high: float | None
+    basis: Basis
+    floor: float
+    outcome: Outcome
+    reason: str | None
+
+    @property
+    def delta(self) -> float:
+        """b - a."""
+        return self.b - self.a
+
+    @property
+    def ratio(self) -> float | None:
+        """b / a, or None where a is zero or they lie on two sides of it."""
+        return self.b / self.a if self.a and (self.a > 0) == (self.b > 0) else None
+
+
+def compare_metrics(
+    left: Sequence[Mapping[str, Figures]], right: Sequence[Mapping[str, Figures]], registry: Registry, least: float = 0.0
+) -> Iterator[MetricComparison]:
+    """Yield a comparison of every metric that all runs of both sides have, in registry order.
+
+    ``left`` and ``right`` hold the figures of each run by metric name; ``least`` is the relative difference below which
+    a policy wants no verdict.
+    """
+    for metric in registry.metrics:
+        sides = [[run[metric.name] for run in side if metric.name in run] for side in (left, right)]
+        if all(sides):
+            found = _compare(metric, sides[0], sides[1], least)
+            if found is not None:
+                yield found
+
+
+def _compare(metric: Metric, left: Sequence[Figures], right: Sequence[Figures], least: float) -> MetricComparison | None:
+    figure = metric.headline
+    values = [[f.statistic[figure] for f in side if f.statistic[figure] is not None] for side in (left, right)]
+    if not all(values):
+        return None
+    a, b = (statistics.median(side) for side in values)
+    low, high, basis = _interval(figure, left, right, values)
+    floor = max(_floor([*left, *right]), least * abs(a))
+    outcome, reason = _outcome(metric, left, right, (a, b), (low, high), floor)
+    return MetricComparison(
+        name=metric.name,
+        id=metric.id,
+        unit=metric.unit,
+        better=metric.better,
+        figure=figure,
+        a=a,
+        b=b,
+        runs=(len(values[0]), len(values[1])),
+        low=low,
+        high=high,
+        basis=basis,
+        floor=floor,
+        outcome=outcome,
+        reason=reason,
+    )
+
+
+def _interval(
+    figure: str, left: Sequence[Figures], right: Sequence[Figures], values: Sequence[Sequence[float]]
+) -> tuple[float | None, float | None, Basis]:
+    """Return the interval of b - a: between runs where each side has repeats, else within the runs, where steps are known."""
+    if min(map(len, values)) > 1:
+        parts = [Spread(statistics.fmean(v), statistics.stdev(v) / math.sqrt(len(v)), len(v)) for v in values]
+        middle = parts[1].value - parts[0].value
+        half = half_width(parts, LEVEL)
+        return middle - half, middle + half, "between_runs"
+    if figure != "median":
+        return None, None, "none"
+    spreads = [_pooled(side) for side in (left, right)]
+    if spreads[0] is None or spreads[1] is None:
+        return None, None, "none"
+    half = half_width([spreads[0], spreads[1]], LEVEL)
+    middle = statistics.median(values[1]) - statistics.median(values[0])
+    return middle - half, middle + half, "within_run"
+
+
+def _pooled(side: Sequence[Figures]) -> Spread | None:
+    """Return the spread of the only run of a side, or that of the mean of its runs' medians, each by its own steps."""
+    spreads = [spread(f.values, "median") if f.values is not None else None for f in side]
+    known = [s for s in spreads if s is not None]
+    if len(known) < len(side):
+        return None
+    error = math.sqrt(sum(s.error**2 for s in known)) / len(known)
+    return Spread(statistics.fmean(s.value for s in known), error, min(s.blocks for s in known))
+
+
+def _floor(runs: Sequence[Figures]) -> float:
+    """Return the coarsest printed precision among ``runs``: half a unit of the last digit on each side."""
+    named = ("first", "last", "min", "max")
+    shown = [f.values if f.values is not None else [f.statistic[n] for n in named if f.statistic[n] is not None] for f in runs]
+    return max((resolution(values) for values in shown), default=0.0)
+
+
+def _outcome(
+    metric: Metric,
+    left: Sequence[Figures],
+    right: Sequence[Figures],
+    pair: tuple[float, float],
+    interval: tuple[float | None, float | None],
+    floor: float,
+) -> tuple[Outcome, str | None]:
+    for key in ("definition", "scope", "window"):
+        meanings = {f.statistic.get(key) for f in (*left, *right)}
+        if len(meanings) > 1:
+            return "incomparable", f"{key} differs: {', '.join(sorted(map(str, meanings)))}"
+    a, b = pair
+    if a == b:
+        return "equal", None
+    if abs(b - a) < floor:
+        return "below_precision", "the difference is below the printed digits"
+    low, high = interval
+    if low is None or high is None:
+        return "different", "one value a run, and no repeats: nothing says how far such runs lie apart"
+    if low <= 0 <= high:
+        return "no_evidence", "the interval holds zero"
+    if metric.better == "none":
+        return "different", None
+    return ("better" if (b < a) == (metric.better == "lower") else "worse"), None

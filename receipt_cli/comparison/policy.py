@@ -1,0 +1,100 @@
+"""Which differences between two runs forbid a comparison, which only weaken it, and which are nobody's business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal, cast, get_args
+
+from receipt_cli.definitions.load import load_definition
+from receipt_cli.errors import DataError
+
+Severity = Literal["block", "warn", "ignore"]
+
+MAX_RULES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Rules for the fields of two receipts: the first pattern that fits a field's JSON pointer decides.
+
+    ``unknown`` holds where one side does not know a field that would block; ``resolution`` is the least relative
+    difference of a figure that is worth a verdict, on top of what the printed digits allow.
+    """
+
+    rules: tuple[tuple[str, Severity], ...]
+    unknown: Severity = "warn"
+    resolution: float = 0.0
+
+    def severity(self, pointer: str) -> Severity:
+        """Return how a difference at ``pointer`` counts."""
+        return next((severity for pattern, severity in self.rules if fnmatchcase(pointer, pattern)), "warn")
+
+
+_BLOCK = (
+    "/header/hardware/accelerators",
+    "/header/parallelism/*",
+    "/header/model/*",
+    "/header/flags/precision",
+    "/header/flags/*dtype*",
+    "/header/flags/*batch*",
+    "/header/flags/sequence_length",
+    "/header/flags/*seq_len*",
+    "/header/flags/tokens_per_step",
+    "/header/flags/gradient_accumulation_steps",
+    "/summary/phase",
+    "/summary/parameter_count",
+    "/summary/steady_state/rule",
+)
+_IGNORE = (
+    "/run/name",
+    "/run/started_at",
+    "/run/finished_at",
+    "/run/exit_code",
+    "/header/git/commit",
+    "/header/git/branch",
+    "/header/git/message",
+    "/header/seeds/*",
+    "/header/cost",
+    "/header/cwd",
+    "/header/collected_at",
+)
+DEFAULT = Policy((*((pattern, "block") for pattern in _BLOCK), *((pattern, "ignore") for pattern in _IGNORE)))
+"""Hardware, parallelism, model, precision, batch and sequence length block; which commit, seed or name it was is what runs
+are compared for; every other field warns."""
+
+
+def read_policy(text: bytes, where: str) -> Policy:
+    """Return the policy of a YAML file: ``block``, ``warn`` and ``ignore`` (lists of JSON pointers with ``*``), ``unknown``
+    (a severity) and ``resolution`` (a ratio). Its rules come before the default ones. Raises ``DataError``.
+    """
+    data = load_definition(text, where)
+    known = {*get_args(Severity), "unknown", "resolution"}
+    strange = sorted(set(map(str, data)) - known)
+    if strange:
+        raise DataError(f"a policy has no {strange[0]!r}", where=where, why=f"known: {', '.join(sorted(known))}")
+    rules: list[tuple[str, Severity]] = []
+    for severity in get_args(Severity):
+        patterns = data.get(severity, [])
+        if not isinstance(patterns, list) or not all(isinstance(p, str) and p.startswith("/") for p in patterns):
+            raise DataError(f"{severity} is not a list of JSON pointers", where=where, try_=f'{severity}: ["/header/cwd"]')
+        rules += [(pattern, severity) for pattern in patterns]
+    if len(rules) > MAX_RULES:
+        raise DataError(f"a policy has at most {MAX_RULES} rules", where=where)
+    return Policy((*rules, *DEFAULT.rules), _unknown(data, where), _resolution(data, where))
+
+
+def _unknown(data: Mapping[str, object], where: str) -> Severity:
+    stated = data.get("unknown", DEFAULT.unknown)
+    found = next((severity for severity in get_args(Severity) if severity == stated), None)
+    if found is None:
+        raise DataError(f"unknown is one of {', '.join(get_args(Severity))}", where=where)
+    return cast(Severity, found)
+
+
+def _resolution(data: Mapping[str, object], where: str) -> float:
+    stated = data.get("resolution", DEFAULT.resolution)
+    if isinstance(stated, bool) or not isinstance(stated, int | float) or not 0 <= stated < 1:
+        raise DataError("resolution is a ratio from 0 to 1", where=where)
+    return float(stated)

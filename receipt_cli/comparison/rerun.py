@@ -1,0 +1,194 @@
+"""Two runs → whether the second reproduces the first: one configuration, one seed, one resume point, and the first losses.
+
+``reproduced`` is ``yes`` only where all of it is shown to be the same, ``no`` where any of it is shown to differ, and
+``unknown`` else: what neither run says is not equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from receipt_cli.comparison.comparable import Document, FieldDifference, judge
+from receipt_cli.comparison.policy import Policy
+from receipt_cli.numeric.precision import resolution
+
+SCHEMA_VERSION = "reproducibility/1.0"
+STEPS = 100
+"""Step records that are compared from the first on, unless told."""
+METRICS = ("loss", "grad_norm", "learning_rate")
+"""Metrics whose values are compared; without the first there is no answer."""
+_DECIDES = ("/header/flags/", "/header/execution/")
+"""Fields that decide whatever a policy for figures says of them: they hold what affects numerics."""
+_START = "/header/flags/start_step"
+_SLACK = 1 + 1e-9
+_DISTINCT = 8
+"""So many different values show how many digits are printed; of fewer, the last ones may all be zero."""
+
+Answer = Literal["yes", "no", "unknown"]
+Points = Sequence[tuple[int, float]]
+"""Step and value of each record, ascending; NaN and infinities too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two runs: its receipt, and the values of ``METRICS`` by step where its log was read (None: it was not)."""
+
+    name: str
+    document: Document
+    points: Mapping[str, Points] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of the answer: ``same`` is None where a run does not say it."""
+
+    same: bool | None
+    because: str
+    found: Mapping[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """Return the part of the document."""
+        return {"same": self.same, "because": self.because, **self.found}
+
+
+def reproducibility(a: Side, b: Side, policy: Policy, *, steps: int = STEPS, tolerance: float | None = None) -> dict[str, Any]:
+    """Return the document (``reproducibility/1.0``) that says whether ``b`` reproduces ``a``.
+
+    The first ``steps`` records of each metric are compared: as printed, or within a relative ``tolerance``.
+    """
+    configuration, notes = _configuration(a.document, b.document, policy)
+    parts = {"configuration": configuration, "seeds": _seeds(a.document, b.document), "resume": _resume(a.document, b.document)}
+    curves = [curve for name in METRICS if (curve := _curve(name, a, b, steps, tolerance)) is not None]
+    if not any(curve["metric"] == METRICS[0] for curve in curves):
+        notes.append("no losses of both runs to compare: a receipt holds no steps, so give the logs, or their series")
+        curves = [_missing(METRICS[0]), *curves]
+    sames = [*(part.same for part in parts.values()), *(curve["same"] for curve in curves)]
+    answer: Answer = "no" if False in sames else "unknown" if None in sames else "yes"
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "a": a.name,
+        "b": b.name,
+        "reproduced": answer,
+        "steps": steps,
+        "tolerance": tolerance,
+        **{name: part.document() for name, part in parts.items()},
+        "curves": curves,
+        "notes": notes,
+    }
+
+
+def _configuration(a: Document, b: Document, policy: Policy) -> tuple[Part, list[str]]:
+    """Return whether two runs are of one configuration, and what else differs between them."""
+    judgement = judge(a, b, policy)
+    mine = [f for f in judgement.differences if not f.pointer.startswith("/header/seeds/") and f.pointer != _START]
+    deciding = [f for f in mine if f.severity == "block" or (f.severity != "ignore" and f.pointer.startswith(_DECIDES))]
+    deciding += [f for f in mine if f.unknown and f not in deciding and policy.severity(f.pointer) == "block"]
+    apart, unknown = [f for f in deciding if not f.unknown], [f for f in deciding if f.unknown]
+    found = {"differences": [_field(f) for f in apart], "unknown": [_field(f) for f in unknown]}
+    notes = [f"{f.pointer} is unknown on one side" if f.unknown else f"{f.pointer} differs" for f in mine if f not in deciding]
+    notes += [reason for reason in judgement.reasons if not reason.startswith("/")]
+    notes += [reason for reason in judgement.reasons if reason.endswith("unknown on both sides")]
+    if apart:
+        return Part(False, f"{_list(f.pointer for f in apart)} differ" + "s" * (len(apart) == 1), found), notes
+    if unknown:
+        return Part(None, f"only one run says {_list(f.pointer for f in unknown)}", found), notes
+    return Part(True, "no field that decides differs", found), notes
+
+
+def _field(one: FieldDifference) -> dict[str, Any]:
+    return {"pointer": one.pointer, "a": one.a, "b": one.b}
+
+
+def _list(pointers: Iterable[str]) -> str:
+    names = list(pointers)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _seeds(a: Document, b: Document) -> Part:
+    left, right = (document["header"]["seeds"] or {} for document in (a, b))
+    found = {"a": dict(left), "b": dict(right)}
+    apart = [name for name in left if name in right and left[name] != right[name]]
+    if apart:
+        return Part(False, f"{apart[0]} is {left[apart[0]]} and {right[apart[0]]}", found)
+    if not left or not right:
+        return Part(None, "no seed is known of " + ("either run" if not left and not right else "a" if not left else "b"), found)
+    alone = sorted(left.keys() ^ right.keys())
+    if alone:
+        return Part(None, f"only one run says {_list(alone)}", found)
+    return Part(True, ", ".join(f"{name} {value}" for name, value in left.items()), found)
+
+
+def _resume(a: Document, b: Document) -> Part:
+    """Return whether both runs begin at one step: the one that they were resumed from, and the first that they print."""
+    firsts = [((document.get("summary") or {}).get("steps") or {}).get("first") for document in (a, b)]
+    starts = [(document["header"]["flags"] or {}).get("start_step") for document in (a, b)]
+    found = {"a": {"first_step": firsts[0], "start_step": starts[0]}, "b": {"first_step": firsts[1], "start_step": starts[1]}}
+    if None not in starts and starts[0] != starts[1]:
+        return Part(False, f"a starts at step {starts[0]}, b at step {starts[1]}", found)
+    if None in firsts:
+        return Part(None, "a run prints no step", found)
+    if firsts[0] != firsts[1]:
+        return Part(False, f"a begins with step {firsts[0]}, b with step {firsts[1]}", found)
+    return Part(True, f"both begin with step {firsts[0]}", found)
+
+
+def _missing(name: str) -> dict[str, Any]:
+    because = "not printed, or not read"
+    return {"metric": name, "same": None, "because": because, "compared": 0, "first": None, "last": None, "departs": None}
+
+
+def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None) -> dict[str, Any] | None:
+    """Return how the first records of a metric compare; None where a run has none of them."""
+    known = [dict(side.points.get(name, ())) if side.points is not None else {} for side in (a, b)]
+    if not known[0] or not known[1]:
+        return None
+    heads = [sorted(points)[:steps] for points in known]
+    common = sorted(set(heads[0]) & set(heads[1]))
+    near = _Near(known, common, tolerance)
+    departs = next((step for step in common if not near(known[0][step], known[1][step])), None)
+    found: dict[str, Any] = {
+        "metric": name,
+        "same": False,
+        "because": "",
+        "compared": len(common),
+        "first": common[0] if common else None,
+        "last": common[-1] if common else None,
+        "departs": None,
+    }
+    if departs is not None:
+        values = [known[side][departs] for side in (0, 1)]
+        shown = [value if math.isfinite(value) else None for value in values]
+        found["departs"] = {"step": departs, "a": shown[0], "b": shown[1]}
+        found["because"] = f"step {departs}: {values[0]!r} and {values[1]!r}"
+        return found
+    lacking = min(map(len, heads))
+    if not common:
+        found |= {"same": None, "because": "the runs print no step in common"}
+    elif len(common) < max(map(len, heads)):
+        other = f"only {lacking} of the first {steps} records are there" if lacking < steps else "the runs print other steps"
+        found |= {"same": None, "because": f"equal at {len(common)} steps, but {other}"}
+    else:
+        found |= {"same": True, "because": f"equal at {len(common)} steps {near.how}"}
+    return found
+
+
+class _Near:
+    """Whether two values are equal: as printed, or within a relative tolerance."""
+
+    def __init__(self, known: Sequence[Mapping[int, float]], common: Sequence[int], tolerance: float | None) -> None:
+        values = [{v for step in common if math.isfinite(v := points[step])} for points in known]
+        units = [resolution(sorted(side)) for side in values]
+        coarse = units.index(max(units))
+        self._half = units[coarse] / 2 if units[0] != units[1] and len(values[coarse]) >= _DISTINCT else 0.0
+        self._tolerance = tolerance or 0.0
+        self.how = "as printed" if tolerance is None else f"within {tolerance:g} of their size"
+
+    def __call__(self, a: float, b: float) -> bool:
+        if a == b or (math.isnan(a) and math.isnan(b)):
+            return True
+        if not math.isfinite(a) or not math.isfinite(b):
+            return False
+        return abs(a - b) <= max(self._half, self._tolerance * max(abs(a), abs(b))) * _SLACK

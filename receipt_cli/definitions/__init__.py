@@ -1,0 +1,40 @@
+"""definitions."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "Device": "accelerators",
+    "load_peaks": "accelerators",
+    "keep": "cache",
+    "keep_bytes": "cache",
+    "recall": "cache",
+    "recall_bytes": "cache",
+    "Catalogue": "failure_markers",
+    "CatalogueFinding": "failure_markers",
+    "HEADLESS": "failure_markers",
+    "Marker": "failure_markers",
+    "MarkerHit": "failure_markers",
+    "SEARCH_SECONDS": "failure_markers",
+    "entry_lines": "failure_markers",
+    "entry_place": "failure_markers",
+    "load_catalogue": "failure_markers",
+    "read_catalogue": "failure_markers",
+    "load_definition": "load",
+    "locate": "load",
+    "Alias": "metrics",
+    "Metric": "metrics",
+    "Registry": "metrics",
+    "load_registry": "metrics",
+    "data_root": "resources",
+    "read_module": "resources",
+    "read_yaml": "strict_yaml",
+    "MAX_TEXT": "units",
+    "SPECIAL_UNITS": "units",
+    "UNITS": "units",
+    "find_factor": "units",
+    "is_grouped": "units",
+    "read_number": "units",
+    "shift_of": "units",
+    "split_suffix": "units",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

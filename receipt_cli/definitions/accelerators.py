@@ -1,0 +1,159 @@
+"""The peak table: which accelerator a printed name means, and how many FLOP/s it can do at most."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, NamedTuple, cast
+
+from receipt_cli.definitions.load import load_definition
+from receipt_cli.definitions.resources import data_root
+from receipt_cli.errors import DataError
+
+PEAKS_PATH = "peaks/v1.yaml"
+
+PRECISIONS = ("bf16", "fp16")
+_KEYS = ("peaks", "version", "devices")
+_NEEDED = frozenset({"id", "name", "matches", "precision", "flops_per_s", "source"})
+_ALLOWED = _NEEDED | {"sparse_flops_per_s", "conflicts", "note"}
+_MAKER = re.compile(r"^(?:nvidia|amd|google|tesla|nvidia tesla) (?=.)")
+_JOINTS = re.compile(r"[\s_-]+")
+
+
+class Device(NamedTuple):
+    """One accelerator as a program sees it: its dense peak with FP32 accumulation, and what the vendor calls it with sparsity.
+
+    ``conflicts`` are other rates in public use, each with where it stands.
+    """
+
+    id: str
+    name: str
+    matches: tuple[str, ...]
+    precision: str
+    flops_per_s: float
+    sparse_flops_per_s: float | None
+    source: str
+    conflicts: tuple[tuple[float, str], ...]
+    note: str | None
+
+
+@dataclass(frozen=True)
+class PeakTable:
+    """The devices of one version of the table, in its order; made of its ``entries`` when somebody asks for one.
+
+    Every receipt names the version and the digest; few logs name a device.
+    """
+
+    version: int
+    sha256: str
+    entries: Sequence[Any]
+    where: str
+
+    @cached_property
+    def devices(self) -> tuple[Device, ...]:
+        """The devices. Raises ``DataError`` for an entry that is none."""
+        devices: dict[str, Device] = {}
+        for position, entry in enumerate(self.entries):
+            device = _device(entry, f"{self.where}: devices[{position}]")
+            if device.id in devices:
+                raise DataError(f"device {device.id} stands twice", where=self.where)
+            devices[device.id] = device
+        return tuple(devices.values())
+
+    def find(self, printed: str) -> Device | None:
+        """Return the device that a printed name means, or None where the table has none or the name leaves it open."""
+        name = normalise(printed)
+        return next((d for d in self.devices if any(re.fullmatch(pattern, name) for pattern in d.matches)), None)
+
+    @property
+    def highest(self) -> float:
+        """The largest peak of any device."""
+        return max(device.flops_per_s for device in self.devices)
+
+
+def normalise(printed: str) -> str:
+    """Return a printed name without its maker, in lower case, one blank for every run of blanks, hyphens and underscores."""
+    name = _JOINTS.sub(" ", printed.strip().lower())
+    while (shorter := _MAKER.sub("", name)) != name:
+        name = shorter
+    return name
+
+
+@cache
+def load_peaks() -> PeakTable:
+    """Return the table that ships with this version, read once per process.
+
+    Raises ``DataError`` where it is missing or no table; a broken entry is told by ``devices``.
+    """
+    where = f"schemas/{PEAKS_PATH}"
+    try:
+        text = data_root("schemas").joinpath(PEAKS_PATH).read_bytes()
+    except OSError as error:
+        raise DataError("the peak table is missing", where=where, why=str(error)) from error
+    return _table(text, where)
+
+
+def parse_peaks(text: bytes, where: str) -> PeakTable:
+    """Return the table that the YAML ``text`` holds; ``where`` names it in errors.
+
+    Raises ``DataError`` that names the entry for unknown or missing keys, a repeated id, a rate that is no positive
+    number or a sparse one that is not about twice the dense one, and a pattern that is none.
+    """
+    table = _table(text, where)
+    table.devices  # noqa: B018  # which looks at every entry
+    return table
+
+
+def _table(text: bytes, where: str) -> PeakTable:
+    data = load_definition(text, where, shipped=True)
+    entries = data.get("devices")
+    if set(data) != set(_KEYS) or data["peaks"] != "accelerators" or type(data["version"]) is not int or not entries:
+        raise DataError("not a peak table", where=where, why="needs peaks: accelerators, version, devices")
+    return PeakTable(data["version"], hashlib.sha256(text).hexdigest(), entries, where)
+
+
+def _device(entry: Any, place: str) -> Device:
+    if not isinstance(entry, dict) or not _NEEDED <= set(entry) <= _ALLOWED:
+        keys = set(entry) if isinstance(entry, dict) else set()
+        wrong = sorted(map(str, (_NEEDED - keys) | (keys - _ALLOWED)))
+        raise DataError("not a device", where=place, why=f"missing or unknown keys: {', '.join(wrong)}")
+    place = f"{place} ({entry['id']})"
+    for key in ("id", "name", "source"):
+        if not isinstance(entry[key], str) or not entry[key]:
+            raise DataError(f"{key} must be a text", where=place)
+    if entry["precision"] not in PRECISIONS:
+        raise DataError(f"precision {entry['precision']!r} is unknown", where=place, why=f"one of {', '.join(PRECISIONS)}")
+    dense, sparse = _rate(entry["flops_per_s"], place), entry.get("sparse_flops_per_s")
+    if sparse is not None and not 1.9 <= _rate(sparse, place) / dense <= 2.1:
+        raise DataError("sparse_flops_per_s is not about twice flops_per_s", where=place)
+    return Device(
+        id=entry["id"],
+        name=entry["name"],
+        matches=_patterns(entry["matches"], place),
+        precision=entry["precision"],
+        flops_per_s=dense,
+        sparse_flops_per_s=sparse,
+        source=entry["source"],
+        conflicts=tuple((_rate(c["flops_per_s"], place), cast(str, c["source"])) for c in entry.get("conflicts", ())),
+        note=entry.get("note"),
+    )
+
+
+def _rate(value: Any, place: str) -> float:
+    if not isinstance(value, float) or not 1e12 <= value <= 1e18:
+        raise DataError(f"{value!r} is no rate of an accelerator in FLOP/s", where=place)
+    return value
+
+
+def _patterns(values: Any, place: str) -> tuple[str, ...]:
+    if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
+        raise DataError("matches is a list of patterns", where=place)
+    for value in values:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise DataError(f"{value!r} is no regular expression", where=place, why=str(error)) from error
+    return tuple(values)

@@ -1,0 +1,199 @@
+"""Canonical metrics: stable ids, names, units, statistics windows and the spellings that trainers print."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+from receipt_cli.definitions.load import load_definition
+from receipt_cli.definitions.resources import data_root
+from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
+from receipt_cli.errors import DataError
+
+REGISTRY_PATH = "metrics/v1.yaml"
+
+Klass = Literal["curve", "rate", "level", "counter"]
+Window = Literal["all", "steady"]
+Better = Literal["lower", "higher", "none"]
+
+Unit = Literal[
+    "1", "s", "byte", "bit/byte", "token", "token/s", "sample", "sample/s", "step/s", "flop", "flop/s",
+    "J", "W",
+]  # fmt: skip
+
+_CLOSED = {
+    "class": get_args(Klass),
+    "window": get_args(Window),
+    "better": get_args(Better),
+    "unit": get_args(Unit),
+}
+_SUFFIX_UNITS = (("_per_s", "/s"), ("_s", "s"), ("_bytes", "byte"), ("_ratio", "1"))
+_KEYS = ("registry", "version", "metrics")
+_METRIC_KEYS = ("id", "name", "unit", "class", "window", "better", "description", "aliases")
+_ALIAS_KEYS = frozenset({"spelling", "trainer", "printed_in"})
+
+
+class Alias(NamedTuple):
+    """A spelling of a metric in one trainer's text; ``printed_in`` is set where that is no base unit."""
+
+    spelling: str
+    trainer: str
+    printed_in: str | None = None
+
+
+class Metric(NamedTuple):
+    """One canonical metric; ``id`` is its identity for ever, ``unit`` a base unit (``"1"``: a number)."""
+
+    id: int
+    name: str
+    unit: Unit
+    klass: Klass
+    window: Window
+    better: Better
+    description: str
+    aliases: tuple[Alias, ...]
+
+    @property
+    def headline(self) -> Literal["last", "median"]:
+        """The statistic that speaks for a run: the last value of a curve or counter, else the median."""
+        return "last" if self.klass in ("curve", "counter") else "median"
+
+
+class Registry(NamedTuple):
+    """The canonical metrics of one registry version.
+
+    ``metrics`` is in id order. ``by_alias`` maps a lower-cased spelling, a metric's own name included, to the
+    one metric name that it can mean; a spelling that two metrics share is not in it.
+    """
+
+    version: int
+    sha256: str
+    metrics: tuple[Metric, ...]
+    by_name: Mapping[str, Metric]
+    by_alias: Mapping[str, str]
+
+
+@cache
+def load_registry() -> Registry:
+    """Return the registry that ships with this version, read once per process.
+
+    Raises ``DataError`` when the file is missing or breaks a rule of the registry.
+    """
+    where = f"schemas/{REGISTRY_PATH}"
+    try:
+        text = data_root("schemas").joinpath(REGISTRY_PATH).read_bytes()
+    except OSError as error:
+        raise DataError("the metric registry cannot be read", where=where, why=error.strerror or str(error)) from error
+    return parse_registry(text, where)
+
+
+def parse_registry(text: bytes, where: str) -> Registry:
+    """Return the registry that the YAML ``text`` holds; ``where`` names it in errors.
+
+    Raises ``DataError`` that names the entry for an unknown key or enum value, a repeated id or name, a name
+    whose ending contradicts its unit, and an alias that is another metric's name.
+    """
+    data = load_definition(text, where, shipped=True)
+    version = data.get("version")
+    if set(data) != set(_KEYS) or data["registry"] != "metrics" or type(version) is not int:
+        raise DataError("not a metric registry", where=where, why="needs registry: metrics, version, metrics")
+    entries = data["metrics"]
+    if not isinstance(entries, list) or not entries:
+        raise DataError("metrics is not a list of metrics", where=where)
+    metrics: list[Metric] = []
+    by_name: dict[str, Metric] = {}
+    ids: dict[int, str] = {}
+    for position, entry in enumerate(entries):
+        place = f"{where}: metrics[{position}]"
+        metric = _metric(entry, place)
+        if metric.name in by_name:
+            raise DataError(f"metric name {metric.name} is used twice", where=place)
+        if metric.id in ids:
+            raise DataError(f"metric id {metric.id} is used twice", where=place, why=f"by {ids[metric.id]} too")
+        by_name[metric.name] = metric
+        ids[metric.id] = metric.name
+        metrics.append(metric)
+    metrics.sort(key=lambda metric: metric.id)
+    return Registry(
+        version=version,
+        sha256=hashlib.sha256(text).hexdigest(),
+        metrics=tuple(metrics),
+        by_name=MappingProxyType({metric.name: metric for metric in metrics}),
+        by_alias=MappingProxyType(_aliases(metrics, by_name, where)),
+    )
+
+
+def _metric(entry: Any, place: str) -> Metric:
+    if not isinstance(entry, dict) or set(entry) != set(_METRIC_KEYS):
+        keys = sorted(map(str, entry)) if isinstance(entry, dict) else []
+        wrong = sorted(set(keys) ^ set(_METRIC_KEYS))
+        raise DataError("not a metric", where=place, why=f"missing or unknown keys: {', '.join(wrong)}")
+    number, name = entry["id"], entry["name"]
+    if type(number) is not int or number < 1:
+        raise DataError(f"id {number!r} is not a positive integer", where=place)
+    if not isinstance(name, str) or not name.isascii() or not name.isidentifier() or name != name.lower():
+        raise DataError(f"name {name!r} is not lower_snake_case", where=place)
+    place = f"{place} ({name})"
+    for key, allowed in _CLOSED.items():
+        if entry[key] not in allowed:
+            why = f"one of {', '.join(allowed)}"
+            raise DataError(f"{key} {entry[key]!r} is unknown", where=place, why=why)
+    _check_suffix(name, entry["unit"], place)
+    if not isinstance(entry["description"], str) or not entry["description"].strip():
+        raise DataError("a metric needs a description", where=place)
+    return Metric(
+        id=number,
+        name=name,
+        unit=cast(Unit, entry["unit"]),
+        klass=cast(Klass, entry["class"]),
+        window=cast(Window, entry["window"]),
+        better=cast(Better, entry["better"]),
+        description=entry["description"],
+        aliases=tuple(_metric_aliases(entry["aliases"], place)),
+    )
+
+
+def _check_suffix(name: str, unit: str, place: str) -> None:
+    stem = name.removesuffix("_per_device")
+    for suffix, ending in _SUFFIX_UNITS:
+        if stem.endswith(suffix):
+            if not (unit.endswith(ending) if suffix == "_per_s" else unit == ending):
+                raise DataError(f"a name that ends in {suffix} cannot have the unit {unit!r}", where=place)
+            return
+    if unit in ("s", "byte") or unit.endswith("/s"):
+        raise DataError(f"the name does not end in its unit {unit!r}", where=place)
+
+
+def _metric_aliases(entries: Any, place: str) -> Iterator[Alias]:
+    if not isinstance(entries, list):
+        raise DataError("aliases is not a list", where=place)
+    for position, entry in enumerate(entries):
+        here = f"{place}: aliases[{position}]"
+        if not isinstance(entry, dict) or not {"spelling", "trainer"} <= set(entry) <= _ALIAS_KEYS:
+            raise DataError("an alias is {spelling, trainer} and, where needed, printed_in", where=here)
+        if not all(isinstance(value, str) and value.strip() == value != "" for value in entry.values()):
+            raise DataError("an alias has texts without outer blanks", where=here)
+        printed_in = entry.get("printed_in")
+        if printed_in is not None and printed_in not in UNITS and printed_in not in SPECIAL_UNITS:
+            raise DataError(f"printed_in {printed_in!r} is not a unit", where=here)
+        yield Alias(entry["spelling"], entry["trainer"], printed_in)
+
+
+def _aliases(metrics: list[Metric], by_name: Mapping[str, Metric], where: str) -> dict[str, str]:
+    """Return lower-cased spelling → name for the spellings that only one metric has."""
+    meanings: dict[str, set[str]] = {name: {name} for name in by_name}
+    printed: set[tuple[str, str]] = set()
+    for metric in metrics:
+        for alias in metric.aliases:
+            spelling = alias.spelling.lower()
+            if spelling in by_name and spelling != metric.name:
+                why = f"it stands under {metric.name}"
+                raise DataError(f"alias {spelling!r} is the name of another metric", where=where, why=why)
+            if (spelling, alias.trainer) in printed:
+                raise DataError(f"alias {spelling!r} of {alias.trainer} stands twice", where=where)
+            printed.add((spelling, alias.trainer))
+            meanings.setdefault(spelling, set()).add(metric.name)
+    return {spelling: next(iter(names)) for spelling, names in sorted(meanings.items()) if len(names) == 1}

@@ -1,0 +1,19 @@
+"""detect."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "Choice": "choose",
+    "Chosen": "choose",
+    "Detection": "choose",
+    "count_explained": "choose",
+    "detect": "choose",
+    "GENERIC": "generic",
+    "is_generic": "generic",
+    "learn_streams": "generic",
+    "leaves_lines": "generic",
+    "load_generic": "generic",
+    "read_generically": "generic",
+    "wanted": "generic",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -1,0 +1,218 @@
+"""Which grammar explains this log: evidence over all of it, never the first match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from receipt_cli.detect.version_ratio import version_ratio
+from receipt_cli.grammar.model import Evidence, Grammar, Rule
+from receipt_cli.numeric.ordinal_set import Ordinals
+from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.segment import Body
+
+MIN_SECONDARY = 3
+"""Step records that a second trainer must explain alone to be one."""
+MIN_RECORDS = 3
+"""Records of one single rule that speak for a trainer of which no step was seen; two rules are enough with fewer."""
+WITH_STEPS = {"trainer": 4, "library": 3, "benchmark": 3, "format": 2}
+EVIDENCE = ("step", "eval", "phase", "header", "end")
+"""Events that identify a trainer; progress bars and checkpoint lines look alike everywhere."""
+
+
+class Candidate(NamedTuple):
+    """How well one grammar (all its versions) explains a log."""
+
+    id: str
+    layer: str
+    records: int
+    alone: int
+    step_records: int
+    alone_steps: int
+    rules: int
+
+    @property
+    def score(self) -> tuple[int, int, int]:
+        """Trainers with steps first, then libraries and then mere formats with steps, then whoever explains most alone."""
+        if self.alone_steps:
+            return (WITH_STEPS.get(self.layer, 3), self.alone_steps, self.alone)
+        return (0 if self.layer in ("library", "format") else 1, 0, self.alone)
+
+    @property
+    def identified(self) -> bool:
+        """True when what was read could not as well be a chance line of another program."""
+        return bool(self.alone_steps) or (self.alone > 0 and (self.rules > 1 or self.records >= MIN_RECORDS))
+
+
+class Chosen(NamedTuple):
+    """A grammar that reads (part of) the log, and what decided its version."""
+
+    grammar: Grammar
+    chosen_by: str
+
+
+class Detection(NamedTuple):
+    """The outcome: chosen grammars (none when nothing or two explain the log), and all candidates, best first."""
+
+    chosen: tuple[Chosen, ...]
+    candidates: tuple[Candidate, ...]
+    tie: tuple[str, ...] = ()
+
+
+class Choice(NamedTuple):
+    """A choice that was made before: what was ``chosen`` for a log, and the ``catalogue`` of all that could have been.
+
+    With ``generic``, the rest was read by what the log's own lines tell.
+    """
+
+    chosen: tuple[Chosen, ...]
+    catalogue: tuple[Grammar, ...]
+    generic: bool = False
+
+
+def detect(engine: Engine, body: Body, *, forced: Grammar | None = None, choice: Choice | None = None) -> Detection:
+    """Choose the grammars of a scanned log.
+
+    ``forced`` or a ``choice`` made before decides instead, where it explains at least one record.
+    """
+    by_id: dict[str, list[Grammar]] = {}
+    for grammar in engine.grammars:
+        by_id.setdefault(grammar.id, []).append(grammar)
+    records = {i: _records(engine, body, versions) for i, versions in by_id.items()}
+    steps = {i: _records(engine, body, versions, steps=True) for i, versions in by_id.items()}
+    rules = {i: max(_rules(engine, body, version) for version in versions) for i, versions in by_id.items()}
+    layers = {i: versions[-1].layer for i, versions in by_id.items()}
+    candidates = sorted(
+        (_candidate(i, layers, records, steps, rules[i]) for i in by_id if records[i]),
+        key=lambda c: (*(-part for part in c.score), c.id),
+    )
+    if forced is not None:
+        found = records.get(forced.id)
+        return Detection((Chosen(forced, "option"),) if found else (), tuple(candidates))
+    if choice is not None:
+        return Detection(tuple(_again(engine, body, by_id, candidates, choice)), tuple(candidates))
+    known = [c for c in candidates if c.identified]
+    if not known:
+        shared = [c.id for c in candidates if c.records >= MIN_RECORDS and not c.alone]
+        return Detection((), tuple(candidates), tuple(shared) if len(shared) > 1 else ())
+    best = known[0]
+    chosen = [best]
+    for other in known[1:]:
+        if other.layer == "trainer" and other.alone_steps >= MIN_SECONDARY and best.score[0] == WITH_STEPS["trainer"]:
+            mine = steps[other.id] - Ordinals.union(records[c.id] for c in chosen)
+            if len(mine) >= MIN_SECONDARY and not any(_interleaved(mine, steps[c.id]) for c in chosen):
+                chosen.append(other)
+    rivals = [c.id for c in known[1:] if c.score == best.score and c not in chosen]
+    if rivals:
+        return Detection((), tuple(candidates), (best.id, *rivals))
+    return Detection(tuple(_version(engine, body, by_id[c.id]) for c in chosen), tuple(candidates))
+
+
+def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: bool = False, evidence: bool = True) -> Ordinals:
+    """Return the ordinals of the records that a grammar's rules explain.
+
+    ``steps``: of step rules only. ``evidence``: of the rules that identify a trainer only.
+    """
+    found: list[Ordinals] = []
+    for grammar in versions:
+        for rule in grammar.rules:
+            columns = engine.columns(body, grammar, rule)
+            if (
+                columns is None
+                or (steps and (rule.event != "step" or rule.companion))
+                or (evidence and not (rule.event in EVIDENCE and _whole(columns, rule)))
+            ):
+                continue
+            opened = rule.block is not None and rule.block.open is not None
+            other = columns.texts.get("\trow" if opened and "\trow" in columns.texts else "\theader") if steps else None
+            rows = () if other is None else other.rows  # where blocks are opened, the opening line is the record
+            found.append(Ordinals.of(columns.at, POSITION_BITS, without=rows))
+    return Ordinals.union(found)
+
+
+def _rules(engine: Engine, body: Body, grammar: Grammar) -> int:
+    """Return how many rules that identify a trainer read something."""
+    read = ((rule, engine.columns(body, grammar, rule)) for rule in grammar.rules if rule.event in EVIDENCE)
+    return sum(1 for rule, columns in read if columns is not None and _whole(columns, rule))
+
+
+def _whole(columns: RuleColumns, rule: Rule) -> bool:
+    """False for the columns of a block of which the log has only rows, or only opening lines that are nothing alone."""
+    if rule.block is None or rule.block.open is None:
+        return True
+    rows = len(columns.texts["\trow"].rows) if "\trow" in columns.texts else 0
+    return rows < len(columns) and (rows > 0 or not rule.block.requires)
+
+
+def _candidate(
+    name: str, layers: dict[str, str], records: dict[str, Ordinals], steps: dict[str, Ordinals], rules: int
+) -> Candidate:
+    layer = layers[name]
+    rivals = [i for i in records if i != name and (layer == "format" or layers[i] != "format")]
+    alone, alone_steps = records[name], steps[name]
+    for rival in rivals:
+        alone, alone_steps = alone - records[rival], alone_steps - records[rival]
+    return Candidate(
+        id=name,
+        layer=layer,
+        records=len(records[name]),
+        alone=len(alone),
+        step_records=len(steps[name]),
+        alone_steps=len(alone_steps),
+        rules=rules,
+    )
+
+
+def _interleaved(left: Ordinals, right: Ordinals) -> bool:
+    """True when two trainers' step records alternate: one of them is the other's companion output."""
+    return left.count_switches(right) > 2 + min(len(left), len(right)) // 10
+
+
+def _version(engine: Engine, body: Body, versions: Sequence[Grammar]) -> Chosen:
+    """Choose among versions that read the same text: the newest that the log proves, else the newest it allows."""
+    ordered = sorted(versions, key=lambda g: g.version)
+    if len(ordered) == 1:
+        return Chosen(ordered[0], "only_version")
+    proven = [g for g in ordered if any(_holds(engine, body, g, e) for e in g.proves)]
+    allowed = [g for g in ordered if not any(_holds(engine, body, g, e) for e in g.excludes)]
+    sure = [g for g in proven if g in allowed]
+    if sure:
+        return Chosen(sure[-1], "evidence")
+    if len(allowed) == 1:
+        return Chosen(allowed[0], "evidence")
+    reading = [g for g in allowed or ordered if _records(engine, body, [g])]
+    return Chosen((reading or ordered)[-1], "default")
+
+
+def _again(
+    engine: Engine, body: Body, by_id: dict[str, list[Grammar]], candidates: Sequence[Candidate], choice: Choice
+) -> Iterator[Chosen]:
+    """Yield what was chosen before, best first, with what decides its version here where that is the same version."""
+    before = {chosen.grammar.id: chosen for chosen in choice.chosen}
+    for candidate in (c for c in candidates if c.id in before):
+        chosen = _version(engine, body, by_id[candidate.id])
+        yield chosen if chosen.grammar is before[candidate.id].grammar else before[candidate.id]
+
+
+def _holds(engine: Engine, body: Body, grammar: Grammar, evidence: Evidence) -> bool:
+    if evidence.seen is not None:
+        name, _, field = evidence.seen.partition(".")
+        rules = [rule for rule in grammar.rules if rule.name == name]
+        columns = engine.columns(body, grammar, rules[0]) if rules else None
+        if columns is None:
+            return False
+        return not field or field in columns.numbers or field in columns.texts
+    return version_ratio(engine, body, grammar, evidence.metric or "") == evidence.equals
+
+
+def count_explained(engine: Engine, body: Body, grammars: Iterable[Grammar]) -> tuple[int, int, int]:
+    """Return how many records the grammars matched, ignored by rule (blank ones too), and could not decode.
+
+    A record counts once, as the first of these that it is.
+    """
+    chosen = list(grammars)
+    matched = Ordinals.union(_records(engine, body, [grammar], evidence=False) for grammar in chosen)
+    ignored = Ordinals.union(Ordinals.of(body.ignored[g.id]) for g in chosen if g.id in body.ignored) - matched
+    unread = Ordinals.of(body.undecodable_matched) - matched - ignored
+    return len(matched), len(ignored) + body.blank, body.undecodable + len(unread)

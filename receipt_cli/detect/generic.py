@@ -1,0 +1,225 @@
+"""A log that no grammar reads → the same bytes once more, read by what their own lines tell: the ``generic`` grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained
+from receipt_cli.errors import InputError
+from receipt_cli.events.build import Event, read_events
+from receipt_cli.events.epochs import count_epochs
+from receipt_cli.events.step_numbers import number_steps
+from receipt_cli.events.streams import Gathered, gather
+from receipt_cli.grammar.catalog import INDUCED, definition
+from receipt_cli.grammar.model import Grammar
+from receipt_cli.grammar.parse import build_grammar
+from receipt_cli.io.source import Source, Stream
+from receipt_cli.problems import Problem
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.segment import Body
+
+if TYPE_CHECKING:
+    from receipt_cli.learn.learned import Learned
+    from receipt_cli.learn.vocabulary import Vocabulary
+
+WHERE = f"grammars/{INDUCED}/v1.yaml"
+GENERIC = f"{INDUCED}@v1"
+BESIDE = "."
+"""Stands in the name of a rule that was taken over from a grammar that knows some lines of the log."""
+
+
+def is_generic(name: str | None) -> bool:
+    """True when ``name`` asks for generic reading."""
+    return name in (INDUCED, GENERIC)
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """What generic reading gave: ``grammar`` holds the induced rules, and those of the grammar that knows the rest."""
+
+    engine: Engine
+    gathered: Gathered
+    detection: Detection
+    grammar: Grammar
+
+
+@cache
+def load_generic() -> Vocabulary:
+    """Return the vocabulary that ships. Raises ``DataError``."""
+    from receipt_cli.learn.vocabulary import load_vocabulary
+
+    return load_vocabulary(definition(INDUCED), WHERE, load_registry())
+
+
+def learn_streams(streams: Sequence[Stream], vocabulary: Vocabulary) -> tuple[Learned | None, bool]:
+    """Return what was learned of ``streams``, which were read before, and whether the bytes are still the same.
+
+    Raises ``InputError``.
+    """
+    from receipt_cli.learn.learned import learn  # only for logs that nobody knows
+
+    best: Learned | None = None
+    for stream in streams:  # each for itself: what counts starts again in each
+        again = _reopened([stream])
+        if again is None:
+            return None, False
+        learned = learn(_blocks(again[0]), vocabulary)
+        if not _same([stream], again):
+            return None, False
+        best = learned if best is None else best
+        if learned is not None and learned.sure:
+            return learned, True
+    return best, True
+
+
+def wanted(detection: Detection) -> bool:
+    """True when no trainer that we know printed a step of this log; a library's steps say less than its trainer's."""
+    if detection.tie:
+        return False
+    known = {c.id: c for c in detection.candidates}
+    return not any(c.grammar.layer in ("trainer", "format") and known[c.grammar.id].step_records for c in detection.chosen)
+
+
+def leaves_lines(engine: Engine, body: Body, detection: Detection) -> bool:
+    """True when the grammars that were chosen for a scanned log leave records to learn from.
+
+    False where a benchmark explains all of them, or all but a torn one or two beside the steps that it printed itself.
+    What lines of a benchmark say is written in its grammar: there is nothing to learn from them.
+    """
+    grammars = [chosen.grammar for chosen in detection.chosen]
+    if not grammars or any(grammar.layer != "benchmark" for grammar in grammars):
+        return True
+    matched, ignored, _ = count_explained(engine, body, grammars)
+    known = {c.id: c.step_records for c in detection.candidates}
+    torn = load_generic().min_records - 1 if any(known[grammar.id] for grammar in grammars) else 0
+    return matched + ignored + torn < body.records
+
+
+def read_generically(
+    streams: Sequence[Stream], gathered: Gathered, detection: Detection, workers: int | None = None
+) -> Fallback | None:
+    """Return the second reading of a log, or None where it shows no training that we can be sure of.
+
+    ``streams`` were read before; a log that cannot be read again, or that has changed since, has no second reading.
+    """
+    base = [chosen.grammar for chosen in detection.chosen]
+    doubted = any(grammar.layer != "benchmark" for grammar in base)
+    try:
+        learned, same = learn_streams(streams, load_generic())
+        if learned is None or not same or (doubted and not learned.sure):
+            return None
+        again = _reopened(streams)
+    except InputError:  # gone since it was read
+        return None
+    if again is None:
+        return None
+    grammar = _grammar(learned, base)
+    engine = Engine([grammar], load_catalogue())
+    once_more = gather(engine, again, workers)
+    if not _same(streams, again):
+        return None
+    settled = _settled(engine, once_more.body, grammar, learned, base)
+    if settled is None:
+        return None
+    grammar = settled
+    once_more.body.near.clear()  # that a line almost matches a rule made of this very log says nothing
+    once_more.problems = [*gathered.problems, _problem(learned)]
+    once_more.changed = gathered.changed
+    chosen = (Chosen(grammar, "only_version"), *detection.chosen)
+    read = [engine.columns(once_more.body, grammar, rule) for rule in grammar.rules if rule.event == "step"]
+    count = sum(len(columns) for columns in read if columns is not None)
+    candidate = Candidate(INDUCED, INDUCED, count, count, count, count, len(learned.rules))
+    found = Detection(chosen, (candidate, *detection.candidates))
+    return Fallback(engine, once_more, found, grammar)
+
+
+def _settled(engine: Engine, body: Body, grammar: Grammar, learned: Learned, base: Sequence[Grammar]) -> Grammar | None:
+    """Return ``grammar`` as it stands beside the steps that a library or a benchmark printed, or None where they suffice.
+
+    The library's lines join the trainer's where they are about the same steps, and are left out where they count
+    otherwise. Its steps stand alone where the lines that were learned add no loss. Those of a benchmark are left out,
+    but where they alone have a loss.
+    """
+    beside = {f"{g.id}{BESIDE}{r.name}": g.layer for g in base for r in g.rules if r.event == "step"}
+    library = replace(grammar, rules=tuple(r for r in grammar.rules if beside.get(r.name) == "library"))
+    benchmark = replace(grammar, rules=tuple(r for r in grammar.rules if beside.get(r.name) == "benchmark"))
+    grammar = replace(grammar, rules=tuple(r for r in grammar.rules if r not in benchmark.rules))
+    own = replace(grammar, rules=tuple(r for r in grammar.rules if r not in library.rules))
+    steps = _steps(engine, body, own)
+    if not steps or (learned.needs_steps and any(e.step is None for e in steps)):
+        return None
+    losses = any(e.prints("loss") for e in steps)
+    if not losses and any(e.prints("loss") for e in _steps(engine, body, benchmark)):
+        return None
+    printed = _steps(engine, body, library)
+    if not printed:
+        return own
+    if not losses or any(e.prints("loss") for e in printed):
+        return None
+    return grammar if _step_numbers(printed) <= _step_numbers(steps) - {None} else own
+
+
+def _steps(engine: Engine, body: Body, grammar: Grammar) -> list[Event]:
+    told = read_events(engine, body, [grammar], runs=True, copies=True)
+    return [e for e in number_steps(count_epochs(told.events), told.bars) if e.is_step]
+
+
+def _step_numbers(events: Sequence[Event]) -> set[int | None]:
+    """Return the different steps of records; None where one has none."""
+    numbers: set[int | None] = {event.step for event in events}
+    return numbers.union(*(event.run.steps.tolist() for event in events if event.run is not None))
+
+
+def _grammar(learned: Learned, base: Sequence[Grammar]) -> Grammar:
+    """Return the induced grammar with the rules of ``base``: one reading of one log. Steps of a trainer are left out."""
+    vocabulary = load_generic()
+    made = build_grammar(learned.definition(INDUCED, vocabulary.version, vocabulary.title), WHERE, vocabulary.sha256)
+    taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer in ("library", "benchmark"))
+    kept = [replace(r, name=f"{g.id}{BESIDE}{r.name}") for g, r in taken]
+    return replace(
+        made,
+        trainer=base[0].trainer if base else "",
+        completion=base[0].completion if base else "none",
+        rules=(*made.rules, *kept),
+        ignore=tuple(r for g in base for r in g.ignore),
+    )
+
+
+def _problem(learned: Learned) -> Problem:
+    read = sorted({name for rule in learned.rules for name in rule.fields})
+    return Problem(
+        "generic_reading",
+        None,
+        f"no grammar knows this trainer: read by the words beside its numbers ({', '.join(read)})",
+        "",
+    )
+
+
+def _reopened(streams: Sequence[Stream]) -> list[Stream] | None:
+    again: list[Stream] = []
+    for stream in streams:
+        parts = [part.reopen() for part in stream.parts]
+        known = tuple(part for part in parts if part is not None)
+        if len(known) < len(parts):
+            return None
+        again.append(replace(stream, parts=known))
+    return again
+
+
+def _blocks(stream: Stream) -> Iterator[bytes]:
+    for part in stream.parts:
+        yield from part.blocks()
+
+
+def _same(streams: Sequence[Stream], again: Sequence[Stream]) -> bool:
+    pairs: list[tuple[Source, Source]] = [
+        (part, other)
+        for left, right in zip(streams, again, strict=True)
+        for part, other in zip(left.parts, right.parts, strict=True)
+    ]
+    return all(part.sha256 == other.sha256 for part, other in pairs)

@@ -1,0 +1,33 @@
+"""documents."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "canonical_bytes": "canonical",
+    "canonical_line": "canonical",
+    "Difference": "diff",
+    "differences": "diff",
+    "ABLATION_RULES": "invariants.ablation",
+    "EVALUATION_RULES": "invariants.evaluation",
+    "pointer": "invariants.rule",
+    "pointer_parts": "invariants.rule",
+    "MigratedFile": "migrate_file",
+    "migrate_bytes": "migrate_file",
+    "replace_original": "migrate_file",
+    "write_beside": "migrate_file",
+    "compare_schemas": "schema_diff",
+    "is_compatible": "schema_diff",
+    "list_fields": "schema_fields",
+    "find_entry": "schemas",
+    "get_json_schema": "schemas",
+    "keep_known": "schemas",
+    "list_schemas": "schemas",
+    "read_entry": "schemas",
+    "ANNOTATIONS": "shape",
+    "surely_keeps": "shape",
+    "Finding": "validate",
+    "has_errors": "validate",
+    "validate_bytes": "validate",
+    "validate_document": "validate",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

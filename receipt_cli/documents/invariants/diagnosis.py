@@ -1,0 +1,84 @@
+"""Rules of a phase's bottleneck and memory story: what they rest on is there, and is what the same phase says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from receipt_cli.documents.invariants.figures import close, ratio
+from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, pointer, summaries
+
+_RATIOS = {
+    "data_time_ratio": ("data_time_s", ("step_time_s",)),
+    "dispatch_wait_ratio": ("dispatch_wait_s", ("dispatch_wait_s", "step_time_s")),
+    "infer_over_train_ratio": ("infer_capacity_samples_per_s", ("train_capacity_samples_per_s",)),
+}
+"""A ratio, the median above, and those whose sum is below."""
+_NEEDS = {
+    "inference": ({"dispatch_wait_s", "step_time_s"}, {"infer_over_train_ratio"}, {"generation_time_s", "step_time_s"}),
+    "training": ({"infer_over_train_ratio"}, {"pooled_sample_slope"}),
+    "balanced": ({"infer_over_train_ratio"}, {"data_time_s"}),
+    "data": ({"data_time_s"},),
+    "compute": ({"data_time_s"}, {"compute_time_s", "step_time_s"}),
+}
+"""A verdict, and the figures of which at least one set must be there."""
+
+
+def _blocks(document: Document, name: str) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+    for at, summary in summaries(document):
+        if summary.get(name) is not None:
+            yield at + pointer(name), summary[name], summary
+
+
+def _medians(document: Document) -> Broken:
+    for at, found, summary in _blocks(document, "bottleneck"):
+        medians = found["medians"]
+        for name, value in medians.items():
+            stated = summary["metrics"].get(name)
+            if stated is not None and stated["median"] is not None and not close(value, stated["median"]):
+                yield f"{at}/medians/{name}", f"is {value}, the phase's own median is {stated['median']}"
+        for name, (above, below) in _RATIOS.items():
+            known = {name, above, *below} <= medians.keys()
+            wanted = ratio(medians[above], sum(medians[part] for part in below)) if known else None
+            if wanted is not None and not close(medians[name], wanted):
+                yield f"{at}/medians/{name}", f"is {medians[name]}, the medians say {wanted}"
+
+
+def _verdict(document: Document) -> Broken:
+    for at, found, _ in _blocks(document, "bottleneck"):
+        needs = _NEEDS.get(found["verdict"], ())
+        if needs and not any(names <= found["medians"].keys() for names in needs):
+            yield f"{at}/verdict", f"is {found['verdict']}, and no figure stands beside it that could say so"
+
+
+def _figures(document: Document) -> Broken:
+    for at, story, _ in _blocks(document, "memory"):
+        figures = story["figures"]
+        for kind in ("allocated", "reserved", "peak_allocated", "peak_reserved"):
+            highest = figures.get(f"{kind}_max_bytes")
+            for end in ("first", "last"):
+                value = figures.get(f"{kind}_{end}_bytes")
+                if highest is not None and value is not None and value > highest:
+                    yield f"{at}/figures/{kind}_{end}_bytes", f"{value} is above the largest, {highest}"
+        low, high = figures.get("rank_peak_min_bytes"), figures.get("rank_peak_max_bytes")
+        if (low is None) != (high is None) or (low is not None and high is not None and low > high):
+            yield f"{at}/figures", "the smallest and the largest peak of the ranks do not fit each other"
+
+
+def _reading(document: Document) -> Broken:
+    for at, story, _ in _blocks(document, "memory"):
+        figures, reading = story["figures"], story["reading"]
+        pair = any({f"{kind}allocated_last_bytes", f"{kind}reserved_last_bytes"} <= figures.keys() for kind in ("", "peak_"))
+        at_end = {"oom_requested_bytes", "oom_reserved_unallocated_bytes"} <= figures.keys()
+        if reading in ("steady", "growth") and not pair:
+            yield f"{at}/reading", f"is {reading} without allocated and reserved memory"
+        elif reading == "fragmentation" and not pair and not at_end:
+            yield f"{at}/reading", "is fragmentation without allocated and reserved memory, nor what was free at the end"
+
+
+DIAGNOSIS_RULES: tuple[Rule, ...] = (
+    Rule("bottleneck_medians", PHASES, _medians),
+    Rule("bottleneck_verdict", PHASES, _verdict),
+    Rule("memory_figures", PHASES, _figures),
+    Rule("memory_reading", PHASES, _reading),
+)

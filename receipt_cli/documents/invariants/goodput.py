@@ -1,0 +1,73 @@
+"""Rules of the wall time: its parts add up to it, the ratio is theirs, and a part says how it is known."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, pointer
+
+_SLACK = 1e-9
+"""Relative slack of a sum: each part is rounded once."""
+
+
+def _parts(document: Document) -> dict[str, Any] | None:
+    """Return the block where it says how each part is known, as it does since receipt/1.2; else None."""
+    goodput: dict[str, Any] | None = document["goodput"]
+    return goodput if goodput is not None and "parts" in goodput else None
+
+
+def _ratio(document: Document) -> Broken:
+    goodput = _parts(document)
+    if goodput is None:
+        return
+    wall, steps = float(goodput["wall_time_s"]), float(goodput["step_time_s"])
+    if wall and abs(float(goodput["goodput_ratio"]) - min(1.0, steps / wall)) > _SLACK:
+        yield "/goodput/goodput_ratio", "is not step_time_s over wall_time_s"
+
+
+def _add_up(document: Document) -> Broken:
+    goodput = _parts(document)
+    if goodput is None:
+        return
+    lost = [float(seconds) for seconds in goodput["badput_s"].values() if seconds is not None]
+    total, wall = math.fsum([float(goodput["step_time_s"]), *lost]), float(goodput["wall_time_s"])
+    if goodput["badput_s"]["idle"] is None or abs(total - wall) > _SLACK * max(wall, 1.0):
+        yield "/goodput/badput_s", f"with step_time_s adds up to {total:g} s of a wall time of {wall:g} s"
+
+
+def _known(document: Document) -> Broken:
+    goodput = _parts(document)
+    for name, part in goodput["parts"].items() if goodput is not None else ():
+        at = pointer("goodput", "parts", name)
+        unknown = goodput is not None and goodput["badput_s"][name] is None
+        if unknown != (part["how"] == "unknown"):
+            yield f"{at}/how", f"is {part['how']} though its seconds are {'null' if unknown else 'known'}"
+        elif unknown and (part["count"] is not None or part["overlapped_s"] is not None):
+            yield at, "is unknown and says more"
+
+
+def _stated(document: Document) -> Broken:
+    goodput, wall = _parts(document), document["derivation"]["options"].get("wall")
+    if goodput is None:
+        return
+    if wall is None:
+        if goodput["evidence"] != "log_timestamps":
+            yield "/goodput/evidence", "is of a wall time that no option states"
+        elif goodput["phase"] is not None:
+            yield "/goodput/phase", "is of a wall time that no option states"
+        return
+    if goodput["evidence"] not in (wall["evidence"], "log_timestamps"):
+        yield "/goodput/evidence", f"is not the {wall['evidence']} that the options state"
+    elif goodput["evidence"] == wall["evidence"]:
+        for key, stated in (("wall_time_s", wall["seconds"]), ("phase", wall["phase"])):
+            if goodput[key] != stated:
+                yield f"/goodput/{key}", f"is not the {stated} that the options state"
+
+
+GOODPUT_RULES: tuple[Rule, ...] = (
+    Rule("goodput_ratio", ("goodput",), _ratio),
+    Rule("goodput_adds_up", ("goodput",), _add_up),
+    Rule("goodput_known", ("goodput",), _known),
+    Rule("goodput_stated", ("goodput", "derivation"), _stated),
+)

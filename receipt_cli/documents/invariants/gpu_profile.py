@@ -1,0 +1,252 @@
+"""Rules of a GPU profile: figures follow from one another, and lanes that are compared are matched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from receipt_cli.documents.invariants.figures import close, figure_rules, ratio
+from receipt_cli.documents.invariants.header import HEADER_RULES
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, pointer
+from receipt_cli.documents.invariants.text import check_texts
+
+_MATCHED = ("batch_size", "sequence_length", "warmup_step_count", "step_count")
+_SLACK = 1 + 1e-9
+
+
+def _measured(document: Document) -> Broken:
+    if not document["lanes"] and document["events"] is None:
+        yield "/lanes", "holds no lane, and there are no events: nothing was measured"
+
+
+def _lane_labels(document: Document) -> Broken:
+    labels = [lane["label"] for lane in document["lanes"]]
+    for number, label in enumerate(labels):
+        if label in labels[:number]:
+            yield f"/lanes/{number}/label", "is that of a lane above"
+
+
+def _lane_outcome(document: Document) -> Broken:
+    for number, lane in enumerate(document["lanes"]):
+        if (lane["status"] == "failed") != (lane["failure"] is not None):
+            yield f"/lanes/{number}/failure", "says what stopped the lane exactly where its status is failed"
+
+
+def _lane_figures(document: Document) -> Broken:
+    for number, lane in enumerate(document["lanes"]):
+        at, times, elapsed = f"/lanes/{number}", lane["step_times_s"], lane["elapsed_s"]
+        if times is not None and len(times) != lane["step_count"]:
+            yield f"{at}/step_times_s", f"has {len(times)} entries, {lane['step_count']} steps were timed"
+        elif times is not None and elapsed is not None and sum(map(float, times)) > elapsed * _SLACK:
+            yield f"{at}/step_times_s", f"add up to more than elapsed_s, {elapsed}"
+        shape = (lane["batch_size"], lane["sequence_length"], lane["step_count"])
+        if None not in shape and lane["token_count"] != math.prod(map(int, shape)):
+            yield f"{at}/token_count", "is not batch_size times sequence_length times step_count"
+        if not close(lane["tokens_per_s"], ratio(lane["token_count"], elapsed)):
+            yield f"{at}/tokens_per_s", "is not token_count over elapsed_s"
+
+
+def _confirmed(lane: dict[str, Any]) -> bool | None:
+    """Return whether the lane ran what it requested; None when that is not known."""
+    seen = [None if one["observed"] is None else one["observed"] == one["requested"] for one in lane["dispatch"]]
+    return _all(seen) if seen else None
+
+
+def _all(answers: list[bool | None]) -> bool | None:
+    return False if False in answers else None if None in answers else True
+
+
+def _lane_dispatch(document: Document) -> Broken:
+    for number, lane in enumerate(document["lanes"]):
+        if lane["dispatch_confirmed"] is not _confirmed(lane):
+            yield f"/lanes/{number}/dispatch_confirmed", "is not what dispatch says"
+
+
+def _compared(document: Document) -> list[dict[str, Any]]:
+    """Return the baseline and the candidate, as far as there are such lanes."""
+    comparison, lanes = document["comparison"], {lane["label"]: lane for lane in document["lanes"]}
+    if comparison is None or comparison["baseline"] == comparison["candidate"]:
+        return []
+    return [lanes[comparison[role]] for role in ("baseline", "candidate") if comparison[role] in lanes]
+
+
+def _compared_lanes(document: Document) -> Broken:
+    comparison, labels = document["comparison"], [lane["label"] for lane in document["lanes"]]
+    if comparison is None:
+        return
+    for role in ("baseline", "candidate"):
+        if comparison[role] not in labels:
+            yield f"/comparison/{role}", "is no lane of this profile"
+    if comparison["baseline"] == comparison["candidate"]:
+        yield "/comparison/candidate", "is the baseline itself"
+
+
+def _matched(document: Document) -> Broken:
+    lanes = _compared(document)
+    if len(lanes) < 2:
+        return
+    for name in _MATCHED:
+        stated = [lane[name] for lane in lanes]
+        if stated[0] != stated[1]:
+            yield "/comparison", f"the lanes are not matched: {name} is {stated[0]} and {stated[1]}"
+    if any(lane["status"] != "ok" for lane in lanes):
+        yield "/comparison", "a lane that failed is compared"
+
+
+def _comparison_figures(document: Document) -> Broken:
+    comparison, lanes = document["comparison"], _compared(document)
+    if len(lanes) < 2:
+        return
+    before, after = lanes
+    if not close(comparison["speedup"], ratio(after["tokens_per_s"], before["tokens_per_s"])):
+        yield "/comparison/speedup", "is not tokens_per_s of the candidate over that of the baseline"
+    peaks = [lane["peak_memory_bytes"] for lane in lanes]
+    if comparison["peak_memory_delta_bytes"] != (None if None in peaks else peaks[1] - peaks[0]):
+        yield "/comparison/peak_memory_delta_bytes", "is not peak_memory_bytes of the candidate less that of the baseline"
+    if comparison["dispatch_confirmed"] is not _all([_confirmed(lane) for lane in lanes]):
+        yield "/comparison/dispatch_confirmed", "is not what the lanes say"
+
+
+def _derived_events(document: Document) -> Broken:
+    if (document["events"] is None) != (document["derivation"] is None):
+        yield "/derivation", "says what the events were read from exactly where there are events"
+
+
+def _lossy(document: Document) -> Broken:
+    events = document["events"]
+    if events is not None and events["lossy"] is not bool(events["losses"]):
+        yield "/events/lossy", f"is {str(events['lossy']).lower()}, {len(events['losses'])} kinds of loss are told"
+
+
+def _busy(document: Document) -> Broken:
+    events = document["events"]
+    if events is None:
+        return
+    duration, devices = events["duration_s"], [device["busy_s"] for device in events["devices"]]
+    for number, busy in enumerate(devices):
+        if None not in (busy, duration) and busy > duration * _SLACK:
+            yield f"/events/devices/{number}/busy_s", f"is longer than the session, {duration}"
+    known = None if None in devices or not devices else sum(map(float, devices))
+    if devices and not close(events["busy_s"], known):
+        yield "/events/busy_s", "is not what the devices say together"
+    elif events["busy_ratio"] is not None and not devices:
+        yield "/events/busy_ratio", "is of no device"
+    elif devices and not close(events["busy_ratio"], _busy_ratio(known, duration, sum(bool(busy) for busy in devices))):
+        yield "/events/busy_ratio", "is not busy_s over duration_s of the devices that ran kernels"
+
+
+def _busy_ratio(busy: float | None, duration: float | None, devices: int) -> float | None:
+    share = ratio(busy, duration)
+    return None if share is None else share / max(1, devices)
+
+
+def _timings(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
+    if document["events"] is not None:
+        for number, kernel in enumerate(document["events"]["kernels"]["top"]):
+            yield f"/events/kernels/top/{number}", kernel
+        for number, scope in enumerate(document["events"]["scopes"]):
+            yield f"/events/scopes/{number}", scope
+
+
+def _timing(document: Document) -> Broken:
+    for at, timing in _timings(document):
+        known = [timing[name] for name in ("min_s", "mean_s", "max_s")]
+        if (timing["count"] == 0) != (None in known) or (timing["count"] == 0 and timing["total_s"]):
+            yield at, f"has {timing['count']} durations, and its figures do not say so"
+        elif None not in known and not (
+            known[0] <= known[1] * _SLACK
+            and known[1] <= known[2] * _SLACK
+            and close(known[1], ratio(timing["total_s"], timing["count"]))
+        ):
+            yield f"{at}/mean_s", "is not total_s over count, between min_s and max_s"
+
+
+def _largest_first(document: Document) -> Broken:
+    above: dict[str, float] = {}
+    for at, timing in _timings(document):
+        part = at.rpartition("/")[0]
+        if timing["total_s"] > above.get(part, timing["total_s"]):
+            yield at, "took longer than the one above it"
+        above[part] = timing["total_s"]
+
+
+def _kernel_totals(document: Document) -> Broken:
+    if document["events"] is None:
+        return
+    kernels = document["events"]["kernels"]
+    top = kernels["top"]
+    if len(top) > kernels["name_count"]:
+        yield "/events/kernels/name_count", f"is {kernels['name_count']}, {len(top)} are told"
+    if sum(int(kernel["count"]) for kernel in top) > kernels["launch_count"]:
+        yield "/events/kernels/launch_count", "is less than the launches of the kernels told"
+    total = kernels["total_s"]
+    if total is not None and sum(float(kernel["total_s"]) for kernel in top) > total * _SLACK:
+        yield "/events/kernels/total_s", "is less than that of the kernels told"
+
+
+def _copies(document: Document) -> Broken:
+    if document["events"] is None:
+        return
+    seen: set[str] = set()
+    for number, copies in enumerate(document["events"]["copies"]):
+        if copies["direction"] in seen:
+            yield f"/events/copies/{number}/direction", "stands above already"
+        elif not close(copies["bytes_per_s"], ratio(copies["total_bytes"], copies["total_s"])):
+            yield f"/events/copies/{number}/bytes_per_s", "is not total_bytes over total_s"
+        seen.add(copies["direction"])
+
+
+def _device_order(document: Document) -> Broken:
+    numbers = [device["number"] for device in document["events"]["devices"]] if document["events"] is not None else []
+    for place, (before, after) in enumerate(pairwise(numbers), start=1):
+        if after <= before:
+            yield f"/events/devices/{place}/number", f"is not after {before}"
+
+
+def _told_and_counted(document: Document) -> Broken:
+    problems = document["derivation"]["problems"] if document["derivation"] is not None else None
+    if problems is not None and len(problems["first"]) > problems["count"]:
+        yield "/derivation/problems/count", f"{len(problems['first'])} are told, {problems['count']} counted"
+
+
+def _sampled(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
+    if document["events"] is not None:
+        for part in ("devices", "hosts"):
+            for number, one in enumerate(document["events"][part]):
+                for name, figures in one["metrics"].items():
+                    yield pointer("events", part, number, "metrics", name), figures
+
+
+def _texts(document: Document) -> Broken:
+    texts = [(f"/lanes/{number}/failure", lane["failure"]) for number, lane in enumerate(document["lanes"])]
+    texts += [(f"{at}/name", timing["name"]) for at, timing in _timings(document)]
+    yield from check_texts(texts)
+
+
+_LANES = ("lanes", "comparison")
+_EVENTS = ("events",)
+GPU_PROFILE_RULES: tuple[Rule, ...] = (
+    *HEADER_RULES,
+    Rule("measured", ("lanes", "events"), _measured),
+    Rule("lane_labels", ("lanes",), _lane_labels),
+    Rule("lane_outcome", ("lanes",), _lane_outcome),
+    Rule("lane_figures", ("lanes",), _lane_figures),
+    Rule("lane_dispatch", ("lanes",), _lane_dispatch),
+    Rule("compared_lanes", _LANES, _compared_lanes),
+    Rule("matched_lanes", _LANES, _matched),
+    Rule("comparison_figures", _LANES, _comparison_figures),
+    Rule("derived_events", ("events", "derivation"), _derived_events),
+    Rule("lossy_agrees", _EVENTS, _lossy),
+    Rule("busy", _EVENTS, _busy),
+    Rule("timing", _EVENTS, _timing),
+    Rule("largest_first", _EVENTS, _largest_first),
+    Rule("kernel_totals", _EVENTS, _kernel_totals),
+    Rule("copies", _EVENTS, _copies),
+    Rule("device_order", _EVENTS, _device_order),
+    Rule("told_and_counted", ("derivation",), _told_and_counted),
+    Rule("control_characters", ("lanes", "events"), _texts),
+    *figure_rules(_EVENTS, _sampled),
+)
+"""The rules of a GPU profile, in the order in which they are checked and told."""

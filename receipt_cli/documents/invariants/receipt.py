@@ -1,0 +1,227 @@
+"""Rules of a receipt: its derived parts agree with one another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from receipt_cli.documents.invariants.diagnosis import DIAGNOSIS_RULES
+from receipt_cli.documents.invariants.flags import ODDITY_RULES
+from receipt_cli.documents.invariants.goodput import GOODPUT_RULES
+from receipt_cli.documents.invariants.header import HEADER_RULES
+from receipt_cli.documents.invariants.origin import ORIGIN_RULES
+from receipt_cli.documents.invariants.redactions import REDACTION_RULES
+from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, is_import, pointer, summaries
+from receipt_cli.documents.invariants.statistics import STATISTIC_RULES
+from receipt_cli.documents.invariants.text import check_texts
+from receipt_cli.problems import TAIL_BYTES
+
+_LOSSES = ("loss", "val_loss")
+_DIGITS = 400
+"""A number with more digits than this is no line of any log, and Python reads no more than some thousands of them."""
+
+
+def _markers(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the markers of the failure and those observed, each with its pointer."""
+    if document["failure"] is not None:
+        for number, marker in enumerate(document["failure"]["markers"]):
+            yield pointer("failure", "markers", number), marker
+    for number, marker in enumerate(document["derivation"]["observed"]):
+        yield pointer("derivation", "observed", number), marker
+
+
+def _said(check: bool | None) -> str:
+    return "null" if check is None else str(check).lower()
+
+
+def _lines_add_up(document: Document) -> Broken:
+    derivation = document["derivation"]
+    total, records = sum(map(int, derivation["lines"].values())), derivation["log"]["record_count"]
+    if total != records:
+        yield "/derivation/lines", f"the counts add up to {total}, the log has {records} records"
+
+
+def _told_and_counted(document: Document) -> Broken:
+    for part in ("near_misses", "problems"):
+        told, count = len(document["derivation"][part]["first"]), document["derivation"][part]["count"]
+        if told > count:
+            yield f"/derivation/{part}/count", f"{told} are told, {count} counted"
+
+
+def _grammars_and_summary(document: Document) -> Broken:
+    summary, grammars = document["summary"], document["derivation"]["grammars"]
+    if is_import(document):
+        return  # the origin's rule says what holds there
+    if not grammars and (document["phases"] or (summary is not None and summary["steps"]["record_count"])):
+        yield "/derivation/grammars", "phases and steps come from a grammar"
+
+
+def _line_numbers(document: Document) -> Broken:
+    derivation, failure = document["derivation"], document["failure"]
+    limit = max(derivation["log"]["line_count"], derivation["log"]["record_count"])
+    places: list[tuple[str, int | None]] = []
+    for part in ("near_misses", "problems"):
+        for number, entry in enumerate(derivation[part]["first"]):
+            places.append((f"/derivation/{part}/first/{number}/line_number", entry["line_number"]))
+    if failure is not None:
+        places.append(("/failure/line_number", failure["line_number"]))
+    places += [(f"{at}/last_line", marker["last_line"]) for at, marker in _markers(document)]
+    for text, origin in document["header"]["sources"].items():
+        if origin.startswith("log:"):
+            digits = origin.removeprefix("log:")
+            places.append((pointer("header", "sources", text), int(digits[:_DIGITS])))
+    for at, line in places:
+        if line is not None and line > limit:
+            yield at, f"the log has no line {line}"
+
+
+def _primary_summary(document: Document) -> Broken:
+    summary, phases = document["summary"], document["phases"]
+    if phases:
+        counts = [phase["summary"]["steps"]["record_count"] for phase in phases]
+        primary = counts.index(max(counts))
+        if summary != phases[primary]["summary"] and (summary is not None or max(counts)):
+            yield "/summary", f"differs from the summary of the primary phase, /phases/{primary}"
+    elif summary is not None and summary["steps"]["record_count"]:
+        yield "/summary", "has steps though there is no phase"
+
+
+def _phase_name(document: Document) -> Broken:
+    for number, phase in enumerate(document["phases"]):
+        if phase["name"] != phase["summary"]["phase"]:
+            yield f"/phases/{number}/summary/phase", "is not the name of its phase"
+
+
+def _steps(document: Document) -> Broken:
+    for at, summary in summaries(document):
+        steps = summary["steps"]
+        first, last = steps["first"], steps["last"]
+        if (first is None) != (last is None):
+            if not is_import(document):
+                yield f"{at}/steps", "first and last are both known or both null"
+        elif first is not None and not steps["record_count"] and not is_import(document):
+            yield f"{at}/steps/first", "has no record to come from"
+        elif first is not None and first > last:
+            yield f"{at}/steps/last", f"is before the first step, {first}"
+
+
+def _superseded(document: Document) -> Broken:
+    for at, summary in summaries(document):
+        if summary["steps"]["superseded_count"] and not summary["steps"]["restart_count"]:
+            yield f"{at}/steps/superseded_count", "only a restart overtakes records"
+
+
+def _steady_state(document: Document) -> Broken:
+    for at, summary in summaries(document):
+        steady, records = summary["steady_state"], summary["steps"]["record_count"]
+        total = sum(int(steady[name]) for name in ("record_count", "excluded_warmup", "excluded_implausible"))
+        if total != records:
+            yield f"{at}/steady_state", f"the counts add up to {total}, there are {records} step records"
+
+
+def _has_steps(document: Document) -> Broken:
+    seen = any(phase["summary"]["steps"]["record_count"] for phase in document["phases"])
+    stated = document["checks"]["has_steps"]
+    if stated is None and not seen and is_import(document):
+        return  # a document that tells of no steps does not prove that there were none
+    if stated is not seen:
+        yield "/checks/has_steps", f"is {_said(stated)}, the phases say {_said(seen)}"
+
+
+def _finite_losses(document: Document) -> Broken:
+    stated = document["checks"]["finite_losses"]
+    losses = [s["metrics"][name] for _, s in summaries(document) for name in _LOSSES if name in s["metrics"]]
+    nonfinite = sum(int(loss["nonfinite_count"]) for loss in losses)
+    if nonfinite and stated is not False:
+        yield "/checks/finite_losses", f"is {_said(stated)} though {nonfinite} losses are not finite"
+    elif stated is True and not any(loss["record_count"] for loss in losses) and not is_import(document):
+        yield "/checks/finite_losses", "is true though no loss was printed"
+
+
+def _exit_code(document: Document) -> Broken:
+    code, stated = document["derivation"]["options"]["exit_code"], document["checks"]["zero_exit_code"]
+    if code is not None and stated is not (code == 0):
+        yield "/checks/zero_exit_code", f"is {_said(stated)} though the caller stated exit code {code}"
+
+
+def _no_grammar_match(document: Document) -> Broken:
+    failure = document["failure"]
+    if failure is None or failure["reason"] != "no_grammar_match":
+        return
+    if document["derivation"]["grammars"]:
+        yield "/failure/reason", "is no_grammar_match though a grammar recognised the log"
+    elif is_import(document):
+        yield "/failure/reason", "is no_grammar_match though no log was read"
+
+
+def _failed_without_steps(document: Document) -> Broken:
+    checks = document["checks"]
+    if checks["has_steps"] is False and checks["completed"] is not True and document["failure"] is None:
+        yield "/failure", "is null though no step was found and nothing shows that the run completed"
+
+
+def _no_oom(document: Document) -> Broken:
+    failure = document["failure"]
+    oom = failure is not None and failure["reason"] in ("cuda_oom", "host_oom")
+    if oom and document["checks"]["no_oom"] is not False:
+        yield (
+            "/checks/no_oom",
+            f"is {document['checks']['no_oom']} though the run failed with {failure['reason']}",
+        )
+
+
+def _log_tail(document: Document) -> Broken:
+    failure = document["failure"]
+    size = sum(len(line.encode("utf-8")) for line in failure["log_tail"]) if failure is not None else 0
+    if size > TAIL_BYTES:
+        yield "/failure/log_tail", f"holds {size} bytes of UTF-8, at most {TAIL_BYTES}"
+
+
+def _control_characters(document: Document) -> Broken:
+    texts: list[tuple[str, str | None]] = []
+    failure = document["failure"]
+    if failure is not None:
+        texts.append(("/failure/message", failure["message"]))
+        texts += [(f"/failure/log_tail/{n}", line) for n, line in enumerate(failure["log_tail"])]
+    texts += [(f"{at}/message", marker["message"]) for at, marker in _markers(document)]
+    for part in ("near_misses", "problems"):
+        for n, entry in enumerate(document["derivation"][part]["first"]):
+            texts += [(f"/derivation/{part}/first/{n}/{k}", entry[k]) for k in ("excerpt", "detail") if k in entry]
+    yield from check_texts(texts)
+
+
+def _marker_lines(document: Document) -> Broken:
+    for at, marker in _markers(document):
+        count, first, last = marker["count"], marker["first_line"], marker["last_line"]
+        if first > last or (count == 1 and first != last):
+            yield at, f"seen {count} times, from line {first} to line {last}"
+
+
+RECEIPT_RULES: tuple[Rule, ...] = (
+    *HEADER_RULES,
+    *ORIGIN_RULES,
+    Rule("lines_add_up", ("derivation",), _lines_add_up),
+    Rule("told_and_counted", ("derivation",), _told_and_counted),
+    Rule("grammars_and_summary", ("derivation", "summary"), _grammars_and_summary),
+    Rule("line_numbers", ("derivation", "failure", "header"), _line_numbers),
+    Rule("primary_summary", PHASES, _primary_summary),
+    Rule("phase_name", PHASES, _phase_name),
+    Rule("steps_in_order", (*PHASES, "derivation"), _steps),
+    Rule("superseded_by_restart", PHASES, _superseded),
+    Rule("steady_state_adds_up", PHASES, _steady_state),
+    Rule("has_steps_agrees", (*PHASES, "checks", "derivation"), _has_steps),
+    Rule("finite_losses_agrees", (*PHASES, "checks", "derivation"), _finite_losses),
+    Rule("exit_code_agrees", ("checks", "derivation"), _exit_code),
+    Rule("no_grammar_match", ("failure", "derivation"), _no_grammar_match),
+    Rule("failed_without_steps", ("failure", "checks"), _failed_without_steps),
+    Rule("no_oom_agrees", ("failure", "checks"), _no_oom),
+    Rule("log_tail_bounded", ("failure",), _log_tail),
+    Rule("control_characters", ("failure", "derivation"), _control_characters),
+    Rule("marker_lines", ("failure", "derivation"), _marker_lines),
+    *ODDITY_RULES,
+    *GOODPUT_RULES,
+    *REDACTION_RULES,
+    *STATISTIC_RULES,
+    *DIAGNOSIS_RULES,
+)
+"""The rules of a receipt, in the order in which they are checked and told."""

@@ -1,0 +1,88 @@
+"""A document → the same document in a newer version of its schema: pure steps from one version to the next, chained."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from receipt_cli.documents.schemas import list_schemas, read_version
+from receipt_cli.errors import DataError, UsageError
+
+Document = dict[str, Any]
+Step = Callable[[Document], Document]
+"""Takes a document of one version and returns it in the next, but for ``schema_version``; never the same object changed.
+
+Captured and derived values go over as they are: a step may add, move and rename fields, and never computes a figure.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One step of a chain: the version it leads to, and what it does to a document."""
+
+    to: str
+    step: Step
+
+
+def _keep(document: Document) -> Document:
+    """All that the next version adds is optional: absent means that nobody knows."""
+    return document
+
+
+STEPS: Mapping[str, Edge] = {"receipt/1.0": Edge("receipt/1.1", _keep), "receipt/1.1": Edge("receipt/1.2", _keep)}
+"""The released steps, by the version that they start from: there is one way up from each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """A document in the version asked for, and the versions that it went through, its own first."""
+
+    document: Document
+    versions: tuple[str, ...]
+
+
+def migrate(document: Document, to: str | None = None, steps: Mapping[str, Edge] = STEPS) -> Migrated:
+    """Return ``document`` lifted to the version ``to``, or as far up as ``steps`` lead; ``document`` is left as it is.
+
+    ``to`` is KIND/MAJOR.MINOR. Raises ``UsageError`` for another kind and for an older version, and ``DataError`` for a
+    version that is not known or that no chain of steps leads to.
+    """
+    here = str(document.get("schema_version"))
+    for version in [here] if to is None else [here, to]:
+        _check_known(version, steps)
+    if to is not None:
+        _check_upward(here, to)
+    versions = [here]
+    moved = copy.deepcopy(document)
+    while versions[-1] != to and versions[-1] in steps:
+        edge = steps[versions[-1]]
+        moved = {**edge.step(copy.deepcopy(moved)), "schema_version": edge.to}
+        versions.append(edge.to)
+    if to is not None and versions[-1] != to:
+        raise DataError(f"no chain of steps leads from {here} to {to}", why=f"it ends at {versions[-1]}")
+    return Migrated(moved, tuple(versions))
+
+
+def _check_known(version: str, steps: Mapping[str, Edge]) -> None:
+    known = [f"{entry.kind}/{entry.version}" for entry in list_schemas()]
+    known += [version for start, edge in steps.items() for version in (start, edge.to)]
+    if version in known:
+        return
+    kind = version.partition("/")[0]
+    of_kind = list(dict.fromkeys(name for name in known if name.startswith(f"{kind}/")))
+    why = f"known: {', '.join(of_kind or sorted(set(known)))}"
+    here, newest = read_version(version), max((read_version(name) or ("", 0, 0) for name in of_kind), default=None)
+    if here is not None and newest is not None and here > newest:
+        why = f"it is newer than this receipt; {why}"
+    raise DataError(f"unknown schema version {version}", why=why)
+
+
+def _check_upward(here: str, to: str) -> None:
+    old, new = read_version(here), read_version(to)
+    if old is None or new is None or old[0] != new[0]:
+        raise UsageError(f"cannot migrate {here} to {to}", why="a document stays of its kind")
+    if new[1:] < old[1:]:
+        why = "a downgrade would lose what the older version cannot hold"
+        raise UsageError(f"cannot migrate {here} down to {to}", why=why, try_="keep the original that was migrated")

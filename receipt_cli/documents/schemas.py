@@ -1,0 +1,169 @@
+"""Shipped schemas: what there is, and the bytes of one of them, checked against its digest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, cast, get_args
+
+from receipt_cli.definitions.load import load_definition
+from receipt_cli.definitions.resources import data_root
+from receipt_cli.errors import DataError
+
+Status = Literal["draft", "released", "deprecated"]
+
+INDEX_PATH = "index.yaml"
+_INDEX = f"schemas/{INDEX_PATH}"
+_VERSION = re.compile(r"([a-z][a-z0-9_]*)/(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\Z")
+_KEYS = ("kind", "version", "path", "status", "since", "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaEntry:
+    """One line of ``schemas/index.yaml``: a schema (or the metric registry) and the digest of its bytes."""
+
+    kind: str
+    version: str
+    path: str
+    status: Status
+    since: str
+    sha256: str
+
+
+@cache
+def list_schemas() -> tuple[SchemaEntry, ...]:
+    """Return every shipped schema in the order of the index.
+
+    Raises ``DataError`` when the index is missing or broken. Digests are checked by ``get_schema``.
+    """
+    return parse_index(_read(INDEX_PATH), _INDEX)
+
+
+def parse_index(text: bytes, where: str) -> tuple[SchemaEntry, ...]:
+    """Return the entries of the index that ``text`` holds; ``where`` names it in errors.
+
+    Raises ``DataError`` for an entry with other keys, an unknown status, a path that leaves the folder, or a
+    kind and version that stand twice.
+    """
+    data = load_definition(text, where)
+    entries = data.get("schemas")
+    if set(data) != {"schemas"} or not isinstance(entries, list) or not entries:
+        raise DataError("not an index of schemas", where=where, why="needs schemas: [...] and nothing else")
+    found: dict[tuple[str, str], SchemaEntry] = {}
+    for position, entry in enumerate(entries):
+        place = f"{where}: schemas[{position}]"
+        if not isinstance(entry, dict) or set(entry) != set(_KEYS):
+            raise DataError(f"an entry has exactly {', '.join(_KEYS)}", where=place)
+        if not all(isinstance(value, str) for value in entry.values()):
+            raise DataError("every value of an entry is a text", where=place, try_="quote versions and dates")
+        if entry["status"] not in get_args(Status):
+            raise DataError(f"status {entry['status']!r} is unknown", where=place)
+        if entry["path"].startswith("/") or ".." in entry["path"].split("/"):
+            raise DataError(f"path {entry['path']!r} leaves the folder", where=place)
+        key = (entry["kind"], entry["version"])
+        if key in found:
+            raise DataError(f"{key[0]} {key[1]} stands twice", where=place)
+        found[key] = SchemaEntry(**{**entry, "status": cast(Status, entry["status"])})
+    return tuple(found.values())
+
+
+def get_schema(kind: str, version: str) -> tuple[bytes, dict[str, Any]]:
+    """Return the bytes of one schema and what they say (a JSON Schema, or the metric registry's mapping).
+
+    Raises ``DataError`` when there is no such schema, or its bytes are not those that the index promises.
+    """
+    entry = find_entry(kind, version)
+    text, where = read_entry(entry), f"schemas/{entry.path}"
+    return text, _parse_json(text, where) if entry.path.endswith(".json") else load_definition(text, where)
+
+
+def find_entry(name: str, version: str | None = None) -> SchemaEntry:
+    """Return the entry that ``name`` means: KIND/VERSION, or KIND with ``version``, or KIND for its newest version.
+
+    Raises ``DataError`` when there is none.
+    """
+    kind, _, stated = name.partition("/")
+    entries = [entry for entry in list_schemas() if entry.kind == kind]
+    wanted = version or stated or (max(entries, key=lambda e: _order(e.version)).version if entries else "")
+    for entry in entries:
+        if entry.version == wanted:
+            return entry
+    known = ", ".join(f"{entry.kind} {entry.version}" for entry in list_schemas())
+    raise DataError(f"there is no schema {kind} {wanted}".rstrip(), where=_INDEX, why=f"known: {known}")
+
+
+def get_json_schema(entry: SchemaEntry) -> dict[str, Any]:
+    """Return the JSON Schema that ``entry`` is of; raises ``DataError`` as ``read_entry`` does, and where it is of none."""
+    if not entry.path.endswith(".json"):
+        raise DataError(f"{entry.kind} {entry.version} is no JSON Schema", where=f"schemas/{entry.path}")
+    return _parse_json(read_entry(entry), f"schemas/{entry.path}")
+
+
+def _order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
+
+
+def read_version(stated: object) -> tuple[str, int, int] | None:
+    """Return kind, major and minor of a ``schema_version`` such as receipt/1.0, or None where it is none."""
+    found = _VERSION.match(stated) if isinstance(stated, str) else None
+    return None if found is None else (found[1], int(found[2]), int(found[3]))
+
+
+def read_entry(entry: SchemaEntry) -> bytes:
+    """Return the bytes of ``entry``; raises ``DataError`` when they are missing or do not have its digest."""
+    text = _read(entry.path)
+    digest = hashlib.sha256(text).hexdigest()
+    if digest != entry.sha256:
+        raise DataError(
+            f"schema {entry.kind} {entry.version} is not the one that was shipped",
+            where=f"schemas/{entry.path}",
+            why=f"its sha256 is {digest}, the index says {entry.sha256}",
+            try_="install receipt-cli again",
+        )
+    return text
+
+
+def _read(path: str) -> bytes:
+    try:
+        return data_root("schemas").joinpath(path).read_bytes()
+    except FileNotFoundError as error:
+        raise DataError("a schema file is missing", where=f"schemas/{path}", try_="install receipt-cli again") from error
+    except OSError as error:
+        raise DataError("a schema file cannot be read", where=f"schemas/{path}", why=error.strerror or str(error)) from error
+
+
+def _parse_json(text: bytes, where: str) -> dict[str, Any]:
+    try:
+        schema = json.loads(text)
+    except ValueError as error:
+        raise DataError("schema is not JSON", where=where, why=str(error)) from error
+    if not isinstance(schema, dict):
+        raise DataError("schema is not a JSON object", where=where)
+    return schema
+
+
+def keep_known(document: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """Return ``document`` as far as the schema ``version`` (such as receipt/1.0) knows it; whole where that is unknown."""
+    parts = read_version(version)
+    known = {f"{entry.kind}/{entry.version}" for entry in list_schemas()}
+    if parts is None or version not in known:
+        return dict(document)
+    root = get_schema(parts[0], f"{parts[1]}.{parts[2]}")[1]
+    kept: dict[str, Any] = _kept(document, root, root)
+    return kept
+
+
+def _kept(value: Any, node: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+    if "$ref" in node:
+        node = root["$defs"][node["$ref"].removeprefix("#/$defs/")]
+    if isinstance(value, list):
+        return [_kept(item, node.get("items", {}), root) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    fields, rest = node.get("properties", {}), node.get("additionalProperties", True)
+    inner = rest if isinstance(rest, dict) else {}
+    return {key: _kept(item, fields.get(key, inner), root) for key, item in value.items() if key in fields or rest is not False}

@@ -1,0 +1,301 @@
+"""A document → findings: its shape by schema, then what no schema can say, routed by ``schema_version``."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from receipt_cli.documents.invariants.rule import Rule, Severity, pointer, pointer_parts
+from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
+from receipt_cli.documents.shape import compile_pattern, surely_keeps
+from receipt_cli.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
+
+KINDS = ("receipt", "header", "evaluation", "ablation", "gpu_profile")
+"""The kinds of document; the other schemas are of definitions."""
+
+MAX_DEPTH = 64
+"""A document nested deeper than this is refused; the contract needs about ten levels."""
+_MAX_REASON = 300
+_MAX_BITS = 10_000
+"""Python writes no larger integer as text, and a schema error shows the value that it is about."""
+_FLOAT_MAX = 1.7976931348623157e308
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a document, or (``note``) worth knowing about it.
+
+    ``pointer`` is an RFC 6901 JSON pointer, ``rule`` the name of what was broken: ``schema.KEYWORD``, a rule
+    of ``invariants``, or one of this module's own.
+    """
+
+    pointer: str
+    reason: str
+    rule: str
+    severity: Literal["error", "note"] = "error"
+
+
+def validate_bytes(data: bytes, where: str) -> list[Finding]:
+    """Return what is wrong with the JSON document that ``data`` holds; ``where`` names it in errors.
+
+    NaN, infinities and repeated keys, which Python's reader lets pass, are findings. Raises ``InputError``
+    for bytes that are not UTF-8 or not JSON, and ``DataError`` as ``validate_document`` does.
+    """
+    repeats = 0
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal repeats
+        made = dict(items)
+        if len(made) == len(items):
+            return made
+        repeats += 1
+        return _Repeating(made, [key for key, _ in items])
+
+    try:
+        document = json.loads(data.decode("utf-8"), object_pairs_hook=pairs)
+    except UnicodeDecodeError as error:
+        raise InputError("document is not UTF-8", where=where, why=str(error)) from error
+    except json.JSONDecodeError as error:
+        raise InputError("document is not JSON", where=f"{where}:{error.lineno}", why=error.msg) from error
+    except (ValueError, RecursionError) as error:  # an integer of thousands of digits, nesting without end
+        raise InputError("document is not JSON that can be read", where=where, why=str(error)) from error
+    found = list(_repeated_keys(document)) if repeats else []
+    return found + validate_document(document)
+
+
+def validate_document(document: object) -> list[Finding]:
+    """Return everything that is wrong with ``document``, as read from JSON; nothing but notes means valid.
+
+    A document of a newer minor version is held against the newest version known here, and fields unknown to
+    it are notes. A rule between fields is left out where the parts that it reads are broken already. Raises
+    ``DataError`` for a major version that is not known here.
+    """
+    if not isinstance(document, dict):
+        return [Finding("", f"a document is an object, this is {_json_type(document)}", "schema.type")]
+    found, readable = _check_values(document)
+    if not readable:
+        return found
+    route = _route(document.get("schema_version", None))
+    if isinstance(route, Finding):
+        return [*found, route]
+    kind, version, newer = route
+    if newer:
+        reason = f"written by a newer receipt; fields unknown to {kind}/{version} are passed over"
+        found.append(Finding("/schema_version", reason, "newer_minor", "note"))
+    found += _check_shape(document, kind, version, newer)
+    if newer:
+        document = _known_part(document, [at.pointer for at in found if at.rule == "schema.additionalProperties"])
+    broken = {finding.pointer.split("/")[1] for finding in found if finding.severity == "error" and finding.pointer}
+    for rule in rules_of(kind):
+        if all(part in document and part not in broken for part in rule.parts):
+            found += [Finding(at, reason, rule.name, rule.severity) for at, reason in rule.check(document)]
+    return found
+
+
+def rules_of(kind: str) -> tuple[Rule, ...]:
+    """Return the rules between the fields of a document of ``kind``, one of ``KINDS``; loads those of no other kind."""
+    if kind == "receipt":
+        from receipt_cli.documents.invariants.receipt import RECEIPT_RULES
+
+        return RECEIPT_RULES
+    if kind == "header":
+        from receipt_cli.documents.invariants.header import HEADER_RULES
+
+        return HEADER_RULES
+    if kind == "evaluation":
+        from receipt_cli.documents.invariants.evaluation import EVALUATION_RULES
+
+        return EVALUATION_RULES
+    if kind == "ablation":
+        from receipt_cli.documents.invariants.ablation import ABLATION_RULES
+
+        return ABLATION_RULES
+    from receipt_cli.documents.invariants.gpu_profile import GPU_PROFILE_RULES
+
+    return GPU_PROFILE_RULES
+
+
+def has_errors(findings: list[Finding]) -> bool:
+    """Return whether any of ``findings`` is more than a note."""
+    return any(finding.severity == "error" for finding in findings)
+
+
+class _Repeating(dict[str, Any]):
+    """An object in which a key stood more than once."""
+
+    def __init__(self, made: dict[str, Any], keys: list[str]) -> None:
+        super().__init__(made)
+        self.repeated = sorted({key for key in keys if keys.count(key) > 1})
+
+
+def _repeated_keys(document: object) -> Iterator[Finding]:
+    for path, value in _walk(document):
+        if isinstance(value, _Repeating):
+            for key in value.repeated:
+                yield Finding(pointer(*path, key), "the key stands more than once", "duplicate_key")
+
+
+def _walk(document: object) -> Iterator[tuple[Path, object]]:
+    """Yield every value with its path, down to ``MAX_DEPTH``, without recursion."""
+    stack: list[tuple[Path, object]] = [((), document)]
+    while stack:
+        path, value = stack.pop()
+        yield path, value
+        if len(path) <= MAX_DEPTH:
+            if isinstance(value, dict):
+                stack += [((*path, key), item) for key, item in value.items()]
+            elif isinstance(value, list):
+                stack += [((*path, number), item) for number, item in enumerate(value)]
+
+
+def _check_values(document: object) -> tuple[list[Finding], bool]:
+    """Return what is not JSON in the values, and whether the document can be read on all the same."""
+    found: list[Finding] = []
+    readable = True
+    for path, value in _walk(document):
+        if value is None or isinstance(value, bool):
+            continue
+        reason = ""
+        if isinstance(value, str):
+            if not value.isascii() and not _is_utf8(value):
+                reason = "the text holds half of a surrogate pair"
+        elif isinstance(value, float):
+            if not math.isfinite(value):
+                reason = "NaN and infinity are not JSON"
+        elif isinstance(value, int):
+            if not -_FLOAT_MAX <= value <= _FLOAT_MAX:
+                reason, readable = "the number is beyond float64", readable and value.bit_length() <= _MAX_BITS
+        elif isinstance(value, dict):
+            if any(not isinstance(key, str) or not _is_utf8(key) for key in value):
+                reason, readable = "a key is not a text that UTF-8 can hold", False
+        elif not isinstance(value, list):
+            reason, readable = f"{type(value).__name__} is not a JSON value", False
+        if len(path) > MAX_DEPTH:
+            reason, readable = f"nested deeper than {MAX_DEPTH} levels", False
+        if reason:
+            found.append(Finding(pointer(*path), reason, "json_value"))
+    return found, readable
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _route(stated: object) -> Finding | tuple[str, str, bool]:
+    """Return kind, version to hold the document against, and whether the document is newer than that."""
+    kinds = ", ".join(KINDS)
+    found = read_version(stated)
+    if found is None:
+        reason = f"a document says schema_version KIND/MAJOR.MINOR; known kinds: {kinds}"
+        return Finding("/schema_version", reason, "schema_version")
+    kind, major, minor = found
+    if kind not in KINDS:
+        return Finding("/schema_version", f"unknown kind of document {kind}; known: {kinds}", "unknown_kind")
+    known = [(int(a), int(b)) for a, b in (e.version.split(".") for e in list_schemas() if e.kind == kind)]
+    minors = [b for a, b in known if a == major]
+    if not minors:
+        newest = "{}.{}".format(*max(known))
+        why = "written by a newer receipt" if major > max(known)[0] else "this version was never published"
+        raise DataError(f"unknown schema version {stated}", why=f"{why}; this one reads {kind} up to {newest}")
+    newest_minor = max(minors)
+    if minor > newest_minor:
+        return kind, f"{major}.{newest_minor}", True
+    return kind, f"{major}.{minor}", False
+
+
+@cache
+def _schema(kind: str, version: str) -> dict[str, Any]:
+    return get_schema(kind, version)[1]
+
+
+@cache
+def _validator(kind: str, version: str) -> Validator:
+    from jsonschema import Draft202012Validator, validators  # slow to load, and needed only to tell what is wrong
+
+    made = validators.extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+    return cast("Validator", made(_schema(kind, version)))
+
+
+def _pattern(_validator: object, source: str, instance: object, _schema: object) -> Iterator[ValidationError]:
+    """Yield that ``instance`` breaks a pattern; unlike Python, JSON Schema does not let ``$`` stand before a last newline."""
+    from jsonschema import ValidationError
+
+    if isinstance(instance, str) and not compile_pattern(source).search(instance):
+        yield ValidationError("breaks a pattern")
+
+
+def _check_shape(document: dict[str, Any], kind: str, version: str, newer: bool) -> list[Finding]:
+    if newer:
+        document = {**document, "schema_version": f"{kind}/{version}"}
+    if surely_keeps(_schema(kind, version), document):
+        return []
+    found: dict[Finding, None] = {}  # ordered, and each once
+    for error in _validator(kind, version).iter_errors(document):
+        for finding in _findings(error, newer):
+            found[finding] = None
+    return list(found)
+
+
+def _known_part(document: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
+    """Return ``document`` without the fields at ``unknown`` and without what it says about their sources."""
+    known = copy.deepcopy(document)
+    for at in unknown:
+        parent: Any = known
+        *path, last = pointer_parts(at)
+        for part in path:
+            parent = parent[int(part) if isinstance(parent, list) else part]
+        del parent[last]
+    header = known.get("header")
+    sources: Any = header.get("sources") if isinstance(header, dict) else None
+    for text in list(sources) if isinstance(sources, dict) else ():
+        if any(f"/header{text}/".startswith(f"{at}/") for at in unknown):
+            del sources[text]
+    return known
+
+
+def _findings(error: ValidationError, newer: bool) -> Iterator[Finding]:
+    """Yield what one schema error means, with a bounded reason that does not repeat the document."""
+    path, keyword = tuple(error.absolute_path), str(error.validator)
+    instance: Any = error.instance
+    stated: Any = error.validator_value
+    rule = f"schema.{keyword}"
+    if keyword == "additionalProperties":
+        severity: Severity = "note" if newer else "error"
+        known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
+        for key in instance:
+            if key not in known:
+                yield Finding(pointer(*path, key), "unknown field", rule, severity)
+    elif keyword == "required":
+        for key in stated:
+            if key not in instance:
+                yield Finding(pointer(*path, key), "missing", rule)
+    elif keyword == "type":
+        wanted = stated if isinstance(stated, str) else " or ".join(stated)
+        yield Finding(pointer(*path), f"is {_json_type(instance)}, not {wanted}", rule)
+    elif keyword in ("enum", "const"):
+        values = stated if keyword == "enum" else [stated]
+        yield Finding(pointer(*path), f"is none of {', '.join(json.dumps(v) for v in values)}"[:_MAX_REASON], rule)
+    else:
+        is_key = isinstance(instance, str) and "propertyNames" in error.absolute_schema_path
+        path = (*path, instance) if is_key else path
+        yield Finding(pointer(*path), f"breaks {keyword}: {json.dumps(stated)[:_MAX_REASON]}", rule)
+
+
+def _json_type(value: object) -> str:
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+    return "null" if value is None else names.get(type(value), "object" if isinstance(value, dict) else "no JSON value")

@@ -1,0 +1,388 @@
+"""Columns of the chosen grammars → events in log order: one object for each record that counts, values named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from receipt_cli.events.compact.companions import Attached, among, attach
+from receipt_cli.events.compact.progress_bars import Bars, find_bars
+from receipt_cli.events.compact.rank_copies import Copies, set_aside
+from receipt_cli.events.compact.regular import TAIL, Regular, find_runs, surroundings, worth_it
+from receipt_cli.events.compact.run import Run
+from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
+from receipt_cli.problems import EXCERPT_BYTES, Problem
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.extraction import bind_cells, bind_row, convert
+from receipt_cli.scan.segment import Body
+
+Meaning = tuple[str | None, str | None]
+"""Scope and definition of a metric, as its grammar declares them."""
+
+
+@dataclass(slots=True)
+class Event:
+    """One thing that a trainer printed.
+
+    ``metrics`` and ``others`` hold numbers in base units; ``facts`` numbers or texts; ``texts`` what has no number;
+    ``counters`` what a trainer that counts by epoch printed (see ``grammar.COUNTERS``). ``run`` are the step records
+    that follow this one so regularly that none has an event of its own; they are of its rule and rank, and share its plan.
+    """
+
+    at: int
+    line: int
+    rank: int
+    clock: float
+    grammar: Grammar
+    rule: Rule
+    step: int | None = None
+    planned: int | None = None
+    counters: dict[str, int] | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    others: dict[str, float] = field(default_factory=dict)
+    facts: dict[str, float | str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    meanings: Mapping[str, Meaning] = field(default_factory=dict)
+    run: Run | None = None
+
+    @property
+    def is_step(self) -> bool:
+        """True for a step record; a companion only adds to one."""
+        return self.rule.event == "step" and not self.rule.companion
+
+    @property
+    def records(self) -> int:
+        """How many records it stands for: itself, and those of its run."""
+        return 1 if self.run is None else 1 + len(self.run)
+
+    @property
+    def drawn(self) -> int:
+        """How many rows it stands for: records of a bar are drawn over."""
+        return 1 if self.run is None else 1 + self.run.drawn
+
+    @property
+    def last_step(self) -> int | None:
+        """The step of the last record that it stands for."""
+        return self.step if self.run is None else self.run.last
+
+    @property
+    def metric_names(self) -> Iterable[str]:
+        """The metrics that it prints, and those that records of its run may print."""
+        return self.metrics if self.run is None else {**self.metrics, **self.run.metrics}
+
+    @property
+    def other_names(self) -> Iterable[str]:
+        """The same of metrics outside the registry."""
+        return self.others if self.run is None else {**self.others, **self.run.others}
+
+    def prints(self, name: str) -> bool:
+        """True when it prints a metric, or a record of its run does."""
+        return name in self.metrics or (self.run is not None and self.run.metric(name) is not None)
+
+    @property
+    def last_at(self) -> int:
+        """The position of the last record that it stands for."""
+        return self.at if self.run is None else self.run.record(len(self.run) - 1)[0]
+
+    @property
+    def position(self) -> float | None:
+        """How far training is at a step record: its step, or where none is printed its epoch."""
+        return float(self.step) if self.step is not None else self.metrics.get("epoch")
+
+    def join(self, other: Event) -> None:
+        """Add what another line about the same step prints; what this one printed itself stands."""
+        self.rules = (*self.rules, other.rule.name)
+        self.fill(other)
+
+    def fill(self, other: Event) -> None:
+        """Add the values that ``other`` has and this event has not."""
+        self.metrics = {**other.metrics, **self.metrics}
+        self.others = {**other.others, **self.others}
+        self.meanings = {**other.meanings, **self.meanings}
+
+    def same_values(self, other: Event) -> bool:
+        """True when both print the same numbers (NaN equals NaN)."""
+        return _equal(self.metrics, other.metrics) and _equal(self.others, other.others) and self.facts == other.facts
+
+
+def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
+    if left.keys() != right.keys():
+        return False
+    return all(value == right[name] or (math.isnan(value) and math.isnan(right[name])) for name, value in left.items())
+
+
+class Told(NamedTuple):
+    """What a log tells: its events in log order, the problems of naming them (table rows without a header), and what
+    has no event: step records of other ranks than the leading one, and progress bars."""
+
+    events: list[Event]
+    problems: list[Problem]
+    copies: list[Copies]
+    bars: list[Bars]
+
+    @property
+    def unseen_ranks(self) -> set[int]:
+        """The ranks that name what has no event."""
+        return {copy.rank for copy in self.copies}.union(*(bars.ranks for bars in self.bars))
+
+
+def read_events(engine: Engine, body: Body, grammars: Sequence[Grammar], *, runs: bool = False, copies: bool = False) -> Told:
+    """Return what ``grammars`` read.
+
+    With ``runs``, many regular step records stand behind one event (see ``Event.run``), bars behind none, and what other
+    ranks print too behind none unless ``copies`` are wanted as events; never where events will move.
+    """
+    events: list[Event] = []
+    problems: list[Problem] = []
+    read = [(g, r, columns) for g in grammars for r in g.rules if (columns := engine.columns(body, g, r)) is not None]
+    bars = {(g.id, r.name): found for g, r, c in read if runs and (found := find_bars(read, g, r, c)) is not None}
+    read, attached = attach(read, bars.keys()) if runs else (read, {})
+    regular, aside = _regular(read, bars.keys(), copies) if runs else ({}, [])
+    for grammar in grammars:
+        orphans: dict[int, Problem] = {}
+        joined: set[int] = set()
+        for _, rule, columns in (e for e in read if e[0] is grammar and (grammar.id, e[1].name) not in bars):
+            made = _rows(columns, grammar, rule, regular.get((grammar.id, rule.name)), attached)
+            if rule.table is not None:
+                made = _name_rows(made, columns, rule, problems)
+            elif rule.block is not None:
+                made = _fold_block(made, columns, rule, problems, orphans, joined)
+            events.extend(made)
+        problems += [problem for at, problem in orphans.items() if at not in joined]  # a row may be another block's
+    events.sort(key=lambda event: event.at)
+    return Told(events, problems, aside, list(bars.values()))
+
+
+def spread(event: Event) -> list[Event]:
+    """Return the event and those of its run, each as one of its own."""
+    return [event] if event.run is None else [replace(event, run=None), *_records(event, event.run)]
+
+
+def cut(event: Event, step: float) -> list[Event]:
+    """Return the records of an event with steps, cut before ``step``: no run reaches over it, or up to it.
+
+    The last records before it are events of their own, and so is the first from it on.
+    """
+    run = event.run
+    if run is None or event.step is None or event.step >= step or (count := run.before(step)) == len(run):
+        return [event]
+    near = max(0, count - TAIL)
+    first, *_ = _records(event, run.part(count, count + 1))
+    first.run = run.part(count + 1, len(run)) if count + 1 < len(run) else None
+    return [replace(event, run=run.part(0, near) if near else None), *_records(event, run.part(near, count)), first]
+
+
+def _records(event: Event, run: Run) -> list[Event]:
+    """Return an event for each record of ``run``, which follows ``event``."""
+    events: list[Event] = []
+    for index in range(len(run)):
+        at, line, clock = run.record(index)
+        made = Event(at, line, event.rank, clock, event.grammar, event.rule, planned=event.planned, meanings=event.meanings)
+        made.rules = (event.rule.name,)
+        made.step, made.metrics, made.others = run.values(index)
+        if event.counters is not None:
+            count = run.count(index)
+            made.counters = event.counters if count is None else {**event.counters, "epoch_step": count}
+        events.append(made)
+    return events
+
+
+def _regular(
+    read: Sequence[tuple[Grammar, Rule, RuleColumns]], unseen: Container[tuple[str, str]], all_ranks: bool
+) -> tuple[dict[tuple[str, str], Regular], list[Copies]]:
+    """Return the regular stretches of each rule that has some, by grammar and rule, and what other ranks print too.
+
+    ``unseen`` are the rules that have no events; with ``all_ranks`` no rank is set aside.
+    """
+    found: dict[tuple[str, str], Regular] = {}
+    copies: list[Copies] = []
+    for grammar, rule, columns in read:
+        if not worth_it(rule, columns) or any(g is grammar and r.repeats for g, r, _ in read):
+            continue
+        aside = None if all_ranks else set_aside(read, grammar, rule, columns)
+        rows = None if aside is None else aside[0]
+        regular = find_runs(rule, columns, surroundings(read, grammar, rule, unseen), rows)
+        if aside is not None:
+            regular = regular or Regular(aside[0], {}, None)
+            copies += aside[1]
+        if regular is not None:
+            found[grammar.id, rule.name] = regular
+    return found, copies
+
+
+def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular | None, attached: Attached) -> list[Event]:
+    """Return the events of the rows of a rule: all, or those that stand by themselves and the runs behind them."""
+    printed = [spec for name, spec in rule.fields.items() if name in columns.numbers or rule.table or rule.block]
+    meanings = {s.target[1]: (s.scope, s.definition) for s in reversed(printed) if s.target[0] == "metric"}
+    rows: Sequence[int] = range(len(columns)) if regular is None else regular.kept.tolist()
+    every = zip(columns.at, columns.line, columns.rank, columns.clock, strict=True)
+    places = every if regular is None else regular.places(columns)
+    own = (rule.name,)
+    events = [Event(at, line, rank, clock, grammar, rule, rules=own, meanings=meanings) for at, line, rank, clock in places]
+    where = dict(zip(rows, events, strict=True)) if regular is not None else None
+    for companion, theirs in attached.get((grammar.id, rule.name), {}).items():
+        for place in among(rows, theirs):
+            events[place].rules = (*events[place].rules, companion)
+    for name, numbers in columns.numbers.items():
+        kind, target = rule.fields[name].target
+        pairs = _pairs(events, numbers, regular)
+        if kind == "metric":
+            for event, value in pairs:
+                event.metrics.setdefault(target, value)
+        else:
+            for event, value in pairs:
+                _put(event, rule, name, value)
+    for name, texts in columns.texts.items():
+        if not name.startswith("\t"):
+            for row, text in zip(texts.rows, texts.values, strict=True):
+                if where is None or row in where:
+                    _put(events[row] if where is None else where[row], rule, name, text)
+    for name, numbers in columns.others.items():
+        for event, value in _pairs(events, numbers, regular):
+            event.others[name] = value
+    if regular is not None and where is not None:
+        for row, run in regular.runs.items():
+            where[row].run = run
+    if regular is not None and regular.rank is not None:
+        for event in events:
+            event.rank = regular.rank
+    return events
+
+
+def _pairs(events: Sequence[Event], numbers: NumberColumn, regular: Regular | None) -> Iterable[tuple[Event, float]]:
+    """Yield the events that have a value in a column, with the value; the events are of all rows, or of those kept."""
+    if regular is None:
+        if numbers.dense:
+            return zip(events, numbers.values, strict=False)
+        return ((events[row], value) for row, value in zip(numbers.rows, numbers.values, strict=True))
+    index, values = regular.held(numbers)
+    return zip((events[i] for i in index), values, strict=True)
+
+
+def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
+    kind, target = rule.fields[name].target
+    if isinstance(value, str):
+        if kind == "fact":
+            event.facts[target] = value
+        else:
+            event.texts[target] = value
+    elif kind == "metric":
+        event.metrics.setdefault(target, value)
+    elif kind == "fact":
+        event.facts[target] = value
+    elif kind == "structural" and math.isfinite(value):
+        if target == "step":
+            event.step = int(value)
+        elif target == "planned_steps":
+            event.planned = int(value)
+        elif target == "rank":
+            event.rank = int(value)
+        elif target in COUNTERS:
+            event.counters = {**(event.counters or {}), target: int(value)}
+    elif kind == "other":
+        event.others[target] = value
+
+
+def _name_rows(events: list[Event], columns: RuleColumns, rule: Rule, problems: list[Problem]) -> list[Event]:
+    """Bind the cells of each row to the latest header row before it."""
+    assert rule.table is not None
+    texts = columns.texts
+    headers = dict(zip(texts["\theader"].rows, texts["\theader"].values, strict=True)) if "\theader" in texts else {}
+    cells = dict(zip(texts["\tcells"].rows, texts["\tcells"].values, strict=True)) if "\tcells" in texts else {}
+    named: list[Event] = []
+    header: tuple[str, ...] = ()
+    for row, event in enumerate(events):
+        if row in headers:
+            header = tuple(headers[row].split("\t"))
+            continue
+        bound = bind_cells(rule.table, header, tuple(cells[row].split("\t"))) if row in cells else None
+        if bound is None:
+            problems.append(Problem("table_row_without_header", event.line, f"{rule.name}: cells do not fit the header", ""))
+            continue
+        for name, text in bound[0].items():
+            value, readable = convert(rule.fields[name], text)
+            if value is not None:
+                _put(event, rule, name, value)
+            elif not readable:
+                detail = f"{event.grammar.ref} {rule.name}.{name}: {text[:64]!r}"
+                problems.append(Problem("unreadable_value", event.line, detail, text[:EXCERPT_BYTES]))
+        event.others.update(bound[1])
+        named.append(event)
+    return named
+
+
+@dataclass(slots=True)
+class _Open:
+    """A block that rows may still join: its event, the ordinal of its last line, the keys it has."""
+
+    event: Event
+    last: int
+    keys: set[str] = field(default_factory=set)
+
+
+def _fold_block(
+    events: list[Event],
+    columns: RuleColumns,
+    rule: Rule,
+    problems: list[Problem],
+    orphans: dict[int, Problem],
+    joined: set[int],
+) -> list[Event]:
+    """Join the rows of each block to its opening line, or to the row that began it; a rank's rows stay its own.
+
+    A row without a rank joins the block opened last where only opening lines say a rank. Rows that join no block go
+    to ``orphans``, by their position; those that do go to ``joined``.
+    """
+    spec = rule.block
+    assert spec is not None
+    rows = columns.texts.get("\trow")
+    texts = dict(zip(rows.rows, rows.values, strict=True)) if rows is not None else {}
+    folded: list[Event] = []
+    begun: dict[int, _Open] = {}
+    latest: _Open | None = None
+    named: dict[int, set[str]] = {}
+    for row, event in enumerate(events):
+        ordinal = event.at >> POSITION_BITS
+        if row not in texts:
+            latest = begun[event.rank] = _Open(event, ordinal)
+            folded.append(event)
+            continue
+        key, _, value = texts[row].partition("\t")
+        block = begun.get(event.rank)
+        if block is None and event.rank == NO_RANK and spec.open is not None:
+            block = latest
+        if block is not None and (ordinal - block.last > spec.gap + 1 or (spec.open is None and key in block.keys)):
+            block = None
+        if block is None:
+            if spec.open is not None:
+                orphans[event.at] = Problem("block_row_without_opening", event.line, f"{rule.name}: {key[:64]!r}", "")
+                continue
+            block = begun[event.rank] = _Open(event, ordinal)
+            folded.append(event)
+        block.last = ordinal
+        joined.add(event.at)
+        bound = bind_row(spec, (key, value)) if key not in block.keys else None
+        block.keys.add(key)
+        if bound is not None:
+            _put_row(block.event, rule, *bound, problems, named)
+    return [e for e in folded if spec.requires <= named.get(id(e), set())]
+
+
+def _put_row(
+    event: Event, rule: Rule, name: str, value: str | float, problems: list[Problem], named: dict[int, set[str]]
+) -> None:
+    if isinstance(value, float):
+        event.others[name] = value
+        return
+    read, readable = convert(rule.fields[name], value)
+    if read is not None:
+        _put(event, rule, name, read)
+    elif not readable:
+        detail = f"{event.grammar.ref} {rule.name}.{name}: {value[:64]!r}"
+        problems.append(Problem("unreadable_value", event.line, detail, value[:EXCERPT_BYTES]))
+    named.setdefault(id(event), set()).add(name)

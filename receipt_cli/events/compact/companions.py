@@ -1,0 +1,128 @@
+"""Companion lines that follow their step records one by one: their values become the records' own before events are made.
+
+A trainer that prints its timers behind every step line would else leave no two records without something between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from receipt_cli.events.compact.frame import are_many, labels
+from receipt_cli.events.compact.regular import worth_it
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.column import Cells
+from receipt_cli.scan.columns import NumberColumn, RuleColumns
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers: TypeAlias = NDArray[np.int64]
+    Mask: TypeAlias = NDArray[np.bool_]
+
+Read = tuple[Grammar, Rule, RuleColumns]
+Attached = Mapping[tuple[str, str], Mapping[str, "Integers"]]
+"""By grammar and rule of step records: by companion, the rows (ascending) that have its values."""
+
+
+def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[list[Read], Attached]:
+    """Return what was read, companions attached to the step records that they follow, and which of these have which.
+
+    A companion's lines that something parts from the record before them stay what they are. ``unseen`` are the rules that
+    have no events.
+    """
+    made = {(g.id, r.name): (g, r, columns) for g, r, columns in read}
+    found: dict[tuple[str, str], dict[str, Integers]] = {}
+    for key, (grammar, rule, columns) in list(made.items()):
+        if key in unseen or rule.redraw or not worth_it(rule, columns):
+            continue
+        companions = {k: (r, c) for k, (g, r, c) in made.items() if g is grammar and _may_follow(r, c)}
+        others = [c.at.whole() for k, (_, _, c) in made.items() if k not in companions and k != key and k not in unseen]
+        for its_key, (companion, its) in companions.items():
+            rule, columns = made[key][1:]
+            if len(labels(rule, columns) | labels(companion, its)) > 1 or _clash(rule, columns, companion, its):
+                continue
+            owners, mask = _owners(columns, its, others)
+            if bool(mask.any()):
+                found.setdefault(key, {})[companion.name] = owners[mask]
+                made[key] = (grammar, *_merged(rule, columns, companion, its, owners, mask))
+                made[its_key] = (grammar, companion, _chosen(its, (~mask).nonzero()[0]))
+    return [entry for entry in made.values() if len(entry[2])], found
+
+
+def among(rows: Sequence[int], chosen: Integers) -> list[int]:
+    """Return where in ``rows`` those stand that are among ``chosen``."""
+    import numpy as np
+
+    places: list[int] = np.flatnonzero(np.isin(np.asarray(rows), chosen)).tolist()
+    return places
+
+
+def _may_follow(rule: Rule, columns: RuleColumns) -> bool:
+    """True for a companion of one line whose fields are metrics, or outside of the registry, and nothing else."""
+    single = rule.companion and rule.table is None and rule.block is None and not rule.redraw
+    if not single or rule.event != "step" or columns.texts or not are_many(columns):
+        return False
+    return all(rule.fields[name].target[0] in ("metric", "other") for name in columns.numbers)
+
+
+def _clash(rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns) -> bool:
+    """True where both print a figure of one name that is outside the registry."""
+    ours, theirs = (
+        {*c.others, *(r.fields[name].target[1] for name in c.numbers if r.fields[name].target[0] == "other")}
+        for r, c in ((rule, columns), (companion, its))
+    )
+    return not ours.isdisjoint(theirs)
+
+
+def _owners(main: RuleColumns, its: RuleColumns, others: Sequence[Integers]) -> tuple[Integers, Mask]:
+    """Return the row of ``main`` before each row of a companion, and which of these nothing else parts from it."""
+    import numpy as np
+
+    at, mine = its.at.whole(), main.at.whole()
+    between = np.sort(np.concatenate([np.empty(0, np.int64), *others]))
+    ascending = bool((mine[1:] > mine[:-1]).all()) and bool((at[1:] > at[:-1]).all())
+    owners = np.searchsorted(mine, at) - 1
+    mask: Mask = (owners >= 0) & ascending
+    mask[1:] &= owners[1:] != owners[:-1]
+    mask &= np.searchsorted(between, mine[np.maximum(owners, 0)]) == np.searchsorted(between, at)
+    return owners, mask
+
+
+def _merged(
+    rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns, owners: Integers, mask: Mask
+) -> tuple[Rule, RuleColumns]:
+    """Return the rule with the companion's fields, and the columns with its values at the rows that own them."""
+    fields = dict(rule.fields)
+    numbers: dict[str, Any] = dict(columns.numbers)
+    for name, column in its.numbers.items():
+        fields[f"{companion.name}\t{name}"] = companion.fields[name]
+        numbers[f"{companion.name}\t{name}"] = _moved(column, owners, mask, len(columns))
+    others = {name: _moved(column, owners, mask, len(columns)) for name, column in its.others.items()}
+    return replace(rule, fields=fields), replace(columns, numbers=numbers, others={**columns.others, **others})
+
+
+def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int) -> NumberColumn:
+    """Return the values whose rows are in ``mask``, each at its row's place among ``count`` rows."""
+    import numpy as np
+
+    held = np.asarray(column.rows)
+    chosen = mask[held]
+    rows, values = places[held[chosen]], column.values.whole()[chosen]
+    return NumberColumn(Cells.of(values), None if len(rows) == count else Cells.of(rows))
+
+
+def _chosen(columns: RuleColumns, rows: Integers) -> RuleColumns:
+    """Return the columns of some of the rows."""
+    import numpy as np
+
+    mask, places = np.zeros(len(columns), np.bool_), np.zeros(len(columns), np.int64)
+    mask[rows], places[rows] = True, np.arange(len(rows))
+    at, line, rank, clock = (Cells.of(part.whole()[rows]) for part in (columns.at, columns.line, columns.rank, columns.clock))
+    numbers, others = (
+        {name: _moved(column, places, mask, len(rows)) for name, column in named.items()}
+        for named in (columns.numbers, columns.others)
+    )
+    return RuleColumns(at, line, rank, clock, numbers, {}, others)

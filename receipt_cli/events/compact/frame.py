@@ -1,0 +1,272 @@
+"""The columns of one rule's step records as arrays, a value or a mask for every row that counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from receipt_cli.events.compact.run import Run
+from receipt_cli.grammar.model import COUNTERS, Rule
+from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.spill import scratch
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.scan.columns import NumberColumn, RuleColumns
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Integers: TypeAlias = NDArray[np.int64]
+    Mask: TypeAlias = NDArray[np.bool_]
+    Rows: TypeAlias = slice | Integers
+
+WEIGHT = 2
+"""An object for a record costs as much as so many entries of a column."""
+HEAD = 24
+"""Records at the beginning of a stretch that stay events: more than are compared to tell a launch from another."""
+DISTINCT = 20
+"""So many positions in training differ in the head of a stretch: as many as are compared between two launches."""
+EXACT = 1 << 53
+"""Steps from here on are not told apart by float64."""
+MAX_EPOCHS = 1_000_000
+"""Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
+STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_steps", "rank", "epoch_step"))
+
+
+def are_many(columns: RuleColumns) -> bool:
+    """True for so many records that they are worth being read as arrays."""
+    return is_large(WEIGHT * len(columns))
+
+
+@cache
+def is_memory(name: str) -> bool:
+    """True for a metric that says how much memory is in use."""
+    return "memory" in name and "free" not in name and name.endswith("_bytes")
+
+
+def labels(rule: Rule, columns: RuleColumns) -> set[float]:
+    """Return the lowest and the highest rank that the records are labelled with."""
+    import numpy as np
+
+    said: list[NDArray[Any]] = [columns.rank.whole()]
+    said += [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == RANK]
+    found: set[float] = set()
+    for values in said:
+        if len(values) and not values.min() == values.max() == NO_RANK:
+            known = values[np.isfinite(values) & (values != NO_RANK)]
+            found |= {float(known.min()), float(known.max())} if len(known) else set()
+    return found
+
+
+class Frame:
+    """The rows of one rule that count, seen as arrays; ``chosen`` as in ``find_runs``. A mask that is None is all true."""
+
+    def __init__(self, rule: Rule, columns: RuleColumns, chosen: Integers | None) -> None:
+        import numpy as np
+
+        self.columns, self.chosen = columns, chosen
+        targets = {name: rule.fields[name].target for name in columns.numbers}
+        self.metrics = [(t[1], columns.numbers[name]) for name, t in targets.items() if t[0] == "metric"]
+        self.others = [(t[1], columns.numbers[name]) for name, t in targets.items() if t[0] == "other"]
+        self.others += columns.others.items()
+        self.step = [columns.numbers[name] for name, t in targets.items() if t == STEP]
+        self.epoch_known = [self._mask(column.dense, column.rows) for name, column in self.metrics if name == "epoch"]
+        self.inside = [columns.numbers[name] for name, t in targets.items() if t == INSIDE]
+        odd = [columns.numbers[name].rows for name, t in targets.items() if t[0] == "fact"]
+        odd += [texts.rows for name, texts in columns.texts.items() if not name.startswith("\t")]
+        self.odd = [self._mask(False, rows) for rows in odd]
+        self.steps, self.numbered = self._integers(self.step)
+        self.plan, self.planned = self._integers([columns.numbers[n] for n, t in targets.items() if t == PLAN])
+        self.ranks = self._ranks([columns.numbers[n] for n, t in targets.items() if t == RANK])
+        self.counters = {
+            name: self._integers([columns.numbers[n] for n, t in targets.items() if t == ("structural", name)])
+            for name in COUNTERS
+            if ("structural", name) in targets.values()
+        }
+        self.epochs = self.metric("epoch") if self.numbered is not None else np.empty(0)
+        self.frames = self._frames() if rule.redraw else None
+
+    def _frames(self) -> Integers | None:
+        """Return what rows that draw one record over have in common: the step, or the count inside the epoch.
+
+        None where every row is a record: where nothing numbers all of them, or a later frame may say less than another.
+        """
+        numbers = [column for _, column in (*self.metrics, *self.others)]
+        full = all(column.dense and len(column.values) == len(self.columns) for column in numbers)
+        if not full or any(is_memory(name) for name, _ in self.metrics):
+            return None
+        if self.numbered is None:
+            return self.steps
+        known = [self.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_steps", "epoch_step")]
+        epochs, lengths, inside = (counts if mask is None else None for counts, mask in known)
+        if self.step or epochs is None or lengths is None or bool((epochs >= MAX_EPOCHS).any()) or not lengths.all():
+            return None
+        return inside
+
+    def breaks(self, one_rank: bool) -> Mask | None:
+        """Return where a record does not go on from the one before (bool [rows]); None where numbers are too large."""
+        import numpy as np
+
+        if self.steps is None or self.plan is None or self.ranks is None or len(self.inside) > 1:
+            return None
+        found = np.zeros(len(self.steps), np.bool_)
+        later = found[1:]
+        if not one_rank:
+            later |= self.ranks[1:] != self.ranks[:-1]
+        later |= self.plan[1:] != self.plan[:-1]
+        later |= self._back()
+        for mask in (self.numbered, self.planned, *self.epoch_known):
+            if mask is not None:
+                later |= mask[1:] != mask[:-1]
+        if self.counters and not self.inside and self.numbered is not None:
+            return None  # a number of the epoch alone is one step
+        for name, (counts, mask) in self.counters.items():
+            if counts is None or mask is not None:
+                return None
+            later |= self._descends(counts) if name == INSIDE[1] else counts[1:] != counts[:-1]
+        for mask in self.odd:
+            if mask is not None:
+                found |= mask
+                later |= mask[:-1]
+        return found
+
+    def _back(self) -> Mask:
+        """Return which records after the first are not further in training than the one before, as far as they say it."""
+        import numpy as np
+
+        assert self.steps is not None
+        back = self._descends(self.steps)
+        if self.numbered is None:
+            return back
+        known = np.zeros(len(self.steps), np.bool_)
+        for mask in self.epoch_known:
+            known |= True if mask is None else mask
+        lower = ~(self.epochs[1:] >= self.epochs[:-1])
+        return np.where(self.numbered[1:], back, known[1:] & lower)
+
+    def _descends(self, counts: Integers) -> Mask:
+        """Return which counts after the first are below the one before, or are the same and no frame of one record."""
+        lower: Mask = counts[1:] <= counts[:-1] if self.frames is None else counts[1:] < counts[:-1]
+        return lower
+
+    def ends(self, start: int, stop: int) -> Integers | None:
+        """Return the last frame of each record of a stretch; None where every row is a record."""
+        import numpy as np
+
+        if self.frames is None:
+            return None
+        ends = start + np.flatnonzero(self.frames[start + 1 : stop] != self.frames[start : stop - 1])
+        return None if len(ends) == stop - start - 1 else np.append(ends, stop - 1)
+
+    def head(self, start: int, stop: int) -> int:
+        """Return how many records of a stretch stay events at its beginning; all of them where epochs tell too little."""
+        import numpy as np
+
+        if self._numbered(start):
+            return HEAD
+        epochs = self.epochs[start:stop]
+        if np.isnan(epochs[0]):
+            return HEAD  # nothing says where they are
+        rises = np.flatnonzero(epochs[1:] > epochs[:-1])
+        return max(HEAD, int(rises[DISTINCT]) + 1) if len(rises) > DISTINCT else stop - start
+
+    def run(self, start: int, stop: int, ends: Integers | None = None) -> Run:
+        """Return the run of the rows from ``start`` to ``stop`` (exclusive), or only of those at ``ends``."""
+        import numpy as np
+
+        assert self.steps is not None
+        metrics: dict[str, list[NumberColumn]] = {}
+        others: dict[str, list[NumberColumn]] = {}
+        for name, column in self.metrics:
+            metrics.setdefault(name, []).append(column)  # of two fields of one metric the first counts
+        for name, column in self.others:
+            others.setdefault(name, []).insert(0, column)  # and of two others the last
+        chosen: Rows = slice(start, stop)
+        if ends is not None:
+            chosen = ends[np.searchsorted(ends, start) : np.searchsorted(ends, stop)]
+        rows = chosen if self.chosen is None else self.chosen[chosen]
+        inside = self.inside[0] if self.inside else None
+        n = stop - start if isinstance(chosen, slice) else len(chosen)
+        run = Run(self.columns, rows, n, metrics, others, inside=inside, drawn=stop - start)
+        if not self._numbered(start):
+            return run
+        if len(self.step) == 1:
+            return replace(run, step=self.step[0])
+        return run.numbered(self.steps[chosen].copy())
+
+    def _numbered(self, index: int) -> bool:
+        return self.numbered is None or bool(self.numbered[index])
+
+    def _taken(self, values: Any) -> Any:
+        """Return of an array of all rows those that count."""
+        return values if self.chosen is None else values[self.chosen]
+
+    def _mask(self, dense: bool, rows: Sequence[int]) -> Mask | None:
+        """Return which of the rows that count are among ``rows``; None for all."""
+        import numpy as np
+
+        if dense and len(rows) == len(self.columns):
+            return None
+        mask = np.zeros(len(self.columns), np.bool_)
+        mask[slice(len(rows)) if dense else np.asarray(rows)] = True
+        taken: Mask = self._taken(mask)
+        return taken
+
+    def _ranks(self, columns: Sequence[NumberColumn]) -> Integers | None:
+        """Return the rank of each row: as a field says it, else the label of its line."""
+        import numpy as np
+
+        labels: Integers = self._taken(self.columns.rank.whole())
+        if not columns:
+            return labels
+        said, known = self._integers(columns)
+        return said if said is None or known is None else np.where(known, said, labels)
+
+    def _integers(self, columns: Sequence[NumberColumn]) -> tuple[Integers | None, Mask | None]:
+        """Return the whole numbers that the columns give each row (the last that does counts), and which rows have one.
+
+        The numbers are None where float64 does not tell them apart.
+        """
+        import numpy as np
+
+        if len(columns) == 1 and columns[0].dense and len(columns[0].values) == len(self.columns):
+            values = columns[0].values.whole()
+            if bool(np.isfinite(values).all()):
+                large = len(values) and max(-float(values.min()), float(values.max())) >= EXACT
+                return (None if large else self._taken(_whole(values))), None
+        number = np.zeros(len(self.columns), np.int64)
+        known = np.zeros(len(self.columns), np.bool_)
+        for column in columns:
+            values = column.values.whole()
+            finite = np.isfinite(values)
+            rows, values = np.asarray(column.rows)[finite], values[finite]
+            if bool((np.abs(values) >= EXACT).any()):
+                return None, None
+            number[rows] = values.astype(np.int64)
+            known[rows] = True
+        number, known = self._taken(number), self._taken(known)
+        return number, None if bool(known.all()) else known
+
+    def metric(self, name: str) -> Floats:
+        """Return what each row prints for a metric, NaN where nothing."""
+        import numpy as np
+
+        found = np.full(len(self.columns), np.nan)
+        for column in (column for target, column in reversed(self.metrics) if target == name):  # the first field counts
+            found[np.asarray(column.rows)] = column.values.whole()
+        taken: Floats = self._taken(found)
+        return taken
+
+
+def _whole(values: Floats) -> Integers:
+    """Return finite ``values`` (float64 [n]) as whole numbers."""
+    import numpy as np
+
+    if values.strides == (0,):  # all are one
+        return np.broadcast_to(values[:1].astype(np.int64), len(values))
+    found = scratch(np.int64, len(values))
+    np.copyto(found, values, casting="unsafe")
+    return found

@@ -1,0 +1,101 @@
+"""Step records that other ranks print of steps that the leading rank prints too: they need no object each.
+
+They stand for nothing in the summary; only what each rank printed itself is asked of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from receipt_cli.events.compact.frame import Frame, is_memory, labels
+from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.scan.columns import RuleColumns
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Integers: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Copies:
+    """The step records of one rank in log order: positions and steps (int64 [n]).
+
+    ``sizes`` are the largest finite memory figure of each, in bytes, NaN where it has none (float64 [n]).
+    """
+
+    rank: int
+    at: Integers
+    steps: Integers
+    sizes: Floats
+
+    def between(self, start: int, end: int) -> Copies | None:
+        """Return those from position ``start`` to ``end`` (exclusive), or None where there are none."""
+        import numpy as np
+
+        low, high = np.searchsorted(self.at, [start, end]).tolist()
+        return Copies(self.rank, self.at[low:high], self.steps[low:high], self.sizes[low:high]) if low < high else None
+
+    @property
+    def peak(self) -> float | None:
+        """The largest memory figure, or None where there is none."""
+        import numpy as np
+
+        known = self.sizes[~np.isnan(self.sizes)]
+        return float(known.max()) if len(known) else None
+
+
+def set_aside(
+    read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, columns: RuleColumns
+) -> tuple[Integers, list[Copies]] | None:
+    """Return the rows that stay (int64, ascending) and the others, by rank; None where all stay.
+
+    The leader is the rank with most step records, the lowest on a tie, as ``ranks.leading_rank`` has it.
+    """
+    import numpy as np
+
+    counted = any(field.target[1] in COUNTERS for field in (rule.fields[name] for name in columns.numbers))
+    redrawn = any(r.redraw for g, r, _ in read if g is grammar)  # a bar is compared with the record before it
+    if counted or redrawn or len(labels(rule, columns)) < 2:
+        return None
+    at = columns.at.whole()
+    if not bool((at[1:] > at[:-1]).all()):
+        return None
+    frame = Frame(rule, columns, None)
+    if frame.steps is None or frame.ranks is None:
+        return None
+    ranks, steps = frame.ranks, frame.steps
+    labelled = ranks != NO_RANK
+    if frame.numbered is not None:
+        labelled &= frame.numbered
+    names, counts = np.unique(ranks[labelled], return_counts=True)
+    if len(names) < 2:
+        return None
+    leader = names[np.argmax(counts)]  # the first of equals, and so the lowest
+    theirs = labelled & (ranks != leader)
+    theirs[theirs] = np.isin(steps[theirs], steps[labelled & (ranks == leader)])
+    sizes = _sizes(frame)
+    copies: list[Copies] = []
+    for rank in names.tolist():
+        own = np.flatnonzero(theirs & (ranks == rank))
+        if len(own):
+            copies.append(Copies(rank, at[own], steps[own], sizes[own]))
+    return np.flatnonzero(~theirs), copies
+
+
+def _sizes(frame: Frame) -> Floats:
+    """Return the largest finite memory figure of each row, NaN where it has none."""
+    import numpy as np
+
+    largest = np.full(len(frame.columns), math.nan)
+    for name in {name for name, _ in frame.metrics if is_memory(name)}:
+        values = frame.metric(name)
+        values[~np.isfinite(values)] = math.nan
+        largest = np.fmax(largest, values)
+    return largest

@@ -1,0 +1,154 @@
+"""Which records of a rule are so regular that what looks at neighbours finds nothing: they need no object each.
+
+A stretch is regular where its records follow one another without any other event, are of one rank, have the same
+fields and the same plan, and where their steps ascend. Its first and its last records stay events of their own: what
+compares a record with those around it looks no further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+from receipt_cli.events.compact.frame import HEAD, Frame, are_many, labels
+from receipt_cli.events.compact.run import Run
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.scan.columns import NumberColumn, RuleColumns
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers: TypeAlias = NDArray[np.int64]
+
+SPAN = 128
+"""A stretch with fewer records is read record by record."""
+LEAST = 16
+"""Fewer records between two evaluations stay events."""
+TAIL = 8
+"""Records at its end that stay events: more than a late companion line looks back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Regular:
+    """Rows that are events of their own (int64, ascending), and by such a row the run that follows it.
+
+    ``rank`` is that of all records where only one rank is named in the log, perhaps by one of a run.
+    """
+
+    kept: Integers
+    runs: Mapping[int, Run]
+    rank: int | None
+
+    def places(self, columns: RuleColumns) -> Iterable[tuple[int, int, int, float]]:
+        """Yield position, line, rank and clock of each of the rows kept."""
+        import numpy as np
+
+        parts = (columns.at, columns.line, columns.rank, columns.clock)
+        return zip(*(np.asarray(part)[self.kept].tolist() for part in parts), strict=True)
+
+    def held(self, numbers: NumberColumn) -> tuple[list[int], list[float]]:
+        """Return which of the rows kept have a value (as indices of ``kept``), and the values."""
+        import numpy as np
+
+        if numbers.dense:
+            count = int(np.searchsorted(self.kept, len(numbers.values)))
+            return list(range(count)), np.asarray(numbers.values)[self.kept[:count]].tolist()
+        rows = np.asarray(numbers.rows)
+        places = np.searchsorted(rows, self.kept)
+        found = np.flatnonzero(rows[np.minimum(places, len(rows) - 1)] == self.kept) if len(rows) else places[:0]
+        return found.tolist(), np.asarray(numbers.values)[places[found]].tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What else stands in the log: positions (int64) of events that may have to do with the records around them, and of
+    evaluations and checkpoints, which go by; and the rank of all of them where only one is named, some by these records."""
+
+    hard: Integers
+    soft: Integers
+    rank: int | None
+
+
+def worth_it(rule: Rule, columns: RuleColumns) -> bool:
+    """True for a rule of step records, one a line, that are many enough."""
+    single = rule.table is None and rule.block is None and not rule.companion
+    return rule.event == "step" and single and rule.counts == "step" and are_many(columns)
+
+
+def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers | None = None) -> Regular | None:
+    """Return the regular stretches of the records of ``rule``, or None where there are none.
+
+    ``chosen``: the rows that count, ascending; None: all.
+    """
+    import numpy as np
+
+    at: Integers = columns.at.whole()
+    if chosen is not None:
+        at = at[chosen]
+    if len(at) < SPAN or not bool((at[1:] > at[:-1]).all()):
+        return None
+    frame = Frame(rule, columns, chosen)
+    breaks = frame.breaks(around.rank is not None)
+    if breaks is None:
+        return None
+    breaks[0] = True
+    breaks[_beside(at, around.hard)] = True
+    pauses = _beside(at, around.soft)
+    if frame.frames is not None:
+        breaks[pauses] = True  # a record may be drawn before and after it
+    starts = np.flatnonzero(breaks)
+    stops = np.append(starts[1:], len(at))
+    long = np.flatnonzero(stops - starts >= SPAN)
+    kept = np.ones(len(at), np.bool_)
+    runs: dict[int, Run] = {}
+    for start, stop in zip(starts[long].tolist(), stops[long].tolist(), strict=True):
+        ends = frame.ends(start, stop)
+        if ends is not None and len(ends) < HEAD + TAIL + LEAST:
+            continue
+        first, last = start + frame.head(start, stop), stop - TAIL
+        if ends is not None:
+            first, last = int(ends[HEAD - 1]) + 1, int(ends[-TAIL - 1]) + 1
+        inside = pauses[np.searchsorted(pauses, first) : np.searchsorted(pauses, last, "right")].tolist()
+        for begin, end in pairwise([first - 1, *inside, last + 1]):  # a record on each side of a pause stays an event
+            if end - begin - 2 >= LEAST:
+                runs[begin if chosen is None else int(chosen[begin])] = frame.run(begin + 1, end - 1, ends)
+                kept[begin + 1 : end - 1] = False
+    if not runs:
+        return None
+    return Regular(np.flatnonzero(kept) if chosen is None else chosen[kept], runs, around.rank)
+
+
+def surroundings(
+    read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, unseen: Container[tuple[str, str]]
+) -> Around:
+    """Return what stands around the records of ``rule`` in a log, of which ``read`` is all that was read.
+
+    ``unseen`` are the rules, by grammar and name, that have no events.
+    """
+    hard: list[Sequence[int]] = []
+    soft: list[Sequence[int]] = []
+    for g, r, columns in read:
+        if (r is not rule or g is not grammar) and (g.id, r.name) not in unseen:
+            passing = g is grammar and r.event in ("eval", "checkpoint") and r.phase is None
+            (soft if passing else hard).append(columns.at)
+    ranks = set().union(*(labels(r, columns) for _, r, columns in read))
+    mine = set().union(*(labels(r, columns) for g, r, columns in read if r is rule and g is grammar))
+    return Around(_joined(hard), _joined(soft), int(ranks.pop()) if len(ranks) == 1 and mine == ranks else None)
+
+
+def _joined(positions: Sequence[Sequence[int]]) -> Integers:
+    import numpy as np
+
+    return np.concatenate([np.empty(0, np.int64), *(np.asarray(places, np.int64) for places in positions)])
+
+
+def _beside(at: Integers, others: Integers) -> Integers:
+    """Return, ascending, the indices of the records that something among ``others`` parts from the one before."""
+    import numpy as np
+
+    found = distinct_values(np.concatenate([np.searchsorted(at, others, side) for side in ("left", "right")]))
+    return found[found < len(at)]

@@ -1,0 +1,245 @@
+"""Step records of one rule that follow one another without anything between them: slices of its columns.
+
+A long log is mostly such records. They stay in their columns, behind the record before them, and only the figures of
+all of them are asked for: no object is made for each.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.column import Cells
+from receipt_cli.scan.columns import NumberColumn, RuleColumns
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Integers: TypeAlias = NDArray[np.int64]
+    Mask: TypeAlias = NDArray[np.bool_]
+    Found: TypeAlias = tuple[Floats, Mask | None]
+    Rows: TypeAlias = slice | Integers
+
+
+_LARGE = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """``n`` rows of ``columns``, ascending: of one rank and one plan, their steps ascending strictly or absent.
+
+    ``metrics`` and ``others`` name the columns that may hold values, that which counts first. ``numbers`` are the
+    steps; where it is None, ``step`` is the column that prints them, if one does. ``inside`` is the column that counts
+    inside an epoch, ascending strictly too; the other counters are those of the record before, and so is all else that
+    an event says: grammar, rule, rank, planned steps, meanings. ``epoch`` is what they are all of, where no column says it.
+    ``drawn`` is how many rows there were of them: a bar draws a record over, and its last frame counts.
+    """
+
+    columns: RuleColumns
+    rows: Rows
+    n: int
+    metrics: Mapping[str, Sequence[NumberColumn]]
+    others: Mapping[str, Sequence[NumberColumn]]
+    step: NumberColumn | None = None
+    numbers: Integers | None = None
+    inside: NumberColumn | None = None
+    epoch: float | None = None
+    drawn: int = 0
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def steps(self) -> Integers:
+        """The step of each record (int64 [n]); empty where they have none."""
+        import numpy as np
+
+        if self.numbers is not None:
+            return self.numbers
+        if self.step is None:
+            return np.empty(0, np.int64)
+        return self._of(self.step).astype(np.int64)
+
+    @property
+    def at(self) -> Integers:
+        """The position of each record (int64 [n])."""
+        return self._cut(self.columns.at)
+
+    @property
+    def line(self) -> Integers:
+        """The line number of each record (int64 [n])."""
+        return self._cut(self.columns.line)
+
+    @property
+    def last(self) -> int | None:
+        """The step of the last record."""
+        return self.values(self.n - 1)[0]
+
+    def count(self, index: int) -> int | None:
+        """Return where inside its epoch one record is."""
+        count = None if self.inside is None else _value(self.inside, self._row(index))
+        return None if count is None else int(count)
+
+    def before(self, step: float) -> int:
+        """Return how many records are of steps before ``step``."""
+        import numpy as np
+
+        return int(np.searchsorted(self.steps, step))
+
+    def largest(self, name: str) -> float | None:
+        """Return the largest finite value of a metric, or None where there is none."""
+        import numpy as np
+
+        values = self.filled(name)
+        if values is None:
+            return None
+        finite = values[np.isfinite(values)]
+        return float(finite.max()) if len(finite) else None
+
+    def metric(self, name: str) -> Found | None:
+        """Return the values of a metric, in base units (float64 [n]), and which records have one (None: all).
+
+        None where no record has one.
+        """
+        if name == "epoch" and self.epoch is not None:
+            import numpy as np
+
+            return np.full(self.n, self.epoch), None
+        return self._read(self.metrics.get(name, ()))
+
+    def other(self, name: str) -> Found | None:
+        """Return the same of a metric outside the registry."""
+        return self._read(self.others.get(name, ()))
+
+    def filled(self, name: str) -> Floats | None:
+        """Return the values of a metric (float64 [n]), NaN where a record has none; None where none has."""
+        found = self.metric(name)
+        return None if found is None else found[0]
+
+    def part(self, start: int, stop: int) -> Run:
+        """Return the records from ``start`` to ``stop`` (exclusive), counted from 0."""
+        if isinstance(self.rows, slice):
+            rows: Rows = slice(self.rows.start + start, self.rows.start + stop)
+        else:
+            rows = self.rows[start:stop]
+        numbers = None if self.numbers is None else self.numbers[start:stop]
+        return replace(self, rows=rows, n=stop - start, numbers=numbers, drawn=stop - start)
+
+    def numbered(self, steps: Integers) -> Run:
+        """Return the same records with the steps that something else proves (int64 [n])."""
+        return replace(self, numbers=steps)
+
+    @property
+    def counts(self) -> Integers | None:
+        """Where inside its epoch each record is (int64 [n]), or None where they do not say it."""
+        return None if self.inside is None else self._of(self.inside).astype("int64")
+
+    def record(self, index: int) -> tuple[int, int, float]:
+        """Return position, line and clock of one record."""
+        row = self._row(index)
+        return self.columns.at[row], self.columns.line[row], self.columns.clock[row]
+
+    def values(self, index: int) -> tuple[int | None, dict[str, float], dict[str, float]]:
+        """Return step, metrics and others of one record."""
+        row = self._row(index)
+        step = None
+        if self.numbers is not None:
+            step = int(self.numbers[index])
+        elif self.step is not None:
+            step = None if (printed := _value(self.step, row)) is None else int(printed)
+        metrics, others = (
+            {name: value for name, columns in named.items() if (value := _first(columns, row)) is not None}
+            for named in (self.metrics, self.others)
+        )
+        if self.epoch is not None:
+            metrics.setdefault("epoch", self.epoch)
+        return step, metrics, others
+
+    def _row(self, index: int) -> int:
+        return self.rows.start + index if isinstance(self.rows, slice) else int(self.rows[index])
+
+    def _cut(self, values: Cells[int]) -> Integers:
+        found: Integers = values.whole()[self.rows]
+        return found
+
+    def _of(self, column: NumberColumn) -> Floats:
+        """Return the values of a column that has one for every record."""
+        index, values = self._held(column)
+        assert index is None
+        return values
+
+    def _read(self, columns: Sequence[NumberColumn]) -> Found | None:
+        if not columns:
+            return None
+        if len(columns) == 1:
+            index, values = self._held(columns[0])
+            if index is None:
+                return values, None
+        import numpy as np
+
+        filled = np.full(self.n, np.nan)
+        known = np.zeros(self.n, np.bool_)
+        for column in reversed(columns):
+            index, values = self._held(column)
+            at = slice(None) if index is None else index
+            filled[at] = values
+            known[at] = True
+        return (filled, None if bool(known.all()) else known) if known.any() else None
+
+    def _held(self, column: NumberColumn) -> tuple[Integers | None, Floats]:
+        """Return which records have a value in a column (None: all), and those values."""
+        import numpy as np
+
+        values: Floats = column.values.whole()
+        if column.dense:
+            if len(values) == len(self.columns):
+                return None, values[self.rows]
+            rows = np.arange(len(self.columns))[self.rows]
+            index = np.flatnonzero(rows < len(values))
+            return index, values[rows[index]]
+        held = np.asarray(column.rows)
+        if isinstance(self.rows, slice):
+            low, high = np.searchsorted(held, [self.rows.start, self.rows.stop]).tolist()
+            return (None if high - low == self.n else held[low:high] - self.rows.start), values[low:high]
+        places = np.searchsorted(held, self.rows)
+        found = held[np.minimum(places, len(held) - 1)] == self.rows
+        return (None, values[places]) if found.all() else (np.flatnonzero(found), values[places[found]])
+
+
+def distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:
+    """Return how many different steps there are in ``steps`` and in the arrays ``more``."""
+    known = set(steps)
+    if not more:
+        return len(known)
+    import numpy as np
+
+    large = {step for step in known if abs(step) >= _LARGE}  # no array holds one
+    return len(large) + len(distinct_values(np.concatenate([np.array(sorted(known - large), np.int64), *more])))
+
+
+def among(steps: Iterable[int], more: Sequence[Integers]) -> set[int]:
+    """Return those of ``steps`` that the arrays ``more`` hold."""
+    wanted = [step for step in steps if abs(step) < _LARGE]
+    if not wanted or not more:
+        return set()
+    import numpy as np
+
+    asked = np.array(wanted, np.int64)
+    return set(asked[np.isin(asked, np.concatenate(more))].tolist())
+
+
+def _first(columns: Sequence[NumberColumn], row: int) -> float | None:
+    return next((value for column in columns if (value := _value(column, row)) is not None), None)
+
+
+def _value(column: NumberColumn, row: int) -> float | None:
+    """Return the value of a row, or None where it has none."""
+    if column.dense:
+        return column.values[row] if row < len(column.values) else None
+    place = bisect_left(column.rows, row)
+    return column.values[place] if place < len(column.rows) and column.rows[place] == row else None

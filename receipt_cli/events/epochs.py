@@ -1,0 +1,168 @@
+"""Trainers that count by epoch → steps of the whole run.
+
+An iteration counter that starts again with every epoch says where the run stands only together with the epochs before:
+step = steps of the epochs before + step inside the epoch. An epoch that the log did not show counts as long as this one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from receipt_cli.events.build import Event
+from receipt_cli.events.compact.frame import MAX_EPOCHS
+from receipt_cli.records.envelope import NO_RANK
+
+EPOCH = "epoch"
+
+
+def count_epochs(events: list[Event]) -> list[Event]:
+    """Give ``events``, in log order, the step and the planned steps that their epoch counters say; return them.
+
+    An epoch that stands on a line of its own holds for the records after it that print none, of the same rank.
+    """
+    running: dict[tuple[str, int], dict[str, int]] = {}
+    lengths: dict[tuple[str, int], _Lengths] = {}
+    from_zero = {e.grammar.id for e in events if e.counters and e.counters.get("epoch_number") == 0}
+    whole = _whole_runs(events)
+    for event in events:
+        kind = event.rule.event
+        own = event.counters
+        if own and (event.grammar.id, event.rule.name) in whole:
+            own = event.counters = {name: value for name, value in own.items() if name not in ("epoch_step", "epoch_steps")}
+        if own and kind in ("progress", "header", "phase"):
+            running[event.grammar.id, event.rank] = {**running.get((event.grammar.id, event.rank), {}), **own}
+        if kind == "step":
+            before = running.get((event.grammar.id, event.rank)) or running.get((event.grammar.id, NO_RANK)) or {}
+            first = event.rule.epochs_from
+            first = int(event.grammar.id not in from_zero) if first is None else first
+            known = event.step is not None
+            _count(event, own or {}, before, lengths.setdefault((event.grammar.id, event.rank), _Lengths(first)))
+            _count_run(event, known)
+        elif kind == "eval" and own and "epoch_number" in own:
+            event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
+    _number_single_passes(events)
+    return _records(events)
+
+
+def _whole_runs(events: list[Event]) -> set[tuple[str, str]]:
+    """Return the rules whose bars count the epochs themselves: ``Epoch 3/20: 3/20`` in every record, and not only once."""
+    same: dict[tuple[str, str], set[int]] = {}
+    other: set[tuple[str, str]] = set()
+    for event in events:
+        own = event.counters or {}
+        if event.rule.event == "step" and "epoch_step" in own and "epochs_planned" in own:
+            key = (event.grammar.id, event.rule.name)
+            if own["epoch_step"] == own.get("epoch_number") and own["epochs_planned"] == own.get("epoch_steps"):
+                same.setdefault(key, set()).add(own["epoch_step"])
+            else:
+                other.add(key)
+    return {key for key, seen in same.items() if len(seen) > 1 and key not in other}
+
+
+def _number_single_passes(events: list[Event]) -> None:
+    """Number the records that say where they stand in a pass of one length, and of which the log shows one pass.
+
+    Where the counter never goes back, the pass is the whole run; where it does, nothing says which pass a record is of.
+    """
+    passes: dict[tuple[str, str, int], list[Event]] = {}
+    for event in events:
+        if event.rule.event == "step" and event.step is None and event.rule.counts == "step" and event.counters:
+            passes.setdefault((event.grammar.id, event.rule.name, event.rank), []).append(event)
+    for records in passes.values():
+        counted = [(e.counters or {}).get("epoch_step") for e in records]
+        length, *others = {(e.counters or {}).get("epoch_steps") for e in records}
+        inside = [n for n in counted if n is not None]
+        if len(inside) < len(records) or others or length is None or any(b < a for a, b in pairwise(inside)):
+            continue
+        for event, number in zip(records, inside, strict=True):
+            event.step, event.planned = number, length
+            if event.run is not None and event.run.counts is not None:
+                event.run = event.run.numbered(event.run.counts)
+
+
+class _Lengths:
+    """How many steps each epoch had, and so how many stand before each."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.seen: dict[int, int] = {}
+        self.before: dict[int, int] = {}
+
+    def steps_before(self, epoch: int, length: int) -> int:
+        """Return the steps of the epochs before ``epoch``, which has ``length``."""
+        if epoch not in self.before:
+            self.before[epoch] = sum(self.seen.get(e, length) for e in range(self.first, epoch))
+        self.seen[epoch] = length
+        return self.before[epoch]
+
+
+def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: _Lengths) -> None:
+    rule = event.rule
+    counted = rule.counts == "epoch" or "epoch_step" in own or "epoch_number" in own
+    if event.step is not None or not counted:
+        if own and "epoch_number" in own:
+            event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
+        return
+    counters = {**running, **own}
+    epoch, inside, length = (counters.get(name) for name in ("epoch_number", "epoch_step", "epoch_steps"))
+    if epoch is None:
+        return
+    event.metrics.setdefault(EPOCH, float(epoch))
+    planned = counters.get("epochs_planned")
+    if rule.counts == "epoch" or inside is None:
+        event.step = epoch
+        event.planned = event.planned if planned is None else planned
+    elif length and epoch < MAX_EPOCHS:
+        before = lengths.steps_before(epoch, length)
+        event.step = before + inside
+        event.planned = event.planned if planned is None else before + (planned - epoch + lengths.first) * length
+
+
+def _count_run(event: Event, known: bool) -> None:
+    """Give the run behind ``event`` the steps and the epoch that its counters say; ``known``: its steps are printed.
+
+    All of a run is of one epoch, so that its steps are as far from the event's as its counts are.
+    """
+    run, counters = event.run, event.counters
+    if run is None or counters is None:
+        return
+    if EPOCH in event.metrics and run.metric(EPOCH) is None:
+        run = replace(run, epoch=event.metrics[EPOCH])
+    counts = run.counts
+    if not known and event.step is not None and counts is not None:
+        run = run.numbered(counts + (event.step - counters["epoch_step"]))
+    event.run = run
+
+
+def _records(events: list[Event]) -> list[Event]:
+    """Leave out what looks like a step record and is none.
+
+    That is: what a line (``repeats``) says was printed before; the epoch line of an evaluation, where no epoch runs and
+    other records have one; the last bar, drawn once more when the trainer has said that it is done.
+    """
+    numbered = {(e.grammar.id, e.rule.name) for e in events if e.rule.counts == "epoch" and e.step is not None}
+    repeats: dict[str, int] = {}
+    last: dict[str, Event] = {}
+    done: set[str] = set()
+    kept: list[Event] = []
+    for event in events:
+        name, rule = event.grammar.id, event.rule
+        if event.is_step:
+            if repeats.get(name):
+                repeats[name] -= 1
+                continue
+            if rule.counts == "epoch" and event.step is None and (name, rule.name) in numbered:
+                continue
+            if name in done and rule.redraw and event.step is not None and last[name].step == event.step:
+                last[name].metrics.update(event.metrics)
+                last[name].others.update(event.others)
+                continue
+            last[name] = event
+            done.discard(name)
+        elif rule.event == "end" and name in last:
+            done.add(name)
+        if rule.repeats:
+            repeats[name] = rule.repeats
+        kept.append(event)
+    return kept

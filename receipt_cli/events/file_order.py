@@ -1,0 +1,170 @@
+"""Streams of step records → lanes: which files follow one another, which ran side by side, and which are of other runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from receipt_cli.errors import UsageError
+from receipt_cli.events.build import Event
+from receipt_cli.io.source import Stream
+
+COMPARED = 50
+"""Common steps that are compared."""
+MODEL = ("parameter_count", "model_name", "sequence_length")
+"""Facts that all files of one run share."""
+
+
+class SeveralRuns(UsageError):
+    """The files are not of one run; ``groups`` are the numbers of the streams, by run."""
+
+    def __init__(self, message: str, *, why: str, try_: str, groups: Sequence[Sequence[int]]) -> None:
+        """Keep the groups for a caller who wants a receipt of each."""
+        super().__init__(message, why=why, try_=try_)
+        self.groups = groups
+
+
+@dataclass(slots=True)
+class Part:
+    """One stream as read: ``records`` its first record and the one after its last, ``steps`` its step records."""
+
+    number: int
+    stream: Stream
+    records: tuple[int, int] = (0, 0)
+    events: list[Event] = field(default_factory=list)
+    steps: list[Event] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What to call it."""
+        return self.stream.names[-1]
+
+    @property
+    def first(self) -> float:
+        """Where its first step record stands in training, 0 where none says it."""
+        return next((at for event in self.steps if (at := event.position) is not None), 0.0)
+
+    @property
+    def last(self) -> float:
+        """Where its last step record stands."""
+        return next((at for event in reversed(self.steps) if (at := event.position) is not None), 0.0)
+
+    @property
+    def stride(self) -> float:
+        """How far apart its first two step records are."""
+        known = [at for event in self.steps[:2] if (at := event.position) is not None]
+        return known[1] - known[0] if len(known) > 1 else 1.0
+
+    @property
+    def trainers(self) -> set[str]:
+        """Ids of the grammars that read its steps."""
+        return {event.grammar.id for event in self.steps}
+
+    def values(self, name: str) -> set[float | str]:
+        """Return what it prints for a fact."""
+        if name == "planned_steps":
+            return {float(e.planned) for e in self.steps if e.planned is not None}
+        return {event.facts[name] for event in self.events if name in event.facts}
+
+    @property
+    def order(self) -> tuple[int, float, float, int]:
+        """What orders the files of one rank: attempt, first time stamp, first step, name."""
+        clock = next((e.clock for e in self.events if not math.isnan(e.clock)), math.inf)
+        return self.stream.attempt or 0, clock, self.first, self.number
+
+
+@dataclass(slots=True)
+class Lane:
+    """Streams of one process and its restarts, in order."""
+
+    parts: list[Part]
+    rank: int | None
+
+
+def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> list[Lane]:
+    """Return the lanes of one run, the one with most step records first, the lowest rank on a tie.
+
+    Raises ``SeveralRuns`` where the files are evidently of several runs, or nothing shows that they are of one.
+    """
+    runs: list[list[Lane]] = []
+    reasons: list[str] = []
+    for part in sorted((p for p in parts if p.steps), key=lambda p: p.order):
+        why = [_join(run, part) for run in runs]
+        if all(why):
+            runs.append([Lane([part], part.stream.rank)])
+            reasons += [reason for reason in why if reason]
+    if len(runs) > 1:
+        groups = [sorted(p.number for lane in run for p in lane.parts) for run in runs]
+        raise SeveralRuns(
+            f"these {len(streams)} files are of {len(runs)} runs",
+            why=reasons[0],
+            try_="receipt parse --all-runs ..., or name the files of one run",
+            groups=groups,
+        )
+    lanes = runs[0] if runs else []
+    if len(lanes) == 1 and not lanes[0].parts[0].stream.certain:
+        lanes[0].rank = None  # a number at the end of a name is a rank only where others are
+    lanes.sort(key=lambda lane: (-sum(len(p.steps) for p in lane.parts), math.inf if lane.rank is None else lane.rank))
+    silent = [Lane([p], p.stream.rank if p.stream.certain else None) for p in parts if not p.steps]
+    return [*lanes, *silent]
+
+
+def _join(run: list[Lane], part: Part) -> str | None:
+    """Add ``part`` to the run it belongs to; return why it does not."""
+    first = run[0].parts[0]
+    if first.trainers.isdisjoint(part.trainers):
+        return f"{first.name} is of {', '.join(sorted(first.trainers))}, {part.name} of {', '.join(sorted(part.trainers))}"
+    for name in MODEL:
+        mine, theirs = part.values(name), first.values(name)
+        if mine and theirs and mine.isdisjoint(theirs):
+            return f"{first.name} has {name} {_shown(theirs)}, {part.name} {_shown(mine)}"
+    for lane in run:
+        if _same_process(lane.parts[-1], part) and _follows(lane.parts[-1], part):
+            lane.parts.append(part)
+            return None
+    return _beside(run, part)
+
+
+def _same_process(left: Part, right: Part) -> bool:
+    """False where words say that two ranks wrote them."""
+    return not (left.stream.certain and right.stream.certain) or left.stream.rank == right.stream.rank
+
+
+def _follows(earlier: Part, later: Part) -> bool:
+    """True when ``later`` goes on where ``earlier`` was, or is the launcher's next attempt."""
+    attempts = {earlier.stream.attempt, later.stream.attempt}
+    if None not in attempts and len(attempts) > 1:
+        return True
+    again = earlier.first < later.first and later.stride * 1.5 < later.first and later.last > earlier.last
+    return later.first > earlier.last or again
+
+
+def _beside(run: list[Lane], part: Part) -> str | None:
+    """Add ``part`` as another rank that ran at the same time; return why it is not one."""
+    other = run[0].parts[0]
+    seeds, theirs = part.values("seed"), other.values("seed")
+    plans, their_plans = part.values("planned_steps"), other.values("planned_steps")
+    ranks = {lane.rank for lane in run}
+    said = part.stream.certain and other.stream.certain and part.stream.rank not in ranks
+    if plans and their_plans and plans.isdisjoint(their_plans):
+        return f"{other.name} plans {_shown(their_plans)} steps, {part.name} {_shown(plans)}"
+    if not said and seeds and theirs and seeds.isdisjoint(theirs):
+        return f"{other.name} has seed {_shown(theirs)}, {part.name} {_shown(seeds)}"
+    if not said and not _same_values(other, part):
+        return f"{other.name} and {part.name} print other values for the same steps, and their names name no ranks"
+    run.append(Lane([part], part.stream.rank if part.stream.rank not in ranks else None))
+    return None
+
+
+def _same_values(left: Part, right: Part) -> bool:
+    """True when both print the same losses for the steps that they share, and share some."""
+    mine = {e.position: e.metrics.get("loss") for e in left.steps}
+    common = [(mine[at], e.metrics.get("loss")) for e in right.steps if (at := e.position) in mine][:COMPARED]
+    known = [(a, b) for a, b in common if a is not None and b is not None]
+    return bool(known) and all(a == b or (math.isnan(a) and math.isnan(b)) for a, b in known)
+
+
+def _shown(values: Iterable[float | str]) -> str:
+    texts = sorted(f"{v:.15g}" if isinstance(v, float) else str(v)[:80] for v in values)
+    return " and ".join(texts[:3])

@@ -1,0 +1,289 @@
+"""Events in log order → phases, and in each the attempts that a restart makes.
+
+A phase ends where the trainer says so, where another trainer or another stage begins, or where the step counter
+starts again with another plan. A step counter that goes back inside a phase starts a new attempt; the later attempt's
+records stand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from receipt_cli.events.build import Event, cut
+from receipt_cli.grammar.model import Grammar
+
+LATE_RECORDS = 4
+"""How many records back a second line about a step still belongs to it."""
+
+
+@dataclass(slots=True)
+class Phase:
+    """One stage of training, in log order.
+
+    ``steps`` are the records that stand; ``attempts`` how many of them each attempt contributes; ``superseded`` the
+    records that a later attempt overtook, ``duplicates`` those printed again.
+    """
+
+    grammar: Grammar
+    name: str | None = None
+    named: bool = False
+    ended: bool = False
+    failed_end: bool = False
+    first_at: int = 0
+    raw: list[Event] = field(default_factory=list)
+    evals: list[Event] = field(default_factory=list)
+    singles: list[Event] = field(default_factory=list)
+    attempts: list[list[Event]] = field(default_factory=list)
+    superseded: list[Event] = field(default_factory=list)
+    duplicates: int = 0
+
+    @property
+    def steps(self) -> list[Event]:
+        """The step records that stand, in log order; behind some of them stands a run (see ``Event``)."""
+        return [event for attempt in self.attempts for event in attempt]
+
+    @property
+    def restarts(self) -> int:
+        """How often the step counter went back."""
+        return max(0, len(self.attempts) - 1)
+
+    @property
+    def planned(self) -> int | None:
+        """The planned number of steps, as last printed."""
+        for event in reversed(self.raw):
+            if event.planned is not None:
+                return event.planned
+        for event in reversed(self.singles):
+            if event.planned is not None:
+                return event.planned
+        return None
+
+    def fact(self, name: str) -> float | str | None:
+        """Return what the phase first printed for a fact, or None."""
+        for event in self.singles:
+            if name in event.facts:
+                return event.facts[name]
+        return None
+
+
+def split_phases(events: Iterable[Event]) -> list[Phase]:
+    """Return the phases of a log, each with its attempts resolved."""
+    sweep = _Sweep()
+    for event in events:
+        sweep.take(event)
+    phases = _settle(sweep.phases)
+    for phase in phases:
+        _resolve(phase)
+    return phases
+
+
+class _Sweep:
+    def __init__(self) -> None:
+        self.phases: list[Phase] = []
+
+    @property
+    def current(self) -> Phase | None:
+        return self.phases[-1] if self.phases else None
+
+    def open(self, event: Event, name: str | None = None, named: bool = False) -> Phase:
+        phase = Phase(event.grammar, name=name, named=named, first_at=event.at)
+        self.phases.append(phase)
+        return phase
+
+    def take(self, event: Event) -> None:
+        kind = event.rule.event
+        if kind == "step" and event.rule.companion:
+            self.companion(event)
+        elif kind == "step":
+            self.step(event)
+        elif kind == "phase":
+            self.phase(event)
+        elif kind == "end":
+            phase = self.current if self._mine(event) else self.open(event)
+            assert phase is not None
+            phase.singles.append(event)
+            status = event.texts.get("status", "aborted" if phase.failed_end else "success").lower()
+            phase.failed_end = status not in ("success", "ok")
+            phase.ended = not phase.failed_end
+        elif kind == "eval":
+            phase = self.single(event)
+            phase.evals.append(event)
+        elif kind in ("header", "checkpoint", "compile", "failure"):
+            self.single(event).singles.append(event)
+
+    def _mine(self, event: Event) -> bool:
+        return self.current is not None and self.current.grammar.id == event.grammar.id
+
+    def single(self, event: Event) -> Phase:
+        """Return the phase that a single event belongs to: the running one, or the one that it begins."""
+        phase = self.current
+        tag = event.rule.phase
+        if phase is None or not self._mine(event):
+            return self.open(event, tag, tag is not None)
+        if phase.ended or (tag is not None and phase.name is not None and tag != phase.name and phase.raw):
+            return self.open(event, tag, tag is not None)
+        if event.rule.event == "header" and phase.raw and _other_model(phase, event):
+            return self.open(event)
+        if tag is not None and phase.name is None:
+            phase.name, phase.named = tag, True
+        return phase
+
+    def phase(self, event: Event) -> None:
+        name = event.rule.phase or event.texts.get("phase")
+        phase = self.current
+        if phase is not None and self._mine(event) and not phase.raw and not phase.named and not phase.ended:
+            phase.name, phase.named = name, True
+            phase.singles.append(event)
+        elif phase is None or phase.name != name or phase.raw or phase.ended or not self._mine(event):
+            self.open(event, name, True).singles.append(event)
+        else:
+            phase.singles.append(event)
+
+    def companion(self, event: Event) -> None:
+        """Add the values of a line without a step to the record before it; before any record they stand alone."""
+        phase = self.current
+        last = phase.raw[-1] if phase is not None and self._mine(event) and phase.raw and not phase.ended else None
+        if last is None:
+            self.single(event).singles.append(event)
+        elif event.rule.name not in last.rules:
+            last.join(event)
+
+    def step(self, event: Event) -> None:
+        phase = self.current
+        tag = event.rule.phase
+        if phase is None or not self._mine(event) or phase.ended:
+            phase = self.open(event, tag)
+        elif tag is not None and phase.name is not None and tag != phase.name:
+            phase = self.open(event, tag) if phase.raw or phase.named else phase
+            phase.name = tag
+        elif phase.raw and _starts_over(phase.raw[-1], event) and _other_plan(phase, event):
+            phase = self.open(event, tag)
+        else:
+            phase.failed_end = False  # that was the end of an attempt
+        if tag is not None and phase.name is None:
+            phase.name = tag
+        phase.raw.append(event)
+
+
+def _starts_over(last: Event, event: Event) -> bool:
+    return event.step is not None and last.step is not None and event.step < last.step
+
+
+def _other_plan(phase: Phase, event: Event) -> bool:
+    return event.planned is not None and phase.raw[-1].planned is not None and event.planned != phase.raw[-1].planned
+
+
+def _other_model(phase: Phase, event: Event) -> bool:
+    count = event.facts.get("parameter_count")
+    known = phase.fact("parameter_count")
+    return count is not None and known is not None and count != known
+
+
+def _settle(phases: list[Phase]) -> list[Phase]:
+    """Fold nameless phases without steps into their neighbour of the same grammar: the one before, else the next."""
+    settled: list[Phase] = []
+    for number, phase in enumerate(phases):
+        if phase.raw or phase.named:
+            settled.append(phase)
+            continue
+        into = settled[-1] if settled and settled[-1].grammar.id == phase.grammar.id else None
+        later = phases[number + 1] if number + 1 < len(phases) else None
+        if into is not None:
+            into.singles += phase.singles
+            into.evals += phase.evals
+            into.ended, into.failed_end = into.ended or phase.ended, into.failed_end or phase.failed_end
+        elif later is not None and later.grammar.id == phase.grammar.id:
+            later.singles[:0] = phase.singles
+            later.evals[:0] = phase.evals
+            later.first_at = phase.first_at
+            later.ended, later.failed_end = later.ended or phase.ended, later.failed_end or phase.failed_end
+        else:
+            settled.append(phase)
+    return settled
+
+
+def _resolve(phase: Phase) -> None:
+    """Collapse redraws and duplicates, join companion lines of one step, split attempts, drop overtaken records."""
+    attempts: list[list[Event]] = []
+    numbered: Event | None = None  # the last record of the running attempt that has a step
+    for event in phase.raw:
+        if not attempts:
+            attempts.append([event])
+        elif event.step is None or numbered is None or numbered.step is None:
+            _unnumbered(phase, attempts[-1], event)
+        elif event.step == numbered.step:
+            _same_step(phase, attempts, numbered, event)
+        elif event.step > numbered.step:
+            attempts[-1].append(event)
+        elif (late := _late(attempts[-1], event)) is not None:
+            late.join(event)
+        else:
+            attempts.append([event])
+        if attempts[-1][-1].step is not None:
+            numbered = attempts[-1][-1]
+    limit: float = math.inf
+    standing: list[list[Event]] = []
+    for attempt in reversed(attempts):
+        stand, overtaken = _overtaken(attempt, limit)
+        standing.append(stand)
+        phase.superseded.extend(overtaken)
+        limit = min([limit, *(e.step for e in attempt if e.step is not None)])
+    phase.attempts = standing[::-1]
+    phase.evals = _current_evals(phase, attempts)
+
+
+def _overtaken(attempt: list[Event], limit: float) -> tuple[list[Event], list[Event]]:
+    """Return the records of an attempt that stand, and those from ``limit`` on, which a later attempt overtook."""
+    parts = [part for event in attempt for part in cut(event, limit)] if limit < math.inf else attempt
+    stand = [e for e in parts if e.step is None or e.step < limit]
+    return stand, [e for e in parts if e.step is not None and e.step >= limit]
+
+
+def _unnumbered(phase: Phase, attempt: list[Event], event: Event) -> None:
+    """Add a record where a step number is missing, unless another rank printed the same one just before."""
+    last = attempt[-1]
+    if event.step is None and event.rule.name == last.rule.name and event.rank != last.rank and event.same_values(last):
+        phase.duplicates += 1
+    else:
+        attempt.append(event)
+
+
+def _late(attempt: list[Event], event: Event) -> Event | None:
+    """Return the record, one of the last few, that another kind of line describes after the next step began."""
+    return next((e for e in attempt[-LATE_RECORDS:] if e.step == event.step and event.rule.name not in e.rules), None)
+
+
+def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Event) -> None:
+    if event.rule.name not in last.rules:  # another line about the same step
+        last.join(event)
+    elif event.rule.redraw:
+        last.metrics, last.others = {**last.metrics, **event.metrics}, {**last.others, **event.others}
+        last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
+    elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank or not _began_anew(phase, last, event):
+        phase.duplicates += 1
+        last.fill(event)  # a companion line stands behind the last copy
+    else:
+        attempts.append([event])
+
+
+def _began_anew(phase: Phase, last: Event, event: Event) -> bool:
+    """True when the trainer introduced itself again between two records of one step: a restart, not another rank."""
+    return any(last.at < single.at < event.at for single in phase.singles if single.rule.event in ("header", "compile"))
+
+
+def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
+    """Leave out evaluations printed twice, and those of steps that a later attempt overtook."""
+    starts = [(a[0].at, a[0].step or 0) for a in attempts[1:] if a and a[0].step is not None]
+    kept: list[Event] = []
+    seen: dict[tuple[str, int | None], Event] = {}
+    for event in phase.evals:
+        overtaken = event.step is not None and any(event.at < at and event.step > step for at, step in starts)
+        twin = seen.get((event.rule.name, event.step))
+        copy = twin is not None and twin.same_values(event) and (event.step is not None or event.rank != twin.rank)
+        if overtaken or copy:
+            continue
+        seen[event.rule.name, event.step] = event
+        kept.append(event)
+    return kept

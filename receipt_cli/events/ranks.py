@@ -1,0 +1,128 @@
+"""Which rank speaks for a run where several print the same steps, and what each of them printed."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from receipt_cli.events.build import Event, spread
+from receipt_cli.events.compact.frame import is_memory
+from receipt_cli.events.compact.rank_copies import Copies
+from receipt_cli.events.compact.run import Run, among, distinct
+from receipt_cli.records.envelope import NO_RANK
+
+
+class RankFigures(NamedTuple):
+    """What one rank printed itself: step records with the first and the last step, and its largest memory figure."""
+
+    records: int
+    first: int | None
+    last: int | None
+    peak_memory_bytes: float | None
+
+
+def rank_figures(events: Sequence[Event], copies: Sequence[Copies], start: int, end: int) -> dict[int, RankFigures]:
+    """Return what each rank printed between two positions, by rank; empty where only one rank printed something.
+
+    ``copies`` are the step records that have no event (see ``timeline.Told``).
+    """
+    steps: dict[int, list[Event]] = {}
+    peaks: dict[int, float] = {}
+    for event in events[bisect_left(events, start, key=_at) : bisect_left(events, end, key=_at)]:
+        if event.rank == NO_RANK:
+            continue
+        if event.is_step:
+            steps.setdefault(event.rank, []).append(event)
+        for size in (size for name in event.metric_names if is_memory(name) for size in _sizes(event, name)):
+            peaks[event.rank] = max(size, peaks.get(event.rank, size))
+    beside: dict[int, list[Copies]] = {}
+    for part in (part for copy in copies if (part := copy.between(start, end)) is not None):
+        beside.setdefault(part.rank, []).append(part)
+        if part.peak is not None:
+            peaks[part.rank] = max(part.peak, peaks.get(part.rank, part.peak))
+    ranks = sorted(steps.keys() | peaks.keys() | beside.keys())
+    if len(ranks) < 2:
+        return {}
+    return {rank: _figures(steps.get(rank, []), beside.get(rank, []), peaks.get(rank)) for rank in ranks}
+
+
+def _at(event: Event) -> int:
+    return event.at
+
+
+def _sizes(event: Event, name: str) -> list[float]:
+    """Return the finite value of a metric of a record, and the largest of the run behind it."""
+    sizes = [event.metrics.get(name), event.run.largest(name) if event.run is not None else None]
+    return [size for size in sizes if size is not None and math.isfinite(size)]
+
+
+def _figures(records: Sequence[Event], copies: Sequence[Copies], peak: float | None) -> RankFigures:
+    """Return the figures of a rank. A step printed twice counts once, a record without a step always."""
+    numbered = [e for e in records if e.step is not None]
+    runs = [e.run.steps for e in numbered if e.run is not None]
+    count = distinct([e.step for e in numbered if e.step is not None], [*runs, *(copy.steps for copy in copies)])
+    unnumbered = sum(e.records for e in records if e.step is None)
+    firsts: list[tuple[int, int | None]] = [(copy.at[0], int(copy.steps[0])) for copy in copies]
+    lasts: list[tuple[int, int | None]] = [(copy.at[-1], int(copy.steps[-1])) for copy in copies]
+    firsts += [(e.at, e.step) for e in numbered[:1]]
+    lasts += [(e.last_at, e.last_step) for e in numbered[-1:]]
+    first, last = min(firsts, key=_place, default=None), max(lasts, key=_place, default=None)
+    return RankFigures(count + unnumbered, first and first[1], last and last[1], peak)
+
+
+def _place(entry: tuple[int, int | None]) -> int:
+    return entry[0]
+
+
+def sole_rank(events: list[Event], unseen: Iterable[int] = ()) -> list[Event]:
+    """Give the records without a label the rank of those with one, where only one rank is labelled.
+
+    ``unseen`` are the ranks of what has no event. A launcher labels lines; the redraws of a progress bar in one line have
+    no label of their own.
+    """
+    ranks = {event.rank for event in events}.union(unseen) - {NO_RANK}
+    if len(ranks) == 1:
+        [rank] = ranks
+        for event in events:
+            event.rank = rank
+    return events
+
+
+def leading_rank(events: list[Event]) -> list[Event]:
+    """Leave out step records of other ranks where the leading rank printed that step itself.
+
+    The leader is the rank with most step records, the lowest on a tie; records without a rank always stay.
+    """
+    counts: dict[tuple[str, str], Counter[int]] = {}
+    for event in events:
+        if event.rule.event == "step" and event.rank != NO_RANK and event.step is not None:
+            counts.setdefault((event.grammar.id, event.rule.name), Counter())[event.rank] += event.drawn
+    leaders = {key: min(c, key=lambda rank: (-c[rank], rank)) for key, c in counts.items() if len(c) > 1}
+    if not leaders:
+        return events
+    events = [e for event in events for e in (spread(event) if _other(event, leaders) else (event,))]
+    led: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
+    wanted: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
+    runs: dict[tuple[str, str], list[Run]] = {key: [] for key in leaders}
+    for event in (e for e in events if e.step is not None and _key(e) in leaders):
+        key = _key(event)
+        if event.rank == leaders[key] and event.step is not None:
+            led[key].add(event.step)
+            runs[key] += [event.run] if event.run is not None else []
+        elif event.step is not None:
+            wanted[key].add(event.step)
+    for key in leaders:
+        led[key] |= among(wanted[key] - led[key], [run.steps for run in runs[key]])
+    return [e for e in events if not (_other(e, leaders) and e.step in led[_key(e)])]
+
+
+def _other(event: Event, leaders: Mapping[tuple[str, str], int]) -> bool:
+    """True for a record of a rank that another one leads."""
+    return event.rank != NO_RANK and event.rank != leaders.get(_key(event), event.rank)
+
+
+def _key(event: Event) -> tuple[str, str]:
+    return event.grammar.id, event.rule.name

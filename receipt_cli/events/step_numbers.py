@@ -1,0 +1,132 @@
+"""Step records that print no step number → the number that the progress bar beside them proves, or none.
+
+A trainer that writes through its progress bar redraws the bar right after each record, with the step that the record
+is of. That holds only where both streams kept their order, so the log must prove it: every record is followed by a
+bar of the run's total before the next record, and the steps so found rise by one constant stride, a restart and a
+first step apart. Otherwise no number is given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+from receipt_cli.events.build import Event, spread
+from receipt_cli.events.compact.frame import HEAD
+from receipt_cli.events.compact.progress_bars import Bars
+from receipt_cli.events.compact.regular import TAIL
+from receipt_cli.numeric.arrays import distinct_values
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers: TypeAlias = NDArray[np.int64]
+
+MIN_RECORDS = 3
+
+
+def number_steps(events: Sequence[Event], bars: Sequence[Bars] = ()) -> list[Event]:
+    """Return the events without the progress bars; step records without a number have one where it is proven.
+
+    ``bars`` are those that have no event (see ``timeline.Told``).
+    """
+    broken: set[int] = set()
+    for grammar in {e.grammar.id for e in events if e.rule.event == "progress"} | {b.grammar for b in bars}:
+        mine = [e for e in events if e.grammar.id == grammar]
+        broken |= _number(mine, [b for b in bars if b.grammar == grammar])
+    return [e for event in events if event.rule.event != "progress" for e in (spread(event) if id(event) in broken else (event,))]
+
+
+def _number(events: Sequence[Event], bars: Sequence[Bars]) -> set[int]:
+    """Number the records of one grammar; return the identities of those before a run that is regular no longer."""
+    total = _total(events, bars)
+    records = [e for e in events if e.is_step and e.step is None]
+    if total is None or sum(e.records for e in records) < MIN_RECORDS:
+        return set()
+    if bars or any(e.run is not None for e in records):
+        return _number_runs(records, _bars_of(events, bars, total), total)
+    steps = _following(events, total)
+    if len(steps) != len(records) or not _constant_stride(steps):
+        return set()
+    for event, step in zip(records, steps, strict=True):
+        event.step, event.planned = step, total
+    return set()
+
+
+def _bars_of(events: Sequence[Event], bars: Sequence[Bars], total: int) -> tuple[Integers, Integers]:
+    """Return positions and steps of all bars of this total, in log order."""
+    import numpy as np
+
+    shown = [e for e in events if e.rule.event == "progress" and e.planned == total and e.step is not None]
+    found = [bar.of_total(total) for bar in bars]
+    at = np.concatenate([np.array([e.at for e in shown], np.int64), *(positions for positions, _ in found)])
+    steps = np.concatenate([np.array([e.step for e in shown], np.int64), *(numbers for _, numbers in found)])
+    order = np.argsort(at, kind="stable")
+    return at[order], steps[order]
+
+
+def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], total: int) -> set[int]:
+    """Do for records with runs, or for bars without events, what ``_following`` and ``_constant_stride`` do for events."""
+    import numpy as np
+
+    parts: list[Sequence[int] | Integers] = []
+    for event in records:
+        parts += [[event.at]] if event.run is None else [[event.at], event.run.at]
+    at = np.concatenate(parts)
+    places = np.searchsorted(bars[0], at, "right")
+    if places[-1] == len(bars[0]) or bool((bars[0][places[:-1]] >= at[1:]).any()):
+        return set()
+    steps: Integers = bars[1][places]
+    rises = np.diff(steps[1:])
+    strides = distinct_values(rises[rises > 0])
+    if len(strides) != 1 or not (steps[1] - steps[0] == strides[0] or steps[1] % strides[0] == 0):
+        return set()
+    breaks = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
+    broken: set[int] = set()
+    first = 0
+    for event in records:
+        event.step, event.planned = int(steps[first]), total
+        last = first + event.records
+        if event.run is not None:
+            event.run = event.run.numbered(steps[first + 1 : last])
+            near = np.searchsorted(breaks, [first - HEAD, last + TAIL])
+            broken |= {id(event)} if near[0] < near[1] else set()
+        first = last
+    return broken
+
+
+def _total(events: Sequence[Event], bars: Sequence[Bars]) -> int | None:
+    """Return the planned steps: as a header line prints them, else the total that most bars show."""
+    stated = [e.planned for e in events if e.rule.event == "header" and e.planned is not None]
+    if stated:
+        return stated[-1]
+    totals = Counter(e.planned for e in events if e.rule.event == "progress" and e.planned is not None)
+    for bar in bars:
+        totals.update(bar.totals_shown())
+    return max(totals, key=lambda total: (totals[total], total), default=None)
+
+
+def _following(events: Sequence[Event], total: int) -> list[int]:
+    """Return the step of the first bar after each unnumbered record; shorter when one has none before the next."""
+    steps: list[int] = []
+    waiting = False
+    for event in events:
+        if event.is_step and event.step is None:
+            if waiting:
+                return []
+            waiting = True
+        elif waiting and event.rule.event == "progress" and event.planned == total and event.step is not None:
+            steps.append(event.step)
+            waiting = False
+    return steps
+
+
+def _constant_stride(steps: Sequence[int]) -> bool:
+    """True when the steps rise by one stride wherever they rise, the first record of the log apart."""
+    strides = [b - a for a, b in pairwise(steps[1:]) if b > a]
+    if not strides or len(set(strides)) != 1:
+        return False
+    return steps[1] - steps[0] == strides[0] or steps[1] % strides[0] == 0

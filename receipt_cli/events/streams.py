@@ -1,0 +1,272 @@
+"""The streams of one log → one body with its events and markers in one order.
+
+Each file is scanned for itself; the bodies stand one after the other, so that line numbers count through the files.
+Time stamps of two hosts disagree and many lines have none; what all ranks share is the step. So the stream of the rank
+with most step records is the time line, and what another rank prints stands beside the step that it printed last.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from receipt_cli.events.build import Event
+from receipt_cli.events.file_order import Lane, Part, make_lanes
+from receipt_cli.io.source import Source, Stream
+from receipt_cli.problems import QUIET_RECORDS, Problem
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.scan.columns import POSITION_BITS
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.segment import TAIL_KEPT, Body, Hits, Stretch
+from receipt_cli.scan.workers import scan_source
+
+Place = tuple[int, int, int, int, int]
+"""(stream of the time line, position in it, before or beside or after, lane, position in its own stream)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """One file of a log that has several."""
+
+    name: str
+    rank: int | None
+    sha256: str
+    size_bytes: int
+    line_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogFacts:
+    """The log as such. ``line_count`` as ``wc -l`` plus open last lines; ``record_count`` with redraws apart.
+
+    Of several ``files`` the digest is of their digests, each as hex digits and a newline.
+    """
+
+    sha256: str
+    size_bytes: int
+    line_count: int
+    record_count: int
+    files: tuple[FileFacts, ...] = ()
+
+
+@dataclass(slots=True)
+class Gathered:
+    """A log as read. ``starts`` and ``lines`` are the first record and the lines before each stream."""
+
+    body: Body
+    log: LogFacts
+    streams: Sequence[Stream]
+    problems: list[Problem] = field(default_factory=list)
+    starts: list[int] = field(default_factory=lambda: [0])
+    lines: list[int] = field(default_factory=lambda: [0])
+    tails: list[tuple[bytes, int]] = field(default_factory=list)
+    heads: list[bytes] = field(default_factory=list)
+    changed: bool = False
+    final: int = 0
+    opening: int = 0
+
+    def tail(self, line: int | None) -> tuple[bytes, bool]:
+        """Return the last bytes of the stream that holds ``line``, else of the time line, and whether more precede."""
+        number = self.final
+        if line is not None:
+            number = max(i for i, before in enumerate(self.lines) if before < line)
+        data, size = self.tails[number]
+        return data, len(data) < size
+
+    def in_order(self, events: list[Event]) -> tuple[list[Event], Body]:
+        """Return the events in the order of the run, and the body with its markers in the same order.
+
+        Raises ``UsageError`` where the streams are not of one run.
+        """
+        if len(self.streams) == 1:
+            return events, self.body
+        lanes = make_lanes(self.streams, self._parts(events))
+        leader = lanes[0]
+        self.opening, self.final = leader.parts[0].number, leader.parts[-1].number
+        for lane in lanes:
+            for event in (e for part in lane.parts for e in part.events if e.rank == NO_RANK):
+                event.rank = NO_RANK if lane.rank is None else lane.rank
+        if not leader.parts[0].steps:
+            return events, self.body
+        numbers = self._numbers(self._places(lanes))
+        for event in events:
+            event.at = _moved(event.at, numbers)
+        ranks = {part.number: lane.rank for lane in lanes for part in lane.parts if lane.rank is not None}
+        markers = {name: self._reorder(hits, numbers, ranks) for name, hits in self.body.markers.items()}
+        copies = {id(e) for lane in lanes[1:] for part in lane.parts for e in part.steps if e.step is None}
+        events = sorted((e for e in events if id(e) not in copies), key=lambda event: event.at)
+        return events, replace(self.body, markers=markers)
+
+    def _parts(self, events: Sequence[Event]) -> list[Part]:
+        bounds = [*self.starts, self.body.records]
+        parts = [Part(i, stream) for i, stream in enumerate(self.streams)]
+        for event in events:
+            parts[self._stream(event.at >> POSITION_BITS)].events.append(event)
+        for part in parts:
+            part.records = (bounds[part.number], bounds[part.number + 1])
+            part.steps = [e for e in part.events if e.is_step]
+        return parts
+
+    def _stream(self, record: int) -> int:
+        return bisect_left(self.starts, record + 1) - 1
+
+    def _places(self, lanes: Sequence[Lane]) -> dict[int, Place]:
+        """Return where each record with an event or a marker belongs, by its ordinal."""
+        records: list[set[int]] = [set() for _ in self.streams]
+        marked = (at for hits in self.body.markers.values() for at in hits.at)
+        for at in chain(marked, (e.at for lane in lanes for part in lane.parts for e in part.events)):
+            records[self._stream(at >> POSITION_BITS)].add(at >> POSITION_BITS)
+        leader = lanes[0]
+        order = {part.number: seq for seq, part in enumerate(leader.parts)}
+        places = {r: (order[p.number], r, 0, 0, 0) for p in leader.parts for r in records[p.number]}
+        anchors = [(e.position or 0.0, (order[p.number], e.at >> POSITION_BITS)) for p in leader.parts for e in p.steps]
+        for number, lane in enumerate(lanes[1:], 1):
+            for record, place in _beside(lane, anchors, records):
+                places[record] = (*place, number, record)
+        return places
+
+    def _numbers(self, places: dict[int, Place]) -> dict[int, int]:
+        """Return the new ordinal of each record: in the order of the places, neighbours of one stream as far apart as before."""
+        numbers: dict[int, int] = {}
+        number = before = 0
+        for record in sorted(places, key=places.__getitem__):
+            near = record > before and self._stream(record) == self._stream(before)
+            number += record - before if near else 1
+            numbers[record] = number
+            before = record
+        return numbers
+
+    def _reorder(self, hits: Hits, numbers: dict[int, int], ranks: dict[int, int]) -> Hits:
+        """Return the hits in their new places, each with the rank of its file where its line names none."""
+        moved: list[tuple[int, int, int]] = []
+        for at, line, rank in zip(hits.at, hits.line, hits.rank, strict=True):
+            own = rank if rank != NO_RANK else ranks.get(self._stream(at >> POSITION_BITS), NO_RANK)
+            moved.append((_moved(at, numbers), line, own))
+        ats, lines, owners = zip(*sorted(moved), strict=True)
+        texts = sorted(((_moved(at, numbers), text, code) for at, text, code in hits.texts), key=lambda text: text[0])
+        return Hits(at=array("q", ats), line=array("q", lines), rank=array("q", owners), texts=texts)
+
+
+def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None) -> Gathered:
+    """Read all streams, each file once. Raises ``InputError``."""
+    if len(streams) == 1 and len(streams[0].parts) == 1:
+        return gathered_from(engine, scan_source(engine, streams[0].parts[0], workers), streams[0])
+    whole, files = Body(), list[FileFacts]()
+    gathered = Gathered(whole, LogFacts("", 0, 0, 0), streams, starts=[], lines=[])
+    for stream in streams:
+        counts = [0] * len(stream.parts)
+        try:
+            stretch = engine.scan(_blocks(stream.parts, counts))
+        except BaseException:
+            for part in stream.parts:
+                part.close()  # and what reads ahead of it
+            raise
+        body, lines = engine.finish(stretch)
+        body.lines = lines
+        counts[-1] = body.lines - sum(counts[:-1])  # with a last line that is open
+        for part, name, count in zip(stream.parts, stream.names, counts, strict=True):
+            files.append(FileFacts(name, stream.rank if stream.certain else None, part.sha256, part.size_bytes, count))
+            gathered.problems += [problem.moved(whole.lines) for problem in part.problems]
+            gathered.changed |= part.changed
+        gathered.starts.append(whole.records)
+        gathered.lines.append(whole.lines)
+        gathered.tails.append((stretch.last_bytes, stretch.size))
+        gathered.heads.append(stretch.first_bytes)
+        whole.extend(body)
+    digest = hashlib.sha256("".join(f"{file.sha256}\n" for file in files).encode("ascii")).hexdigest()
+    size = sum(file.size_bytes for file in files)
+    gathered.log = LogFacts(digest, size, whole.lines, whole.records, tuple(files))
+    return gathered
+
+
+def gathered_from(engine: Engine, stretch: Stretch, stream: Stream) -> Gathered:
+    """Return what ``stretch``, the fold of all bytes of a stream of one part, gives; it is used up."""
+    source, heads = stream.parts[0], [stretch.first_bytes]
+    body, lines = engine.finish(stretch)
+    log = LogFacts(source.sha256, source.size_bytes, lines, body.records)
+    tails = [(stretch.last_bytes, source.size_bytes)]
+    return Gathered(body, log, [stream], list(source.problems), tails=tails, heads=heads, changed=source.changed)
+
+
+def _blocks(parts: Sequence[Source], counts: list[int]) -> Iterator[bytes]:
+    """Yield the bytes of all parts and count the line ends of each."""
+    for number, part in enumerate(parts):
+        for block in part.blocks():
+            counts[number] += block.count(b"\n")
+            yield block
+
+
+def last_bytes_before(stream: Stream, line: int) -> bytes:
+    """Return the last bytes that stand before ``line``, counted from 1, of a stream that is read once more.
+
+    Nothing where it cannot be read again. Raises ``InputError``.
+    """
+    parts = [again for part in stream.parts if (again := part.reopen()) is not None]
+    if len(parts) < len(stream.parts):
+        return b""
+    kept = b""
+    missing = line - 1
+    for block in _blocks(parts, [0] * len(parts)):
+        ends = block.count(b"\n")
+        if ends >= missing:
+            at = -1
+            for _ in range(missing):
+                at = block.find(b"\n", at + 1)
+            return (kept + block[: at + 1])[-TAIL_KEPT:]
+        missing -= ends
+        kept = (kept + block)[-TAIL_KEPT:]
+    return kept
+
+
+def _beside(
+    lane: Lane, anchors: Sequence[tuple[float, tuple[int, int]]], records: Sequence[set[int]]
+) -> Iterator[tuple[int, tuple[int, int, int]]]:
+    """Yield each record of a lane beside the time line, and the record of the time line that it goes by.
+
+    What stands before the first step of a stream goes before that step, what it says at its very end to the end of the
+    attempt: that other ranks still printed steps does not mean that this one got over it. Of a stream without steps, a
+    process that went on after an error had it at the beginning, and one that died of it at the end.
+    """
+    by_step: dict[float, list[int]] = {}
+    for index, (step, _) in enumerate(anchors):
+        by_step.setdefault(step, []).append(index)
+    pointer = 0
+    for part in lane.parts:
+        steps = {event.at >> POSITION_BITS: event.position or 0.0 for event in part.steps}
+        opening = {e.at >> POSITION_BITS for e in part.events if e.rule.event in ("header", "compile", "phase")}
+        waiting: list[int] = []
+        last: float | None = None
+        final = max(steps, default=0)
+        for record in sorted(records[part.number]):
+            if record in steps:
+                again = last is not None and steps[record] < last
+                found = by_step.get(steps[record], [])
+                at = bisect_left(found, pointer + again)
+                pointer = found[at] if at < len(found) else pointer
+                yield from ((w, (*anchors[pointer][1], -1)) for w in waiting)
+                waiting, last = [], steps[record]
+                yield record, (*anchors[pointer][1], 1)
+            elif last is None and steps:
+                waiting.append(record)
+            elif last is not None:
+                dying = record > final and part.records[1] - record <= QUIET_RECORDS
+                yield record, (*anchors[_attempt_end(anchors, pointer) if dying else pointer][1], 1)
+            elif record in opening or part.records[1] - record > QUIET_RECORDS:
+                yield record, (*anchors[0][1], -1)
+            else:
+                yield record, (*anchors[-1][1], 1)
+
+
+def _attempt_end(anchors: Sequence[tuple[float, tuple[int, int]]], index: int) -> int:
+    """Return the last record of the time line before its steps go back."""
+    while index + 1 < len(anchors) and anchors[index + 1][0] >= anchors[index][0]:
+        index += 1
+    return index
+
+
+def _moved(at: int, numbers: dict[int, int]) -> int:
+    return numbers[at >> POSITION_BITS] << POSITION_BITS | at & ((1 << POSITION_BITS) - 1)

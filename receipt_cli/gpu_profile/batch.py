@@ -1,0 +1,136 @@
+"""A columnar record → its columns by declared name: whole numbers in numpy, or values one by one where they are mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from receipt_cli.gpu_profile.format import Batch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Whole: TypeAlias = NDArray[np.int64]
+
+Json: TypeAlias = "dict[str, Any]"
+"""An object as Python's JSON reader gives it."""
+
+CHUNK = 4096
+"""Rows that are added up at a time: this many durations below ``LONGEST_NS`` stay within 64 bits."""
+LONGEST_NS = 1 << 50
+"""A duration of 13 days or more is none of a kernel, a copy or a fill."""
+LATEST_NS = 1 << 62
+"""A time after 2116 is none."""
+MAX_DEVICE = 1023
+_MAX_COLUMNS = 256
+
+
+class Unreadable(ValueError):
+    """A batch of which no row can be read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """``count`` rows of a batch, columns by name; rows of another length are left out and counted as ``torn``."""
+
+    base_ns: int
+    columns: dict[str, tuple[Any, ...]]
+    count: int
+    torn: int
+    unknown: tuple[str, ...]
+
+
+def is_whole(value: object) -> bool:
+    """True for an integer that is no truth value."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def real(value: object) -> float | None:
+    """Return a number as a float, which may be no finite one; None for anything else, and for what no float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def whole(value: object, least: int, most: int) -> int | None:
+    """Return an integer from ``least`` to below ``most``, also one that is written as a text; None for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 19:
+        value = int(value)
+    return value if is_whole(value) and least <= value < most else None  # type: ignore[operator,return-value]
+
+
+def rows_of(record: Json, known: Batch) -> Rows:
+    """Return the rows of ``record``. Raises ``Unreadable``."""
+    names, rows, base = record.get("columns"), record.get("rows"), record.get("base_time_ns")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or not 0 < len(names) <= _MAX_COLUMNS:
+        raise Unreadable("it declares no columns")
+    if len(set(names)) < len(names):
+        raise Unreadable("it declares a column twice")
+    missing = [name for name in known.needed if name not in names]
+    if missing:
+        raise Unreadable(f"it has no column {missing[0]}")
+    if not isinstance(rows, list):
+        raise Unreadable("it has no rows")
+    if whole(base, 0, LATEST_NS) is None or isinstance(base, str):
+        raise Unreadable("its base_time_ns is no time")
+    try:
+        if set(map(type, rows)) - {list}:
+            raise ValueError
+        columns = list(zip(*rows, strict=True))
+        if rows and len(columns) != len(names):
+            raise ValueError
+        torn = 0
+    except ValueError:
+        straight = [row for row in rows if isinstance(row, list) and len(row) == len(names)]
+        columns, torn = list(zip(*straight, strict=True)), len(rows) - len(straight)
+    unknown = tuple(name for name in names if not known.knows(name))
+    named = dict(zip(names, columns or [()] * len(names), strict=True))
+    return Rows(int(base), named, len(rows) - torn, torn, unknown)  # type: ignore[arg-type]
+
+
+def whole_columns(rows: Rows, bounds: dict[str, tuple[int, int]]) -> Iterator[tuple[dict[str, Whole], int]]:
+    """Yield chunks of the columns of ``bounds`` as int64 [n], and how many rows were left out of each.
+
+    A row is left out where one of its values is no integer from the least to below the most of its column.
+    """
+    import numpy as np
+
+    for start in range(0, rows.count, CHUNK):
+        chunk = {name: rows.columns[name][start : start + CHUNK] for name in bounds}
+        size = min(CHUNK, rows.count - start)
+        try:
+            if any(set(map(type, column)) - {int} for column in chunk.values()):
+                raise OverflowError
+            made = {name: np.array(column, np.int64) for name, column in chunk.items()}
+        except OverflowError:
+            yield _sifted(chunk, bounds, size)
+            continue
+        good = np.ones(size, np.bool_)
+        for name, (least, most) in bounds.items():
+            good &= (made[name] >= least) & (made[name] < most)
+        lost = size - int(np.count_nonzero(good))
+        yield ({name: column[good] for name, column in made.items()} if lost else made), lost
+
+
+def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]], size: int) -> tuple[dict[str, Whole], int]:
+    import numpy as np
+
+    good = [
+        row
+        for row in zip(*chunk.values(), strict=True)
+        if all(is_whole(value) and least <= value < most for value, (least, most) in zip(row, bounds.values(), strict=True))
+    ]
+    columns: Sequence[tuple[int, ...]] = list(zip(*good, strict=True)) or [()] * len(chunk)
+    made = {name: np.array(column, np.int64) for name, column in zip(chunk, columns, strict=True)}
+    return made, size - len(good)
+
+
+def exact_total(values: Whole) -> int:
+    """Return the sum of integers from 0 to below 2**62, which may lie beyond 64 bits; at most ``CHUNK`` of them."""
+    low = values & 0xFFFFFFFF
+    return (int((values >> 32).sum()) << 32) + int(low.sum())

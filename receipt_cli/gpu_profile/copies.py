@@ -1,0 +1,75 @@
+"""Copies and fills of memory, by direction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from receipt_cli.gpu_profile.batch import LATEST_NS, LONGEST_NS, Json, Rows, exact_total, whole, whole_columns
+from receipt_cli.gpu_profile.format import NAMED_COPIES
+
+_SIZE = (0, 1 << 60)
+_KIND = (0, 1 << 31)
+
+
+@dataclass(slots=True)
+class Moved:
+    """What was moved one way: ``size`` in bytes is None where a record does not say it."""
+
+    count: int = 0
+    total_ns: int = 0
+    size: int | None = 0
+
+    def add(self, count: int, total_ns: int, size: int | None) -> None:
+        """Add ``count`` of them."""
+        self.count += count
+        self.total_ns += total_ns
+        self.size = None if size is None or self.size is None else self.size + size
+
+
+class Copies:
+    """All copies and fills of a session: by number of a kind, whose meaning the vendor decides, or by direction."""
+
+    def __init__(self) -> None:
+        self.by_kind: dict[int | None, Moved] = {}
+        self.by_direction: dict[str, Moved] = {}
+
+    def add_batch(self, rows: Rows) -> int:
+        """Add the copies of a batch; return how many of its rows cannot be read."""
+        import numpy as np
+
+        bounds = {"dt_ns": (-LONGEST_NS, LONGEST_NS), "duration_ns": (0, LONGEST_NS)}
+        bounds |= {name: bound for name, bound in (("bytes", _SIZE), ("copy_kind", _KIND)) if name in rows.columns}
+        lost = 0
+        for columns, left_out in whole_columns(rows, bounds):
+            lost += left_out
+            durations, sizes, kinds = columns["duration_ns"], columns.get("bytes"), columns.get("copy_kind")
+            for kind in [None] if kinds is None else np.unique(kinds).tolist():
+                here = slice(None) if kinds is None else kinds == kind
+                size = None if sizes is None else exact_total(sizes[here])
+                self._kind(kind).add(len(durations[here]), int(durations[here].sum()), size)
+        return lost
+
+    def _kind(self, kind: int | None) -> Moved:
+        """Return where copies of a kind are counted; no table has kinds above 255, and they are unknown together."""
+        return self.by_kind.setdefault(kind if kind is not None and kind < 256 else None, Moved())
+
+    def add_event(self, record: Json, *, fill: bool) -> bool:
+        """Add one ``memcpy_event``, or with ``fill`` one ``memset_event``; return whether it can be read."""
+        start = whole(record.get("start_ns"), 0, LATEST_NS)
+        end = None if start is None else whole(record.get("end_ns"), start, start + LONGEST_NS)
+        size = whole(record.get("bytes"), *_SIZE)
+        if start is None or end is None or (size is None and record.get("bytes") is not None):
+            return False
+        kind = record.get("copy_kind")
+        direction = "fill" if fill else NAMED_COPIES.get(kind, "unknown") if isinstance(kind, str) else "unknown"
+        self.by_direction.setdefault(direction, Moved()).add(1, end - start, size)
+        return True
+
+    def merged(self, table: Mapping[int, str]) -> dict[str, Moved]:
+        """Return what was moved, by direction; ``table`` says what the numbers mean, others are unknown."""
+        found = {direction: Moved(m.count, m.total_ns, m.size) for direction, m in self.by_direction.items()}
+        for kind, moved in self.by_kind.items():
+            direction = "unknown" if kind is None else table.get(kind, "unknown")
+            found.setdefault(direction, Moved()).add(moved.count, moved.total_ns, moved.size)
+        return found

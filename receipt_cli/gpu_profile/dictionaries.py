@@ -1,0 +1,58 @@
+"""Ids → names: the dictionaries of a stream, bounded; an id that two names claim has none."""
+
+from __future__ import annotations
+
+from receipt_cli.gpu_profile.batch import Json
+from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.redaction.text import safe_text
+
+MAX_NAME = 2000
+"""Characters of a name that are kept."""
+_MAX_ENTRIES = 1 << 17
+_MAX_CHARACTERS = 32 << 20
+"""Characters of all names of one dictionary."""
+_DIGITS = 19
+
+
+class Dictionary:
+    """The names of one kind: ``kernel_dict`` or ``scope_name_dict``. Updates may stand anywhere in the stream."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self._names: dict[int, str | None] = {}
+        self._characters = 0
+
+    def update(self, record: Json, noted: Noted, file: str, line: int) -> None:
+        """Take what a ``dictionary_update`` says of this kind."""
+        stated = record.get(self.key)
+        if stated is None:
+            return
+        if not isinstance(stated, dict):
+            noted.problem("unreadable_value", f"{file}: {self.key} is no dictionary", line=line)
+            return
+        for text, name in stated.items():
+            if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS) or not isinstance(name, str):
+                noted.problem("unreadable_value", f"{file}: {self.key} holds what is no name of an id", line=line, excerpt=text)
+            elif not self._put(int(text), name[:MAX_NAME]):
+                noted.problem("name_twice", f"{file}: {self.key}: id {int(text)} has two names: neither counts", line=line)
+
+    def name(self, identity: int) -> str | None:
+        """Return the name of an id, fit to be shown, or None where the stream gives none that is certain."""
+        name = self._names.get(identity)
+        return None if name is None else shown(name)
+
+    def _put(self, identity: int, name: str) -> bool:
+        if identity in self._names:
+            if self._names[identity] == name:
+                return True
+            self._names[identity] = None
+            return False
+        if len(self._names) < _MAX_ENTRIES and self._characters + len(name) <= _MAX_CHARACTERS:
+            self._characters += len(name)
+            self._names[identity] = name
+        return True
+
+
+def shown(name: str) -> str | None:
+    """Return a recorded name as a document may hold it, or None where nothing of it is left."""
+    return safe_text(name, MAX_NAME) or None

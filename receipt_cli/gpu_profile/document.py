@@ -1,0 +1,285 @@
+"""A session → the ``gpu_profile`` document: figures in base units, whatever is in doubt null."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from receipt_cli import __version__
+from receipt_cli.gpu_profile import format as wire
+from receipt_cli.gpu_profile.copies import Moved
+from receipt_cli.gpu_profile.dictionaries import Dictionary, shown
+from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.sampled import Sampler
+from receipt_cli.gpu_profile.session import ReadFile, Session
+from receipt_cli.gpu_profile.session_times import moments_of
+from receipt_cli.gpu_profile.spans import Spans
+from receipt_cli.gpu_profile.timing import NS, Timing, Timings
+from receipt_cli.header.document import merge
+from receipt_cli.header.facts import HeaderFact
+
+SCHEMA_VERSION = "gpu_profile/1.0"
+RULES = "gpu_profile/1"
+"""Version of everything in code that decides the figures of a session."""
+_MAX_KERNELS, _MAX_SCOPES, _MAX_LOSSES = 50, 100, 20
+_SHORT = 200
+_DIRECTIONS = (
+    "host_to_device", "device_to_host", "device_to_device", "host_to_host", "peer_to_peer", "fill", "unknown"
+)  # fmt: skip
+_SOURCED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-")
+
+Document: TypeAlias = "dict[str, Any]"
+
+
+def document_of(session: Session, run: Mapping[str, str | None], attachments: Sequence[Mapping[str, Any]]) -> Document:
+    """Return the document of ``session``; ``run`` may lack keys."""
+    spans = _spans(session)
+    busy = {device: None if span is None else span.total() for device, span in spans.items()}
+    moments = moments_of(session, max((length for length in busy.values() if length is not None), default=None))
+    kernels, scopes, copies = _kernels(session), _scopes(session), _copies(session)
+    devices, hosts = _devices(session, busy), _hosts(session)
+    _tell(session, complete=moments.complete)
+    total = None if not busy or None in busy.values() else sum(length for length in busy.values() if length is not None)
+    ran = max(1, sum(bool(length) for length in busy.values()))
+    known = total is not None and moments.duration
+    ratio = total / moments.duration / ran if known and total is not None and moments.duration else None
+    events = {
+        "format": wire.GPUFL_FORMAT,
+        "session_id": _text(session.session_id, _SHORT),
+        "application": _text(session.application, 500),
+        "started_at": moments.started_at,
+        "duration_s": None if moments.duration is None else moments.duration / NS,
+        "complete": moments.complete,
+        "lossy": bool(session.noted.lost),
+        "losses": [{"kind": kind, "count": count} for kind, count in sorted(session.noted.lost.items())][:_MAX_LOSSES],
+        "busy_s": None if total is None else total / NS,
+        "busy_ratio": ratio,
+        "kernels": kernels,
+        "copies": copies,
+        "scopes": scopes,
+        "devices": devices,
+        "hosts": hosts,
+    }
+    records = {"read": session.read, "ignored": session.ignored, "unread": session.unread}
+    label = session.application or session.session_id or ""
+    origin = Origin(label, {**run, "exit_code": session.exit_code}, _header(session), attachments, session.files, records)
+    return assemble(origin, events, session.noted)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What stands around the events: ``label`` names them, ``run`` may lack keys, ``files`` and ``records`` are what was read."""
+
+    label: str
+    run: Mapping[str, Any]
+    header: Document
+    attachments: Sequence[Mapping[str, Any]]
+    files: Sequence[ReadFile]
+    records: Mapping[str, int]
+
+
+def assemble(origin: Origin, events: Document, noted: Noted) -> Document:
+    """Return the document of ``events``: keys in schema order."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": {key: origin.run.get(key) for key in ("name", "lane", "preset", "started_at", "finished_at", "exit_code")},
+        "header": origin.header,
+        "profile": {"label": (shown(origin.label) or str(events["format"]))[:_SHORT]},
+        "lanes": [],
+        "comparison": None,
+        "events": events,
+        "attachments": [dict(attachment) for attachment in origin.attachments],
+        "derivation": {
+            "rules": RULES,
+            "files": [
+                {"name": (shown(f.name) or "?")[:500], "sha256": f.sha256, "size_bytes": f.size_bytes, "line_count": f.line_count}
+                for f in origin.files
+            ],
+            "records": dict(origin.records),
+            "problems": {
+                "count": noted.count,
+                "first": [
+                    {"kind": p.kind, "line_number": p.line_number, "detail": p.detail, "excerpt": p.excerpt or None}
+                    for p in noted.first
+                ],
+            },
+        },
+        "producer": {"name": "receipt_cli", "version": __version__},
+    }
+
+
+def _spans(session: Session) -> dict[int, Spans | None]:
+    """Return when each device was busy, by number; None where that is not known of it."""
+    recorded = session.kernels.spans
+    numbers = session.inventory.numbers | set(session.samples.devices) | set(session.samples.memory)
+    numbers |= {number for number in recorded if number is not None}
+    if recorded and not session.kernels_whole:
+        session.noted.problem("kernels_not_whole", "how long the devices were busy is not known: kernels may be missing")
+    if not session.kernels_whole:
+        return dict.fromkeys(sorted(numbers))
+    if None not in recorded:
+        return {number: recorded.get(number, Spans()) for number in sorted(numbers)}
+    if len(numbers) != 1:
+        of = f"which of the {len(numbers)} devices" if numbers else "which device"
+        session.noted.problem("device_unknown", f"the records of kernels do not say {of} they ran on")
+        return dict.fromkeys(sorted(numbers))
+    (number,) = numbers
+    together = recorded[None]
+    if number in recorded:
+        together.absorb(recorded[number])
+    return {number: together}
+
+
+def _named(timings: Timings[int | str], names: Dictionary, session: Session, what: str) -> dict[str, Timing]:
+    """Return timings by name: ids of one name together, an id without a name as ``#id``."""
+    found: dict[str, Timing] = {}
+    nameless = 0
+    for key, timing in timings.of.items():
+        name = names.name(key) if isinstance(key, int) else shown(key)
+        nameless += name is None
+        one = found.setdefault(_name(key, names), Timing())
+        one.add(timing.count, timing.total, timing.shortest, timing.longest)
+    if nameless:
+        session.noted.problem("name_unknown", f"{nameless} {what} have no name: they are told by their number", count=nameless)
+    if timings.left_out.count:
+        session.noted.problem("too_many_names", f"{timings.left_out.count} {what} are told by no name: there are too many")
+    return found
+
+
+def _name(key: int | str, names: Dictionary) -> str:
+    return (names.name(key) or f"#{key}") if isinstance(key, int) else (shown(key) or "#")
+
+
+def _kernels(session: Session) -> Document:
+    kernels = session.kernels
+    launches = kernels.all.count + kernels.unended + kernels.forgotten
+    return kernel_table(_named(kernels.by_name, session.kernel_names, session, "kernels"), kernels.all, launches)
+
+
+def kernel_table(found: Mapping[str, Timing], together: Timing, launches: int) -> Document:
+    """Return what is told of kernels: those of the longest total one by one."""
+    top = sorted(found.items(), key=lambda item: (-item[1].total, item[0]))[:_MAX_KERNELS]
+    return {
+        "name_count": len(found),
+        "launch_count": launches,
+        "total_s": together.total / NS if together.count else None,
+        "top": [{"name": name, **timing.figures()} for name, timing in top],
+    }
+
+
+def _scopes(session: Session) -> list[Document]:
+    found = _named(session.scopes.by_name, session.scope_names, session, "scopes")
+    opened: Counter[str] = Counter()
+    for key, count in session.scopes.open().items():
+        opened[_name(key, session.scope_names)] += count
+        found.setdefault(_name(key, session.scope_names), Timing())
+    order = sorted(found.items(), key=lambda item: (-item[1].total, item[0]))[:_MAX_SCOPES]
+    # gpufl's ``warmup`` counts iterations that ran before a scope was opened; which scopes were a warm-up it does not say.
+    return [{"name": name, **timing.figures(), "warmup_count": None, "open_count": opened[name]} for name, timing in order]
+
+
+def _copies(session: Session) -> list[Document]:
+    vendors = session.inventory.vendors
+    table: Mapping[int, str] = wire.CUPTI_COPIES if vendors == {"NVIDIA"} else wire.ROCM_COPIES if vendors == {"AMD"} else {
+        kind: way for kind, way in wire.CUPTI_COPIES.items() if wire.ROCM_COPIES.get(kind) == way
+    }  # fmt: skip
+    strange = [kind for kind in session.copies.by_kind if kind is None or kind not in table]
+    if strange:
+        told = ", ".join(str(kind) for kind in sorted(kind for kind in strange if kind is not None))
+        session.noted.problem("copy_kind_unknown", f"kinds of copies that are not known for this vendor: {told or 'too large'}")
+    return directions(session.copies.merged(table))
+
+
+def directions(moved_by: Mapping[str, Moved]) -> list[Document]:
+    """Return what was moved each way, in the order of the schema."""
+    return [
+        {
+            "direction": way,
+            "count": moved.count,
+            "total_s": moved.total_ns / NS,
+            "total_bytes": moved.size,
+            "bytes_per_s": moved.size * NS / moved.total_ns if moved.size is not None and moved.total_ns else None,
+        }
+        for way in _DIRECTIONS
+        if (moved := moved_by.get(way)) is not None
+    ]
+
+
+def _devices(session: Session, busy: Mapping[int, int | None]) -> list[Document]:
+    made: list[Document] = []
+    for number, length in busy.items():
+        made.append(
+            {
+                "number": number,
+                "name": _text(session.inventory.name(number), _SHORT),
+                "memory_bytes": _memory(session, number),
+                "busy_s": None if length is None else length / NS,
+                "metrics": _metrics(session, session.samples.devices.get(number), f"device {number}"),
+            }
+        )
+    return made
+
+
+def _hosts(session: Session) -> list[Document]:
+    hosts = session.samples.hosts
+    return [{"name": _text(name, _SHORT), "metrics": _metrics(session, sampler, "host")} for name, sampler in hosts.items()]
+
+
+def _metrics(session: Session, sampler: Sampler | None, whose: str) -> Document:
+    if sampler is None:
+        return {}
+    for name, column in sampler.columns.items():
+        if column.impossible:
+            told = f"{whose}: {name}: {column.impossible} values cannot be: it is left out"
+            session.noted.problem("impossible_value", told, count=column.impossible)
+    return sampler.metrics()
+
+
+def _header(session: Session) -> Document:
+    """Return a header that knows the devices which the program saw."""
+    inventory, place = session.inventory, session.inventory.place
+    if place is None:
+        return merge(())
+    kinds = Counter((_text(inventory.name(n), _SHORT), _memory(session, n)) for n in sorted(inventory.numbers))
+    # Of several devices that the program saw, nobody says how many it used.
+    one = sum(kinds.values()) == 1
+    entries = [{"name": name, "count": 1 if one else None, "memory_bytes": memory} for name, memory in kinds]
+    file = place[0] if set(place[0]) <= _SOURCED else ""
+    return merge([HeaderFact("/hardware/accelerators", entries, f"import:{file}#{place[1]}" if file else f"import:{place[1]}")])
+
+
+def _memory(session: Session, number: int) -> int | None:
+    sizes = session.samples.memory.get(number, set())
+    return next(iter(sizes)) << 20 if len(sizes) == 1 else None
+
+
+def _tell(session: Session, *, complete: bool) -> None:
+    """Note what only the whole stream shows."""
+    noted, kernels, scopes = session.noted, session.kernels, session.scopes
+    for (kind, name), count in sorted(session.columns.items()):
+        noted.problem("unknown_column", f"{kind}: column {name} is not known and was left out, in {count} batches", count=count)
+    for kind, count in sorted(session.types.items()):
+        noted.problem("unknown_record", f"{count} records of the unknown type {kind}", count=count)
+    unpaired = kernels.unstarted + scopes.unbegun + (kernels.unended if complete else 0)
+    if unpaired:
+        noted.problem("unpaired_record", f"{unpaired} records have no other half: a start or an end is missing", count=unpaired)
+        noted.loss("unpaired_record", unpaired)
+    if scopes.backwards:
+        noted.problem("contradicting_times", f"{scopes.backwards} scopes end before they begin", count=scopes.backwards)
+    forgotten = kernels.forgotten + scopes.forgotten
+    if forgotten:
+        noted.problem("too_many_open", f"{forgotten} begins were left out: too many were open at once", count=forgotten)
+    unreadable = session.samples.unreadable
+    if unreadable:
+        noted.problem("unreadable_value", f"{unreadable} samples are no numbers", count=unreadable)
+    twice = [number for number, names in session.inventory.names.items() if len(names) > 1]
+    twice += [number for number, sizes in session.samples.memory.items() if len(sizes) > 1]
+    if twice:
+        told = ", ".join(map(str, sorted(set(twice))[:16]))
+        noted.problem("contradicting_devices", f"devices of two names or sizes: {told}")
+
+
+def _text(value: str | None, limit: int) -> str | None:
+    return None if value is None else ((shown(value) or "")[:limit].strip() or None)

@@ -1,0 +1,189 @@
+"""The files of a session: which channel and window each is of, which are missing, and what their sidecars say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from receipt_cli.errors import InputError
+from receipt_cli.gpu_profile.batch import whole
+from receipt_cli.gpu_profile.problems import Noted
+
+CHANNELS = ("device", "scope", "system", "sass")
+_NAME = re.compile(r"(?s)(?:(?P<prefix>.+)\.)?(?P<channel>device|scope|system|sass)(?:\.(?P<number>\d{1,9}))?\.log(?:\.gz)?")
+_SIDECAR = re.compile(r"\.gpufl-window\.(?P<channel>[a-z]+)\.(?P<number>\d{1,9})\.json")
+_LOSS = re.compile(r"\.gpufl-transport-loss\.(?P<channel>[\w-]+)\.(?P<number>\d{1,9})\.json")
+_SPOOL = ".tmp"
+_MAX_FILES = 100_000
+_MAX_SIDECAR = 1 << 16
+
+
+class Window(NamedTuple):
+    """One file of a channel; ``number`` is None for the one that is written last. ``spooled``: it was not published yet."""
+
+    name: str
+    channel: str
+    number: int | None
+    spooled: bool
+    open: Callable[[], BinaryIO]
+
+
+@dataclass(slots=True)
+class Listing:
+    """The windows of a session in the order in which they are read, and what is known of windows beside them."""
+
+    windows: list[Window] = field(default_factory=list)
+    sidecars: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What a sidecar says of the file of a name."""
+    announced: set[tuple[str, int]] = field(default_factory=set)
+    given_up: set[tuple[str, int]] = field(default_factory=set)
+
+
+def is_session(path: Path) -> bool:
+    """True for a folder that holds a file of a channel."""
+    try:
+        return any(_is_window(entry.name) for entry in (*path.iterdir(), *_spooled(path)))
+    except OSError:
+        return False
+
+
+def list_session(path: Path, noted: Noted) -> Listing:
+    """Return the windows of the session in the folder ``path``. Raises ``InputError``."""
+    found = Listing()
+    try:
+        entries = sorted(entry for entry in (*path.iterdir(), *_spooled(path)) if entry.is_file())
+    except OSError as error:
+        raise InputError("cannot read the folder", where=str(path), why=error.strerror or str(error)) from error
+    if len(entries) > _MAX_FILES:
+        raise InputError("holds too many files for one session", where=str(path), why=f"over {_MAX_FILES}")
+    windows: list[Window] = []
+    for entry in entries:
+        name = entry.relative_to(path).as_posix()
+        if _is_window(entry.name):
+            windows.append(_window(name, _opener(entry)))
+        elif sidecar := _SIDECAR.fullmatch(entry.name):
+            found.announced.add((sidecar["channel"], int(sidecar["number"])))
+            _keep_sidecar(found, entry, name, noted)
+        elif loss := _LOSS.fullmatch(entry.name):
+            found.given_up.add((loss["channel"], int(loss["number"])))
+    prefixes = {_prefix(window.name) for window in windows}
+    if len(prefixes) > 1:
+        known = ", ".join(sorted(prefix or "(no prefix)" for prefix in prefixes))[:200]
+        raise InputError(
+            "holds the files of several recordings", where=str(path), why=known, try_="name the files of one of them"
+        )
+    found.windows = _once(windows, noted)
+    if not found.windows:
+        below = next((entry for entry in sorted(path.iterdir()) if entry.is_dir() and is_session(entry)), None)
+        raise InputError(
+            "holds no file of a session",
+            where=str(path),
+            why="expected device.log, scope.log or system.log",
+            try_="" if below is None else f"receipt import {below}",
+        )
+    return found
+
+
+def list_files(paths: Sequence[Path]) -> Listing:
+    """Return the windows that ``paths`` are, each named as it is called. Raises ``InputError``."""
+    return list_streams((path.name, _opener(path)) for path in paths)
+
+
+def list_streams(streams: Iterable[tuple[str, Callable[[], BinaryIO]]]) -> Listing:
+    """Return the windows that ``streams`` are: pairs of a file's name and what opens it; of a name, the last counts."""
+    return Listing(sorted((_window(name, opener) for name, opener in dict(streams).items()), key=_order))
+
+
+def gaps(listing: Listing) -> set[tuple[str, int]]:
+    """Return the windows (channel, index) that are missing among those that there are or that sidecars announce."""
+    missing: set[tuple[str, int]] = set()
+    for channel in CHANNELS:
+        there = {w.number for w in listing.windows if w.channel == channel and w.number is not None}
+        announced = {index for name, index in listing.announced | listing.given_up if name == channel}
+        last = max(there | announced, default=0)
+        if last - len(there) > _MAX_FILES:  # no session has so many windows: the number is none
+            missing.add((channel, last))
+            continue
+        missing |= {(channel, index) for index in range(1, last + 1) if index not in there}
+    return missing
+
+
+def _window(name: str, opener: Callable[[], BinaryIO]) -> Window:
+    found = _NAME.fullmatch(name.rpartition("/")[2])
+    spooled = name.startswith(f"{_SPOOL}/")
+    if found is None:
+        return Window(name, name, None, spooled, opener)
+    return Window(name, found["channel"], None if found["number"] is None else int(found["number"]), spooled, opener)
+
+
+def _is_window(name: str) -> bool:
+    """True for the name of a file of a channel; a hidden one is what a launcher left in the middle of its work."""
+    return not name.startswith(".") and _NAME.fullmatch(name) is not None
+
+
+def _prefix(name: str) -> str:
+    found = _NAME.fullmatch(name.rpartition("/")[2])
+    return (found["prefix"] or "") if found is not None else ""
+
+
+def _order(window: Window) -> tuple[int, str, bool, int, bool, str]:
+    """Channels as the format lists them, their windows by number, the one without a number last."""
+    known = CHANNELS.index(window.channel) if window.channel in CHANNELS else len(CHANNELS)
+    return known, window.channel, window.number is None, window.number or 0, window.spooled, window.name
+
+
+def _once(windows: Sequence[Window], noted: Noted) -> list[Window]:
+    """Return one file of each window: where it is there plain and compressed, or published and spooled, the one with content.
+
+    A plain file of no bytes is what is left of one that was compressed and could not be removed.
+    """
+    kept: dict[tuple[str, int | None], Window] = {}
+    for window in sorted(windows, key=lambda window: (*_order(window)[:5], window.name.endswith(".gz"))):
+        key = (window.channel, window.number)
+        other = kept.get(key)
+        if other is None or _is_empty(other):
+            kept[key] = window
+        elif not _is_empty(window):
+            noted.problem("window_twice", f"{window.name}: the window is there twice: {other.name} was read")
+    return sorted(kept.values(), key=_order)
+
+
+def _is_empty(window: Window) -> bool:
+    try:
+        with window.open() as file:
+            return not file.read(1)
+    except InputError:
+        return True
+
+
+def _spooled(path: Path) -> list[Path]:
+    spool = path / _SPOOL
+    return list(spool.iterdir()) if spool.is_dir() else []
+
+
+def _keep_sidecar(found: Listing, entry: Path, name: str, noted: Noted) -> None:
+    try:
+        with entry.open("rb") as file:
+            stated = json.loads(file.read(_MAX_SIDECAR))
+    except (OSError, ValueError, RecursionError):
+        stated = None
+    payload = stated.get("payload_file") if isinstance(stated, dict) else None
+    if not isinstance(payload, str):
+        noted.problem("sidecar_unreadable", f"{name}: is no description of a window")
+        return
+    sizes = {key: whole(stated.get(key), 0, 1 << 62) for key in ("payload_bytes", "payload_crc32")}
+    found.sidecars[payload] = sizes
+
+
+def _opener(path: Path) -> Callable[[], BinaryIO]:
+    def open_() -> BinaryIO:
+        try:
+            return path.open("rb")
+        except OSError as error:
+            raise InputError("cannot read", where=str(path), why=error.strerror or str(error)) from error
+
+    return open_

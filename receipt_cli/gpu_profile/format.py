@@ -1,0 +1,137 @@
+"""The wire format of GPU Flight (gpufl): which records there are, their versions and columns, and what the columns mean.
+
+Read from the public sources of gpufl-client (``include/gpufl/core/model/*``, ``tests/core/test_wire_contract.cpp``). Columns
+were added, and one was inserted in the middle, under an unchanged version: what counts is the name that a batch declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+GPUFL_FORMAT = "gpufl"
+"""The format's name, as documents and options spell it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A columnar record: the versions of it that are known, the columns without which nothing can be said, all others."""
+
+    versions: frozenset[int]
+    needed: tuple[str, ...]
+    others: frozenset[str]
+
+    def knows(self, column: str) -> bool:
+        """True for a column that some version of the format has."""
+        return column in self.needed or column in self.others
+
+
+def _batch(versions: range, needed: str, others: str) -> Batch:
+    return Batch(frozenset(versions), tuple(needed.split()), frozenset(others.split()))
+
+
+KERNELS, COPIES, SCOPES = "kernel_event_batch", "memcpy_event_batch", "scope_event_batch"
+DEVICES, HOSTS = "device_metric_batch", "host_metric_batch"
+BATCHES: Mapping[str, Batch] = {
+    KERNELS: _batch(
+        range(1, 2),
+        "dt_ns kernel_id duration_ns",
+        "stream_id device_id corr_id dyn_shared num_regs has_details external_kind external_id",
+    ),
+    COPIES: _batch(range(1, 2), "dt_ns duration_ns", "bytes copy_kind stream_id device_id corr_id"),
+    SCOPES: _batch(range(1, 4), "dt_ns scope_instance_id name_id event_type", "depth repeat warmup original_start_ns"),
+    DEVICES: _batch(
+        range(1, 2),
+        "dt_ns device_id",
+        "gpu_util mem_util temp_c power_mw used_mib total_mib clock_sm fan_speed_pct temp_mem_c temp_junction_c voltage_mv "
+        "energy_uj clock_mem pcie_bw_bps ecc_corrected ecc_uncorrected",
+    ),
+    HOSTS: _batch(range(1, 2), "dt_ns", "cpu_pct_x100 ram_used_mib ram_total_mib"),
+}
+"""The batches whose rows go into figures."""
+STARTS, ENDS = frozenset({"job_start", "init"}), "shutdown"
+NAMES = "dictionary_update"
+SINGLE = frozenset(
+    {
+        "kernel_event", "kernel_start", "kernel_end", "memcpy_event", "memset_event", "scope_begin", "scope_end",
+        "system_start", "system_sample", "system_stop", "system_end",
+    }
+)  # fmt: skip
+"""Records of one event each: all of the older generations, and the fills of the newest."""
+IGNORED = frozenset(
+    {
+        "kernel_detail", "profile_sample", "profile_sample_batch", "pm_sample_batch", "synchronization_event",
+        "synchronization_event_batch", "memory_alloc_event", "memory_alloc_event_batch", "sass_config",
+        "pm_sampling_config", "execution_signature", "capture_capabilities", "perf_metric_event",
+        "kernel_perf_metric_event", "nvtx_marker_event", "graph_launch_event", "graph_node_definition",
+        "deep_window_event", "deep_window_rule_summary", "rule_state_checkpoint", "counter_data_quality_summary",
+        "cubin_disassembly", "source_file_content", "segment_start", "segment_end", "run_end", "cuda_error",
+    }
+)  # fmt: skip
+"""Records that are known and of which no figure is made: details, samples inside kernels, listings, configuration."""
+TYPES = frozenset({*BATCHES, *STARTS, ENDS, NAMES, *SINGLE, *IGNORED})
+"""Every record that is known."""
+
+CUPTI_COPIES = {
+    0: "unknown", 1: "host_to_device", 2: "device_to_host", 3: "host_to_device", 4: "device_to_host",
+    5: "device_to_device", 6: "device_to_device", 7: "device_to_device", 8: "device_to_device", 9: "host_to_host",
+    10: "peer_to_peer",
+}  # fmt: skip
+"""``CUpti_ActivityMemcpyKind``, arrays being memory of the device."""
+ROCM_COPIES = {0: "unknown", 1: "host_to_device", 2: "device_to_host", 3: "device_to_device", 4: "host_to_host"}
+"""What gpufl's ROCprofiler backend writes."""
+NAMED_COPIES = {
+    "HtoD": "host_to_device", "DtoH": "device_to_host", "HtoA": "host_to_device", "AtoH": "device_to_host",
+    "AtoA": "device_to_device", "AtoD": "device_to_device", "DtoA": "device_to_device", "DtoD": "device_to_device",
+    "HtoH": "host_to_host", "PtoP": "peer_to_peer",
+}  # fmt: skip
+"""How the older generation writes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """What a sampled column means: the metric, base units = value * ``times`` / ``over``, and the most that it can be."""
+
+    metric: str
+    times: int
+    over: int
+    most: float
+
+
+def _sampled(metric: str, times: int = 1, over: int = 1, most: float = 2.0**63) -> Sampled:
+    return Sampled(metric, times, over, most)
+
+
+_MIB, _MHZ = 1 << 20, 10**6
+_SHARE, _HOT, _POWER, _CLOCK, _MEMORY = 1.0, 200.0, 5000.0, 20e9, 2.0**50
+DEVICE_COLUMNS: Mapping[str, Sampled] = {
+    "gpu_util": _sampled("utilization_ratio", over=100, most=_SHARE),
+    "mem_util": _sampled("memory_utilization_ratio", over=100, most=_SHARE),
+    "used_mib": _sampled("memory_used_bytes", _MIB, most=_MEMORY),
+    "temp_c": _sampled("temperature_celsius", most=_HOT),
+    "temp_mem_c": _sampled("memory_temperature_celsius", most=_HOT),
+    "temp_junction_c": _sampled("junction_temperature_celsius", most=_HOT),
+    "power_mw": _sampled("power_w", over=1000, most=_POWER),
+    "energy_uj": _sampled("energy_j", over=10**6),
+    "clock_sm": _sampled("sm_clock_hz", _MHZ, most=_CLOCK),
+    "clock_mem": _sampled("memory_clock_hz", _MHZ, most=_CLOCK),
+    "clock_gfx": _sampled("graphics_clock_hz", _MHZ, most=_CLOCK),
+    "fan_speed_pct": _sampled("fan_speed_ratio", over=100, most=_SHARE),
+    "voltage_mv": _sampled("voltage_v", over=1000, most=100.0),
+    "ecc_corrected": _sampled("ecc_corrected_count"),
+    "ecc_uncorrected": _sampled("ecc_uncorrected_count"),
+}
+"""Columns of a device, by the name that batches have for them. Energy and error counts are cumulative, and stay so. The rate of
+the bus has no place: not all backends write it in the same unit."""
+DEVICE_ALIASES: Mapping[str, str] = {
+    "util_gpu": "gpu_util", "util_gpu_pct": "gpu_util", "util_mem": "mem_util", "util_mem_pct": "mem_util",
+    "clk_sm": "clock_sm", "clk_mem": "clock_mem", "clk_gfx": "clock_gfx",
+}  # fmt: skip
+"""Names that older generations have for the same columns."""
+HOST_COLUMNS: Mapping[str, Sampled] = {
+    "cpu_pct_x100": _sampled("cpu_ratio", over=10**4, most=_SHARE),
+    "cpu_pct": _sampled("cpu_ratio", over=100, most=_SHARE),
+    "ram_used_mib": _sampled("ram_used_bytes", _MIB, most=_MEMORY),
+    "ram_total_mib": _sampled("ram_total_bytes", _MIB, most=_MEMORY),
+}
+"""Columns of a host."""

@@ -1,0 +1,125 @@
+"""The folder or the files of a recorded session → a valid ``gpu_profile`` document."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from receipt_cli.documents.validate import validate_document
+from receipt_cli.errors import InputError, UsageError
+from receipt_cli.gpu_profile import nsys
+from receipt_cli.gpu_profile.document import document_of
+from receipt_cli.gpu_profile.files import Listing, list_files, list_session
+from receipt_cli.gpu_profile.format import GPUFL_FORMAT, TYPES
+from receipt_cli.gpu_profile.lines import first_lines
+from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.session import read_session
+from receipt_cli.header.values import text
+from receipt_cli.receipts.production import InvalidReceipt, read_attachment
+
+_LOOKED_AT = 3
+"""Lines at the beginning of a file of which one must be a known record."""
+
+
+def is_recording(paths: Sequence[str]) -> bool:
+    """True where ``paths`` are folders, or files that begin with records of a session.
+
+    Nothing is refused, and nothing is taken from a pipe: what is no file is no recording.
+    """
+    return all(path.is_dir() or (path.is_file() and _holds_records(path)) for path in map(Path, paths))
+
+
+def is_report(paths: Sequence[str]) -> bool:
+    """True where ``paths`` are files of tables that ``nsys stats`` printed."""
+    return all(path.is_file() and nsys.is_report(_head(path)) for path in map(Path, paths))
+
+
+def import_report(
+    paths: Sequence[str],
+    *,
+    name: str | None = None,
+    lane: str | None = None,
+    preset: str | None = None,
+    attachments: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the document of the tables in the files ``paths``. Raises ``InputError`` and ``UsageError``."""
+    stated = {key: _stated(key, value) for key, value in (("name", name), ("lane", lane), ("preset", preset))}
+    attached = [read_attachment(attachment) for attachment in attachments]
+    windows = list_files([Path(path) for path in paths]).windows
+    document = nsys.read_report([(window.name, window.open) for window in windows], stated, attached)
+    if not document["derivation"]["records"]["read"]:
+        raise InputError("holds no table of kernels or copies that can be read", where=paths[0])
+    return _checked(document, paths[0])
+
+
+def import_session(
+    paths: Sequence[str],
+    *,
+    session: str | None = None,
+    name: str | None = None,
+    lane: str | None = None,
+    preset: str | None = None,
+    attachments: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the document of the session ``session`` (None: the only one) in the folder, or the files, ``paths``.
+
+    Raises ``InputError`` for what cannot be read, ``OtherSessions`` where it holds several sessions or not that one, and
+    ``UsageError`` for options that no document can hold.
+    """
+    stated = {key: _stated(key, value) for key, value in (("name", name), ("lane", lane), ("preset", preset))}
+    attached = [read_attachment(attachment) for attachment in attachments]
+    noted = Noted()
+    read = read_session(_listing([Path(path) for path in paths], noted), noted, session)
+    if not read.read:
+        raise InputError(f"holds no record of {GPUFL_FORMAT} that can be read", where=paths[0])
+    return _checked(document_of(read, stated, attached), paths[0])
+
+
+def _checked(document: dict[str, Any], where: str) -> dict[str, Any]:
+    findings = [finding for finding in validate_document(document) if finding.severity == "error"]
+    if findings:
+        raise InvalidReceipt("made an invalid document", why=f"{findings[0].pointer}: {findings[0].reason}", where=where)
+    return document
+
+
+def _listing(paths: Sequence[Path], noted: Noted) -> Listing:
+    folders = [path for path in paths if path.is_dir()]
+    if not folders:
+        names = [path.name for path in paths]
+        if len(set(names)) < len(names):
+            raise UsageError("two of the files have the same name", why="a session has each of its files once")
+        return list_files(paths)
+    if len(paths) > 1:
+        raise UsageError("wants one folder, or files", why="a session is in a folder of its own")
+    return list_session(folders[0], noted)
+
+
+def _holds_records(path: Path) -> bool:
+    return any(map(_is_record, _head(path)[:_LOOKED_AT]))
+
+
+def _head(path: Path) -> list[bytes]:
+    """Return the first lines of a file, none where it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return first_lines(stream)
+    except OSError:
+        return []
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    kind = record.get("type") if isinstance(record, dict) else None
+    return isinstance(kind, str) and kind in TYPES
+
+
+def _stated(key: str, value: str | None) -> str | None:
+    try:
+        return None if value is None else text(value)
+    except ValueError as error:
+        raise UsageError(f"--{key} {error}", why=ascii(value)[:200]) from error

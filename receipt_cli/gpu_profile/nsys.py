@@ -1,0 +1,148 @@
+"""The tables that ``nsys stats --format csv`` prints of kernels and of copies → the ``gpu_profile`` document of them.
+
+Read by the names of the columns: reports of other versions have more of them, in another order. Sizes of copies are printed in
+rounded megabytes and stay out.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, BinaryIO
+
+from receipt_cli.errors import InputError
+from receipt_cli.gpu_profile.batch import LONGEST_NS
+from receipt_cli.gpu_profile.copies import Moved
+from receipt_cli.gpu_profile.dictionaries import shown
+from receipt_cli.gpu_profile.document import Document, Origin, assemble, directions, kernel_table
+from receipt_cli.gpu_profile.kernels import MAX_NAMES
+from receipt_cli.gpu_profile.lines import Lines
+from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.session import ReadFile
+from receipt_cli.gpu_profile.timing import Timing, Timings
+from receipt_cli.header.document import merge
+
+NSYS_FORMAT = "nsys-stats"
+_TOTAL = "Total Time (ns)"
+_KERNELS = (_TOTAL, "Instances", "Min (ns)", "Max (ns)", "Name")
+_COPIES = (_TOTAL, "Count", "Operation")
+_WAYS = {
+    "[CUDA memcpy Host-to-Device]": "host_to_device", "[CUDA memcpy HtoD]": "host_to_device",
+    "[CUDA memcpy Device-to-Host]": "device_to_host", "[CUDA memcpy DtoH]": "device_to_host",
+    "[CUDA memcpy Device-to-Device]": "device_to_device", "[CUDA memcpy DtoD]": "device_to_device",
+    "[CUDA memcpy Host-to-Host]": "host_to_host", "[CUDA memcpy HtoH]": "host_to_host",
+    "[CUDA memcpy Peer-to-Peer]": "peer_to_peer", "[CUDA memcpy PtoP]": "peer_to_peer", "[CUDA memset]": "fill",
+}  # fmt: skip
+_MOST = 1 << 60
+
+
+class _Tables:
+    """What the tables of a report say."""
+
+    def __init__(self) -> None:
+        self.kernels: Timings[str] = Timings(MAX_NAMES)
+        self.all = Timing()
+        self.moved: dict[str, Moved] = {}
+        self.seen: list[str] = []
+        self.records = {"read": 0, "ignored": 0, "unread": 0}
+        self.noted = Noted()
+
+    def read(self, name: str, lines: Lines) -> None:
+        """Take the tables of one file."""
+        header: list[str] = []
+        for line in lines:
+            if not line.data.strip():
+                header = []
+                continue
+            cells = cells_of(line.data) if line.whole else []
+            if _is_header(cells):
+                header = cells
+                self._begin(cells, name)
+            elif len(cells) == len(header) and self._is_told(header):
+                good = self._row(dict(zip(header, cells, strict=True)))
+                self.records["read" if good else "unread"] += 1
+                if not good:
+                    self.noted.problem("unreadable_row", f"{name}: a row cannot be read", line=line.number, excerpt=line.data)
+                    self.noted.loss("unreadable_row")
+                continue
+            elif header and cells[:1] and cells[0].replace(".", "").isdigit() and self._is_told(header):
+                self.noted.problem("unreadable_row", f"{name}: a row is cut", line=line.number, excerpt=line.data)
+                self.noted.loss("unreadable_row")
+                self.records["unread"] += 1
+                continue
+            self.records["ignored"] += 1
+        if lines.damage is not None:
+            self.noted.problem("damaged_file", f"{name}: {lines.damage}")
+            self.noted.loss("damaged_file")
+
+    def _is_told(self, header: Sequence[str]) -> bool:
+        return set(_KERNELS) <= set(header) or set(_COPIES) <= set(header)
+
+    def _begin(self, header: Sequence[str], name: str) -> None:
+        kind = "kernels" if set(_KERNELS) <= set(header) else "copies" if set(_COPIES) <= set(header) else ""
+        if kind in self.seen:
+            raise InputError(f"holds a second table of {kind}", where=name, why="of which profile each is, nothing says")
+        self.seen += [kind] if kind else []
+
+    def _row(self, row: Mapping[str, str]) -> bool:
+        total = _number(row[_TOTAL])
+        if "Instances" not in row:
+            count = _number(row["Count"])
+            if not count or total is None:
+                return False
+            self.moved.setdefault(_WAYS.get(row["Operation"], "unknown"), Moved(size=None)).add(count, total, None)
+            return True
+        count, least, most = (_number(row[column]) for column in ("Instances", "Min (ns)", "Max (ns)"))
+        name = shown(row["Name"])
+        if not count or total is None or least is None or most is None or name is None:
+            return False
+        if not least * count <= total <= most * count or most >= LONGEST_NS:
+            return False
+        for timing in (self.kernels.at(name), self.all):
+            timing.add(count, total, least, most)
+        return True
+
+
+def is_report(lines: Iterable[bytes]) -> bool:
+    """True where one of ``lines`` is the header of a table of kernels or copies."""
+    return any(set(_KERNELS) <= set(cells) or set(_COPIES) <= set(cells) for cells in map(cells_of, lines) if _is_header(cells))
+
+
+def read_report(
+    files: Iterable[tuple[str, Callable[[], BinaryIO]]], run: Mapping[str, str | None], attachments: Sequence[Mapping[str, Any]]
+) -> Document:
+    """Return the document of a report in one or several files. Raises ``InputError`` where two tables are of the same."""
+    tables, read = _Tables(), []
+    for name, opener in files:
+        with opener() as stream:
+            lines = Lines(stream)
+            tables.read(name, lines)
+        read.append(ReadFile(name, lines.sha256, lines.size_bytes, lines.line_count))
+    lost = tables.noted.lost
+    events = {
+        "format": NSYS_FORMAT, "session_id": None, "application": None, "started_at": None, "duration_s": None,
+        "complete": False, "lossy": bool(lost), "losses": [{"kind": kind, "count": lost[kind]} for kind in sorted(lost)],
+        "busy_s": None, "busy_ratio": None, "kernels": kernel_table(tables.kernels.of, tables.all, tables.all.count),
+        "copies": directions(tables.moved), "scopes": [], "devices": [], "hosts": [],
+    }  # fmt: skip
+    return assemble(Origin("", run, merge(()), attachments, read, tables.records), events, tables.noted)
+
+
+def cells_of(line: bytes) -> list[str]:
+    """Return the cells of a line of CSV; none where it is no text."""
+    try:
+        return [cell.strip() for cell in next(csv.reader([line.decode("utf-8")], strict=True), [])]
+    except (UnicodeDecodeError, csv.Error):
+        return []
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    return len(cells) > 2 and len(set(cells)) == len(cells) and ("Operation" in cells or "Name" in cells) and any(
+        "Time (" in cell or "Total (" in cell for cell in cells
+    )  # fmt: skip
+
+
+def _number(text: str) -> int | None:
+    """Return a whole number, with or without commas and a fraction of zero; None for anything else."""
+    digits = text.replace(",", "").removesuffix(".0")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 and int(digits) < _MOST else None

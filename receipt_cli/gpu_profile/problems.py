@@ -1,0 +1,39 @@
+"""What was wrong with a stream: problems counted and the first told, losses counted by kind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from receipt_cli.problems import MAX_EXCERPT, MAX_FIRST, Problem
+from receipt_cli.redaction.text import safe_text
+
+_OF_A_KIND = 5
+"""Problems of one kind that are told: the first twenty shall not all be the same."""
+_LOOKED_AT = 4 * MAX_EXCERPT
+
+
+@dataclass(slots=True)
+class Noted:
+    """``count`` problems, the ``first`` of them, and how much of each kind is ``lost`` (None: only that some is)."""
+
+    count: int = 0
+    first: list[Problem] = field(default_factory=list)
+    lost: dict[str, int | None] = field(default_factory=dict)
+    _kinds: Counter[str] = field(default_factory=Counter)
+
+    def problem(self, kind: str, detail: str, *, line: int | None = None, excerpt: bytes | str = "", count: int = 1) -> None:
+        """Count a problem (``count`` alike ones); ``detail`` names the file, ``line`` is the line in it."""
+        self.count += count
+        self._kinds[kind] += 1
+        if len(self.first) >= MAX_FIRST or self._kinds[kind] > _OF_A_KIND:
+            return
+        head = excerpt[:_LOOKED_AT]
+        shown = head.decode("utf-8", "replace") if isinstance(head, bytes) else head
+        told = safe_text(detail[:_LOOKED_AT]) or kind
+        self.first.append(Problem(kind, line, told, safe_text(shown)))
+
+    def loss(self, kind: str, count: int | None = 1) -> None:
+        """Count what is known to be lost."""
+        before = self.lost.get(kind, 0)
+        self.lost[kind] = None if before is None or count is None else before + count

@@ -1,0 +1,342 @@
+"""The files of a session, one line at a time → everything that its records say, in memory that does not grow with them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, NamedTuple
+
+from receipt_cli.errors import GrammarChoiceError
+from receipt_cli.gpu_profile import format as wire
+from receipt_cli.gpu_profile.batch import LATEST_NS, LONGEST_NS, Json, Rows, Unreadable, is_whole, rows_of, whole
+from receipt_cli.gpu_profile.copies import Copies
+from receipt_cli.gpu_profile.dictionaries import Dictionary
+from receipt_cli.gpu_profile.files import Listing, Window, gaps, list_streams
+from receipt_cli.gpu_profile.inventory import Inventory
+from receipt_cli.gpu_profile.kernels import Kernels
+from receipt_cli.gpu_profile.lines import Line, Lines
+from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.sampled import Samples
+from receipt_cli.gpu_profile.scopes import Scopes
+
+_TYPE = re.compile(rb'"type"\s*:\s*"([a-z_]{1,64})"')
+_MAX_REPEATS = 1 << 18
+_MAX_KINDS = 64
+_MAX_NAME = 100
+_MAX_SESSIONS = 16
+
+
+class OtherSessions(GrammarChoiceError):
+    """The files hold several sessions, and nobody said which one is meant; or not the one that was asked for."""
+
+
+class ReadFile(NamedTuple):
+    """One file that was read."""
+
+    name: str
+    sha256: str
+    size_bytes: int
+    line_count: int
+
+
+@dataclass
+class Session:
+    """What the records of one session say. ``read``, ``ignored`` and ``unread`` count all of them.
+
+    Times are nanoseconds; ``starts`` and ``ends`` are those stated (the same record is in every channel).
+    ``lifecycle`` says for each channel whether its start and its end were read.
+    """
+
+    wanted: str | None = None
+    session_id: str | None = None
+    others: Counter[str] = field(default_factory=Counter)
+    application: str | None = None
+    starts: set[int] = field(default_factory=set)
+    ends: set[int] = field(default_factory=set)
+    lifecycle: dict[str, list[bool]] = field(default_factory=dict)
+    kernel_channels: set[str] = field(default_factory=set)
+    holes: set[str] = field(default_factory=set)
+    """Channels of which records are known to be missing."""
+    exit_code: int | None = None
+    host: str | None = None
+    files: list[ReadFile] = field(default_factory=list)
+    read: int = 0
+    ignored: int = 0
+    unread: int = 0
+    last_event: int | None = None
+    noted: Noted = field(default_factory=Noted)
+    kernels: Kernels = field(default_factory=Kernels)
+    copies: Copies = field(default_factory=Copies)
+    scopes: Scopes = field(default_factory=Scopes)
+    samples: Samples = field(default_factory=Samples)
+    inventory: Inventory = field(default_factory=Inventory)
+    kernel_names: Dictionary = field(default_factory=lambda: Dictionary("kernel_dict"))
+    scope_names: Dictionary = field(default_factory=lambda: Dictionary("scope_name_dict"))
+    columns: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Batches that have a column which nothing here knows, by record and column."""
+    types: Counter[str] = field(default_factory=Counter)
+    """Records of types that nothing here knows."""
+
+    @property
+    def kernels_whole(self) -> bool:
+        """True where the channels that hold kernels begin, end, and have no hole: what they do not tell did not happen."""
+        whole_ones = {channel for channel, (start, end) in self.lifecycle.items() if start and end} - self.holes
+        paired = not (self.kernels.unstarted or self.kernels.unended or self.kernels.forgotten)
+        return paired and bool(self.kernel_channels) and self.kernel_channels <= whole_ones
+
+    def lose(self, channel: str, kind: str, count: int | None = 1) -> None:
+        """Take note of records of ``channel`` that are known to be missing."""
+        self.holes.add(channel)
+        self.noted.loss(kind, count)
+
+    def seen(self, time: int) -> None:
+        """Take the time of an event on the clock of the program."""
+        self.last_event = time if self.last_event is None else max(self.last_event, time)
+
+
+def read_streams(streams: Iterable[tuple[str, Callable[[], BinaryIO]]], wanted: str | None = None) -> Session:
+    """Return what ``streams`` say: pairs of a file's name (``device.1.log.gz``) and what opens it.
+
+    Whatever the bytes are, this gives a session or raises one of our errors.
+    """
+    return read_session(list_streams(streams), Noted(), wanted)
+
+
+def read_session(listing: Listing, noted: Noted, wanted: str | None = None) -> Session:
+    """Return what the files of ``listing`` say of the session ``wanted``, or of the only one.
+
+    Raises ``OtherSessions`` where there are several, or not that one, and ``InputError`` for a file that cannot be opened.
+    """
+    reader = _Reader(Session(wanted=wanted, noted=noted))
+    for window in listing.windows:
+        reader.read(window, listing)
+    session = reader.session
+    missing = gaps(listing)
+    for kind, windows, why in (
+        ("window_gap", missing - listing.given_up, "windows are missing"),
+        ("lost_window", listing.given_up, "the recorder gave windows up as lost"),
+    ):
+        if windows:
+            told = ", ".join(f"{channel}.{index}" for channel, index in sorted(windows)[:8])
+            noted.problem(kind, f"{why}: {told}", count=len(windows))
+        for channel, _ in windows:
+            session.lose(channel, kind)
+    if session.others and wanted is None:
+        known = [session.session_id or "?", *session.others]
+        raise OtherSessions(
+            "holds several sessions", why=", ".join(known)[:300], try_=f"receipt import --session {known[0]} …"
+        )  # fmt: skip
+    if wanted is not None and session.session_id is None:
+        raise OtherSessions("holds no such session", why=f"{wanted!r} is none of {', '.join(session.others)[:300] or 'none'}")
+    return session
+
+
+class _Reader:
+    """Takes the records of one session, one after the other."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._file = ""
+        self._channel = ""
+        self._repeats: set[tuple[Any, ...]] = set()
+        self._batches: dict[str, Callable[[Rows, Json], int]] = {
+            wire.KERNELS: lambda rows, record: session.kernels.add_batch(rows),
+            wire.COPIES: lambda rows, record: session.copies.add_batch(rows),
+            wire.SCOPES: lambda rows, record: session.scopes.add_batch(rows),
+            wire.DEVICES: lambda rows, record: session.samples.add_devices(rows),
+            wire.HOSTS: lambda rows, record: session.samples.add_hosts(rows, _text(record.get("hostname")) or session.host),
+        }
+
+    def read(self, window: Window, listing: Listing) -> None:
+        """Read one file."""
+        noted, self._file, self._channel = self.session.noted, window.name, window.channel
+        self.session.lifecycle.setdefault(window.channel, [False, False])
+        with window.open() as stream:
+            lines = Lines(stream)
+            for line in lines:
+                self._line(line)
+        if lines.damage is not None:
+            noted.problem("damaged_file", f"{window.name}: {lines.damage}")
+            self.session.lose(self._channel, "damaged_file")
+        elif lines.stored_bytes == 0 and window.name.endswith(".gz"):
+            noted.problem("empty_window", f"{window.name}: is empty: whatever it held is lost")
+            self.session.lose(self._channel, "empty_window")
+        stated = listing.sidecars.get(window.name.rpartition("/")[2], {})
+        if stated and (stated.get("payload_bytes"), stated.get("payload_crc32")) != (lines.stored_bytes, lines.crc32):
+            noted.problem("payload_mismatch", f"{window.name}: is not what its description says that it was")
+            self.session.lose(self._channel, "payload_mismatch", None)
+        self.session.files.append(ReadFile(window.name, lines.sha256, lines.size_bytes, lines.line_count))
+
+    def _line(self, line: Line) -> None:
+        if not line.data.strip():
+            return
+        session = self.session
+        if not line.whole:
+            kind = _TYPE.search(line.data)
+            if kind is not None and kind[1].decode() in wire.IGNORED:
+                session.ignored += 1
+            else:
+                self._unread(line, "oversized_record", "is too long to be read")
+            return
+        try:
+            record = json.loads(line.data)
+        except (ValueError, RecursionError) as error:
+            self._unread(line, "undecodable_record", f"is not JSON: {str(error)[:200]}")
+            return
+        if not isinstance(record, dict) or not isinstance(record.get("type"), str):
+            self._unread(line, "undecodable_record", "is no record with a type")
+            return
+        if self._is_ours(record, line):
+            self._record(record["type"], record, line)
+
+    def _unread(self, line: Line, kind: str, detail: str) -> None:
+        self.session.unread += 1
+        self.session.noted.problem(kind, f"{self._file}: {detail}", line=line.number, excerpt=line.data)
+        self.session.lose(self._channel, kind)
+
+    def _is_ours(self, record: Json, line: Line) -> bool:
+        """Return whether the record is of the session that is read; without an id it is."""
+        stated, session = record.get("session_id"), self.session
+        if stated is None or stated == "":
+            return True
+        if not isinstance(stated, str):
+            self._unread(line, "unreadable_value", "session_id is no text")
+            return False
+        if session.session_id is None and session.wanted in (None, stated):
+            session.session_id = stated
+        if stated == session.session_id:
+            return True
+        if stated in session.others or len(session.others) < _MAX_SESSIONS:
+            session.others[stated] += 1
+        session.ignored += 1
+        return False
+
+    def _record(self, kind: str, record: Json, line: Line) -> None:
+        session = self.session
+        if kind in wire.BATCHES:
+            self._batch(kind, record, line)
+        elif kind in wire.IGNORED:
+            session.ignored += 1
+        elif kind == wire.NAMES:
+            session.read += 1
+            session.kernel_names.update(record, session.noted, self._file, line.number)
+            session.scope_names.update(record, session.noted, self._file, line.number)
+        elif kind in wire.STARTS or kind == wire.ENDS:
+            self._lifecycle(kind, record, line)
+        elif kind in wire.SINGLE:
+            if self._single(kind, record):
+                session.read += 1
+                self._seen(record)
+            else:
+                self._unread(line, "unreadable_record", f"{kind}: a value cannot be read")
+        else:
+            session.unread += 1
+            name = kind[:_MAX_NAME] if kind in session.types or len(session.types) < _MAX_KINDS else "(others)"
+            session.types[name] += 1
+
+    def _batch(self, kind: str, record: Json, line: Line) -> None:
+        session, known = self.session, wire.BATCHES[kind]
+        version = record.get("version")
+        if not is_whole(version) or version not in known.versions:
+            self._unread(line, "unknown_version", f"{kind}: version {str(version)[:20]} is not known")
+            return
+        try:
+            rows = rows_of(record, known)
+        except Unreadable as error:
+            self._unread(line, "unreadable_batch", f"{kind}: {error}")
+            return
+        if self._is_repeat(kind, record, rows, line):
+            session.ignored += 1
+            return
+        for name in (column[:_MAX_NAME] for column in rows.unknown):
+            key = (kind, name) if (kind, name) in session.columns or len(session.columns) < _MAX_KINDS else (kind, "(others)")
+            session.columns[key] += 1
+        lost = rows.torn + self._batches[kind](rows, record)
+        if lost:
+            session.noted.problem(
+                "unreadable_row", f"{self._file}: {kind}: {lost} rows cannot be read", line=line.number, count=lost
+            )
+            session.lose(self._channel, "unreadable_row", lost)
+        session.read += 1
+        if kind == wire.KERNELS:
+            session.kernel_channels.add(self._channel)
+        if kind in (wire.SCOPES, wire.DEVICES, wire.HOSTS):
+            offsets = [dt for dt in rows.columns["dt_ns"] if is_whole(dt) and abs(dt) < LONGEST_NS]
+            if offsets:
+                session.seen(rows.base_ns + max(offsets))
+
+    def _is_repeat(self, kind: str, record: Json, rows: Rows, line: Line) -> bool:
+        """Return whether the very same batch was read before, as where a window was copied and not removed."""
+        number = record.get("batch_id")
+        if not is_whole(number) or whole(number, 0, LATEST_NS) is None:
+            return False
+        ends = [column[place] for column in rows.columns.values() for place in ((0, -1) if rows.count else ())]
+        if not all(whole(value, -LATEST_NS, LATEST_NS) is not None and is_whole(value) for value in ends):
+            return False
+        key = (kind, number, rows.base_ns, rows.count, *ends)
+        if key in self._repeats:
+            self.session.noted.problem("batch_repeated", f"{self._file}: {kind} {number} was there before", line=line.number)
+            return True
+        if len(self._repeats) < _MAX_REPEATS:
+            self._repeats.add(key)
+        return False
+
+    def _lifecycle(self, kind: str, record: Json, line: Line) -> None:
+        session = self.session
+        time = whole(record.get("ts_ns"), 0, LATEST_NS)
+        flags = session.lifecycle[self._channel]
+        session.read += 1
+        session.application = session.application or _text(record.get("app"))
+        if kind == wire.ENDS and record.get("synthetic") is True:
+            session.exit_code = _exit_code(record)
+            session.noted.problem("synthetic_end", f"{self._file}: not the program but its launcher ended the session, later")
+            return
+        if kind == wire.ENDS:
+            flags[1] = True
+            session.ends |= {time} if time is not None else set()
+        else:
+            flags[0] = True
+            session.starts |= {time} if time is not None else set()
+            session.host = session.host or _text(record.get("hostname"))
+            session.inventory.add(record, self._file, session.samples)
+        if time is None:
+            session.noted.problem("unreadable_value", f"{self._file}: {kind} has no time", line=line.number)
+
+    def _single(self, kind: str, record: Json) -> bool:
+        session = self.session
+        session.application = session.application or _text(record.get("app"))
+        if kind.startswith("kernel_"):
+            session.kernel_channels.add(self._channel)
+        if kind == "kernel_event":
+            return session.kernels.add_event(record)
+        if kind == "kernel_start":
+            return session.kernels.begin(record, session.inventory.number_of(record.get("uuid")))
+        if kind == "kernel_end":
+            return session.kernels.end(record)
+        if kind in ("memcpy_event", "memset_event"):
+            return session.copies.add_event(record, fill=kind == "memset_event")
+        if kind in ("scope_begin", "scope_end"):
+            return session.scopes.add_event(record, begins=kind == "scope_begin")
+        return session.samples.add_event(record, _text(record.get("hostname")) or session.host)
+
+    def _seen(self, record: Json) -> None:
+        time = whole(record.get("ts_ns"), 0, LATEST_NS)
+        if time is not None:
+            self.session.seen(time)
+
+
+def _exit_code(record: Json) -> int | None:
+    """Return how the program ended, as its launcher wrote: negative for a signal; None where it was stopped on purpose."""
+    code = whole(record.get("exit_code"), -(1 << 31), 1 << 31)
+    signal = whole(record.get("signal"), 1, 128)
+    if record.get("window_stopped") is True:
+        return None
+    return code if record.get("signaled") is not True else None if signal is None else -signal
+
+
+def _text(value: object) -> str | None:
+    """Return a text that says something, bounded."""
+    return value.strip()[:500] or None if isinstance(value, str) else None

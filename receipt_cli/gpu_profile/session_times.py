@@ -1,0 +1,88 @@
+"""When a session began and ended, as far as its records agree on it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.session import Session
+
+_SLACK_NS = 10**8
+"""Event times of devices are converted from their own clocks; a tenth of a second is more than that costs."""
+_SLACK_PARTS = 1000
+_LONGEST_NS = 10 * 366 * 86_400 * 10**9
+"""No session lasts ten years."""
+_EPOCH_FROM_NS = 1_262_304_000 * 10**9
+"""2010: an earlier time counts from something else than 1970."""
+
+
+class Moments(NamedTuple):
+    """Nanoseconds; None where they are not known, or the records contradict each other."""
+
+    started: int | None
+    duration: int | None
+    complete: bool
+
+    @property
+    def started_at(self) -> str | None:
+        """The start as RFC 3339 with Z, exactly; None where it is no time of day."""
+        if self.started is None or self.started < _EPOCH_FROM_NS:
+            return None
+        from datetime import UTC, datetime
+
+        seconds, rest = divmod(self.started, 10**9)
+        text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        fraction = f".{rest:09d}".rstrip("0") if rest else ""
+        return f"{text}{fraction}Z"
+
+
+def moments_of(session: Session, busy: int | None) -> Moments:
+    """Return when ``session`` was; ``busy`` is how long its busiest device was, at least as long as which it lasted."""
+    noted = session.noted
+    silent = sorted(name for name, (start, end) in session.lifecycle.items() if not (start and end))
+    for name in silent:
+        lacks = " and ".join(what for what, there in zip(("start", "end"), session.lifecycle[name], strict=True) if not there)
+        noted.problem("channel_not_complete", f"{name}: holds no {lacks} of the session")
+    started = _only(session.starts, "start", noted)
+    ended = _only(session.ends, "end", noted)
+    duration = None if started is None else _duration(session, started, ended, noted)
+    if duration is not None and not 0 <= duration <= _LONGEST_NS:
+        noted.problem("contradicting_times", "the session ends before it begins, or years after")
+        duration = None
+    if duration is not None and busy is not None and busy > duration:
+        noted.problem("contradicting_times", "a device was busy for longer than the session lasted")
+        duration = None
+    return Moments(started, duration, not silent and bool(session.lifecycle))
+
+
+def _only(times: set[int], what: str, noted: Noted) -> int | None:
+    """Return the time of which every channel has a copy; None where they differ."""
+    if len(times) > 1:
+        noted.problem("contradicting_times", f"the session has {len(times)} times of its {what}")
+        return None
+    return next(iter(times), None)
+
+
+def _duration(session: Session, started: int, ended: int | None, noted: Noted) -> int | None:
+    """Return how long the session lasted, to its end or, where that is not there, to the last event."""
+    spans = [span for span in session.kernels.spans.values() if span.first is not None and span.last is not None]
+    first = min((span.first for span in spans if span.first is not None), default=None)
+    last = max((span.last for span in spans if span.last is not None), default=None)
+    if ended is None and session.ends:
+        return None
+    if first is None or last is None:
+        until = ended if ended is not None else session.last_event
+        return None if until is None else until - started
+    if ended is None:
+        if last < started - _SLACK_NS:  # on another clock
+            return None if session.last_event is None else session.last_event - started
+        until = max(last, session.last_event if session.last_event is not None else last)
+    else:
+        until = ended
+    slack = _SLACK_NS + abs(until - started) // _SLACK_PARTS
+    if last < started - slack or first > until + slack:
+        noted.problem("other_clock", "the kernels have times of another clock than the session: only their lengths count")
+    elif first < started - slack or last > until + slack:
+        noted.problem("contradicting_times", "kernels ran outside the session")
+        return None
+    return until - started

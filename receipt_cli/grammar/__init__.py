@@ -1,0 +1,34 @@
+"""grammar."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "INDUCED": "catalog",
+    "definition": "catalog",
+    "find_recorded": "catalog",
+    "get_grammar": "catalog",
+    "list_grammars": "catalog",
+    "read_entry": "catalog",
+    "read_file": "catalog",
+    "shipped": "catalog",
+    "shipped_by": "catalog",
+    "COLUMNS": "coverage",
+    "markdown": "coverage",
+    "matrix": "coverage",
+    "kept_after": "digit_sensitivity",
+    "Block": "model",
+    "COUNTERS": "model",
+    "Evidence": "model",
+    "Field": "model",
+    "Grammar": "model",
+    "LazyFields": "model",
+    "Mapped": "model",
+    "Pairs": "model",
+    "Rule": "model",
+    "Sample": "model",
+    "Table": "model",
+    "compile_pattern": "model",
+    "build_grammar": "parse",
+    "load_grammar": "parse",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -1,0 +1,194 @@
+"""The grammars that ship: list them, get one by ``id@vN``, verify digests, load a user's own file."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from receipt_cli.definitions.load import load_definition
+from receipt_cli.definitions.resources import data_root
+from receipt_cli.errors import DataError, InputError, UsageError
+from receipt_cli.grammar.bundle import load_all
+from receipt_cli.grammar.model import Grammar
+
+MAX_BYTES = 1 << 20
+"""A definition larger than this is refused: as ``yaml_text`` has it."""
+STATUSES = ("draft", "released", "deprecated")
+INDUCED = "generic"
+"""The id of the file that holds no rules: what reads logs that no grammar knows."""
+_ID = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
+_FILE = re.compile(r"v([1-9]\d{0,5})\.yaml\Z")
+_RELEASE = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,9}")
+_REF = re.compile(r"(?P<id>[a-z0-9][a-z0-9-]*)(?:@v(?P<version>[1-9]\d{0,5}))?\Z")
+
+
+class Entry(NamedTuple):
+    """One line of ``grammars/index.yaml``."""
+
+    id: str
+    version: int
+    path: str
+    status: str
+    since: str
+    sha256: str
+
+    @property
+    def ref(self) -> str:
+        """``id@vN``."""
+        return f"{self.id}@v{self.version}"
+
+
+@cache
+def list_grammars() -> tuple[Entry, ...]:
+    """Return the index, ordered by id and version. Raises ``DataError``."""
+    where = "grammars/index.yaml"
+    data = load_definition(_read_shipped("index.yaml"), where, shipped=True)
+    entries = []
+    for row in data.get("grammars", ()):
+        try:
+            entry = Entry(**row)
+        except TypeError as error:
+            raise DataError("bad index entry", where=where, why=str(error)) from error
+        if entry.status not in STATUSES:
+            raise DataError(f"{entry.ref}: unknown status {entry.status!r}", where=where)
+        entries.append(entry)
+    return tuple(sorted([*entries, *_unlisted({e.path for e in entries})], key=lambda e: (e.id, e.version)))
+
+
+def _unlisted(listed: set[str]) -> list[Entry]:
+    """Return a draft entry for each grammar file that the index does not list: a new trainer is one new file."""
+    found = []
+    try:
+        for folder in data_root("grammars").iterdir():
+            if folder.name == "markers" or _ID.match(folder.name) is None or not folder.is_dir():
+                continue
+            for file in folder.iterdir():
+                version = _FILE.match(file.name)
+                path = f"{folder.name}/{file.name}"
+                if version is not None and path not in listed:
+                    digest = hashlib.sha256(_read_shipped(path)).hexdigest()
+                    found.append(Entry(folder.name, int(version[1]), path, "draft", "", digest))
+    except OSError as error:
+        raise DataError("cannot be listed", where="grammars/", why=error.strerror or str(error)) from error
+    return found
+
+
+class Fixtures(NamedTuple):
+    """How many logs of a grammar are kept with it: of runs that were made for them, and written in the format."""
+
+    run: int = 0
+    written: int = 0
+
+
+@cache
+def list_fixtures() -> dict[str, Fixtures]:
+    """Return what is kept for each grammar, by ``id@vN``. Raises ``DataError``."""
+    where = "grammars/fixtures.yaml"
+    data = load_definition(_read_shipped("fixtures.yaml"), where, shipped=True)
+    try:
+        return {row["grammar"]: Fixtures(row["run"], row["written"]) for row in data.get("fixtures", ())}
+    except (KeyError, TypeError) as error:
+        raise DataError("bad entry", where=where, why=str(error)) from error
+
+
+def _read_shipped(path: str) -> bytes:
+    try:
+        return data_root("grammars").joinpath(*path.split("/")).read_bytes()
+    except FileNotFoundError as error:
+        raise DataError("is missing here", where=f"grammars/{path}", try_="install receipt-cli again") from error
+    except OSError as error:
+        raise DataError("cannot be read", where=f"grammars/{path}", why=error.strerror or str(error)) from error
+
+
+def read_entry(entry: Entry) -> bytes:
+    """Return the bytes of a shipped grammar. Raises ``DataError`` when it is missing, or a released one was changed."""
+    text = _read_shipped(entry.path)
+    if entry.status != "draft" and hashlib.sha256(text).hexdigest() != entry.sha256:
+        raise DataError(f"{entry.ref} is not the released file: its digest differs", where=f"grammars/{entry.path}")
+    return text
+
+
+@cache
+def shipped(with_samples: bool = False) -> tuple[Grammar, ...]:
+    """Return every shipped grammar that is not deprecated, ordered by id and version."""
+    wanted = [entry for entry in list_grammars() if entry.status != "deprecated" and entry.id != INDUCED]
+    texts = [(f"grammars/{entry.path}", read_entry(entry)) for entry in wanted]
+    if not with_samples:
+        return load_all(texts)
+    from receipt_cli.grammar.parse import load_grammar
+
+    return tuple(load_grammar(text, where, with_samples=True, shipped=True) for where, text in texts)
+
+
+def shipped_by(version: str) -> tuple[Grammar, ...]:
+    """Return the grammars of ``shipped`` that release ``version`` of this program had: what came later is left out.
+
+    What no index lists has no release, and is in; where ``version`` is none that can be read, all are.
+    """
+    release = _release(version)
+    since = {entry.ref: _release(entry.since) for entry in list_grammars()}
+    return tuple(grammar for grammar in shipped() if not release or since[grammar.ref] <= release)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return the numbers that ``version`` begins with, without zeros at their end."""
+    found = _RELEASE.match(version)
+    numbers = [int(number) for number in found[0].split(".")] if found else []
+    while numbers and not numbers[-1]:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def find_recorded(name: str, version: int, sha256: str, own: Sequence[Grammar] = ()) -> Grammar:
+    """Return the grammar of this digest, else the one of this version, else the newest with the id ``name``.
+
+    ``own`` are grammars that do not ship. Raises ``DataError`` where no grammar has this id.
+    """
+    known = [grammar for grammar in (*own, *shipped()) if grammar.id == name]
+    known += [get_grammar(e.ref) for e in list_grammars() if e.id == name and e.status == "deprecated"]
+    if not known:
+        raise DataError(f"no grammar {name}@v{version} is known here", try_="--grammar FILE")
+    return max(known, key=lambda grammar: (grammar.sha256 == sha256, grammar.version == version, grammar.version))
+
+
+def get_grammar(name: str) -> Grammar:
+    """Return the grammar that ``name`` means. Raises as ``definition``, and ``DataError`` for a broken one."""
+    from receipt_cli.grammar.parse import check_patterns, load_grammar
+
+    text, where = _resolve(name)
+    return check_patterns(load_grammar(text, where))
+
+
+def definition(name: str) -> bytes:
+    """Return the bytes of the grammar that ``name`` means: ``id``, ``id@vN``, or the path of a YAML file.
+
+    Raises ``UsageError`` for a malformed name, ``DataError`` for an unknown grammar and ``InputError`` for a file
+    that cannot be read.
+    """
+    return _resolve(name)[0]
+
+
+def _resolve(name: str) -> tuple[bytes, str]:
+    if name.endswith((".yaml", ".yml")) or "/" in name:
+        return read_file(name), name
+    found = _REF.match(name)
+    if found is None:
+        raise UsageError(f"{name!r} is neither id, id@vN nor a YAML file", try_="receipt grammar list")
+    wanted = int(found["version"]) if found["version"] else None
+    entries = [e for e in list_grammars() if e.id == found["id"] and wanted in (None, e.version)]
+    if not entries:
+        raise DataError(f"no grammar {name}", try_="receipt grammar list")
+    return read_entry(entries[-1]), f"grammars/{entries[-1].path}"
+
+
+def read_file(path: str) -> bytes:
+    """Return the bytes of a user's definition file. Raises ``InputError``."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(MAX_BYTES + 1)  # one more than is allowed: a larger file is refused by its size
+    except OSError as error:
+        raise InputError("cannot read the grammar file", where=path, why=str(error)) from error

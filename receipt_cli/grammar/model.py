@@ -1,0 +1,338 @@
+"""The nouns of a grammar: rules, fields, samples, evidence. Patterns compile on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import regex
+
+from receipt_cli.grammar.digit_sensitivity import kept_after
+
+EVENTS = ("step", "eval", "checkpoint", "compile", "phase", "header", "end", "failure", "progress")
+LAYERS = ("trainer", "library", "benchmark", "format")
+TYPES = ("number", "integer", "string", "boolean")
+SCOPES = ("global", "device", "rank")
+COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
+"""What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
+STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS})
+UNITS_COUNTED = ("step", "epoch")
+FACTS = frozenset(
+    [
+        "parameter_count",
+        "training_time_s",
+        "run_started",
+        "world_size",
+        "data_parallel",
+        "tensor_parallel",
+        "pipeline_parallel",
+        "context_parallel",
+        "expert_parallel",
+        "seed",
+        "tokens_per_step",
+        "samples_per_step",
+        "micro_batch_size",
+        "sequence_length",
+        "gradient_accumulation_steps",
+        "flops_per_token",
+        "peak_flops_per_s_per_device",
+        "accelerator_name",
+        "accelerator_memory_bytes",
+        "accelerator_count",
+        "model_name",
+        "start_step",
+        "exit_code",
+        "torch_version",
+        "cuda_version",
+        "python_version",
+        "trainer_version",
+        "git_commit",
+        "git_branch",
+        "precision",
+        "optimizer",
+        "tokens_per_micro_batch",
+        "tokens_per_micro_batch_per_rank",
+        "parameter_count_per_rank",
+        "trainer_name",
+        "layer_count",
+        "hidden_size",
+        "data_seed",
+        "deterministic",
+        "cudnn_benchmark",
+    ]
+)
+"""Single values that a run prints about itself; they become header facts or inputs of derived figures."""
+
+Target = tuple[str, str]
+"""(``structural`` | ``fact`` | ``metric`` | ``other`` | ``text``, name)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One value of a rule: how it is printed and what it is."""
+
+    name: str
+    type: str
+    unit: str | None
+    null_if: frozenset[str]
+    scope: str | None
+    value: regex.Pattern[str] | None
+    definition: str | None
+    target: Target
+    at_least: float | None = None
+    """In base units; an event whose value is below it is no event of the rule."""
+
+
+class LazyFields(Mapping[str, Field]):
+    """The fields of a rule, each made when it is first asked for: most rules of what ships never read a line."""
+
+    def __init__(self, bodies: Mapping[str, Any], make: Callable[[str], Field]) -> None:
+        self._bodies, self._make = bodies, make
+        self._made: dict[str, Field] = {}
+
+    def __getitem__(self, name: str) -> Field:
+        if name not in self._made:
+            if name not in self._bodies:
+                raise KeyError(name)
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._bodies)
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._bodies
+
+    def __reduce__(self) -> tuple[type[dict[str, Field]], tuple[dict[str, Field]]]:
+        return dict, (dict(self),)
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The least value of each field that has one."""
+        return {name: float(body["at_least"]) for name, body in self._bodies.items() if body and "at_least" in body}
+
+    @property
+    def printed(self) -> list[tuple[object, ...]]:
+        """How each field is printed, as its definition says it: what two versions that read the same text share."""
+        keys = ("type", "printed_in", "null_if", "value", "at_least")
+        return [(name, *((body or {}).get(key) for key in keys)) for name, body in self._bodies.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A line that the definition must read, with exactly the fields that it must give."""
+
+    line: str
+    fields: Mapping[str, Any]
+    others: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Cells of key and value after a start; see ``pairs`` in ``schemas/grammar``."""
+
+    start: str
+    cell: str
+    key: str
+    keys: Mapping[str, str]
+    ignore: frozenset[str]
+    other: bool
+    stop: str | None
+    requires: frozenset[str] = frozenset()
+    forbids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A Python-literal dict or JSON object on a line; ``start`` finds the braces that may open it, where not all may."""
+
+    syntax: str
+    start: str | None
+    requires: tuple[str, ...]
+    forbids: tuple[str, ...]
+    where: Mapping[str, Any]
+    keys: Mapping[str, str]
+    ignore: frozenset[str]
+    other: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows whose cells are named by a header row that may come again with other columns."""
+
+    header: str
+    row: str
+    skip_cells: int
+    keys: Mapping[str, str]
+    ignore: frozenset[str]
+    other: bool
+
+
+@dataclass(frozen=True)
+class Block:
+    """One record over several lines: an opening line, if there is one, then a row for each key."""
+
+    open: str | None
+    row: str
+    gap: int
+    requires: frozenset[str]
+    keys: Mapping[str, str]
+    ignore: frozenset[str]
+    other: bool
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One named way in which a trainer prints one kind of event."""
+
+    name: str
+    event: str
+    literals: tuple[bytes, ...]
+    pattern: str | None = None
+    pairs: Pairs | None = None
+    mapping: Mapped | None = None
+    table: Table | None = None
+    block: Block | None = None
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    phase: str | None = None
+    redraw: bool = False
+    companion: bool = False
+    counts: str = "step"
+    epochs_from: int | None = 1
+    """What the first epoch is called; None: 0 where the log has an epoch 0, else 1."""
+    repeats: int = 0
+    samples: tuple[Sample, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Return ``pattern``, ``pairs``, ``mapping``, ``table`` or ``block``."""
+        if self.pattern:
+            return "pattern"
+        return "pairs" if self.pairs else "mapping" if self.mapping else "table" if self.table else "block"
+
+    @property
+    def keyed(self) -> Pairs | Mapped | Table | Block | None:
+        """Whatever part of the rule names its values by printed keys."""
+        return self.pairs or self.mapping or self.table or self.block
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The patterns that find this rule's records."""
+        found = [self.pattern]
+        found += [self.pairs.start] if self.pairs else []
+        found += [self.mapping.start] if self.mapping else []
+        found += [self.table.header, self.table.row] if self.table else []
+        found += [self.block.open, self.block.row] if self.block else []
+        return tuple(source for source in found if source)
+
+    @cached_property
+    def anchored(self) -> bool:
+        """True when a pattern of the rule asks what stands before it: the beginning of the line, or no other word."""
+        return self.mapping is None and any("^" in source or "(?<!" in source for source in self.sources)
+
+    @cached_property
+    def bounds(self) -> Mapping[str, float]:
+        """The least value of each field that has one."""
+        if isinstance(self.fields, LazyFields):
+            return self.fields.bounds
+        return {name: spec.at_least for name, spec in self.fields.items() if spec.at_least is not None}
+
+    @cached_property
+    def compared_after(self) -> frozenset[str] | None:
+        """The texts behind which the patterns of the rule compare digits, or None where they may do so anywhere."""
+        sources = [*self.sources]
+        if self.pairs is not None:
+            if any(char.isdigit() for char in self.pairs.cell + self.pairs.key):
+                return None
+            sources += [self.pairs.stop] if self.pairs.stop else []
+            sources += [self.cells.pattern.decode("ascii")] if self.cells is not None else []
+        kept = [kept_after(source) for source in sources]
+        return None if None in kept else frozenset().union(*(texts for texts in kept if texts is not None))
+
+    @cached_property
+    def start(self) -> regex.Pattern[bytes]:
+        """The compiled pattern that finds this rule in a record (``pattern``, or the start of ``pairs``)."""
+        return compile_pattern(self.pattern or (self.pairs.start if self.pairs else ""))
+
+    @cached_property
+    def stop(self) -> regex.Pattern[bytes] | None:
+        """The compiled end of the cells of ``pairs``."""
+        return compile_pattern(self.pairs.stop) if self.pairs and self.pairs.stop else None
+
+    @cached_property
+    def cells(self) -> regex.Pattern[bytes] | None:
+        """For blank-separated pairs: the compiled pattern of one cell."""
+        if self.pairs is None or self.pairs.cell.strip():
+            return None
+        key = regex.escape(self.pairs.key.strip() or self.pairs.key)
+        # A key begins where the last cell ended, or where a run of a key's characters does: each run is looked at once.
+        if len(self.pairs.cell) > 1:  # two blanks or more part the cells: keys and values may hold single blanks
+            begin = rf"(?:\G ?|(?<![^\s{key}])(?<![^\s{key}] ))"
+            name, value = rf"[^\s{key}](?:[^\s{key}]| (?! ))*+", r"\S++(?: (?! )\S++)*+"
+        else:
+            begin, name, value = rf"(?:\G|(?<![^\s{key}]))", rf"[^\s{key}]++", r"\S++"
+        return compile_pattern(rf"{begin}(?P<key>{name})[ \t]*+{key}[ \t]*+(?P<value>{value})")
+
+    @cached_property
+    def table_patterns(self) -> tuple[regex.Pattern[bytes], regex.Pattern[bytes]]:
+        """The compiled patterns of header rows and of value rows."""
+        if self.table is None:
+            raise ValueError(f"{self.name} is not a table")
+        return compile_pattern(self.table.header), compile_pattern(self.table.row)
+
+    @cached_property
+    def opening(self) -> regex.Pattern[bytes] | None:
+        """The compiled ``start`` of a mapping, if it has one: a match ends with the brace."""
+        return compile_pattern(self.mapping.start) if self.mapping and self.mapping.start else None
+
+    @cached_property
+    def block_patterns(self) -> tuple[regex.Pattern[bytes] | None, regex.Pattern[bytes]]:
+        """The compiled patterns of opening lines, if the block has them, and of rows."""
+        if self.block is None:
+            raise ValueError(f"{self.name} is not a block")
+        return compile_pattern(self.block.open) if self.block.open else None, compile_pattern(self.block.row)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a log must show to prove, or to rule out, one of several meanings of the same text."""
+
+    seen: str | None = None
+    metric: str | None = None
+    equals: str | None = None
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """One trainer format, one version."""
+
+    id: str
+    version: int
+    title: str
+    upstream: str
+    trainer: str
+    layer: str
+    completion: str
+    rules: tuple[Rule, ...]
+    ignore: tuple[Rule, ...]
+    no_match: tuple[str, ...]
+    proves: tuple[Evidence, ...]
+    excludes: tuple[Evidence, ...]
+    sha256: str
+    where: str
+    eras: tuple[str, ...] = ()
+
+    @cached_property
+    def ref(self) -> str:
+        """``id@vN``."""
+        return f"{self.id}@v{self.version}"
+
+
+def compile_pattern(pattern: str) -> regex.Pattern[bytes]:
+    """Compile an ASCII pattern for matching on bytes; raises ``regex.error`` or ``UnicodeEncodeError``."""
+    return regex.compile(pattern.encode("ascii"))

@@ -1,0 +1,104 @@
+"""What the names of a foreign document mean: the format's own table first, then the aliases of the metric registry.
+
+A name whose unit or meaning nobody can be sure of is in doubt, and its value is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from receipt_cli.definitions.metrics import Alias, load_registry
+from receipt_cli.definitions.units import SPECIAL_UNITS
+
+Kind = Literal["metric", "other", "fact", "step", "planned", "ignored", "doubtful"]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a printed name is: its kind, the canonical name, the unit of the printed number, and what exactly it says.
+
+    ``unit`` is a key of ``units.UNITS``, None for a base unit. A ``fact`` is a single value of the run (``grammar.FACTS``).
+    """
+
+    kind: Kind
+    name: str = ""
+    unit: str | None = None
+    scope: str | None = None
+    definition: str | None = None
+
+
+_SIZE = re.compile(r"(?<![a-z])[kmgt]b\)?\Z")
+"""What ends a name of memory in GB or MB, of which nobody says whether that is 10**9 or 2**30 bytes."""
+_MAX_KNOWN = 4096
+STEP, PLANNED, IGNORED = Meaning("step"), Meaning("planned"), Meaning("ignored")
+DOUBTFUL = Meaning("doubtful")
+
+
+def metric(name: str, unit: str | None = None, *, scope: str | None = None, definition: str | None = None) -> Meaning:
+    """Return the meaning of a name that is a canonical metric."""
+    return Meaning("metric", name, unit, scope, definition)
+
+
+def other(name: str) -> Meaning:
+    """Return the meaning of a name that the registry does not know, though it may have one that looks like it."""
+    return Meaning("other", name)
+
+
+def fact(name: str, unit: str | None = None) -> Meaning:
+    """Return the meaning of a name that is a single value of the run."""
+    return Meaning("fact", name, unit)
+
+
+@cache
+def _spellings() -> dict[str, list[tuple[str, Alias]]]:
+    """Return the aliases of the registry by their lower-cased spelling, each with the name of its metric."""
+    known: dict[str, list[tuple[str, Alias]]] = {}
+    for entry in load_registry().metrics:
+        for alias in entry.aliases:
+            known.setdefault(alias.spelling.lower(), []).append((entry.name, alias))
+    return known
+
+
+class Names:
+    """The names of one format.
+
+    ``trainers`` are those of the registry whose spellings it may use, the likeliest first; without any, nobody knows who
+    wrote the names, and a spelling counts that means the same in all trainers, in its base unit.
+    ``prefixes`` are what a name may have before the spelling that is known, such as ``train/``.
+    """
+
+    def __init__(self, table: Mapping[str, Meaning], trainers: Sequence[str] = (), prefixes: Mapping[str, str] | None = None):
+        self._table = table
+        self._trainers = trainers
+        self._prefixes = prefixes or {}
+        self._known: dict[str, Meaning | None] = {}
+
+    def meaning(self, spelling: str) -> Meaning | None:
+        """Return what ``spelling`` means, ``DOUBTFUL`` where that is not certain, None for a name that nobody knows."""
+        if spelling not in self._known:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            tries = [spelling]
+            tries += [new + spelling.removeprefix(old) for old, new in self._prefixes.items() if spelling.startswith(old)]
+            found = (self._table.get(name) or self._alias(name) for name in tries)
+            self._known[spelling] = next((meaning for meaning in found if meaning is not None), None)
+        return self._known[spelling]
+
+    def _alias(self, spelling: str) -> Meaning | None:
+        lowered = spelling.lower()
+        if lowered in load_registry().by_name:
+            return Meaning("metric", lowered)
+        known = _spellings().get(lowered, ())
+        own = [(name, a) for trainer in self._trainers for name, a in known if a.trainer == trainer]
+        meanings = {(name, alias.printed_in) for name, alias in (own[:1] if self._trainers else known)}
+        if not meanings:
+            size = _SIZE.search(lowered)
+            before = lowered[: size.start()] if size is not None else ""
+            return DOUBTFUL if "mem" in before or "vram" in before else None
+        name, unit = next(iter(meanings))
+        sure = unit not in SPECIAL_UNITS if own else len(meanings) == 1 and unit is None
+        return Meaning("metric", name, unit) if sure else DOUBTFUL

@@ -1,0 +1,91 @@
+"""``trainer_logs.json`` of Forgather: an array of records that a run which died leaves open."""
+
+from __future__ import annotations
+
+from receipt_cli.definitions.units import read_number
+from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric, other
+from receipt_cli.importers.json_text import JsonText, Number, Record, Value
+from receipt_cli.importers.model import Found
+from receipt_cli.importers.values import take
+
+FORMAT = "forgather-trainer-logs"
+_TRAINERS = ("forgather", "hf-trainer")
+_MEMORY = "peak_mem_allocated"
+
+_TRAINING = Names(
+    {
+        "timestamp": IGNORED,
+        "global_step": STEP,
+        "loss": metric("loss", definition="mean_since_last_record"),
+        "grad_norm": metric("grad_norm", definition="rms_since_last_record"),
+        "tokens": other("tokens"),
+        "tok_per_sec": metric("tokens_per_s", scope="global", definition="interval_rate_meaning_varies"),
+        "mfu": metric("mfu_ratio", definition="18n_flops"),
+        "peak_mem": IGNORED,  # says once more what peak_mem_allocated says
+    },
+    _TRAINERS,
+)
+_EVALUATION = Names({"timestamp": IGNORED, "global_step": STEP, "epoch": IGNORED}, _TRAINERS)
+_END = Names(
+    {
+        "timestamp": IGNORED,
+        "global_step": IGNORED,
+        "step": IGNORED,
+        "train_runtime": fact("training_time_s"),
+        "train_samples": other("train_samples"),
+        "train_loss": other("train_loss"),
+        "train_samples_per_second": metric("samples_per_s", scope="global", definition="mean_over_the_run"),
+        "train_steps_per_second": metric("steps_per_s", definition="mean_over_the_run"),
+        "effective_batch_size": fact("samples_per_step"),
+        "tokens_per_second": other("tokens_per_second"),  # all tokens, those before a resume too, by this session's time
+        "flops_per_second": other("flops_per_second"),
+    },
+    _TRAINERS,
+)
+_KINDS = {"step": _TRAINING, "eval": _EVALUATION, "end": _END}
+
+
+def recognise(records: list[Record]) -> bool:
+    """True for records that say the step and the time, as each of Forgather's does."""
+    entries = [record.value for record in records[:8]]
+    return bool(entries) and all(isinstance(e, dict) and {"global_step", "timestamp"} <= e.keys() for e in entries)
+
+
+def read(json_text: JsonText) -> Found:
+    """Return what the records say of their run; a file that breaks off is read as far as it goes."""
+    found = Found(FORMAT, producer="Forgather", trainer="forgather")
+    array = json_text.open_array()
+    for number, record in enumerate(array.records):
+        _tell(found, record, f"/{number}")
+    for line, what in array.broken:
+        found.doubts.add("array_repaired", line, what)
+    found.unmatched += array.lost
+    if not array.closed:
+        found.cut = "the array of records is not closed: the run ended before its end was written, or goes on"
+    if array.records:
+        found.know("/software/trainer", found.trainer, "import:/0")
+    return found
+
+
+def _tell(found: Found, record: Record, where: str) -> None:
+    if not isinstance(record.value, dict):
+        found.unmatched += 1
+        found.doubts.add("record_is_no_object", record.line, f"{where}: is no object")
+        return
+    entry = dict(record.value)
+    sizes = entry.get(_MEMORY)
+    if isinstance(sizes, list):  # one for each rank
+        entry[_MEMORY] = _largest(sizes)
+    kind = "end" if "train_runtime" in entry else "eval" if "eval_loss" in entry and "loss" not in entry else "step"
+    taken = take(entry, _KINDS[kind], found.doubts, record.line, where)
+    clock = entry.get("timestamp")
+    seconds = read_number(clock) if isinstance(clock, Number) else None
+    found.tell(kind, taken, record.line, **({} if seconds is None else {"clock": seconds}))
+    found.matched += 1
+
+
+def _largest(sizes: list[Value]) -> Value:
+    """Return the largest of the numbers of a list, as printed; None unless all are numbers."""
+    numbers = [(read_number(size), size) for size in sizes if isinstance(size, Number)]
+    known = [(number, size) for number, size in numbers if number is not None]
+    return max(known, key=lambda pair: pair[0])[1] if known and len(known) == len(sizes) else None

@@ -1,0 +1,102 @@
+"""``trainer_state.json`` of the Hugging Face Trainer: its log history record by record, as its console lines are read."""
+
+from __future__ import annotations
+
+from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric, other
+from receipt_cli.importers.json_text import JsonText, Record, Value, members
+from receipt_cli.importers.model import Found
+from receipt_cli.importers.values import take, whole, words
+
+FORMAT = "hf-trainer-state"
+_HISTORY = "log_history"
+_SIGNS = frozenset({"global_step", "max_steps", "is_world_process_zero", "num_train_epochs"})
+_TRAINERS = ("hf-trainer", "trl", "axolotl", "liger", "optimum-habana")
+
+_TRAINING = Names(
+    {
+        "step": STEP,
+        "loss": metric("loss", definition="mean_since_last_record"),
+        "grad_norm": metric("grad_norm", definition="before_clipping"),
+        "train_runtime": metric("elapsed_time_s"),
+        "num_input_tokens_seen": metric("tokens_total"),
+        "completions/mean_length": metric("response_token_count_mean"),
+        "step_time": metric("step_time_s"),
+        "mean_token_accuracy": metric("train_accuracy"),
+        "ppl": metric("perplexity"),
+        "tokens_per_second_per_gpu": metric("tokens_per_s_per_device", scope="device"),
+        "total_peak_memory_reserved_MB": metric("peak_memory_reserved_bytes", "MiB"),
+        "total_peak_memory_allocated_MB": metric("peak_memory_allocated_bytes", "MiB"),
+        "max_memory_allocated (GB)": metric("peak_memory_allocated_bytes", "GB"),
+        "memory/max_mem_active(gib)": metric("peak_memory_active_bytes", "GiB"),
+        "memory/max_allocated (GiB)": metric("peak_memory_allocated_bytes", "GiB"),
+        "memory/max_mem_allocated(gib)": metric("peak_memory_allocated_bytes", "GiB"),
+    },
+    _TRAINERS,
+)
+_EVALUATION = Names(
+    {
+        "step": STEP,
+        "epoch": IGNORED,
+        "total_flos": IGNORED,
+        "num_input_tokens_seen": IGNORED,
+        "eval_ppl": metric("val_perplexity"),
+    },
+    _TRAINERS,
+)
+_END = Names(
+    {
+        "step": IGNORED,
+        "num_input_tokens_seen": IGNORED,
+        "train_runtime": fact("training_time_s"),
+        "train_loss": other("train_loss"),
+        "train_samples_per_second": metric("samples_per_s", scope="global", definition="mean_over_the_run"),
+        "train_steps_per_second": metric("steps_per_s", definition="mean_over_the_run"),
+    },
+    _TRAINERS,
+)
+_KINDS = {"step": _TRAINING, "eval": _EVALUATION, "end": _END}
+
+
+def recognise(document: Value) -> bool:
+    """True for a trainer state, which has a log history beside the state of a loop."""
+    return isinstance(document, dict) and isinstance(document.get(_HISTORY), list) and bool(_SIGNS & document.keys())
+
+
+def read(json_text: JsonText, document: Value) -> Found:
+    """Return what a trainer state says of its run."""
+    found = Found(FORMAT, producer="Hugging Face Trainer", trainer="hf-trainer")
+    state = members(document)
+    planned = whole(state.get("max_steps"), found.doubts, None, "/max_steps")
+    planned = planned if planned is not None and planned > 0 else None
+    for number, record in enumerate(json_text.array((_HISTORY,))):
+        _tell(found, record, f"/{_HISTORY}/{number}", planned)
+    reached = whole(state.get("global_step"), found.doubts, None, "/global_step")
+    if planned is not None and reached is not None and reached >= planned:
+        found.completed = True
+    found.know("/software/trainer", found.trainer, f"import:/{_HISTORY}")
+    batch = whole(state.get("train_batch_size"), found.doubts, None, "/train_batch_size")
+    found.know("/flags/train_batch_size", batch, "import:/train_batch_size")
+    found.run["name"] = words(state.get("trial_name"))
+    return found
+
+
+def _tell(found: Found, record: Record, where: str, planned: int | None) -> None:
+    entry = record.value
+    if not isinstance(entry, dict):
+        found.unmatched += 1
+        found.doubts.add("record_is_no_object", record.line, f"{where}: is no object")
+        return
+    kind = _kind(entry)
+    taken = take(entry, _KINDS[kind], found.doubts, record.line, where)
+    if kind == "step":
+        taken.planned = planned
+    found.tell(kind, taken, record.line)
+    found.matched += 1
+
+
+def _kind(entry: dict[str, Value]) -> str:
+    if "loss" in entry:
+        return "step"
+    if "train_runtime" in entry:
+        return "end"
+    return "eval" if any(key.startswith("eval_") for key in entry) else "step"

@@ -1,0 +1,113 @@
+"""What a caller states of the wall time: seconds, a duration, or a file that says it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from receipt_cli.analysis.goodput.model import OF_COMMAND, Wall
+from receipt_cli.errors import InputError, UsageError
+from receipt_cli.importers.nanochat_report import recognise as is_nanochat_report
+from receipt_cli.importers.nanochat_report import stage_times
+from receipt_cli.importers.text import read_document
+from receipt_cli.importers.wandb_summary import recognise as is_wandb_summary
+
+MAX_SECONDS = 1e9
+"""More than thirty years is a mistake."""
+_SECONDS = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)s?", re.ASCII)
+_CLOCK = re.compile(r"(?:(\d{1,5})-)?(\d{1,6}):([0-5]\d):([0-5]\d(?:\.\d{1,9})?)", re.ASCII)
+_UNITS = re.compile(r"(?=\d)(?:(\d{1,5})d)?(?:(\d{1,6})h)?(?:(\d{1,7})m)?(?:(\d{1,9}(?:\.\d{1,9})?)s)?", re.ASCII)
+_TRY = "--wall 3h10m, --wall 11431, --wall wandb-summary.json, --wall report.md, or the receipt of receipt run"
+
+
+def read_wall(text: str) -> Wall:
+    """Return the wall time that ``text`` means.
+
+    ``11431``, ``11431.5s``, ``3:10:31``, ``1-03:10:31`` (days first) and ``3h10m`` are durations; anything else is the
+    path of a file: a wandb summary (``_runtime``), nanochat's report.md (its longest stage of training, from the section
+    before to its own), or a receipt or another document with ``run.wall_time_s`` or with ``run.started_at`` and
+    ``run.finished_at``. Raises ``UsageError`` for what is none of these, and ``InputError`` for a file that cannot be read.
+    """
+    seconds = _duration(text)
+    if seconds is not None:
+        return _sound(Wall(seconds, "stated"), text)
+    if not os.path.exists(text) or os.path.isdir(text):  # a text that can be no path is none
+        raise UsageError(f"--wall {text!r} is no duration and no file", try_=_TRY)
+    return _sound(_from_file(text), text)
+
+
+def _duration(text: str) -> float | None:
+    """Return the seconds that a duration means; None for anything else."""
+    if (found := _SECONDS.fullmatch(text)) is not None:
+        return float(found[1])
+    if (found := _CLOCK.fullmatch(text)) is not None or (found := _UNITS.fullmatch(text)) is not None:
+        days, hours, minutes = (int(part or 0) for part in found.groups()[:3])
+        return math.fsum([86400.0 * days, 3600.0 * hours, 60.0 * minutes, float(found[4] or 0)])
+    return None
+
+
+def _sound(wall: Wall, text: str) -> Wall:
+    if not 0 < wall.seconds <= MAX_SECONDS:
+        raise UsageError(f"--wall {text!r} is no wall time", why=f"{wall.seconds:g} seconds", try_=_TRY)
+    return wall
+
+
+def _from_file(path: str) -> Wall:
+    document = read_document(path)
+    if is_nanochat_report(document.text):
+        times = stage_times(document.text)
+        if not times:
+            raise UsageError("the report has no stage whose beginning and end it knows", why=f"in {document.name}", try_=_TRY)
+        phase, seconds = max(times, key=lambda time: time[1])
+        return Wall(seconds, "nanochat_report", phase)
+    try:
+        value = json.loads(document.text)
+    except (ValueError, RecursionError) as error:
+        why = str(error)[:200]
+        raise InputError("is neither JSON nor nanochat's report.md", where=document.name, why=why, try_=_TRY) from error
+    for read in _READERS:
+        wall = read(value) if isinstance(value, dict) else None
+        if wall is not None:
+            return wall
+    why = f"{document.name} has neither _runtime nor run.wall_time_s"
+    raise UsageError("the file does not say how long the run took", why=why, try_=_TRY)
+
+
+def _wandb(document: dict[str, Any]) -> Wall | None:
+    if not is_wandb_summary(document):
+        return None
+    seconds = _number(document.get("_runtime"))
+    return None if seconds is None else Wall(seconds, "wandb_summary")
+
+
+def _run(document: dict[str, Any]) -> Wall | None:
+    run = document.get("run")
+    if not isinstance(run, dict):
+        return None
+    seconds = _number(run.get("wall_time_s"))
+    if seconds is not None:
+        return Wall(seconds, OF_COMMAND)
+    start, end = _moment(run.get("started_at")), _moment(run.get("finished_at"))
+    return Wall((end - start).total_seconds(), "started_and_finished") if start is not None and end is not None else None
+
+
+def _number(value: object) -> float | None:
+    sound = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MAX_SECONDS
+    return float(value) if sound and isinstance(value, int | float) else None
+
+
+def _moment(value: object) -> datetime | None:
+    if not isinstance(value, str) or not value.endswith("Z"):
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+_READERS: tuple[Callable[[dict[str, Any]], Wall | None], ...] = (_wandb, _run)

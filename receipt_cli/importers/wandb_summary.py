@@ -1,0 +1,183 @@
+"""``wandb-summary.json``: the last value of everything that a run logged; with what stands beside it, who ran it where."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from receipt_cli.definitions.strict_yaml import read_yaml
+from receipt_cli.errors import DataError
+from receipt_cli.header.values import escape
+from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric
+from receipt_cli.importers.json_text import JsonText, NotJson, Number, Value, at
+from receipt_cli.importers.model import Found, Part
+from receipt_cli.importers.text import Document
+from receipt_cli.importers.values import take, whole, words
+
+FORMAT = "wandb-summary"
+NAME, METADATA, CONFIG = "wandb-summary.json", "wandb-metadata.json", "config.yaml"
+_OWN = frozenset({"_wandb", "_runtime", "_timestamp", "_step"})
+_PREFIXES = {"train/": "", "eval/": "eval_", "trainer/": ""}
+_IGNORED = dict.fromkeys((*sorted(_OWN), "global_step", "step"), IGNORED)
+_NANOCHAT = Names(
+    {
+        **_IGNORED,
+        "step": STEP,
+        "train/dt": metric("step_time_s"),
+        "train/mfu": metric("mfu_ratio", "percent"),
+        "train/tok_per_sec": metric("tokens_per_s", scope="global"),
+        "total_training_time": fact("training_time_s"),
+        "total_training_flops": metric("total_flops"),
+    },
+    ("nanochat",),
+    _PREFIXES,
+)
+_HUGGING_FACE = Names(
+    {
+        **_IGNORED,
+        "train/global_step": STEP,
+        "train_runtime": fact("training_time_s"),
+        "train/train_runtime": fact("training_time_s"),
+        "train_samples_per_second": metric("samples_per_s", scope="global", definition="mean_over_the_run"),
+        "train_steps_per_second": metric("steps_per_s", definition="mean_over_the_run"),
+        "train_loss": IGNORED,
+    },
+    ("hf-trainer", "trl", "axolotl"),
+    _PREFIXES,
+)
+_LIGHTNING = Names({**_IGNORED, "trainer/global_step": STEP}, ("lightning",))
+_ANY = Names({**_IGNORED, "step": STEP, "global_step": STEP}, (), _PREFIXES)
+_DIALECTS: tuple[tuple[frozenset[str], str | None, Names], ...] = (
+    (frozenset({"total_training_flops", "total_training_time"}), "nanochat", _NANOCHAT),
+    (frozenset({"train/global_step"}), "hf-trainer", _HUGGING_FACE),
+    (frozenset({"trainer/global_step"}), "lightning", _LIGHTNING),
+    (frozenset(), None, _ANY),
+)
+"""Keys that tell who logged, the trainer's name, and what its names mean."""
+_FLAG = re.compile(
+    r"(?i)(?:.*_)?(?:lr|learning_rate|batch_size|seq_len|seq_length|max_seq_len|block_size|weight_decay|grad_clip|max_grad_norm|"
+    r"gradient_accumulation_steps|dtype|precision|bf16|fp16|tf32|optim|optimizer|dropout|warmup_steps|warmup_ratio|depth|n_layer)"
+)
+"""Settings that affect numerics or performance, by the last words of their name."""
+_MAX_FLAGS = 64
+_STARTED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z", re.ASCII)
+
+
+def recognise(document: Value) -> bool:
+    """True for an object with two of the keys that wandb itself adds."""
+    return isinstance(document, dict) and len(_OWN & document.keys()) >= 2
+
+
+def read(json_text: JsonText, document: Value, beside: Callable[[str], Document | None]) -> Found:
+    """Return what a summary says of its run. ``beside`` gives a file that stands with it, or None."""
+    summary = document if isinstance(document, dict) else {}
+    _, trainer, names = next(dialect for dialect in _DIALECTS if dialect[0] <= summary.keys())
+    found = Found(FORMAT, NAME, producer="wandb", trainer=trainer)
+    taken = take(_flat(summary), names, found.doubts, None, "")
+    part = Part(last=taken.step)
+    part.hold(taken)
+    time = taken.facts.get("training_time_s")
+    part.training_time_s = time if isinstance(time, float) and 0 <= time < math.inf else None
+    part.records = 1 if taken.step is not None or "loss" in part.metrics else 0
+    found.parts.append(part)
+    if trainer is not None:
+        key = sorted(next(keys for keys, name, _ in _DIALECTS if name == trainer))[0]
+        found.know("/software/trainer", trainer, f"import:/{escape(key)}")
+    metadata, config = beside(METADATA), beside(CONFIG)
+    if metadata is not None and isinstance(known := _json(found, metadata), dict):
+        found.beside.append(metadata)
+        _metadata(found, known)
+    if config is not None and "_wandb" in (settings := _yaml(found, config) or {}):  # else it is another program's
+        found.beside.append(config)
+        _config(found, settings)
+    found.matched = 1
+    return found
+
+
+def _flat(summary: dict[str, Value]) -> dict[str, Value]:
+    """Return the values, those of an object one level deep under ``key/name``; media and histograms are left out."""
+    flat: dict[str, Value] = {}
+    for key, value in summary.items():
+        if not isinstance(value, dict):
+            flat[key] = value
+        elif key != "_wandb" and "_type" not in value:
+            flat.update({f"{key}/{name}": inner for name, inner in value.items() if isinstance(inner, Number)})
+    return flat
+
+
+def _json(found: Found, file: Document) -> Value:
+    try:
+        return JsonText(file.text).value()
+    except NotJson as error:
+        found.doubts.add("file_beside_unreadable", None, f"{file.name}: line {error.line}: {error}")
+        return None
+
+
+def _yaml(found: Found, file: Document) -> dict[Any, Any] | None:
+    try:
+        return read_yaml(file.text.encode("utf-8"), file.name)
+    except DataError as error:
+        found.doubts.add("file_beside_unreadable", None, f"{file.name}: {error.message}")
+        return None
+
+
+def _metadata(found: Found, metadata: Value) -> None:
+    """Keep what ``wandb-metadata.json`` says of code, software and machine; who ran it, and on which host, stays out."""
+    origin = f"import:{METADATA}#"
+    found.know("/git/commit", words(at(metadata, "git", "commit")), f"{origin}/git/commit")
+    python = words(at(metadata, "python"))
+    found.know("/software/python", python and python.removeprefix("CPython "), f"{origin}/python")
+    found.know("/software/platform", words(at(metadata, "os")), f"{origin}/os")
+    found.know("/software/cuda", words(at(metadata, "cudaVersion")), f"{origin}/cudaVersion")
+    found.know("/cwd", words(at(metadata, "root")), f"{origin}/root")
+    for key in ("cpu_count_logical", "cpu_count"):
+        count = whole(at(metadata, key), found.doubts, None, f"{METADATA}#/{key}")
+        if count is not None:
+            found.know("/hardware/cpu_count", count, f"{origin}/{key}")
+            break
+    found.know("/hardware/ram_bytes", _bytes(at(metadata, "memory", "total")), f"{origin}/memory/total")
+    _accelerators(found, metadata, origin)
+    started = words(at(metadata, "startedAt"))
+    if started is not None and _STARTED.fullmatch(started):
+        found.run["started_at"] = started
+
+
+def _bytes(value: Value) -> int | None:
+    """Return a size that newer versions write as digits in a text; the gigabytes of older ones are rounded."""
+    if not isinstance(value, str) or not value.isascii() or not value.isdigit() or len(value) >= 19:
+        return None
+    size = int(value)
+    return size if size > 0 else None
+
+
+def _accelerators(found: Found, metadata: Value, origin: str) -> None:
+    devices = at(metadata, "gpu_nvidia")
+    listed = [d for d in devices if isinstance(d, dict)] if isinstance(devices, list) else []
+    models = Counter((words(d.get("name")), _bytes(d.get("memoryTotal"))) for d in listed)
+    entries: list[dict[str, Any]] = [{"name": n, "count": c, "memory_bytes": m} for (n, m), c in models.items()]
+    if entries:
+        found.know("/hardware/accelerators", entries, f"{origin}/gpu_nvidia")
+    elif (name := words(at(metadata, "gpu"))) is not None:
+        count = whole(at(metadata, "gpu_count"), found.doubts, None, f"{METADATA}#/gpu_count") or None
+        found.know("/hardware/accelerators", [{"name": name, "count": count, "memory_bytes": None}], f"{origin}/gpu")
+
+
+def _config(found: Found, config: dict[Any, Any]) -> None:
+    """Keep the settings of ``config.yaml`` that affect numerics or performance, the seeds, and wandb's own version."""
+    origin, kept = f"import:{CONFIG}#", 0
+    for key, entry in config.items():
+        if not isinstance(key, str) or not isinstance(entry, dict) or "value" not in entry:
+            continue
+        value, place = entry["value"], f"{origin}/{escape(key)}/value"
+        if key == "_wandb":
+            version = value.get("cli_version") if isinstance(value, dict) else None
+            if isinstance(version, str) and version:
+                found.producer = f"wandb {version}"[:200]
+        elif key == "seed" and isinstance(value, int) and not isinstance(value, bool):
+            found.know("/seeds/seed", value, place)
+        elif _FLAG.fullmatch(key) and isinstance(value, str | int | float | bool) and value != "" and kept < _MAX_FLAGS:
+            kept += 1
+            found.know(f"/flags/{escape(key)}", value, place)

@@ -1,0 +1,37 @@
+"""io."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "NameTaken": "atomic",
+    "check_new": "atomic",
+    "make_folder": "atomic",
+    "write_atomically": "atomic",
+    "write_new": "atomic",
+    "header_name": "beside",
+    "receipt_names": "beside",
+    "HEAD": "compression",
+    "compression_of": "compression",
+    "decompress": "compression",
+    "is_bomb": "compression",
+    "safe_cell": "csv",
+    "HEAD_BYTES": "discovery",
+    "arrange": "discovery",
+    "find_logs": "discovery",
+    "has_log_name": "discovery",
+    "is_log_text": "discovery",
+    "names_of": "discovery",
+    "unpacked": "discovery",
+    "Answer": "duckdb",
+    "Damaged": "duckdb",
+    "Database": "duckdb",
+    "check_installed": "duckdb",
+    "quoted": "duckdb",
+    "widen": "pipe",
+    "BLOCK": "source",
+    "Progress": "source",
+    "SPOOLED": "source",
+    "Source": "source",
+    "Stream": "source",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

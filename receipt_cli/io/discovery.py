@@ -1,0 +1,208 @@
+"""Paths and folders → the streams of one log: which files are logs, which rank wrote each, which are parts of one file.
+
+Only names and first bytes decide here; whether the files are of one run, their content says (``gather``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from receipt_cli.errors import InputError
+from receipt_cli.io.compression import compression_of
+
+MAX_FILES = 4096
+HEAD_BYTES = 4096
+"""Bytes at the start of a file that tell whether it is a text."""
+_LOG = (".log", ".txt", ".out", ".err", ".jsonl", ".ndjson", ".console", ".output", "")
+_PACKED = (".gz", ".zst", ".xz", ".bz2")
+_NO_LOG = re.compile(
+    r"(?i)requirements|licen[cs]e|readme|tfevents|\.receipt\b|^(?:makefile|dockerfile)$|(?:~|\.(?:tmp|swp|lock|pid))$"
+)
+_ROTATED = re.compile(r"(?P<base>.+?)[.-](?:(?P<count>\d{1,3})|(?P<date>\d{4}-?\d\d-?\d\d(?:[_T-]\d\d[\d:-]*)?))$")
+_WORDS = r"rank|worker|process|proc|gpu|cuda|device|replica|pod|node|host|machine|task"
+_RANK = re.compile(rf"(?i)(?<![a-z])(?:global|local)?[._-]?(?P<word>{_WORDS})s?[._-]?(?P<number>\d{{1,6}})(?![\da-z])")
+_STREAM = re.compile(r"(?i)(?:^|[._-])(?:stdout|stderr|output)[._-](?P<number>\d{1,6})(?![\da-z])")
+_ATTEMPT = re.compile(r"(?i)(?<![a-z])(?:attempt|restart|retry)[._-]?(\d{1,4})(?!\d)")
+_LAST = re.compile(r"(?:^|(?<![A-Za-z])(?P<word>[A-Za-z]*+)[._-]?)(?P<number>\d{1,4})$")
+_OTHER_WORDS = frozenset(
+    ("run", "seed", "fold", "trial", "exp", "experiment", "job", "attempt", "try", "part", "epoch", "step", "v", "version")
+)
+_NODES = ("node", "host", "machine", "pod")
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """One file: ``name`` below the folder that all have in common.
+
+    ``rank`` as its name says; ``certain`` when a word of the name says that the number is a rank; ``attempt`` of a
+    launcher that keeps a folder an attempt.
+    """
+
+    path: str
+    name: str
+    rank: int | None = None
+    certain: bool = False
+    attempt: int | None = None
+
+
+def find_logs(paths: Sequence[str]) -> tuple[list[str], int]:
+    """Return the files that ``paths`` name, folders searched for logs, and how many files of folders were left out.
+
+    Raises ``InputError`` for a folder without logs.
+    """
+    found: list[str] = []
+    left_out = 0
+    for path in paths:
+        if path == "-" or not os.path.isdir(path):
+            found.append(path)
+            continue
+        inside = [str(file) for file in _walk(Path(path))]
+        logs = [file for file in inside if _is_log(Path(file))]
+        if not logs:
+            raise InputError(
+                "is a directory that holds no log",
+                where=path,
+                why=f"{len(inside)} files, none of them a text that looks like a log",
+            )
+        found += logs
+        left_out += len(inside) - len(logs)
+    unique = list(dict.fromkeys(found))
+    if len(unique) > MAX_FILES:
+        raise InputError(f"{len(unique)} files are more than one run writes", where=paths[0], try_="name the files of one run")
+    return unique, left_out
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        for name in sorted(files, key=_natural):
+            if not name.startswith("."):
+                yield Path(parent) / name
+
+
+def _is_log(path: Path) -> bool:
+    """True for a file of text under a name that logs have; receipts and empty files are none."""
+    if not has_log_name(path.name) or not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return is_log_text(file.read(HEAD_BYTES))
+    except OSError:
+        return True  # reading it says why
+
+
+def has_log_name(name: str) -> bool:
+    """True for a file's name that logs have."""
+    name = unpacked(name)
+    rotated = _ROTATED.match(name)
+    suffix = PurePath(rotated["base"] if rotated else name).suffix.lower()
+    return not _NO_LOG.search(name) and (suffix in _LOG or suffix[1:].isdigit())
+
+
+def is_log_text(head: bytes) -> bool:
+    """True where the first ``HEAD_BYTES`` of a file are text, or compressed; not for a receipt, a script or nothing."""
+    if not head or head.lstrip()[:20].startswith(b'{"schema_version"') or head.startswith(b"#!"):
+        return False
+    text = head.replace(b"\0", b"")  # a file that was cut while somebody wrote to it
+    controls = sum(text.count(bytes([c])) for c in range(32) if c not in b"\t\n\r\f\b\x1b")
+    return compression_of(head) is not None or (bool(text) and controls * 20 < len(text))
+
+
+def arrange(paths: Sequence[str], names: Sequence[str] | None = None) -> list[list[LogFile]]:
+    """Return the files as streams: the parts of a rotated file make one, the oldest first.
+
+    ``names`` are what the files were called when their paths were others.
+    """
+    names = names_of(paths) if names is None else names
+    ranks = _ranks(names)
+    streams: dict[str, list[tuple[tuple[object, ...], LogFile]]] = {}
+    bases = {unpacked(name) for name in names}
+    order: list[str] = []
+    for path, name in zip(paths, names, strict=True):
+        rank, certain = ranks[name]
+        attempt = _ATTEMPT.search(name)
+        file = LogFile(path, name, rank, certain, int(attempt[1]) if attempt else None)
+        base, age = _part(unpacked(name), bases)
+        if base not in streams:
+            order.append(base)
+        streams.setdefault(base, []).append((age, file))
+    return [[file for _, file in sorted(streams[base], key=lambda part: part[0])] for base in sorted(order, key=_natural)]
+
+
+def _part(name: str, bases: set[str]) -> tuple[str, tuple[object, ...]]:
+    """Return the name of the file that ``name`` is a part of, and where it stands among its parts."""
+    rotated = _ROTATED.match(name)
+    if rotated is None or not (rotated["base"] in bases or PurePath(rotated["base"]).suffix.lower() in _LOG[:-1]):
+        return name, (2, 0, "")
+    if rotated["date"]:
+        return rotated["base"], (1, 0, rotated["date"])
+    return rotated["base"], (0, -int(rotated["count"]), "")
+
+
+def names_of(paths: Sequence[str]) -> list[str]:
+    """Return the paths below the folder that all have in common."""
+    full = [os.path.abspath(path) for path in paths]
+    common = os.path.commonpath([os.path.dirname(path) for path in full])
+    return [PurePath(os.path.relpath(path, common)).as_posix() for path in full]
+
+
+def _ranks(names: Sequence[str]) -> dict[str, tuple[int | None, bool]]:
+    """Return for each name the rank in it, and whether a word says that it is one."""
+    said = {name: _said_rank(name) for name in names}
+    keys = sorted({key for key in said.values() if key is not None})
+    plain = all(len(key) == 1 for key in keys)
+    numbered = {key: key[0] if plain else place for place, key in enumerate(keys)}
+    found: dict[str, tuple[int | None, bool]] = {}
+    for name in names:
+        key = said[name]
+        found[name] = (numbered[key], True) if key is not None else (_last_number(name), False)
+    return found
+
+
+def _said_rank(name: str) -> tuple[int, ...] | None:
+    """Return (rank,), or (node, rank on it); None where no word says that a number is a rank."""
+    found = {m["word"].lower(): int(m["number"]) for m in _RANK.finditer(name)}
+    file = PurePath(name)
+    if "rank" in found:
+        return (found["rank"],) if "local" not in name.lower() else _on_node(found, found["rank"])
+    stream = _STREAM.search(file.name)
+    folder = file.parent.name
+    if stream is not None:
+        return _on_node(found, int(stream["number"]))
+    if folder.isdigit() and file.stem in ("stdout", "stderr"):  # the folders of torchrun
+        return _on_node(found, int(folder))
+    inner = [number for word, number in found.items() if word not in _NODES]
+    if inner:
+        return _on_node(found, inner[-1])
+    nodes = [number for word, number in found.items() if word in _NODES]
+    return (nodes[-1],) if nodes else None
+
+
+def _on_node(found: dict[str, int], rank: int) -> tuple[int, ...]:
+    nodes = [number for word, number in found.items() if word in _NODES]
+    return (nodes[-1], rank) if nodes else (rank,)
+
+
+def _last_number(name: str) -> int | None:
+    """Return the number at the end of a name, which may be a rank, unless a word says that it is something else."""
+    base = PurePath(unpacked(name))
+    stem = base.stem if base.suffix.lower() in _LOG else base.name
+    last = _LAST.search(stem)
+    if last is None or (last["word"] or "").lower() in _OTHER_WORDS:
+        return None
+    return int(last["number"])
+
+
+def unpacked(name: str) -> str:
+    """Return a file's name without what says how it is compressed."""
+    return next((name[: -len(end)] for end in _PACKED if name.lower().endswith(end)), name)
+
+
+def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """Return what orders names as people do: ``log2`` before ``log10``."""
+    parts = re.split(r"(\d+)", name)
+    return tuple((part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts)

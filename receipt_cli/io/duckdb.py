@@ -1,0 +1,165 @@
+"""DuckDB, held at arm's length: an empty database in memory that reads no other file, loads no extension and sees no variable.
+
+The one module that imports it: it is an extra, and slow to load.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from receipt_cli.errors import OutputError, UsageError
+from receipt_cli.io.atomic import replacing
+
+if TYPE_CHECKING:
+    import duckdb
+
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",  # else a table may be a variable of ours
+    "temp_directory": "",  # else what does not fit into memory goes to the current folder
+}
+_ZONED = "TIMESTAMP WITH TIME ZONE"
+_PARQUET = "FORMAT parquet, COMPRESSION zstd"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A table: the names of its columns, and its rows of Python values."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+
+
+def check_installed() -> None:
+    """Raise ``UsageError`` where DuckDB is missing."""
+    try:
+        import duckdb  # noqa: F401
+    except ImportError as error:
+        why, help_text = str(error), "pip install 'receipt-cli[store]'"
+        raise UsageError("questions to a store and Parquet files need DuckDB", why=why, try_=help_text) from error
+
+
+class Damaged(Exception):
+    """A Parquet file that cannot be read."""
+
+
+class Database:
+    """An empty database. Raises ``UsageError`` where DuckDB is not installed."""
+
+    def __init__(self) -> None:
+        check_installed()
+        import duckdb
+
+        atexit.register(gc.unfreeze)  # what a short-lived program leaves frozen, DuckDB calls a leak, on stderr
+        self._errors: type[Exception] = duckdb.Error
+        self._interrupted: type[Exception] = duckdb.InterruptException
+        self._connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=_SETTINGS)
+        self._connection.execute("SET TimeZone = 'UTC'")
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run a statement of ours and return its rows."""
+        return self._execute(statement, values)[1]
+
+    def _execute(self, statement: str, values: Sequence[Any] = ()) -> tuple[Sequence[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """Run a statement; return the description of its columns and its rows."""
+        try:
+            found = self._connection.execute(statement, list(values))
+            return found.description or (), found.fetchall()
+        except (RuntimeError, self._interrupted) as error:  # one of them, as versions have it
+            if "interrupted" not in str(error).lower():
+                raise
+            raise KeyboardInterrupt from error
+
+    def read_parquet(self, statement: str, path: Path) -> list[tuple[Any, ...]]:
+        """Run a statement of ours in which ``?`` stands for the Parquet file ``path``. Raises ``Damaged``."""
+        try:
+            return self.run(statement, [_literal_glob(path)])
+        except (self._errors, UnicodeEncodeError) as error:
+            raise Damaged(str(error)) from error
+
+    def write_parquet(self, select: str, path: Path, footer: Mapping[str, str]) -> None:
+        """Write what ``select`` gives to the file ``path``, as a whole, with the texts ``footer``. Raises ``OutputError``."""
+        pairs = ", ".join(f"{key}: {quoted(value)}" for key, value in footer.items())
+        try:
+            with replacing(path) as new:
+                str(new).encode("utf-8")
+                self.run(f"COPY ({select}) TO {quoted(str(new))} ({_PARQUET}, KV_METADATA {{{pairs}}})")
+        except UnicodeEncodeError as error:
+            raise OutputError("cannot write", where=str(path), why="DuckDB takes names in UTF-8 only") from error
+        except self._errors as error:
+            raise OutputError("cannot write", where=str(path), why=_told(error)) from error
+
+    @contextmanager
+    def columns(self, name: str, arrays: Mapping[str, Any]) -> Iterator[None]:
+        """Let the table ``name`` be numpy's ``arrays``, of one length; whether NaN is NULL depends on DuckDB's version."""
+        self._connection.register(name, dict(arrays))
+        try:
+            yield
+        finally:
+            self._connection.unregister(name)
+
+    def fill(self, table: str, structure: object, rows: Iterable[str]) -> None:
+        """Add ``rows``, each an object as JSON text, to ``table``; ``structure`` is that of a row, as ``from_json`` reads it."""
+        statement = f"INSERT INTO {table} BY NAME SELECT r.* FROM (SELECT unnest(from_json(?, ?)) AS r)"
+        self.run(statement, [f"[{','.join(rows)}]", json.dumps([structure])])
+
+    def seal(self) -> None:
+        """Let nothing reach outside of the database any more; cannot be undone."""
+        self.run("SET enable_external_access = false")
+        self.run("SET lock_configuration = true")
+
+    def ask(self, question: str) -> Answer:
+        """Return the answer to one SELECT that somebody else wrote. Raises ``UsageError``."""
+        import duckdb
+
+        try:
+            statements = self._connection.extract_statements(question)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise UsageError("a question is one SELECT", try_='receipt store query STORE "SELECT name FROM runs"')
+            return self._answer(statements[0].query.strip().rstrip(";"))
+        except self._errors as error:
+            raise UsageError("cannot answer", why=_told(error), try_="receipt store query STORE shows the columns") from error
+
+    def _answer(self, select: str) -> Answer:
+        asked = [(str(name), str(kind)) for name, kind, *_ in self._described(select)]
+        if _ZONED in (kind for _, kind in asked):  # Python gets these only with the help of another package
+            names = [f"c{number}" for number in range(len(asked))]
+            plain = ", ".join(f"{n}::TIMESTAMP" if kind == _ZONED else n for n, (_, kind) in zip(names, asked, strict=True))
+            _, rows = self._execute(f"SELECT {plain} FROM (\n{select}\n) AS t({', '.join(names)})")
+            return Answer(tuple(name for name, _ in asked), rows)
+        described, rows = self._execute(select)
+        return Answer(tuple(str(name) for name, *_ in described), rows)
+
+    def _described(self, select: str) -> Sequence[tuple[Any, ...]]:
+        """Return name and type of each column; nothing for what cannot be described, or answered at all."""
+        try:
+            return self.run(f"DESCRIBE {select}")
+        except self._errors:
+            return ()
+
+
+def _literal_glob(path: Path) -> str:
+    """Return the pattern that only ``path`` matches."""
+    return "".join(f"[{letter}]" if letter in "[*?" else letter for letter in str(path))
+
+
+def quoted(text: str) -> str:
+    """Return ``text`` as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _told(error: Exception) -> str:
+    """Return DuckDB's message without its kind and blank lines; the line and the caret below it keep their places."""
+    if "pytz" in str(error):
+        return "times with a zone, in lists and structures, do not reach Python: cast them to TIMESTAMP"
+    kind, colon, rest = str(error).partition(" Error: ")
+    lines = (rest if colon and "\n" not in kind else str(error)).expandtabs(2).split("\n")
+    return "\n       ".join(line.rstrip() for line in lines if line.strip())

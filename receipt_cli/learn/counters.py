@@ -1,0 +1,318 @@
+"""Shapes of records → the ones that are records of training, with their counter: step, step of an epoch, or epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from receipt_cli.learn.counting import (
+    ABSENT,
+    EPOCHS,
+    FEW,
+    GLOBAL,
+    PER_EPOCH,
+    UNNUMBERED,
+    Counter,
+    drawn_steps,
+    find_counter,
+    first_epoch,
+    glued_bar,
+    is_full,
+)
+from receipt_cli.learn.metric_names import (
+    EPOCH,
+    LOSS,
+    MEAN,
+    METRIC,
+    PART,
+    SCORE,
+    STEP,
+    TIMING,
+    VALIDATION_LOSS,
+    Name,
+    Role,
+    read_names,
+    read_role,
+)
+from receipt_cli.learn.shapes import Shape
+from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
+from receipt_cli.learn.vocabulary import Vocabulary
+
+
+@dataclass(slots=True)
+class Reading:
+    """One shape, understood. ``roles`` holds the place and role of each metric that may be read, each metric once."""
+
+    shape: Shape
+    names: list[Name]
+    counter: Counter
+    roles: dict[int, Role]
+    evaluation: bool
+    bar: bool
+    glued: int
+
+    @property
+    def loss(self) -> int | None:
+        """Place of the training loss."""
+        return next((at for at, role in self.roles.items() if role.kind == LOSS), None)
+
+    @property
+    def tier(self) -> int:
+        """How sure it is that these are records of training; 0 is not at all."""
+        kinds = [role.kind for role in self.roles.values()]
+        metrics = sum(1 for kind in kinds if kind in (METRIC, LOSS))
+        mode = self.counter.mode
+        if self.evaluation or (self.bar and mode in (UNNUMBERED, ABSENT)):
+            return 0
+        if mode == UNNUMBERED and self.counter.epoch is None:
+            return 0  # epochs, or several launches: the log does not say
+        if mode == UNNUMBERED and self.counter.step is None and not (self._rises(self.counter.epoch) and self._varies):
+            return 0
+        if self.counter.step is not None and mode == GLOBAL and self._ends_back:
+            return 0  # the last record repeats an earlier step: a summary
+        if mode == ABSENT:
+            return 1 if self.loss is not None and metrics > 1 and self._varies else 0
+        if self.loss is not None:
+            return 4
+        if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
+            return 0
+        if metrics or PART in kinds:
+            return 3
+        if SCORE in kinds:
+            return 1
+        return 1 if TIMING in kinds and self._sure_step else 0
+
+    def _rises(self, at: int | None) -> bool:
+        return at is not None and self.shape.columns[at].rises > 0
+
+    @property
+    def _varies(self) -> bool:
+        """True when hardly two losses are the same: a setting is."""
+        values = [token.value for token in self.shape.columns[self.loss or 0].values]
+        return len(set(values)) * 2 > len(values)
+
+    @property
+    def _ends_back(self) -> bool:
+        assert self.counter.step is not None
+        column = self.shape.columns[self.counter.step]
+        return column.drops > 0 and not column.since
+
+    @property
+    def starts_over(self) -> bool:
+        """True when an epoch goes back: attempts that only a step can tell apart."""
+        return self.counter.mode == ABSENT and any(
+            c.drops and name.words.split()[-1:] == ["epoch"] for c, name in zip(self.shape.columns, self.names, strict=True)
+        )
+
+    @property
+    def _sure_step(self) -> bool:
+        """True for a counter of steps by name, of a known total: what a benchmark's loop does not print."""
+        step = self.counter.step
+        if step is None or self.shape.columns[step].kind != FRACTION:
+            return False
+        return self.counter.mode == PER_EPOCH or self.names[step].words.split()[-1:] in (["step"], ["iteration"], ["iter"])
+
+
+def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
+    """Return what a shape is, by its words and by what its columns do."""
+    names = read_names(shape, vocabulary)
+    roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
+    glued = glued_bar(shape)
+    roles[: glued + 1] = [None] * (glued + 1)
+    counter = find_counter(shape, names, roles, vocabulary)
+    metrics = _metrics(shape, names, roles, counter)
+    kinds = {role.kind for role in metrics.values()}
+    first = min((at for at, r in enumerate(roles) if r is not None), default=0)
+    spoken = bool(names) and names[first].evaluation and LOSS not in kinds
+    evaluation = spoken or (VALIDATION_LOSS in kinds and LOSS not in kinds)
+    bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
+    return Reading(shape, names, counter, metrics, evaluation, bar, glued)
+
+
+def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter: Counter) -> dict[int, Role]:
+    """Return the metrics of a shape: where two columns claim one, the surer; where none is surer, neither."""
+    found: dict[str, list[int]] = {}
+    for at, role in enumerate(roles):
+        if role is None or role.kind in (STEP, EPOCH) or at in (counter.step, counter.epoch):
+            continue
+        column = shape.columns[at]
+        if role.kind == LOSS and column.integer and column.rises > 0.8 * (column.count - 1) > 0:
+            continue  # ``loss 17 0.5049``: the number behind the name is the step
+        if role.kind == LOSS and role.rank >= MEAN and any(_speaks_of_loss(n) for i, n in enumerate(names) if i != at):
+            continue  # a running mean of the loss beside it
+        if column.kind == NUMBER and column.values:
+            found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)
+    chosen: dict[int, Role] = {}
+    for places in found.values():
+        ranked = sorted(places, key=lambda at: (_rank(roles[at]), at))
+        if len(ranked) == 1 or _rank(roles[ranked[0]]) < _rank(roles[ranked[1]]):
+            role = roles[ranked[0]]
+            assert role is not None
+            chosen[ranked[0]] = role
+    return dict(sorted(chosen.items()))
+
+
+def _speaks_of_loss(name: Name) -> bool:
+    return not name.evaluation and "loss" in name.words
+
+
+def _rank(role: Role | None) -> int:
+    return role.rank if role is not None else 1 << 30
+
+
+@dataclass(slots=True)
+class Group:
+    """Readings of one kind of record: the same words up to the counter, whatever fields follow."""
+
+    readings: list[Reading] = field(default_factory=list)
+
+    @property
+    def main(self) -> Reading:
+        """The reading of most records."""
+        return max(self.readings, key=lambda r: (r.tier, r.shape.count, -r.shape.first))
+
+    @property
+    def count(self) -> int:
+        """Records of all readings."""
+        return sum(r.shape.count for r in self.readings)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The first and the last record."""
+        return min(r.shape.first for r in self.readings), max(r.shape.last for r in self.readings)
+
+    @property
+    def score(self) -> tuple[int, int, int, int, int]:
+        """The higher, the more probable that these are the records of training."""
+        main = self.main
+        metrics = sum(1 for r in main.roles.values() if r.kind in (METRIC, LOSS))
+        often = len(bin(self.count))  # of two lines about each step, the richer one
+        step = main.counter.step
+        sure = -main.shape.columns[step].drops if step is not None else 0
+        return main.tier, often, metrics, sure, self.count
+
+
+def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group], list[Reading]]:
+    """Return the groups that are records of training, the surest first, and all readings.
+
+    A second group is chosen only where it stands before or after the first in the log: a later stage of the run.
+    """
+    readings = [read_shape(s, vocabulary) for s in shapes]
+    for reading in readings:
+        _find_heading(reading, readings)
+    groups: dict[tuple[bytes, ...], Group] = {}
+    for reading in readings:
+        if reading.tier:
+            groups.setdefault(_family(reading), Group()).readings.append(reading)
+    fit = [g for g in groups.values() if _enough(g, readings, vocabulary)]
+    fit.sort(key=lambda g: g.score, reverse=True)
+    chosen: list[Group] = []
+    for group in fit:
+        first, last = group.span
+        apart = all(last < g.span[0] or g.span[1] < first for g in chosen)
+        if not chosen or (apart and group.main.tier >= chosen[0].main.tier == 4):
+            chosen.append(group)
+        if len(chosen) == 4:
+            break
+    return chosen, readings
+
+
+def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> bool:
+    """True when enough records were seen to trust a group; more where no loss is printed and no total."""
+    main = group.main
+    if main.bar and _lags(group):
+        return False
+    if main.counter.tentative:
+        seen = _counted(group)
+        rises = sum(1 for (_, a), (_, b) in pairwise(seen) if b > a)
+        if any(b < a for (_, a), (_, b) in pairwise(seen)):
+            return False
+        if rises < 2 or group.count < vocabulary.min_records:
+            return _rich(group, readings) or _drawn(group, readings)
+    step = main.counter.step
+    total = step is not None and main.shape.columns[step].kind == FRACTION
+    return group.count >= (vocabulary.min_records if main.tier in (1, 4) or total else FEW)
+
+
+def _lags(group: Group) -> bool:
+    """True for a bar that shows a loss before its first step is done: which loss is of which step, it does not say."""
+    first = min(group.readings, key=lambda r: r.shape.first)
+    values = _values(first)
+    return first.loss is not None and bool(values) and values[0] == 0
+
+
+RICH = 3
+"""Named numbers (a step, a loss, another metric) that are a step record though it is the only one."""
+EARLY = 10
+"""A step up to which a run may have come that printed one or two records; a final summary says a later one."""
+
+
+def _rich(group: Group, readings: Sequence[Reading]) -> bool:
+    main = group.main
+    step = main.counter.step
+    names = 1 + sum(1 for at, role in main.roles.items() if role.kind in (METRIC, LOSS) and main.names[at].sure)
+    if main.loss is None or step is None or not main.names[step].words or names < RICH or main.counter.mode != GLOBAL:
+        return False
+    values = [value for r in group.readings for value in _values(r)]
+    if any(r.loss is not None and r.counter.step is not None and not any(r is own for own in group.readings) for r in readings):
+        return False
+    return all(value is not None and value <= EARLY for value in values)
+
+
+def _drawn(group: Group, readings: Sequence[Reading]) -> bool:
+    """True for the only bars of the log that end with a loss: what counts in a bar is known without seeing it count."""
+    main = group.main
+    if main.loss is None or main.counter.mode not in (GLOBAL, PER_EPOCH) or main.counter.step not in drawn_steps(main.shape):
+        return False
+    if main.counter.mode == GLOBAL and any(b <= a for (_, a), (_, b) in pairwise(_counted(group))):
+        return False  # drawn again from the start: passes that nothing tells apart
+    return not any(r.bar and r.loss is not None and not any(r is own for own in group.readings) for r in readings)
+
+
+def _counted(group: Group) -> list[tuple[int, float]]:
+    """Return where the kept records of a group stand and what they count, in log order."""
+    pairs = (pair for r in group.readings for pair in zip(r.shape.lines, _values(r), strict=False))
+    return sorted((line, value) for line, value in pairs if value is not None)
+
+
+def _values(reading: Reading) -> list[float | None]:
+    step = reading.counter.step
+    return [] if step is None else [token.value for token in reading.shape.columns[step].values]
+
+
+MAX_HEADING = 24
+"""Bytes of words on a line that only says which epoch begins."""
+
+
+def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
+    """Give records whose counter starts again with every epoch the line that says which epoch begins, where there is one."""
+    counter, shape = reading.counter, reading.shape
+    if reading.evaluation or reading.loss is None or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
+        return
+    column = shape.columns[counter.step] if counter.step is not None else None
+    if column is None or column.kind != FRACTION:
+        return
+    for other in readings:
+        found = other.counter.epoch
+        if found is None or other.evaluation or other.roles or len(other.shape.columns) > 1:
+            continue
+        heads = other.shape
+        if other.counter.mode != EPOCHS or sum(map(len, heads.literals)) > MAX_HEADING or heads.first > shape.last:
+            continue
+        each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
+        if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
+            keras = any(b"[=" in core or b"=>" in core for core in shape.samples)
+            mode = EPOCHS if each or keras else PER_EPOCH
+            reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
+            return
+
+
+def _family(reading: Reading) -> tuple[bytes, ...]:
+    """Return what records of one kind share: the literals up to the counter, or to the first metric."""
+    counters = [at for at in (reading.counter.step, reading.counter.epoch) if at is not None]
+    literals = reading.shape.literals[: min(counters or list(reading.roles)[:1]) + 1]
+    kinds = ",".join(reading.shape.columns[at].kind for at in counters).encode()
+    if reading.glued >= 0 and len(literals) == reading.glued + 2:
+        literals = [literals[-1].lstrip(b"] ")]  # the same record, once behind a bar and once not
+    return (kinds, *(b" ".join(text.split()) for text in literals[-2:]))

@@ -1,0 +1,111 @@
+"""The form of a record (its bytes, every digit masked) → where its tokens stand, for all records of that form alike.
+
+No pattern by which a record is taken apart tells one digit from another, but for envelopes that print a literal digit:
+forms with one of those are not kept. Words that hold digits are part of a shape: of them each spelling is looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from receipt_cli.learn.tokens import MAX_CORE, MAX_TOKENS, Number, Token, core_start, find_number, read_token, shape, split
+from receipt_cli.records.envelope import NO_RANK, read_rank, starts
+from receipt_cli.scan.layout import MASK
+
+MAX_KEYS = 64
+"""Spellings of the digits in the words of a form that are remembered."""
+_RUN = re.compile(rb"\d+")
+_DIGIT_HEADS = (b"<0", b"#000[", b"f0")
+"""How masked envelopes begin that print a digit, and the name that is no host's: ``<13>1 ``, ``#033[``, ``f1:``."""
+_DIGITS_BEFORE = re.compile(rb">0|#000\[|f0")
+Span = tuple[int, int]
+
+
+@dataclass(eq=False, slots=True)
+class Form:
+    """What the records of one form share.
+
+    ``start`` and ``end`` are the bounds of the line behind its envelopes, ``bounds`` those of its parts: literal, token,
+    literal, …; none where the record has no token, or too many. ``rank`` is the place of the digits of the rank, or the rank.
+    ``key`` is the shape, None where words hold digits: those at ``numbered``. ``lasting`` is False where another record
+    of the same form may have to be taken apart otherwise.
+    """
+
+    start: int
+    end: int
+    bounds: tuple[int, ...]
+    key: bytes | None
+    numbered: tuple[Span, ...]
+    rank: Span | int
+    lasting: bool
+    _like: bytes
+    _keys: dict[bytes, bytes] = field(default_factory=dict)
+    _numbers: dict[int, Number] = field(default_factory=dict)
+
+    def parts(self, record: bytes) -> list[bytes]:
+        """Return the parts of ``record``, as ``split`` does."""
+        return [record[a:b] for a, b in pairwise(self.bounds)]
+
+    def key_of(self, record: bytes) -> bytes:
+        """Return the key of the shape of ``record``."""
+        if self.key is not None:
+            return self.key
+        own = b"\n".join([record[a:b] for a, b in self.numbered])
+        key = self._keys.get(own)
+        if key is None:
+            if len(self._keys) >= MAX_KEYS:
+                self._keys.clear()
+            key = self._keys[own] = shape(self.parts(record))
+        return key
+
+    def rank_of(self, record: bytes) -> int:
+        """Return the rank that printed ``record``, or ``NO_RANK``."""
+        return self.rank if isinstance(self.rank, int) else int(record[self.rank[0] : self.rank[1]])
+
+    def token(self, column: int, record: bytes) -> Token:
+        """Return the token of a column in ``record``."""
+        return read_token(record[self.bounds[2 * column + 1] : self.bounds[2 * column + 2]])
+
+    def number(self, column: int) -> Number:
+        """Return where the value of a column stands."""
+        found = self._numbers.get(column)
+        if found is None:
+            found = self._numbers[column] = find_number(self._like, *self.bounds[2 * column + 1 : 2 * column + 3])
+        return found
+
+
+def form_of(record: bytes) -> Form:
+    """Return the form of ``record``."""
+    at = core_start(record)
+    core = record[at : at + MAX_CORE].rstrip()
+    end = at + len(core)
+    parts = split(core)
+    masked = record.translate(MASK)
+    lasting = not _DIGITS_BEFORE.search(masked, 0, at)
+    lasting = lasting and not any(masked.startswith(_DIGIT_HEADS, place) for place in (0, *starts(record)))
+    if not 3 <= len(parts) <= 2 * MAX_TOKENS + 1:
+        return Form(at, end, (), None, (), NO_RANK, lasting, b"")
+    bounds = [at]
+    for part in parts:
+        bounds.append(bounds[-1] + len(part))
+    rank = _rank_place(record[:at])
+    numbered = tuple((a, b) for a, b in list(pairwise(bounds))[::2] if _RUN.search(record, a, b))
+    key = None if numbered else shape(parts)
+    lasting = lasting and rank is not None
+    return Form(at, end, tuple(bounds), key, numbered, read_rank(record[:at]) if rank is None else rank, lasting, record[:end])
+
+
+def _rank_place(prefix: bytes) -> Span | int | None:
+    """Return where the digits of the rank stand in ``prefix``, ``NO_RANK`` where it names none, None where it is not sure."""
+    rank = read_rank(prefix) if prefix else NO_RANK
+    if rank == NO_RANK:
+        return NO_RANK
+    zeros = _RUN.sub(lambda found: b"0" * len(found[0]), prefix)
+    for run in _RUN.finditer(prefix):
+        start, end = run.span()
+        ones = b"1" * (end - start)
+        if read_rank(zeros[:start] + ones + zeros[end:]) == int(ones) and int(run[0]) == rank:
+            return start, end
+    return None

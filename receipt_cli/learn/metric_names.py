@@ -1,0 +1,214 @@
+"""The words beside a number → what the number is: a step, an epoch, a metric of training, or nothing that we may say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from receipt_cli.learn.shapes import Shape
+from receipt_cli.learn.tokens import NUMBER
+from receipt_cli.learn.vocabulary import Vocabulary, normalise, stated_unit
+
+_DELIMITER = re.compile(r"[|;,\t{}<>]| [-–—] |[:.] |\]|\) |[ ]{2,}|=> ")
+_OPENING = re.compile(r"(?P<sep>[:=]|=>|->)?[ \t]*[\[(<]+[ \t]*\Z")
+_SEPARATOR = re.compile(r"[ \t]*(?:[:=]+>?|->)[ \t]*[\"'`]?\Z")
+_WORD = re.compile(r"(?<![\w./-])[A-Za-z]+(?![\w./-])|(?<=[(\[])[A-Za-z]+(?=[)\]])")
+_AFTER = re.compile(r" ?([A-Za-z]+) ?/ ?([A-Za-z]+)(?![\w/])")
+
+MAX_NAME = 400
+"""Characters before a number in which its name is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What stands beside a number.
+
+    ``text`` is the printed name (may be empty), ``words`` the name normalised; ``sure`` says that a separator joins
+    name and number, ``bracket`` that an opening bracket stands between them. ``evaluation``: the record, or the part of
+    the record, speaks of an evaluation. ``glued``: the unit glued to the number; ``stated``: in brackets in its name;
+    ``follows``: a rate such as ``tok/s`` behind it. ``several``: the first of a list of numbers.
+    """
+
+    text: str
+    words: str
+    sure: bool
+    bracket: bool
+    evaluation: bool
+    glued: str | None
+    stated: str | None
+    follows: str | None
+    several: bool
+
+    @property
+    def unit(self) -> str | None:
+        """The unit as printed, glued to the number or in the name."""
+        return self.glued or self.stated
+
+
+def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
+    """Return the name of each column of ``shape``."""
+    names: list[Name] = []
+    section = False
+    for number, column in enumerate(shape.columns):
+        left = shape.literals[number].decode("utf-8", "replace")
+        right = shape.literals[number + 1].decode("utf-8", "replace")
+        text, sure, bracket = _name(left[-MAX_NAME:])
+        if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
+            text = ""  # ``lr(1e-4): 0.01``: the number belongs to the name of the next
+        several = bracket and right.lstrip().startswith(",") and not right.lstrip(", ").startswith((")", "]"))
+        before = left[: left.rfind(text)] if text else left
+        words = {word.lower() for word in _WORD.findall(before)}
+        if words & vocabulary.evaluation:
+            section = True
+        elif words & vocabulary.training:
+            section = False
+        spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower()))
+        unit = next((t.unit for t in column.values if t.unit), None)
+        follows = _AFTER.match((unit or "") + right) if unit != "%" else None
+        names.append(
+            Name(
+                text,
+                normalise(text),
+                sure,
+                bracket,
+                section or bool(spelled & vocabulary.evaluation),
+                unit,
+                stated_unit(text),
+                f"{follows.group(1)}/{follows.group(2)}".lower() if follows else None,
+                several,
+            )
+        )
+    return names
+
+
+def _name(left: str) -> tuple[str, bool, bool]:
+    """Return the name that ends the literal ``left``, whether a separator follows it, and whether a bracket does."""
+    text = left.rstrip()
+    bracket = False
+    found = _OPENING.search(text)
+    if found is not None:
+        bracket, text = True, text[: found.start()] + (found.group("sep") or "")
+    found = _SEPARATOR.search(text)
+    sure = found is not None
+    if found is not None:
+        text = text[: found.start()]
+    text = text.rstrip().rstrip("\"'`").rstrip()
+    unit = re.search(r"\s*[(\[][\w/%.]{1,12}[)\]]\Z", text)
+    head = text[: unit.start()] if unit else text
+    ends = [m.end() for m in _DELIMITER.finditer(head)]
+    start = max(ends, default=0)
+    return text[start:].strip(" \t\"'`*#>([.-|"), sure, bracket
+
+
+STEP, EPOCH, METRIC, LOSS, VALIDATION_LOSS = "step", "epoch", "metric", "loss", "validation loss"
+SCORE, PART, TIMING = "score", "part of a loss", "timing"
+PLAIN, MEAN = 100, 200
+"""Added to the rank of a loss that is called one of training, or a mean."""
+OTHERS = (SCORE, PART, TIMING)
+"""Numbers outside the registry that say what a record is; they are read under their printed names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a column is. ``rank``: the lower, the surer. ``unit``: in which unit (of ``units``) it is printed."""
+
+    kind: str
+    rank: int = 0
+    metric: str | None = None
+    unit: str | None = None
+
+
+def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
+    """Return what a number called ``name`` is, by its words alone, or None."""
+    words = name.words.split()
+    if not words:
+        return _by_unit(name, vocabulary) if kind == NUMBER and not name.evaluation else None
+    own = [w for w in words if w not in vocabulary.training and w not in vocabulary.averaging]
+    if name.evaluation:
+        rest = " ".join(w for w in own if w not in vocabulary.evaluation)
+        plain = kind == NUMBER and set(words) & vocabulary.evaluation and rest in vocabulary.validation_loss and name.unit is None
+        return Role(VALIDATION_LOSS, metric="val_loss") if plain else None
+    counter = _counter(words, vocabulary)
+    if counter is not None and not name.glued and not name.several:
+        return counter
+    if kind != NUMBER or (name.bracket and not name.sure):
+        return None
+    found = _metric(name, vocabulary)
+    if found is not None:
+        return found
+    if set(words) & vocabulary.foreign or not name.words:
+        return None
+    if name.unit is None or name.unit == "%":
+        trained = [w for w in words if w not in vocabulary.training]
+        for base, spelled in ((0, words), (PLAIN, trained), (MEAN, own)):
+            for rank, spelling in enumerate(vocabulary.loss if name.unit is None else ()):
+                if sorted(spelled) == sorted(spelling.split()):
+                    return Role(LOSS, base + rank, "loss")
+    rate = _by_unit(name, vocabulary)
+    if rate is not None:
+        return rate
+    return _other(name, own, vocabulary)
+
+
+def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
+    """Return what a number outside the registry tells of its record: a score, a part of a loss, a time."""
+    tail = own[-1] if own else ""
+    if name.unit in (None, "%") and (" ".join(own) in vocabulary.scores or tail in vocabulary.scores):
+        return Role(SCORE)
+    if name.unit is None and tail in vocabulary.loss and len(tail) > 2:
+        return Role(PART)
+    if " ".join(own) in vocabulary.timings or name.words in vocabulary.timings:
+        unit = _TIMES.get(name.unit or "")
+        return Role(TIMING, unit=unit) if unit or name.unit is None else None
+    return None
+
+
+def _counter(words: list[str], vocabulary: Vocabulary) -> Role | None:
+    """Return the counter that ``words`` end with, where nothing before them makes it another number."""
+    if set(words[:-2]) & vocabulary.foreign or set(words) & vocabulary.foreign - {"current", "num"}:
+        return None
+    bare = [w for w in words if w not in vocabulary.training] or words
+    if bare[-1] in vocabulary.epoch:
+        return Role(EPOCH)
+    for size in (3, 2, 1):
+        spelling = " ".join(bare[-size:])
+        if len(bare) >= size and spelling in vocabulary.step:
+            return Role(STEP, vocabulary.step.index(spelling))
+    if len(words) == 1 and words[0] in vocabulary.step_letters:
+        return Role(STEP, len(vocabulary.step))
+    return None
+
+
+_TIMES = {"ms": "ms", "s": "s", "sec": "s", "secs": "s", "us": "us", "ns": "ns", "m": "min", "min": "min", "msec": "ms"}
+_RATE_UNITS = {"tok", "toks", "tokens", "words", "samples", "images", "img", "imgs", "examples", "sequences"}
+
+
+def _metric(name: Name, vocabulary: Vocabulary) -> Role | None:
+    """Return the registry's metric of that spelling; of a dimension only where the log states the unit."""
+    found = vocabulary.names.get(name.words)
+    if found is None:
+        return None
+    metric, unit = found
+    stated = name.unit
+    if metric.endswith("_time_s"):
+        known = _TIMES.get(stated or "", unit if unit in _TIMES.values() else None)
+        return Role(METRIC, metric=metric, unit=known) if known else None
+    if metric.endswith("_ratio"):
+        return Role(METRIC, metric=metric, unit="percent") if stated == "%" else None
+    if metric.startswith("flops"):
+        return Role(METRIC, metric=metric, unit="TFLOPS") if stated and stated.upper().startswith("TFLOP") else None
+    if metric.endswith(("_per_s", "_total")):
+        if stated is None or stated.split("/")[0].lower() in _RATE_UNITS:
+            return Role(METRIC, metric=metric)
+        return Role(METRIC, metric=metric, unit="si") if stated in ("K", "k", "M", "G", "B", "T") else None
+    return Role(METRIC, metric=metric) if stated is None and unit is None else None
+
+
+def _by_unit(name: Name, vocabulary: Vocabulary) -> Role | None:
+    """Return the metric that the unit behind the number names."""
+    if name.follows is None or name.follows not in vocabulary.units or set(name.words.split()) & vocabulary.foreign:
+        return None
+    metric = vocabulary.units[name.follows]
+    if metric.endswith("_time_s"):
+        return Role(METRIC, metric=metric, unit=_TIMES[name.follows.split("/")[0]])
+    return Role(METRIC, metric=metric)

@@ -1,0 +1,332 @@
+"""Blocks of a log → the shapes of its metric-looking records, with what their number columns do; bounded memory.
+
+Shapes are counted over the whole log. Of each shape the first records and every 2^k-th are kept as samples, and the
+columns that may be counters are followed to the end: how often they rise, stand still and go back, and what else
+changes where they go back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from receipt_cli.learn.masked_form import Form, form_of
+from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, Token, read_token
+from receipt_cli.records.split import RECORD_CAP, cap_records, last_end, normalise
+from receipt_cli.scan.layout import MASK
+
+MAX_SHAPES = 2000
+KEPT_SHAPES = 500
+"""When ``MAX_SHAPES`` are known, all but so many are forgotten: the rarest, the oldest first."""
+FULL_RECORDS = 64
+"""Records of a shape of which every column is read."""
+MAX_SAMPLES = 24
+MAX_DROPS = 64
+MAX_SEEN = 16384
+"""Bytes of a record that are searched for words."""
+MAX_FORMS = 1 << 13
+MAX_BYTES = 8 << 20
+"""Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
+_DIGIT, _WORD = re.compile(rb"\d"), re.compile(rb"[a-z]+")
+MAX_TRACKED = 24
+"""Columns of a shape that are followed as possible counters."""
+
+
+@dataclass(slots=True)
+class Column:
+    """One place for a number in a shape. ``values`` are the first of them, as read; ``since`` counts those since it went back."""
+
+    kind: str
+    values: list[Token] = field(default_factory=list)
+    count: int = 0
+    rises: int = 0
+    drops: int = 0
+    since: int = 0
+    first: float | None = None
+    last: float | None = None
+    lowest: float = 0.0
+    integer: bool = True
+    total: float | None = None
+    totals: tuple[float, float] | None = None
+    bare: int = 0
+    stride: float | None = None
+    strides: int = 0
+    grouped: bool = False
+
+    @property
+    def one_total(self) -> bool:
+        """True for a fraction whose total hardly changes: epochs of one length."""
+        return self.totals is not None and not self.bare and self.totals[1] - self.totals[0] <= 0.01 * self.totals[1]
+
+    @property
+    def may_count(self) -> bool:
+        """True for whole numbers that seldom go back, and for other numbers that never do."""
+        steady = self.drops * 3 <= self.count if self.integer else not self.drops and self.rises * 2 >= self.count
+        return self.count > 0 and steady
+
+    def take(self, token: Token) -> int:
+        """Add a value; return 1 when it rises, -1 when it goes back, else 0."""
+        value = token.value
+        if value is None or value != value:
+            self.integer = self.integer and value is None
+            return 0
+        self.count += 1
+        self.integer = self.integer and token.integer
+        self.grouped = self.grouped or token.grouped
+        if token.total is not None:
+            low, high = self.totals or (token.total, token.total)
+            self.totals = min(low, token.total), max(high, token.total)
+            self.total = token.total
+        else:
+            self.bare += self.total is not None  # a fraction before, a plain number now
+        last, self.last = self.last, value
+        self.since += 1
+        if last is None:
+            self.first = self.lowest = value
+            return 0
+        if value > last:
+            self.rises += 1
+            step = value - last
+            if step == self.stride:
+                self.strides += 1
+            elif self.strides < self.rises // 2 + 1:
+                self.stride, self.strides = step, 1
+            return 1
+        if value < last:
+            self.drops += 1
+            self.since = 0
+            self.lowest = min(self.lowest, value)
+            return -1
+        return 0
+
+    def take_all(self, values: Sequence[float], totals: Sequence[float], *, grouped: bool) -> list[int]:
+        """Add values as ``take`` does, one by one; return the indices of those that went back.
+
+        All are numbers (not NaN), none is the first of the column; all have a total, or none has. What makes a column
+        one of whole numbers is left as it is.
+        """
+        assert self.last is not None
+        self.grouped = self.grouped or grouped
+        if totals:
+            low, high = self.totals or (totals[0], totals[0])
+            self.totals = min(low, *totals), max(high, *totals)
+            self.total = totals[-1]
+        elif self.total is not None:
+            self.bare += len(values)
+        last, rises, stride, strides, fell = self.last, self.rises, self.stride, self.strides, []
+        for at, value in enumerate(values):
+            if value > last:
+                rises += 1
+                step = value - last
+                if step == stride:
+                    strides += 1
+                elif strides < rises // 2 + 1:
+                    stride, strides = step, 1
+            elif value < last:
+                fell.append(at)
+                self.lowest = min(self.lowest, value)
+            last = value
+        self.last, self.rises, self.stride, self.strides = last, rises, stride, strides
+        self.count += len(values)
+        self.drops += len(fell)
+        self.since = len(values) - 1 - fell[-1] if fell else self.since + len(values)
+        return fell
+
+
+Found = tuple[Form, bytes, int, int]
+"""A record that was found and not yet read: its form, its bytes, its number and its rank."""
+
+
+@dataclass(slots=True)
+class Shape:
+    """Records of one shape: their literals (of the first record), columns, samples, and where in the log they stand.
+
+    ``drops`` holds, for the first records in which a counter went back, the last and the new values of the tracked columns.
+    """
+
+    key: bytes
+    literals: list[bytes]
+    columns: list[Column]
+    first: int
+    last: int = 0
+    count: int = 0
+    rank: int = -1
+    followed: int = 0
+    samples: list[bytes] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    drops: list[tuple[dict[int, float], dict[int, float]]] = field(default_factory=list)
+    tracked: tuple[int, ...] = ()
+
+    def take_all(self, records: Sequence[Found]) -> None:
+        """Add records, in their order."""
+        for at, (form, record, number, _) in enumerate(records, start=self.count + 1):
+            if (at <= 8 or at & (at - 1) == 0) and len(self.samples) < MAX_SAMPLES:
+                self.samples.append(record[form.start : form.end])
+                self.lines.append(number)
+        self.count += len(records)
+        self.last = records[-1][2]
+        own = [(form, record) for form, record, _, rank in records if rank == self.rank]
+        first = max(0, FULL_RECORDS + 1 - self.followed)
+        for form, record in own[:first]:
+            self._follow(form, record)
+        if len(own) > first and not self._follow_all(own[first:]):
+            for form, record in own[first:]:
+                self._follow(form, record)
+
+    def _follow(self, form: Form, record: bytes) -> None:
+        """Read the values of one record."""
+        self.followed += 1
+        if not self.columns:
+            self.columns = [Column(read_token(text).kind) for text in form.parts(record)[1::2]]
+        if self.followed <= FULL_RECORDS:
+            places: Iterable[int] = range(len(self.columns))
+        else:
+            if self.followed == FULL_RECORDS + 1:
+                counters = [i for i, c in enumerate(self.columns) if c.may_count]
+                self.tracked = tuple(counters[:MAX_TRACKED])
+            places = self.tracked
+        before = {i: self.columns[i].last for i in places}
+        fell = False
+        for i in places:
+            column = self.columns[i]
+            token = form.token(i, record)
+            if self.followed <= FULL_RECORDS:
+                column.values.append(token)
+                if token.kind != column.kind and token.kind in (NUMBER, FRACTION):
+                    column.integer = column.integer and column.kind not in (NUMBER, FRACTION)
+                    column.kind = token.kind
+            went = column.take(token)
+            fell = fell or (went < 0 and column.integer)
+        if fell:
+            self._note(before, {i: self.columns[i].last for i in before})
+
+    def _note(self, before: dict[int, float | None], after: dict[int, float | None]) -> None:
+        if len(self.drops) < MAX_DROPS:
+            self.drops.append(
+                ({i: v for i, v in before.items() if v is not None}, {i: v for i, v in after.items() if v is not None})
+            )
+
+    def _follow_all(self, records: Sequence[tuple[Form, bytes]]) -> bool:
+        """Read the tracked values of many records, column by column; return False where they must be read one by one."""
+        forms = {form for form, _ in records}
+        for i in self.tracked:
+            sorts = {form.number(i).sort(whole=self.columns[i].integer) for form in forms}
+            if ODD in sorts or len(sorts) > 1 or self.columns[i].last is None:
+                return False
+        read: dict[int, tuple[float | None, list[float]]] = {}
+        falls: set[int] = set()
+        for i in self.tracked:
+            column = self.columns[i]
+            values, totals = _values(i, records, forms, total=False), _values(i, records, forms, total=True)
+            read[i] = column.last, values
+            if values:
+                fell = column.take_all(values, totals, grouped=any(form.number(i).like.grouped for form in forms))
+                falls.update(fell if column.integer else ())
+        for at in sorted(falls)[: MAX_DROPS - len(self.drops)]:
+            before = {i: values[at - 1] if at and values else last for i, (last, values) in read.items()}
+            self._note(before, {i: values[at] if values else last for i, (last, values) in read.items()})
+        self.followed += len(records)
+        return True
+
+
+def _values(column: int, records: Sequence[tuple[Form, bytes]], forms: set[Form], *, total: bool) -> list[float]:
+    """Return the values (or totals) of a column, one a record; empty where its tokens have none."""
+    numbers = [(form, form.number(column)) for form in forms]
+    found = [(form, number.total if total else number.value) for form, number in numbers]
+    places = {form: place for form, place in found if place is not None}
+    if len(places) < len(found):
+        return []
+    if any(number.like.grouped for _, number in numbers):
+        return [float(record[places[form]].replace(b",", b"")) for form, record in records]
+    return [float(record[places[form]]) for form, record in records]
+
+
+class Miner:
+    """Collects the shapes of a log, record by record."""
+
+    def __init__(self, words: frozenset[bytes]) -> None:
+        """``words``, in lower case: a record with a digit and one of them is worth a look."""
+        self.words = words
+        self.shapes: dict[bytes, Shape] = {}
+        self.records = 0
+        self._forms: dict[bytes, Form | None] = {}
+        self._room = MAX_BYTES
+        self._found: dict[bytes, list[Found]] = {}
+
+    def mine(self, blocks: Iterable[bytes]) -> Miner:
+        """Take all records of ``blocks``, however they are cut."""
+        for buffer in _whole_records(blocks):
+            lines = buffer.replace(b"\r", b"\n")
+            for record, masked in zip(lines.split(b"\n"), lines.translate(MASK).split(b"\n"), strict=True):
+                try:
+                    form = self._forms[masked]
+                except KeyError:
+                    form = self._look(masked, record)
+                if form is None:
+                    continue
+                self.records += 1
+                if form.bounds:
+                    key = form.key or form.key_of(record)
+                    found = (form, record, self.records, form.rank_of(record))
+                    try:
+                        self._found[key].append(found)
+                    except KeyError:
+                        self._open(key, found)
+            self._read()
+        self._read(lone=True)
+        return self
+
+    def _look(self, masked: bytes, record: bytes) -> Form | None:
+        """Return the form of a record; None where it is not worth a look."""
+        dull = not _DIGIT.search(masked) or self.words.isdisjoint(_WORD.findall(masked[:MAX_SEEN].lower()))
+        form = None if dull else form_of(record)
+        if form is None or form.lasting:
+            self._room -= len(masked)
+            if self._room < 0 or len(self._forms) >= MAX_FORMS:
+                self._forms.clear()
+                self._room = MAX_BYTES - len(masked)
+            self._forms[masked] = form
+        return form
+
+    def _open(self, key: bytes, found: Found) -> None:
+        """Note the first record of a shape since the last were read."""
+        if key not in self.shapes:
+            if len(self.shapes) >= MAX_SHAPES:
+                self._read()
+                self._forget()
+            form, record, number, rank = found
+            self.shapes[key] = Shape(key, form.parts(record)[::2], [], number, number, rank=rank)
+            found = form, record[: form.end], number, rank  # it may wait
+        self._found[key] = [found]
+
+    def _read(self, *, lone: bool = False) -> None:
+        """Read the records that were found; those that are the only ones of their shape only when asked: many are in vain."""
+        waiting = {}
+        for key, found in self._found.items():
+            known = self.shapes[key]
+            if lone or known.count or len(found) > 1:
+                known.take_all(found)
+            else:
+                waiting[key] = found
+        self._found = waiting
+
+    def _forget(self) -> None:
+        kept = sorted(self.shapes.values(), key=lambda s: (-max(s.count, 1), -s.last))[:KEPT_SHAPES]
+        self.shapes = {s.key: s for s in sorted(kept, key=lambda s: s.first)}
+        self._found = {key: found for key, found in self._found.items() if key in self.shapes}
+
+
+def _whole_records(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield normalised buffers of whole, capped records; the open end of the log comes last."""
+    rest = b""
+    for block in blocks:
+        data = rest + block
+        end = last_end(data)
+        if end:
+            yield normalise(cap_records(data[:end])[0])
+        rest = data[end:]
+        if len(rest) > RECORD_CAP + 1:
+            rest = rest[:RECORD_CAP] + (b"\r" if rest.endswith(b"\r") else b"")
+    if rest:
+        yield normalise(rest[:RECORD_CAP])

@@ -1,0 +1,76 @@
+"""Arrays of numbers: when numpy pays (small logs never import it), distinct values, several parts as one sequence."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Part: TypeAlias = list[float] | NDArray[np.float64]
+
+
+WORTH_IMPORT = 16_384
+"""Entries from which on numpy saves more time than its import takes (about a tenth of a second)."""
+WORTH_CALL = 2048
+"""Entries from which on it is faster once it is loaded."""
+
+
+def is_large(count: int) -> bool:
+    """True when ``count`` entries are worth numpy."""
+    return count >= (WORTH_CALL if "numpy" in sys.modules else WORTH_IMPORT)
+
+
+def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the distinct ones of ``values`` (one dimension, no NaN), ascending: ``numpy.unique`` takes 8 ms to begin."""
+    import numpy as np
+
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
+
+
+_LISTED = 1 << 16
+"""Numbers of an array that become Python's at a time."""
+
+
+class Joined(Sequence[float]):
+    """The numbers of all ``parts`` (lists, or float64 arrays [n]) in order, as Python floats; a slice is a list."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = [part for part in parts if len(part)]
+        self._ends = list(accumulate(map(len, self._parts)))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> float: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[float]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> float | Sequence[float]:
+        """Return one number, or a list of those in a slice."""
+        places = range(len(self))[index]
+        return self._at(places) if isinstance(places, int) else [self._at(place) for place in places]
+
+    def __eq__(self, other: object) -> bool:
+        """True for the same numbers in the same order, however they are divided into parts."""
+        return list(self) == list(other) if isinstance(other, Joined) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __iter__(self) -> Iterator[float]:
+        for part in self._parts:
+            for start in range(0, len(part), _LISTED):
+                yield from map(float, part[start : start + _LISTED])
+
+    def _at(self, place: int) -> float:
+        number = bisect_right(self._ends, place)
+        part = self._parts[number]
+        return float(part[place - self._ends[number] + len(part)])

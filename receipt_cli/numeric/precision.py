@@ -1,0 +1,24 @@
+"""The printed precision of a figure: no difference below it is a claim that anybody can make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+MAX_LOOKED_AT = 2000
+TOLERANCE = 0.02
+"""Reported and derived medians that differ by no more than this share are consistent: printed digits and async timing."""
+
+
+def resolution(values: Iterable[float]) -> float:
+    """Return the unit of the last digit that ``values`` show, in their unit; 0.0 where it cannot be told.
+
+    The finest of them counts: ``131.9`` and ``132`` were printed with one decimal. A float that needs all its digits (a
+    printed ``repr``, a rescaled figure) has none that is coarse; whole numbers tell nothing, for trailing zeros may be exact.
+    """
+    finest = 0
+    for value in list(dict.fromkeys(values))[:MAX_LOOKED_AT]:
+        exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+        if isinstance(exponent, int):
+            finest = min(finest, exponent)
+    return float(Decimal(1).scaleb(finest)) if finest else 0.0

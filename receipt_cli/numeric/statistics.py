@@ -1,0 +1,183 @@
+"""Values in step order → the statistics of a receipt: means exactly summed, medians of the exact values.
+
+Large columns go through numpy and give the same bits: the sum is exact before it is rounded, either way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from receipt_cli.numeric.arrays import is_large
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+
+Values: TypeAlias = "Sequence[float] | Floats"
+"""A list, an ``array('d')`` or a float64 array (n,)."""
+
+PIECE_BITS = 16
+"""A sum is taken over pieces of 2**16 values, which stay in the second-level cache."""
+MANTISSA_BITS = 53
+MAX_PASSES = 6
+SUMMABLE = (2.0**-600, 2.0**950)
+"""Largest magnitudes for which no step of the exact sum under- or overflows."""
+SAMPLE = 8192
+MARGIN = 200
+"""Ranks, in a sorted sample of ``SAMPLE`` values, on both sides of a median: more than four standard deviations."""
+
+
+class Statistic(NamedTuple):
+    """Figures of one metric, in base units; None where no finite value gives them.
+
+    ``first`` and ``last`` are always those printed, in any window; the others are over the window.
+    """
+
+    window: str
+    scope: str | None
+    definition: str | None
+    record_count: int
+    nonfinite_count: int
+    first: float | None
+    last: float | None
+    min: float | None
+    max: float | None
+    mean: float | None
+    median: float | None
+
+
+def exact_mean(values: Values) -> float | None:
+    """Return the correctly rounded sum over ``n``, or None for no values or a sum beyond float64."""
+    if not len(values):
+        return None
+    try:
+        return exact_sum(values) / len(values)
+    except OverflowError:
+        return None
+
+
+def exact_sum(values: Values) -> float:
+    """Return the correctly rounded sum. Raises ``OverflowError`` where it is beyond float64."""
+    return _sum(_array(values)) if _is_large(values) else math.fsum(values)
+
+
+def exact_median(values: Values) -> float | None:
+    """Return the middle value, or the mean of the two middle ones; None for no values. NaN has no place among them."""
+    if not len(values):
+        return None
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    middle = _ranked(_array(values), low, high) if _is_large(values) else sorted(values)[low : high + 1]
+    return middle[0] if low == high else exact_mean(middle)
+
+
+def describe(printed: Values, windowed: Values, window: str, *, scope: str | None, definition: str | None) -> Statistic:
+    """Return the statistics of ``windowed``, with the first and last of ``printed`` (all values, in order).
+
+    NaN and infinities are counted and take no part; a first or last that is not finite is None.
+    """
+    finite = _finite(windowed)
+    lowest, highest = _range(finite)
+    first, last = float(printed[0]), float(printed[-1])
+    return Statistic(
+        window=window,
+        scope=scope,
+        definition=definition,
+        record_count=len(windowed),
+        nonfinite_count=len(windowed) - len(finite),
+        first=first if math.isfinite(first) else None,
+        last=last if math.isfinite(last) else None,
+        min=lowest,
+        max=highest,
+        mean=exact_mean(finite),
+        median=exact_median(finite),
+    )
+
+
+def _is_large(values: Values) -> bool:
+    """True for an array of numpy's, and for what is worth becoming one."""
+    return hasattr(values, "dtype") or is_large(len(values))
+
+
+def _array(values: Values) -> Floats:
+    """Return ``values`` as an array; of an ``array('d')`` no copy is made, and it must not grow while the result lives."""
+    import numpy as np
+
+    return np.asarray(values, np.float64)
+
+
+def _finite(values: Values) -> Values:
+    if not _is_large(values):
+        return [v for v in values if math.isfinite(v)]
+    import numpy as np
+
+    array = _array(values)
+    finite = np.isfinite(array)
+    return array if finite.all() else array[finite]
+
+
+def _range(values: Values) -> tuple[float | None, float | None]:
+    """Return the first of the smallest and the first of the largest of finite values: zero has two signs."""
+    if not len(values):
+        return None, None
+    if not _is_large(values):
+        return min(values), max(values)
+    array = _array(values)
+    lowest, highest = float(array.min()), float(array.max())
+    zero = float(array[(array == 0).argmax()]) if 0 in (lowest, highest) else 0.0
+    return lowest or zero, highest or zero
+
+
+def _sum(values: Floats) -> float:
+    """Return the correctly rounded sum of at least one value.
+
+    As in the pre-rounded sums of J. Demmel and H. D. Nguyen (2013): each pass takes the leading bits of all values, few
+    enough that they add up without rounding, and leaves the rest to the next; ``fsum`` adds the sums.
+    """
+    import numpy as np
+
+    largest = max(float(values.max()), -float(values.min()))
+    if not SUMMABLE[0] < largest < SUMMABLE[1]:
+        return math.fsum(values.tolist())
+    piece = 2**PIECE_BITS
+    leading, rest = np.empty((2, min(piece, len(values))))
+    parts: list[float] = []
+    for begin in range(0, len(values), piece):
+        left = values[begin : begin + piece]
+        exponent = math.frexp(largest)[1]
+        for _ in range(MAX_PASSES):
+            # All below 2**exponent: adding this rounds to a unit of which the whole piece's sum has under 2**52.
+            constant = math.ldexp(1.5, exponent + PIECE_BITS)
+            exponent += PIECE_BITS - MANTISSA_BITS + 1
+            top = np.add(left, constant, out=leading[: len(left)])
+            top -= constant
+            left = np.subtract(left, top, out=rest[: len(left)])
+            parts.append(float(top.sum()))
+            if not left.any():
+                break
+        else:
+            parts += left[left != 0].tolist()
+    return math.fsum(parts)
+
+
+def _ranked(values: Floats, low: int, high: int) -> list[float]:
+    """Return the values of ranks ``low`` to ``high``, neighbours at most, in a stable order of finite ``values``."""
+    import numpy as np
+
+    sample = np.sort(values[:: max(1, len(values) // SAMPLE)])
+    floor = sample[max(0, low * len(sample) // len(values) - MARGIN)]
+    ceiling = sample[min(len(sample) - 1, high * len(sample) // len(values) + MARGIN)]
+    below = int(np.count_nonzero(values < floor))
+    inside = values[(values >= floor) & (values <= ceiling)]
+    if not below <= low <= high < below + len(inside):
+        below, inside = 0, values  # a sample that says little about all
+    places = [rank - below for rank in range(low, high + 1)]
+    found = [float(value) for value in np.partition(inside, places)[places]]
+    if not all(found):
+        zeros = values[values == 0]  # -0.0 and 0.0 stand as they came
+        first = int(np.count_nonzero(values < 0))
+        found = [value or float(zeros[rank - first]) for rank, value in enumerate(found, low)]
+    return found

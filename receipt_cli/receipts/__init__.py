@@ -1,0 +1,26 @@
+"""receipts."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "DERIVED": "assembly",
+    "Document": "assembly",
+    "assemble": "assembly",
+    "derived_bytes": "assembly",
+    "read_given": "open",
+    "InvalidReceipt": "production",
+    "Product": "production",
+    "Request": "production",
+    "capture_header": "production",
+    "find_paths": "production",
+    "open_streams": "production",
+    "produce": "production",
+    "produce_all": "production",
+    "produce_from": "production",
+    "read_attachment": "production",
+    "refusal": "production",
+    "rfc3339_now": "production",
+    "split_attachment": "production",
+    "write_series": "series_file",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -1,0 +1,250 @@
+"""Captured and derived parts → the receipt document, and its canonical bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from receipt_cli import __version__
+from receipt_cli.analysis.failure import Sighting
+from receipt_cli.analysis.goodput.model import CLASSES, Goodput
+from receipt_cli.analysis.spikes import Spikes
+from receipt_cli.analysis.summary import NOTHING, Summary
+from receipt_cli.definitions.accelerators import load_peaks
+from receipt_cli.derive import Derivation
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.events.ranks import RankFigures
+from receipt_cli.numeric.statistics import Statistic
+from receipt_cli.problems import MAX_FIRST, RULES, SCHEMA_VERSION
+from receipt_cli.redaction.mask import count_masks
+from receipt_cli.redaction.text import safe_names, safe_text
+
+Document = dict[str, Any]
+RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
+
+
+def assemble(
+    derivation: Derivation, *, run: Mapping[str, Any], header: Mapping[str, Any], attachments: Sequence[Mapping[str, Any]] = ()
+) -> Document:
+    """Return the receipt document: keys in schema order, numbers in base units, no NaN.
+
+    ``run`` may lack keys (they become null); ``header`` is a whole header; both are carried over as they are.
+    """
+    summaries = [{**_summary(s, derivation), **_ranks(r)} for s, r in zip(derivation.summaries, derivation.ranks, strict=True)]
+    phases = [{"name": summary["phase"], "summary": summary} for summary in summaries]
+    failure, told = _failure(derivation), _derivation(derivation)
+    told["redactions"] = count_masks(phases, failure, told)
+    told["tool_version"] = __version__
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": {key: run.get(key) for key in RUN_KEYS},
+        "header": dict(header),
+        "summary": _primary(derivation, summaries),
+        "phases": phases,
+        "checks": dict(derivation.checks),
+        "failure": failure,
+        "goodput": _goodput(derivation.goodput),
+        "attachments": [dict(attachment) for attachment in attachments],
+        "derivation": told,
+    }
+
+
+def _primary(derivation: Derivation, phases: Sequence[Document]) -> Document | None:
+    """Return the primary phase's summary; without any step zero steps where that is certain, else None."""
+    primary = derivation.primary
+    if primary is not None and (derivation.summaries[primary].record_count or derivation.stepless):
+        return phases[primary]
+    return _summary(NOTHING, derivation) if derivation.stepless and primary is None else None
+
+
+DERIVED = ("summary", "phases", "checks", "failure", "goodput", "derivation")
+
+
+def derived_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return the canonical bytes of the derived blocks alone, without the tool's version: what must never differ."""
+    blocks = {key: document[key] for key in DERIVED}
+    blocks["derivation"] = {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}
+    return canonical_bytes(blocks)
+
+
+def _summary(summary: Summary, derivation: Derivation) -> Document:
+    registry = derivation.registry
+    others = zip(safe_names(summary.other_metrics), map(_statistic, summary.other_metrics.values()), strict=True)
+    return {
+        "phase": _name(summary),
+        "steps": {
+            "first": summary.first,
+            "last": summary.last,
+            "planned": summary.planned,
+            "record_count": summary.record_count,
+            "restart_count": summary.restart_count,
+            "superseded_count": summary.superseded_count,
+        },
+        "steady_state": {
+            "rule": "steady/1",
+            "record_count": summary.steady.records,
+            "excluded_warmup": summary.steady.excluded_warmup,
+            "excluded_implausible": summary.steady.excluded_implausible,
+        },
+        "training_time_s": summary.training_time_s,
+        "parameter_count": summary.parameter_count,
+        "metrics": {n: {"id": registry.by_name[n].id, **_statistic(s)} for n, s in summary.metrics.items()},
+        "other_metrics": dict(others),
+        "derived": {
+            name: {"id": registry.by_name[name].id, **_statistic(s), "inputs": dict(inputs)}
+            for name, (s, inputs) in summary.derived.items()
+        },
+        "consistency": [
+            {"metric": c.metric, "reported": c.reported, "derived": c.derived, "ratio": c.ratio, "consistent": c.consistent}
+            for c in summary.consistency
+        ],
+        "flags": [asdict(flag) for flag in summary.flags],
+        "spikes": _spikes(summary.spikes),
+        "bottleneck": None if summary.bottleneck is None else {"rule": "bottleneck/1", **summary.bottleneck._asdict()},
+        "memory": None if summary.memory is None else {"rule": "memory/1", **summary.memory._asdict()},
+    }
+
+
+def _spikes(spikes: Spikes | None) -> Document | None:
+    if spikes is None:
+        return None
+    metrics = {
+        name: {"count": s.count, "critical_count": s.critical_count, "first": [one._asdict() for one in s.first]}
+        for name, s in spikes.metrics.items()
+    }
+    return {"rule": "spikes/1", "metrics": metrics, "marked_count": spikes.marked_count}
+
+
+def _goodput(goodput: Goodput | None) -> Document | None:
+    if goodput is None:
+        return None
+    parts = {name: goodput.parts[name] for name in CLASSES}
+    return {
+        "goodput_ratio": goodput.goodput_ratio,
+        "wall_time_s": goodput.wall_time_s,
+        "step_time_s": goodput.step_time_s,
+        "badput_s": {name: part.seconds for name, part in parts.items()},
+        "evidence": goodput.evidence,
+        "rule": "goodput/1",
+        "phase": goodput.phase,
+        "step_evidence": goodput.step_evidence,
+        "parts": {n: {"how": p.how, "count": p.count, "overlapped_s": p.overlapped_s} for n, p in parts.items()},
+    }
+
+
+def _ranks(ranks: Mapping[int, RankFigures]) -> Document:
+    """Return the block of the ranks, or nothing where only one printed."""
+    figures = {
+        str(rank): {"record_count": r.records, "first": r.first, "last": r.last, "peak_memory_bytes": r.peak_memory_bytes}
+        for rank, r in ranks.items()
+    }
+    return {"ranks": figures} if figures else {}
+
+
+def _name(summary: Summary) -> str | None:
+    """Return the phase's name as the log prints it, fit for a document; None when nothing of it is left."""
+    return (safe_text(summary.phase) or None) if summary.phase is not None else None
+
+
+def _statistic(statistic: Statistic) -> Document:
+    names = ("window", "scope", "definition", "record_count", "nonfinite_count")
+    figures = ("first", "last", "min", "max", "mean", "median")
+    values = {name: getattr(statistic, name) for name in figures}
+    finite = {name: v if v is None or math.isfinite(v) else None for name, v in values.items()}
+    return {**{name: getattr(statistic, name) for name in names}, **finite}
+
+
+def _failure(derivation: Derivation) -> Document | None:
+    ending = derivation.ending
+    if ending.reason is None:
+        return None
+    return {
+        "reason": ending.reason,
+        "category": ending.category,
+        "line_number": ending.line_number,
+        "message": None if ending.message is None else safe_text(ending.message),
+        "log_tail": list(derivation.tail),
+        "markers": [_sighting(s) for s in _in_order(s for s in ending.sightings if s.open)],
+    }
+
+
+def _in_order(sightings: Any) -> list[Sighting]:
+    return sorted(sightings, key=lambda s: (s.at, s.marker.id))[:MAX_FIRST]
+
+
+def _sighting(sighting: Sighting) -> Document:
+    return {
+        "id": sighting.marker.id,
+        "reason": sighting.marker.reason,
+        "role": sighting.marker.role,
+        "count": sighting.count,
+        "first_line": sighting.first_line,
+        "last_line": sighting.last_line,
+        "message": safe_text(sighting.message),
+    }
+
+
+def _derivation(derivation: Derivation) -> Document:
+    near_count, near = derivation.near_misses
+    problem_count, problems = derivation.problems
+    lines = derivation.lines
+    refs = {c.grammar.id: c.grammar.ref for c in derivation.detection.chosen}
+    return {
+        "grammars": [
+            {"id": c.grammar.id, "version": c.grammar.version, "sha256": c.grammar.sha256, "chosen_by": c.chosen_by}
+            for c in _primary_first(derivation)
+        ],
+        "markers": {"version": derivation.catalogue.version, "sha256": derivation.catalogue.sha256},
+        "registry": {"version": derivation.registry.version, "sha256": derivation.registry.sha256},
+        "peaks": {"version": load_peaks().version, "sha256": load_peaks().sha256},
+        "rules": RULES,
+        "log": {
+            "sha256": derivation.log.sha256,
+            "size_bytes": derivation.log.size_bytes,
+            "line_count": derivation.log.line_count,
+            "record_count": derivation.log.record_count,
+            **({"files": [asdict(file) for file in derivation.log.files]} if derivation.log.files else {}),
+        },
+        "options": {
+            "grammar": derivation.options.grammar,
+            "exit_code": derivation.options.exit_code,
+            "wall": None if derivation.options.wall is None else derivation.options.wall._asdict(),
+        },
+        **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
+        "lines": {
+            "matched": lines.matched,
+            "ignored": lines.ignored,
+            "unmatched": lines.unmatched,
+            "undecodable": lines.undecodable,
+        },
+        "near_misses": {
+            "count": near_count,
+            "first": [
+                {"grammar": refs[m.grammar], "rule": m.rule, "line_number": m.line_number, "excerpt": safe_text(m.excerpt)}
+                for m in near
+            ],
+        },
+        "problems": {
+            "count": problem_count,
+            "first": [
+                {
+                    "kind": p.kind,
+                    "line_number": p.line_number,
+                    "detail": safe_text(p.detail),
+                    "excerpt": safe_text(p.excerpt) or None,
+                }
+                for p in problems
+            ],
+        },
+        "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],
+    }
+
+
+def _primary_first(derivation: Derivation) -> list[Any]:
+    chosen = list(derivation.detection.chosen)
+    if derivation.primary is not None:
+        primary = derivation.phase_grammars[derivation.primary]
+        chosen.sort(key=lambda c: c.grammar.id != primary)
+    return chosen

@@ -1,0 +1,271 @@
+"""A log and what its job knew → a validated receipt: the one place where captured and derived parts meet."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from receipt_cli.analysis.goodput.model import Wall
+from receipt_cli.derive import Derivation, Options, Reading, read_log
+from receipt_cli.documents.validate import validate_document
+from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
+from receipt_cli.events.file_order import SeveralRuns
+from receipt_cli.events.series import Series
+from receipt_cli.header.collect import collect_header
+from receipt_cli.header.from_log import log_facts
+from receipt_cli.header.header_file import header_document, read_header_file
+from receipt_cli.header.values import text
+from receipt_cli.io.discovery import arrange, find_logs
+from receipt_cli.io.source import Progress, Source, Stream
+from receipt_cli.receipts.assembly import Document, assemble
+from receipt_cli.redaction.mask import count_masks, mask_secrets
+from receipt_cli.redaction.text import mask_texts
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to make: see the options of ``receipt parse``."""
+
+    path: str
+    more: tuple[str, ...] = ()
+    """Further files of the same run; each, and ``path`` too, may be a folder."""
+    grammar: str | None = None
+    exit_code: int | None = None
+    wall: Wall | None = None
+    captured: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of ``run`` that a wrapper of the job measured."""
+    name: str | None = None
+    lane: str | None = None
+    preset: str | None = None
+    attachments: Sequence[str] = ()
+    header_file: Path | None = None
+    here: Path | None = None
+    workers: int | None = None
+    progress: Progress | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+    now: str | None = None
+
+
+class Product(NamedTuple):
+    """A valid receipt, what it was derived from, and notes for the person who asked."""
+
+    document: Document
+    derivation: Derivation
+    notes: tuple[str, ...]
+
+    @property
+    def series(self) -> Series:
+        """Values of the primary phase's metrics in step order."""
+        primary = self.derivation.primary
+        return self.derivation.summaries[primary].series if primary is not None else Series()
+
+    @property
+    def clean(self) -> bool:
+        """True when steps were found and nothing of the log was left unread for a reason worth a look."""
+        derivation = self.derivation
+        quiet = not derivation.problems[0] and not derivation.near_misses[0]
+        return quiet and derivation.checks.get("has_steps") is True
+
+
+class InvalidReceipt(ReceiptError):
+    """We made a document that our own validator refuses: a bug, never written."""
+
+
+def produce(request: Request) -> Product:
+    """Derive, assemble and validate the receipt of one run: of several in the log, the last. Raises ``ReceiptError``."""
+    return next(_produce(request, every=False))
+
+
+def produce_all(request: Request) -> Iterator[Product]:
+    """Yield the receipt of every run that the log holds, or that the files are of. Raises ``ReceiptError``."""
+    return _produce(request, every=True)
+
+
+def _produce(request: Request, every: bool) -> Iterator[Product]:
+    def read(notes: list[str]) -> Iterator[Reading]:
+        paths, left_out = find_paths([request.path, *request.more])
+        notes += [f"{left_out} {'file looks' if left_out == 1 else 'files look'} like no log: left out"] if left_out else []
+        return _read(request, open_streams(paths, progress=request.progress), every)
+
+    return produce_from(request, read, every=every)
+
+
+def produce_from(request: Request, read: Callable[[list[str]], Iterable[Reading]], *, every: bool = False) -> Iterator[Product]:
+    """Yield the receipts of what ``read`` gives: of each reading the last run's, or with ``every`` one every run's.
+
+    ``read`` is called once the rest of the request has proved sound, and may add notes to the list that it is given.
+    Raises ``ReceiptError``.
+    """
+    captured = read_header_file(request.header_file) if request.header_file is not None else None
+    attachments = [read_attachment(text) for text in request.attachments]
+    run = mask_texts(dict(captured["run"])) if captured is not None else {}
+    run |= {**_stated(request), **request.captured}
+    notes: list[str] = []
+    for reading in read(notes):
+        count = len(reading.launches)
+        numbers = range(count) if every else [count - 1]
+        if count > 1 and not every:
+            line = reading.launches[-1].line
+            notes.append(f"the log holds {count} runs; this is the last, from line {line} on: --all-runs gives each its receipt")
+        for number in numbers:
+            last = number == count - 1
+            mine = run if last else {**run, "exit_code": None}
+            yield _product(request, reading.derivation(number), captured, mine, attachments, notes)
+
+
+def find_paths(given: Sequence[str]) -> tuple[list[str], int]:
+    """Return as ``find_logs`` does. Raises ``InputError``, and ``UsageError`` where stdin is one of several."""
+    paths, left_out = find_logs(given)
+    if "-" in paths and len(paths) > 1:
+        raise UsageError("- goes alone", why="stdin has no name that says what it is a part of")
+    return paths, left_out
+
+
+def open_streams(paths: Sequence[str], names: Sequence[str] | None = None, *, progress: Progress | None = None) -> list[Stream]:
+    """Return the files of a log as its streams; ``names`` as for ``arrange``. Raises ``InputError``."""
+    if len(paths) == 1:
+        return [Stream((Source(paths[0], progress),), (Path(paths[0]).name,))]
+    streams: list[Stream] = []
+    for files in arrange(paths, names):
+        parts = tuple(Source(file.path, later=True) for file in files)
+        streams.append(Stream(parts, tuple(f.name for f in files), files[0].rank, files[0].certain, files[0].attempt))
+    return streams
+
+
+def _read(request: Request, streams: Sequence[Stream], every: bool) -> Iterator[Reading]:
+    """Yield what the streams hold: once, or where they are of several runs and ``every`` one is wanted, run by run."""
+    options = Options(request.grammar, request.exit_code, request.wall)
+    try:
+        yield read_log(streams, options, workers=request.workers)
+    except SeveralRuns as error:
+        if not every:
+            raise
+        for group in error.groups:
+            again = [replace(s, parts=tuple(Source(p.path, later=True) for p in s.parts)) for s in (streams[n] for n in group)]
+            yield read_log(again, options, workers=request.workers)
+    finally:
+        for part in (part for stream in streams for part in stream.parts):
+            part.close()
+
+
+def _product(
+    request: Request,
+    derivation: Derivation,
+    captured: Document | None,
+    run: Mapping[str, Any],
+    attachments: Sequence[Mapping[str, Any]],
+    notes: Sequence[str],
+) -> Product:
+    from_log, log_notes = log_facts(derivation.facts)
+    header, more = collect_header(
+        environ=request.environ, header_file=captured, log_facts=from_log, here=request.here, now=request.now
+    )
+    notes = [*notes, *log_notes, *more]
+    document = assemble(derivation, run=run, header=mask_texts(header), attachments=attachments)
+    notes += masked_note(document)
+    findings = [f for f in validate_document(document) if f.severity == "error"]
+    name = "stdin" if request.path == "-" else request.path
+    if findings:
+        first = findings[0]
+        raise InvalidReceipt("made an invalid receipt", why=f"{first.pointer}: {first.reason}", where=name)
+    if derivation.changed:
+        size = derivation.log.size_bytes
+        notes = [*notes, f"{name} changed while it was read: the receipt is of the {size} bytes read"]
+    return Product(document, derivation, tuple(notes))
+
+
+def _stated(request: Request) -> dict[str, Any]:
+    """Return what the request says of the run. Raises ``UsageError`` for what no receipt can hold."""
+    stated = _run_texts({key: getattr(request, key) for key in ("name", "lane", "preset")})
+    if request.exit_code is None:
+        return stated
+    if not -(2**31) <= request.exit_code < 2**32:
+        raise UsageError(f"--exit-code {request.exit_code} is out of range", why="no system has such an exit code")
+    return {**stated, "exit_code": request.exit_code}
+
+
+def _run_texts(stated: Mapping[str, str | None]) -> dict[str, Any]:
+    return {key: mask_secrets(_text(f"--{key}", value)) for key, value in stated.items() if value is not None}
+
+
+def _text(what: str, value: str) -> str:
+    try:
+        return text(value)
+    except ValueError as error:
+        raise UsageError(f"{what} {error}", why=ascii(value)[:200]) from error
+
+
+def masked_note(document: Document) -> list[str]:
+    """Return the note that says how often each class of secret is masked in a receipt; none where none is."""
+    captured = count_masks(*(document[key] for key in ("run", "header", "attachments")))
+    counts = Counter(captured) + Counter(document["derivation"]["redactions"])
+    classes = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+    return [f"what looks like a secret is masked: {classes}"] if counts else []
+
+
+def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
+    """Return the error of a log that no grammar recognises or two do, or None."""
+    detection = derivation.detection
+    if detection.chosen:
+        return None
+    name = "stdin" if name == "-" else name
+    tried = ", ".join(f"{c.id} ({c.alone} of {c.records} records alone)" for c in detection.candidates[:4])
+    lines = "".join(f"\n       {line}" for line in derivation.metric_lines)
+    looks = f"\n       lines that look like metrics:{lines}" if lines else ""
+    help_text = "receipt grammar explain LOG; receipt parse --grammar ID@vN"
+    if detection.tie:
+        names = " and ".join(detection.tie)
+        return GrammarChoiceError(
+            f"{names} explain this log equally well", where=name, why=f"tried {tried}{looks}", try_=help_text
+        )
+    why = f"nearest: {tried}{looks}" if tried else f"no rule of any grammar matched{looks}"
+    return GrammarChoiceError("no grammar recognises this log", where=name, why=why, try_=help_text)
+
+
+def split_attachment(stated: str) -> tuple[str, str]:
+    """Return kind and URI of ``kind=uri``. Raises ``UsageError``."""
+    kind, separator, uri = stated.partition("=")
+    if not separator or not kind.isidentifier() or not uri:
+        raise UsageError(f"--attach wants kind=uri, not {stated!r}", try_="--attach trace=traces/run7.json.gz")
+    _text("--attach", stated)
+    return kind, uri
+
+
+def read_attachment(stated: str) -> dict[str, Any]:
+    """Return the attachment that ``kind=uri`` means; a local file gets its digest and size. Raises ``UsageError``."""
+    kind, uri = split_attachment(stated)
+    digest, size = None, None
+    if uri.startswith("file:///") or "://" not in uri:
+        path = Path(unquote(uri.removeprefix("file://")) if uri.startswith("file:///") else uri)
+        try:
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                size = file.tell()
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read the attachment {uri!r}", why=str(error)) from error
+    return {"kind": kind, "uri": mask_secrets(uri), "sha256": digest, "size_bytes": size}
+
+
+def rfc3339_now() -> str:
+    """Return the time, for what is captured on the machine that trains."""
+    from receipt_cli.header.host import now_rfc3339
+
+    return now_rfc3339()
+
+
+def capture_header(
+    run: Mapping[str, str | None], repository: Path, environ: Mapping[str, str], now: str
+) -> tuple[Document, list[str]]:
+    """Return the valid header document of this machine and ``repository``, and notes. Raises ``UsageError``."""
+    stated = {**run, **_run_texts({key: run.get(key) for key in ("name", "lane", "preset")})}
+    header, notes = collect_header(environ=environ, header_file=None, log_facts=(), here=repository, now=now)
+    document = header_document(stated, mask_texts(header))
+    findings = [f for f in validate_document(document) if f.severity == "error"]
+    if findings:
+        raise InvalidReceipt("made an invalid header", why=f"{findings[0].pointer}: {findings[0].reason}")
+    return document, notes

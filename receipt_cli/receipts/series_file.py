@@ -1,0 +1,191 @@
+"""A receipt's records, one by one → a Parquet file: what its statistics are over.
+
+A row is a record that stands (see ``phases``): a step record, or another line that printed metrics. The columns:
+
+- ``phase_index`` (of ``/phases`` in the receipt), ``phase``, ``event`` (``step``, ``eval``, ``end``, …)
+- ``step``, ``line_number`` and ``rank``, each NULL where the log does not say it
+- one DOUBLE for every metric, under its registry name and in its base unit, NULL where the record does not print it, or prints
+  NaN or an infinity; then ``nonfinite`` has its name
+- the same for metrics outside of the registry, as ``other.`` and the printed name
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from receipt_cli import __version__
+from receipt_cli.derive import Derivation
+from receipt_cli.events.build import Event
+from receipt_cli.events.compact.run import Run
+from receipt_cli.io.duckdb import Database, quoted
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.redaction.text import safe_names, safe_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Mask: TypeAlias = NDArray[np.bool_]
+
+FORMAT = "series/1"
+"""Version of the columns, in the footer."""
+_LARGEST = 1 << 63
+_TABLE = "records"
+
+
+def write_series(derivation: Derivation, path: Path) -> int:
+    """Write the records of all phases to ``path``, atomically; return how many. Raises ``OutputError`` and ``UsageError``."""
+    database = Database()
+    rows = _Rows(derivation)
+    footer = {"receipt_series": json.dumps(_footer(derivation, rows), ensure_ascii=False), "receipt_version": __version__}
+    with database.columns(_TABLE, rows.arrays()):
+        database.write_parquet(f"SELECT {', '.join(rows.expressions())} FROM {_TABLE}", path, footer)
+    return rows.count
+
+
+def _footer(derivation: Derivation, rows: _Rows) -> dict[str, Any]:
+    by_name = derivation.registry.by_name
+    return {
+        "format": FORMAT,
+        "log_sha256": derivation.log.sha256,
+        "registry": {"version": derivation.registry.version, "sha256": derivation.registry.sha256},
+        "metrics": {name: {"id": by_name[name].id, "unit": by_name[name].unit} for name in rows.metrics},
+        "others": dict(zip(rows.names[len(rows.metrics) :], safe_names(rows.others), strict=True)),
+    }
+
+
+@dataclass(slots=True)
+class _Values:
+    """One metric: its value in every row, NaN where there is none, and the rows that print one that is not finite."""
+
+    values: Floats
+    nonfinite: Mask
+
+    def put(self, row: int, value: float) -> None:
+        """Set the value of one row."""
+        if math.isfinite(value):
+            self.values[row] = value
+        else:
+            self.nonfinite[row] = True
+
+    def put_all(self, row: int, values: Floats, known: Mask | None) -> None:
+        """Set the values from ``row`` on, or those of them that are known."""
+        import numpy as np
+
+        finite = np.isfinite(values)
+        rows = slice(row, row + len(values))
+        self.values[rows] = np.where(finite if known is None else finite & known, values, np.nan)
+        self.nonfinite[rows] = ~finite if known is None else ~finite & known
+
+
+class _Rows:
+    """The records of a log as columns.
+
+    ``metrics`` and ``others`` name what the records print, as the registry and the trainer spell it; ``names`` are their columns.
+    """
+
+    def __init__(self, derivation: Derivation) -> None:
+        import numpy as np
+
+        self._phases = [safe_text(s.phase) or None if s.phase is not None else None for s in derivation.summaries]
+        parts = [[e for e in s.series.events if _counts(e)] for s in derivation.summaries]
+        named = {name for s in derivation.summaries for name in s.metrics}
+        self.metrics = sorted(named, key=lambda name: derivation.registry.by_name[name].id)
+        self.others = sorted({name for s in derivation.summaries for name in s.other_metrics})
+        self.names = _distinct([*self.metrics, *(f"other.{name}" for name in safe_names(self.others))])
+        self.count = sum(e.records for events in parts for e in events)
+        self._kinds = sorted({e.rule.event for events in parts for e in events})
+        self._whole = {name: np.zeros(self.count, np.int64) for name in ("phase_index", "event", "step", "line_number", "rank")}
+        self._no_step = np.ones(self.count, np.bool_)
+        self._values = {
+            (of, name): _Values(np.full(self.count, np.nan), np.zeros(self.count, np.bool_))
+            for of, names in (("metric", self.metrics), ("other", self.others))
+            for name in names
+        }
+        row = 0
+        for phase, events in enumerate(parts):
+            for event in events:
+                self._put(row, phase, event)
+                row += event.records
+
+    def _put(self, row: int, phase: int, event: Event) -> None:
+        """Set the rows of an event and of the run behind it, from ``row`` on."""
+        rows = slice(row, row + event.records)
+        self._whole["phase_index"][rows] = phase
+        self._whole["event"][rows] = self._kinds.index(event.rule.event)
+        self._whole["rank"][rows] = event.rank
+        self._whole["line_number"][row] = event.line
+        if event.step is not None and abs(event.step) < _LARGEST:
+            self._whole["step"][row] = event.step
+            self._no_step[row] = False
+        for of, printed in (("metric", event.metrics), ("other", event.others)):
+            for name, value in printed.items():
+                if (of, name) in self._values:
+                    self._values[of, name].put(row, value)
+        if event.run is not None:
+            self._put_run(row + 1, event, event.run)
+
+    def _put_run(self, row: int, event: Event, run: Run) -> None:
+        rows, steps = slice(row, row + len(run)), run.steps
+        self._whole["line_number"][rows] = run.line
+        if len(steps):
+            self._whole["step"][rows] = steps
+            self._no_step[rows] = False
+        for of, names, read in (("metric", event.metric_names, run.metric), ("other", event.other_names, run.other)):
+            for name in names:
+                found = read(name) if (of, name) in self._values else None
+                if found is not None:
+                    self._values[of, name].put_all(row, *found)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the columns, under short names: those of a log may hold anything."""
+        arrays: dict[str, NDArray[Any]] = {**self._whole, "no_step": self._no_step}
+        for number, column in enumerate(self._values.values()):
+            arrays[f"v{number}"] = column.values
+            if column.nonfinite.any():
+                arrays[f"n{number}"] = column.nonfinite
+        return arrays
+
+    def expressions(self) -> list[str]:
+        """Return the columns of the file, of those of ``arrays``."""
+        bad = [number for number, column in enumerate(self._values.values()) if column.nonfinite.any()]
+        told = "".join(f" || CASE WHEN n{number} THEN [{quoted(self.names[number])}] ELSE [] END" for number in bad)
+        return [
+            "phase_index::INTEGER AS phase_index",
+            f"({_texts(self._phases)})[phase_index + 1] AS phase",
+            f"({_texts(self._kinds)})[event + 1] AS event",
+            "CASE WHEN NOT no_step THEN step END AS step",
+            "line_number",
+            f"nullif(rank, {NO_RANK})::INTEGER AS rank",
+            *(f"CASE WHEN NOT isnan(v{n}) THEN v{n} END AS {_identifier(name)}" for n, name in enumerate(self.names)),
+            f"[]::VARCHAR[]{told} AS nonfinite",
+        ]  # fmt: skip
+
+
+def _counts(event: Event) -> bool:
+    return event.is_step or bool(event.metrics) or bool(event.others)
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return ``names``, each with a number where one before differs in nothing but case: DuckDB would take them for one."""
+    taken: dict[str, str] = {}
+    for name in names:
+        number, unique = 2, name
+        while unique.casefold() in taken:
+            number, unique = number + 1, f"{name}_{number}"
+        taken[unique.casefold()] = unique
+    return list(taken.values())
+
+
+def _texts(values: Sequence[str | None]) -> str:
+    return f"[{', '.join('NULL' if value is None else quoted(value) for value in values)}]::VARCHAR[]"
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

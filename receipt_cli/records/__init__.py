@@ -1,0 +1,41 @@
+"""records."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "ENVELOPE": "envelope",
+    "NO_RANK": "envelope",
+    "before": "envelope",
+    "plain": "envelope",
+    "read_clock": "envelope",
+    "read_moment": "envelope",
+    "read_rank": "envelope",
+    "starts": "envelope",
+    "time_of_day": "envelope",
+    "unwrap": "envelope",
+    "without_count": "envelope",
+    "MAX_SEEN": "heuristics",
+    "METRIC_LINE": "heuristics",
+    "count_step_lines": "heuristics",
+    "metric_lines": "heuristics",
+    "NotALiteral": "literals",
+    "Number": "literals",
+    "Text": "literals",
+    "Value": "literals",
+    "parse_object": "literals",
+    "Gate": "prefilter",
+    "Fragment": "split",
+    "RECORD_CAP": "split",
+    "Walk": "split",
+    "cap_records": "split",
+    "count_blank": "split",
+    "count_ends": "split",
+    "display_lines": "split",
+    "first_end": "split",
+    "invalid_records": "split",
+    "is_utf8": "split",
+    "last_end": "split",
+    "normalise": "split",
+    "vanishes_before_end": "split",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

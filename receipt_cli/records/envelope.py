@@ -1,0 +1,222 @@
+"""What stands before an event on its line: the rank that printed it and the time it was printed."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from receipt_cli.records.split import normalise
+
+NO_RANK = -1
+"""The rank of a record whose prefix names none."""
+_LEVEL = rb"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SUCCESS|TRACE)"
+_CLOCK = rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_DATE = rb"(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\d{8}[T ]|\d\d/\d\d(?:/\d{4}|/\d\d)? |\d\d-\d\d-\d\d )"
+_ZONE = rb"(?:Z|[+-]\d\d:?\d\d| (?:UTC|GMT))?"
+_NO_HOST = (
+    rb"(?!(?:acc|auc|batch|best|bleu|chunk|dev|epoch|eval|fold|fscore|f\d|iter|layer|loss|lr|map|ndcg|p\d|phase|ppl|prec|psnr|r\d|rank"
+    rb"|recall|rouge|run|sample|sec|seed|split|ssim|stage|step|t\d|task|test|top|train|trial|update|val|valid)[\w.]*+:)"
+)
+_NAMED = rb"(?:[\w.<>:/-]{1,100} +[|-] +)?"
+_DOTTED = rb"(?:[a-z_]\w{0,60}(?:\.\w{1,60}){1,6}: )?"
+_SYSLOG = rb" \S{1,255} \S{1,48} \S{1,128} \S{1,32} (?:-|(?:\[[^\[\]\r\n]{1,200}\])+) ?"
+_HEADS = (
+    rb"\xef\xbb\xbf",  # byte order mark
+    rb"\x07",  # the end of a terminal sequence
+    rb"#033\[[\d;]{0,12}m",  # a colour as CloudWatch shows it
+    rb"\[(?:default|rank|RANK|Rank)(?:[ :-]|: )?(?P<elastic>\d{1,7})(?:/\d{1,7})?\]:? ?",  # torchrun
+    rb"rank(?P<composer>\d{1,7})\[\d{1,9}\]\[[^\[\]\r\n]{1,60}\]: ",  # Composer: rank0[812][MainThread]:
+    rb"\[(?:\d{1,9},mpirank:)?(?P<horovod>\d{1,7})(?:,[A-Za-z][\w.-]{0,60})?\]<std(?:out|err)>: ?",  # horovodrun, SageMaker
+    rb"\[(?:[\w.-]{1,80}@)?\d{1,9},(?P<mpi>\d{1,7})\]<std(?:out|err|diag)>(?::|$) ?",  # mpirun --tag-output
+    rb" {0,6}(?P<srun>\d{1,7}): ",  # srun --label
+    rb"\d{10}\.\d{3,9} ",  # seconds since 1970
+    rb"\d{1,7}\.\d{1,3}s\t\d{1,9}\t",  # a Kaggle notebook: seconds since it began, line
+    rb"<\d{1,3}>(?:1 " + _DATE + _CLOCK + _ZONE + _SYSLOG + rb")?",  # RFC 5424; the priority of RFC 3164
+    rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? [\w.-]{1,64} [\w./@-]{1,64}(?:\[\d{1,10}\])?: ",  # RFC 3164, journald
+    rb"[A-Z][a-z]{2} (?:[A-Z][a-z]{2} [ \d]\d " + _CLOCK + rb"(?: [A-Z]{2,5})? \d{4}|(?=\d{4}-)) ?",  # ctime; a weekday
+    rb"\[?" + _DATE + _CLOCK + _ZONE + rb"(?:(?: |, ?)[\w.:-]{1,80}\])?\]?:?(?:[ \t]|(?=\[))",
+    rb"\([\w.-]{1,80}\.py:? ?\d{1,7}\): ",
+    rb"\[?" + _CLOCK + rb"\]? ",
+    rb"std(?:out|err) [FP] ",  # CRI
+    rb"[\w.-]{1,64} [\w./@-]{1,64}\[\d{1,10}\]: ",  # journald behind an ISO time
+    rb"\[?[IWEF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} +(?:\d{1,20} )?[\w./-]{1,200}:\d{1,7}\] ",  # absl, glog
+    rb"\((?:[^()\r\n]{1,60}(?:\([^()\r\n]{0,40}\))?[ ,]{1,2})?(?:pid|rank)=\d[^()\r\n]{0,80}\) ",  # Ray
+    rb"[\w.-]{1,64}:\d{1,5}\t[\w.]{1,100}:\d{1,7}\t" + _LEVEL + rb"\t",  # OLMo-core: host:local rank
+    rb"\[NeMo [A-Z] " + _DATE + _CLOCK + rb" [^\[\]\r\n]{1,80}\] ",
+    rb"\[(?:resource\.labels\.|pod/)[^\[\]\r\n]{1,200}\] ",  # Cloud Logging, kubectl --prefix
+    rb"\[" + _LEVEL + rb" *(?:\|[^\[\]\r\n]{1,120})?\](?:: ?| - | {1,8})?",  # [INFO], [INFO|trainer.py:1144], [INFO|DP=0|TP=1]:
+    rb"\[-{0,60}[\w.-]{1,80}\.(?:py|cpp|cc|cu):\d{1,7}(?::\w{1,60})?\](?: : ?| ?)(?:\((?P<of>\d{1,6})/\d{1,6}\) )?",
+    rb"\[[\w.]{1,80}:\d{1,7}(?:, rank=(?P<olmo>\d{1,7}))?\] ",  # OLMo
+    rb"\[[A-Za-z_][\w.]{0,100}\](?:(?=\[" + _LEVEL + rb"\])| (?=" + _DATE + rb"))",  # [module][INFO] - , [titan] 2026-..
+    rb"(?:[\w./-]{1,120}:\d{1,7} )?>> ",  # Transformers, LLaMA-Factory
+    rb"[|-] +" + _NAMED + _LEVEL + rb" *(?:[|-] +" + _NAMED + rb")?",  # - name - INFO - , | INFO | a:b:12 -
+    _LEVEL + rb"(?::[\w.-]{1,80}:| +[|-] +" + _NAMED + rb"|: " + _DOTTED + rb"| {1,8})",  # INFO:root: , INFO - , ERROR 2026-..
+    rb"[\w.]{1,80} " + _LEVEL + rb": ",  # d2.utils.events INFO:
+    rb"(?:[Rr]ank|RANK|rank=)[ :=-]?(?P<word>\d{1,7})(?:/\d{1,7})?[:,|]? ",
+    rb"[A-Za-z][\w.-]{0,62} {1,20}\| ",  # compose
+    _NO_HOST + rb"(?:(?=[a-z0-9.-]{0,60}\d)[a-z][a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,4}|\d{1,3}(?:\.\d{1,3}){3}): ",  # pdsh
+)
+ENVELOPE = re.compile(b"|".join(_HEADS))
+"""Heads that launchers, collectors and loggers put before a line, each with the blank that ends it."""
+MAX_ENVELOPES = 6
+_MAX_PEELED = 18
+"""A stack is of at most ``MAX_ENVELOPES``, some of which are read in two or three parts."""
+_RANK = re.compile(
+    rb"\((?:head|worker\d{1,5}), rank=\d{1,7}(?=[,)])"  # SkyPilot: of a node, not of a process
+    rb"|\[(?:default|rank|RANK|Rank)(?:[ :-]|: )?(\d{1,7})[\]/]"  # [rank0]: [default7]: [rank-7/8] [Rank 0] [rank: 0]
+    rb"|(?<=[\[(,|; ])(?:(?:global_|world_)?rank|RANK|Rank)[=:] ?(\d{1,7})(?=[\]),|;])"  # [.., rank=0] (Worker rank=3, pid=1)
+    rb"|(?<!\S)RANK:(\d{1,7})(?=[\s,;|])"  # actor logs
+)
+_MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
+_TIME = re.compile(
+    rb"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)?"
+    rb"|(?<!\d)(20\d\d)(\d\d)(\d\d)[ T](\d\d):(\d\d):(\d\d)\b"
+    rb"|\b([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d)(?: (?:([A-Z]{3,5}) )?)((?:19|20)\d\d)\b"
+    rb"|(?<![\d/])(\d\d)/(\d\d)/(\d{4}),? (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?= \[\w+\|DP=(\d))?"
+)
+_UNIX = re.compile(rb"(?:\xef\xbb\xbf)?([12]\d{9})\.(\d{3,9})(?= )")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CLOSING = re.compile(rb"[\])>|:]{0,3} ?")
+_BUILDKITE = re.compile(rb"\x1b_bk;t=(\d{10})(\d{3})\x07")
+REPEATED = b"x across cluster]"
+_REPEATED = re.compile(
+    rb" \[repeated \d{1,9}x across cluster\](?: \(Ray deduplicates logs by default\.[^\r\n]{0,400}?for more options\.\))?"
+)
+
+
+def unwrap(raw: bytes) -> bytes:
+    """Return whole records as ``normalise`` does, with what wrappers put into a line or behind it made plain.
+
+    A Buildkite time mark becomes seconds since 1970 before the line; Ray's count of repetitions behind a line goes.
+    """
+    return without_count(plain(raw))
+
+
+def plain(raw: bytes, *, keep_returns: bool = False) -> bytes:
+    """Return whole records as ``unwrap`` does, but for Ray's counts behind lines; see ``normalise`` for ``keep_returns``."""
+    if b"\x1b" in raw and b"\x1b_bk;t=" in raw:
+        raw = _BUILDKITE.sub(rb"\1.\2 ", raw)
+    return normalise(raw, keep_returns=keep_returns)
+
+
+def without_count(records: bytes) -> bytes:
+    """Return normalised records without Ray's counts of repetitions behind their lines."""
+    return _REPEATED.sub(b"", records) if REPEATED in records else records
+
+
+def before(record: bytes, start: int) -> bytes:
+    """Return what stands before the event at ``start``, with what ends an envelope there: patterns begin with that, too."""
+    found = _CLOSING.match(record, start)
+    return record[: found.end() if found is not None else start]
+
+
+@lru_cache(maxsize=64)
+def read_rank(prefix: bytes) -> int:
+    """Return the rank that the last label in ``prefix`` names, or ``NO_RANK``.
+
+    Only labels count: a number in brackets, or one that stands where an envelope stands. A service's or a host's
+    number is no rank: one of them may run several ranks, and they count from 1 as often as from 0.
+    """
+    rank, where = NO_RANK, -1
+    for at, found in _peel(prefix):
+        if found.lastgroup is not None:
+            rank, where = int(found[found.lastgroup]), at
+    if b"ank" in prefix or b"RANK" in prefix or b"default" in prefix:
+        for label in _RANK.finditer(prefix):
+            if label.lastindex is not None and label.end() >= where:
+                rank, where = int(label[label.lastindex]), label.end()
+    return rank
+
+
+def _peel(record: bytes) -> Iterator[tuple[int, re.Match[bytes]]]:
+    at = 0
+    for _ in range(_MAX_PEELED):
+        found = ENVELOPE.match(record, at)
+        if found is None or found.end() == at:
+            return
+        at = found.end()
+        yield at, found
+
+
+@lru_cache(maxsize=4)
+def starts(record: bytes) -> tuple[int, ...]:
+    """Return where the line itself may begin: behind the first envelope, behind the second, and so on.
+
+    The blanks that end an envelope may belong to the line: each of these places counts.
+    """
+    places: list[int] = []
+    for at, found in _peel(record):
+        blanks = len(found[0]) - len(found[0].rstrip(b" "))
+        places += range(at, at - blanks - 1, -1)
+    return tuple(places)
+
+
+@lru_cache(maxsize=64)
+def read_clock(prefix: bytes) -> float:
+    """Return the timestamp in ``prefix`` as seconds since 1970, or NaN.
+
+    With an offset the time is UTC; without one it is naive and only its difference to other naive times means
+    anything. Of several the last with an offset counts, else the last: a collector stamps every line, a logger only
+    its own. No clock, locale or time zone of this machine is consulted, so a time without a year (syslog, glog) and
+    a date whose day and month could be each other's are no time: both would be guessed.
+    """
+    whole, fraction, offset = read_moment(prefix)
+    return whole + fraction - offset
+
+
+def read_moment(prefix: bytes) -> tuple[float, float, float]:
+    """Return the timestamp of ``read_clock`` in parts: whole seconds, fraction, and the offset to be taken off."""
+    naive = zoned = (math.nan, 0.0, 0.0)
+    for found in _TIME.finditer(prefix):
+        if found[1]:
+            year, month, day, hour, minute, second, fraction, zone = found.group(1, 2, 3, 4, 5, 6, 7, 8)
+        elif found[9]:
+            year, month, day, hour, minute, second, fraction, zone = *found.group(9, 10, 11, 12, 13, 14), None, None
+        elif found[15]:
+            name, day, hour, minute, second, zone, year = found.group(15, 16, 17, 18, 19, 20, 21)
+            month, fraction = b"%d" % (_MONTHS.index(name) + 1 if name in _MONTHS else 0), None
+            zone = b"Z" if zone in (b"UTC", b"GMT") else None
+        else:
+            month, day, year, hour, minute, second, fraction, american = found.group(22, 23, 24, 25, 26, 27, 28, 29)
+            if int(month) > 12:
+                month, day = day, month
+            elif int(day) <= 12 and day != month and american is None:
+                continue
+            zone = None
+        offset = _offset(zone)
+        if offset is None:
+            continue
+        try:
+            moment = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+        except ValueError:
+            continue
+        parts = (moment - _EPOCH).total_seconds(), float(b"0." + fraction) if fraction else 0.0, offset
+        if zone:
+            zoned = parts
+        else:
+            naive = parts
+    if math.isnan(zoned[0]):
+        unix = _UNIX.match(prefix)
+        zoned = (float(b"%b.%b" % unix.groups()), 0.0, 0.0) if unix is not None else zoned
+    return naive if math.isnan(zoned[0]) else zoned
+
+
+def time_of_day(prefix: bytes) -> tuple[int, int] | None:
+    """Return where ``hh:mm:ss`` and its fraction begin and end in the last ISO time of ``prefix``, or None without one."""
+    last = None
+    for found in _TIME.finditer(prefix):
+        last = found
+    return (last.start(4), last.end(7) if last[7] else last.end(6)) if last is not None and last[1] else None
+
+
+def _offset(zone: bytes | None) -> float | None:
+    """Return the seconds that ``zone`` is ahead of UTC, 0 for none, or None for one that is not on any map."""
+    if not zone or zone[:1] in (b"Z", b" "):
+        return 0.0
+    hours, minutes = int(zone[1:3]), int(zone[-2:])
+    if hours > 14 or minutes > 59:
+        return None
+    return (-60.0 if zone[:1] == b"-" else 60.0) * (60 * hours + minutes)

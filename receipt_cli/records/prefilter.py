@@ -1,0 +1,91 @@
+"""Which records hold one of a thousand literals: one pass over a block for all of them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ahocorasick_rs import BytesAhoCorasick
+
+from receipt_cli.definitions.cache import keep_bytes, recall_bytes
+
+if TYPE_CHECKING:
+    import hyperscan
+
+SOME = 2 << 20
+"""Bytes after which the search is worth hyperscan, where it is installed and its tables are kept: 3 ms to import."""
+MUCH = 12 << 20
+"""Bytes after which it is worth making these tables: 30 ms."""
+
+
+class Gate:
+    """Finds where literals stand. ``literals`` hold no line end and are not empty."""
+
+    def __init__(self, literals: Sequence[bytes]) -> None:
+        self.literals = tuple(literals)
+        self._automaton = BytesAhoCorasick(self.literals)
+        self._searched = 0
+        self._database: hyperscan.Database | None = None
+        self._again: float = SOME
+
+    def places(self, block: bytes) -> list[int]:
+        """Return places in ``block``, ascending: at least one inside each record that holds a literal, and none in others."""
+        self._searched += len(block)
+        if self._database is None and self._searched > self._again:
+            self._again = MUCH if self._searched <= MUCH else math.inf
+            self._database = self._prepared(make=self._searched > MUCH)
+        if self._database is None:
+            return [end - 1 for _, _, end in self._automaton.find_matches_as_indexes(block, overlapping=True)]
+        ends: list[int] = []
+        self._database.scan(block, match_event_handler=_note, context=ends)
+        return ends
+
+    def starts(self, block: bytes) -> list[int]:
+        """Return every place in ``block`` where a literal begins, ascending."""
+        return sorted({start for _, start, _ in self._automaton.find_matches_as_indexes(block, overlapping=True)})
+
+    @cached_property
+    def numbered(self) -> tuple[bytes, ...]:
+        """The literals that hold a digit."""
+        return tuple(literal for literal in self.literals if literal.translate(None, b"0123456789") != literal)
+
+    def literals_in(self, record: bytes) -> set[bytes]:
+        """Return the literals that ``record`` holds."""
+        found = self._automaton.find_matches_as_indexes(record, overlapping=True)
+        return {self.literals[index] for index, _, _ in found}
+
+    def _prepared(self, *, make: bool) -> hyperscan.Database | None:
+        """Return hyperscan's tables of all literals: those that are kept, or else where ``make`` is true, new ones.
+
+        None where there are none, or hyperscan is not installed or not for this machine.
+        """
+        try:
+            import hyperscan
+        except ImportError:
+            return None
+        key = hashlib.sha256(repr((getattr(hyperscan, "__version__", ""), self.literals)).encode()).hexdigest()
+        name = f"gate-{key[0]}.bin"
+        known, _, tables = (recall_bytes(name) or b"").partition(b"\n")
+        if known == key.encode():
+            with suppress(hyperscan.error):  # made on another kind of machine
+                database = hyperscan.loadb(tables, hyperscan.HS_MODE_BLOCK)
+                database.scratch = hyperscan.Scratch(database)
+                return database
+        if not make:
+            return None
+        database = hyperscan.Database()
+        database.compile(expressions=self._shortest(), literal=True, flags=0)
+        keep_bytes(name, key.encode() + b"\n" + hyperscan.dumpb(database))
+        return database
+
+    def _shortest(self) -> list[bytes]:
+        """Return the literals that hold no other one: where a longer one stands, they do."""
+        return [literal for literal in self.literals if self.literals_in(literal) == {literal}]
+
+
+def _note(_index: int, _start: int, end: int, _flags: int, ends: Any) -> None:
+    ends.append(end - 1)

@@ -1,0 +1,119 @@
+"""Secrets that are known by the name before them: ``password=…``, ``'api_key': '…'``, ``--token …``, ``export HF_TOKEN=…``.
+
+All patterns here are matched against the text in lower case. A name is ``sure`` where nothing but a secret has it; a ``loose``
+one (``token``, ``key``) makes a secret only of a value that looks as random as keys are.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from receipt_cli.redaction.lazy import Lazy
+
+_SURE = (
+    r"(?:(?:api|app|secret|access|account|private|shared|storage|encryption|signing|master|license|service|deploy|ssh|consumer"
+    r"|subscription|kaggle|openai|anthropic|comet|wandb|clearml)"
+    r"[ _-]?(?:access[ _-]?|secret[ _-]?){0,2}keys?(?:[ _-]?(?:id|base))?"
+    r"|(?:api|access|auth|session|refresh|hub|hf|hugging[_-]?face|github|gitlab|bearer|bot|oauth|csrf|xsrf|security|personal"
+    r"|wandb|npm|pypi|slack|registry|deploy|service|account|login|client|admin|private|secret|runner|vault|tracking|mlflow"
+    r"|neptune|comet|cloud|discord|telegram|github_app|installation)[ _-]?tokens?"
+    r"|secrets?|credentials?|connection[ _-]?string|conn[_-]?str"
+    r"|password|passwd|passphrase|passcode|(?:db|smtp|mysql|pg|redis|ssh|root|admin|mail|ftp|git|sudo)_?pass"
+    r"|pwd(?![\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?(?:[/~.]|[a-z]:)))"
+)
+_LOOSE = r"(?:(?<![a-z])(?:token|auth|key)|_(?:token|key|auth))"
+_BETWEEN = (
+    r"(?:\\{0,3}[\"'`])?\]?(?:[ ]{0,4}(?::=|=>|->|={1,2}|:|%3a|%3d)[ ]{0,4}|[ ]{1,2}\.{2,80}[ ]{1,2}|[ ]{0,60}[│┃|][ ]{0,4}"
+    r"|(?<=[\"']),[ ]{0,2}(?=[\"'])|(?<=\w)>(?=[^<\s]))(?:%22|%27)?"
+)
+_DELIMITER = r"[,;&)}\]\"'`]"
+_UNQUOTED = (
+    rf"[^\s\"'`,;&)}}\]<\[({{=>](?:[^\s\"'`,;&)}}\]<%]|%(?!2[26cC])|<(?!/)"
+    rf"|{_DELIMITER}(?=[^\s,;&)}}\]\"'`])(?!\\?[\"']?[\w.-]{{1,40}}\\?[\"']?[ ]?[:=])){{3,}}"
+)
+_VALUE = (
+    r"(?:[bruf]{1,2}(?=[\"'])|\w{1,32}\((?=[bru]{0,2}[\"'])[bru]{0,2})?(?:(?P<q>\\{0,3}[\"'`])|\\{0,3}[\"'`])?"
+    rf"(?P<secret>(?(q)(?:(?!(?P=q))(?:\\[^\n]|[^\n\\])){{4,1024}}(?=(?P=q)|\Z)"
+    rf"|(?:\[(?!redacted)[^\]\n]{{4,}}\]?|\{{(?![{{\s])[^}}\n]{{4,}}\}}?|{_UNQUOTED})))"
+)
+_FLAG = r"(?<!\S)[\"']?--?[\w-]{0,40}?"
+
+SURE = Lazy(_SURE + _BETWEEN + _VALUE)
+SURE_FLAG = Lazy(
+    rf"{_FLAG}{_SURE}[ ]{{1,4}}(?!-)(?:(?P<q>[\"'])|[\"'])?"
+    rf"(?P<secret>(?(q)(?:(?!(?P=q))[^\n]){{4,1024}}(?=(?P=q))|[^\s\"'\[]\S{{3,}}))"
+)
+LOOSE = Lazy(_LOOSE + _BETWEEN + _VALUE)
+LOOSE_FLAG = Lazy(rf"{_FLAG}(?:token|key|auth)[ ]{{1,4}}(?P<secret>[^\s\"'\[-][^\s\"']{{11,}})")
+SPOKEN = Lazy(
+    r"(?:api[ _-]?key|(?:access|auth|secret)[ _-]?(?:key|token)|password|token|secret)(?:[ ](?:is|was|of|provided))?[ :]{1,3}"
+    r"[\"'`]?(?P<secret>[^\s\"'`\[(,;]{12,})"
+)
+"""In a sentence: ``Incorrect API key provided: …``, ``the token is …``; as doubtful as a loose name."""
+SURE_LEADS = ("pass", "pwd", "secret", "key", "token", "credential", "conn")
+LOOSE_LEADS = ("token", "key", "auth", "password", "secret")
+
+_NAME = Lazy(
+    rf"(?s)(?:.*[^a-z])?(?:{_SURE}|.*(?:password|secret|api_?key|(?:access|auth|secret|private)_?(?:key|token)))"
+)
+_NOTHING = frozenset(
+    {
+        *("none", "null", "nil", "true", "false", "yes", "no", "n/a", "not", "unset", "set", "empty", "unknown", "undefined"),
+        *("required", "optional", "missing", "invalid", "hidden", "redacted", "masked", "omitted", "default", "prompt"),
+        *("str", "string", "bytes", "secretstr", "optional[str]", "env", "environment"),
+    }
+)
+_PLACEHOLDER = re.compile(
+    r"[*xX.•#?_-]+|<[^<>]*>?|\$\{[^}]*\}?|\$\([^)]*\)?|\$[A-Z_][A-Z0-9_]*|\{\{.*|%\(.*|%s|\{\w*\}?"
+    r"|os\.(?:environ|getenv).*|getpass.*|secretstr\(.*|your[_-].*|(?:[a-z]+_)?[A-Z]{2,}(?:_[A-Z]{2,})+"
+)
+_VOCABULARY = re.compile(
+    r"(?:pad|eos|bos|unk|sep|cls|mask|image|video|audio|next|prev|last|first|start|end|stop|special|per|max|min|num|input|output)_token\Z"
+)
+_RANDOM = re.compile(r"[^\s<>|()\[\]{}\"'`,;\\]{12,}")
+_PATH = re.compile(r"[~./\\]|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://")
+_ENDS = ("key", "id", "base", "token", "secret", "credential", "string", "str", "word", "passwd", "phrase", "code", "pass", "pwd")
+_HEX_HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{32,}(?![0-9a-f])")
+
+
+def says_nothing(value: str) -> bool:
+    """True for what stands where a secret would and is none: ``None``, ``required``, ``****``, ``<your key>``, ``$TOKEN``."""
+    bare = value.strip(" \"'`,.;:()")
+    return bare.lower() in _NOTHING or _PLACEHOLDER.fullmatch(bare) is not None or not bare
+
+
+def looks_random(name: str, value: str) -> bool:
+    """True where ``value`` behind a loose ``name`` can only be a key: long, of letters and digits, no path, name or number.
+
+    Behind ``key`` it must hold letters of both cases and no hash: caches and dictionaries have keys too.
+    """
+    value = value.strip("\"'`,.;:()")
+    if says_nothing(value) or _RANDOM.fullmatch(value) is None or _PATH.match(value) is not None or _VOCABULARY.search(name):
+        return False
+    digits = sum(c.isdigit() for c in value)
+    letters = sum(c.isalpha() for c in value)
+    if not digits or not letters or _is_number(value):
+        return False
+    mixed = any(c.islower() for c in value) and any(c.isupper() for c in value)
+    if "key" in name:
+        return len(value) >= 20 and digits > 1 and mixed and "." not in value and _HEX_HASH.search(value) is None
+    words = [word for word in re.split(r"[_./+=~%-]", value) if word]
+    if len(words) > 2 and max(map(len, words)) < 12 and not mixed:
+        return False  # a name made of words and numbers
+    return mixed or max(map(len, words), default=0) >= 12
+
+
+@lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """True for the name of a field whose value is a secret whatever it looks like: ``wandb_api_key``."""
+    ends = name.lower().rstrip("s").endswith(_ENDS) or name.lower().endswith("pass")
+    return ends and "/" not in name and _NAME.compiled.fullmatch(name.lower()) is not None
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value.replace("_", ""))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,61 @@
+"""Private keys: whole ones, ones of which the beginning or the end is cut off, and lines that can only be of one."""
+
+from __future__ import annotations
+
+import re
+
+from receipt_cli.redaction.lazy import Lazy
+
+MASK = "[redacted:private-key]"
+_HEAD = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
+_WHOLE = Lazy(_HEAD + r"[\s\S]{0,16384}?(?:-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----|\Z)")
+_NO_END = Lazy(_HEAD + r"(?:[^-]|-(?!----)){0,65536}")
+_END = Lazy(r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----")
+_PUTTY = Lazy(r"(?<=Private-Lines: )[0-9]{1,4}\s(?:[A-Za-z0-9+/=]{1,76}\s){1,128}")
+_LAST_WORD = Lazy(r"(?:\A|[^A-Za-z0-9+/])[A-Za-z0-9+/]{4,}={0,2}(?:\\[nr])?\Z")
+_ALONE = Lazy(r"(?<![^\n])([ ]{0,8})(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{76})(?=\n|\Z)")
+"""A line that is as much base64 as a line of a key holds, and nothing else: it may have been cut out of its block."""
+_DER = Lazy(r"(?:MI[IGH]|MC4CAQ|MHcCAQ|b3BlbnNzaC1r)[A-Za-z0-9+/]{44,}={0,2}")
+"""How the base64 of a key, or of a certificate, begins."""
+_REACH = 16 * 1024
+"""Characters that are looked at before the end of a key; the longest in use is a third of that."""
+
+
+def mask_keys(text: str) -> str:
+    """Return ``text`` with its private keys masked."""
+    if "PRIVATE KEY" in text:
+        text = _NO_END.compiled.sub(MASK, _WHOLE.compiled.sub(MASK, text))
+        text = _mask_rests(text)
+    if "Private-Lines: " in text:
+        text = _PUTTY.compiled.sub(MASK + "\n", text)
+    if "MI" in text or "MC4CAQ" in text or "MHcCAQ" in text or "b3BlbnNzaC1r" in text:
+        text = _DER.compiled.sub(MASK, text)
+    return _ALONE.compiled.sub(_judge, text) if len(text) >= 64 else text
+
+
+def _judge(found: re.Match[str]) -> str:
+    line = found.group()
+    mixed = any(c.isdigit() for c in line) and any(c.islower() for c in line) and any(c.isupper() for c in line)
+    return f"{found[1]}{MASK}" if mixed else line
+
+
+def _mask_rests(text: str) -> str:
+    """Mask what stands before the end of a key that has no beginning: the lines that end in a word of base64."""
+    pieces: list[str] = []
+    done = 0
+    for end in _END.compiled.finditer(text):
+        pieces += [text[done : _rest_start(text, end.start(), done)], MASK]
+        done = end.end()
+    return "".join([*pieces, text[done:]])
+
+
+def _rest_start(text: str, end: int, least: int) -> int:
+    start = text.rfind("\n", least, end) + 1 or least
+    if text[start:end].strip():  # on one line, as in JSON: up to the blank before it
+        start = max(text.rfind(" ", least, end), text.rfind("\n", least, end), least - 1) + 1
+    while start > max(least, end - _REACH):
+        before = text.rfind("\n", least, start - 1) + 1 or least
+        if _LAST_WORD.compiled.search(text[before : start - 1][-200:]) is None:
+            break
+        start = before
+    return start

@@ -1,0 +1,109 @@
+"""Secrets that are known by their own form, such as ``hf_…``: they are masked wherever they stand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from receipt_cli.redaction.lazy import Lazy
+
+
+class Form(NamedTuple):
+    """A form: its class, texts of which one stands in any secret of it, and the whole of it."""
+
+    kind: str
+    leads: tuple[str, ...]
+    pattern: Lazy
+
+
+_MIXED = r"(?=[A-Za-z_-]{0,64}[0-9])"
+"""A digit follows soon: a key is random, the name of a thing is words."""
+
+
+def _after(lead: str, rest: str) -> Lazy:
+    r"""Return the pattern of what begins with ``lead`` (of one length) and has no letter or digit before it.
+
+    One that belongs to an escape does not count: ``\n``, ``\x1b``, ``%3D``, and the end ``m`` of a written-out colour. A
+    pattern that begins with letters is searched for many times faster than one that begins with a condition.
+    """
+    escapes = (r"\\[nrtbf0]", r"%[0-9A-Fa-f]{2}", r"\\x[0-9A-Fa-f]{2}", r"\\u[0-9A-Fa-f]{4}", r"\[[0-9]m", r"[;\[][0-9]{2}m")
+    before = "|".join([f"(?<![A-Za-z0-9]{lead})", *(f"(?<={escape}{lead})" for escape in escapes)])
+    return Lazy(f"{lead}(?:{before}){rest}")
+
+
+def _form(kind: str, lead: str, rest: str, *leads: str) -> Form:
+    return Form(kind, leads or (lead,), _after(lead, rest))
+
+
+FORMS: tuple[Form, ...] = (
+    _form("hf", "hf_", r"(?:[A-Za-z0-9]{16,}|(?:oauth|jwt)_[A-Za-z0-9._-]{16,})"),
+    _form("hf", "api_org_", r"[A-Za-z0-9]{16,}"),
+    _form("sk", "sk-", rf"{_MIXED}[A-Za-z0-9_-]{{16,}}"),  # OpenAI, Anthropic and those who took it from them
+    _form("github", "gh[pousr]_", r"[A-Za-z0-9]{20,}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    _form("github", "github_pat_", r"[A-Za-z0-9_]{16,}"),
+    _form("gitlab", "gl", rf"(?:pat|dt|ptt|rt|soat|ft|imt|agent|cbt|oas)-{_MIXED}[A-Za-z0-9_.-]{{14,}}"),
+    _form("slack", "xox[abeoprs]", r"(?:\.xox[bp])?-[A-Za-z0-9-]{10,}", "xox"),
+    _form("slack", "xapp-", r"[A-Za-z0-9-]{10,}"),
+    Form(
+        "slack",
+        ("hooks.slack.com",),
+        Lazy(r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[A-Za-z0-9/_-]{12,}"),
+    ),
+    _form(
+        "aws",
+        "A(?:KI|SI|BI|CC)A",
+        r"[A-Z0-9]{16}(?![A-Za-z0-9])(?:[\s,;:|\"'=/]{1,10}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+]))?",  # the key behind its id
+        *("AKIA", "ASIA", "ABIA", "ACCA"),
+    ),
+    _form("google", "AIza", r"[A-Za-z0-9_-]{30,}"),
+    _form("google", r"ya29\.", r"[A-Za-z0-9_-]{20,}", "ya29."),
+    _form("google", "GOCSPX-", r"[A-Za-z0-9_-]{20,}"),
+    _form("google", "1//0", r"[A-Za-z0-9_-]{30,}"),
+    Form("azure", ("Q~",), Lazy(r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}")),
+    _form(
+        "jwt",
+        "eyJ",
+        r"(?:[A-Za-z0-9_-]{8,2048}+(?:\.[A-Za-z0-9_-]+){1,4}"
+        r"|(?:hbGci|0eXAi|raWQi|lbmMi|4NX|hcGlf)[A-Za-z0-9_+/.-]{8,}={0,2})",  # cut, but its first field is one of theirs
+    ),
+    _form("private-key", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/_-]{16,}={0,2}"),  # base64 of what begins one
+    _form("private-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{20,}"),
+    _form("nvidia", "nvapi-", r"[A-Za-z0-9_-]{16,}"),
+    _form("wandb", "wandb_v1_", r"[A-Za-z0-9_-]{16,}"),
+    _form("stripe", "[rsp]k_(?:live|test)_", r"[A-Za-z0-9]{10,}", "k_live_", "k_test_"),
+    _form("stripe", "whsec_", r"[A-Za-z0-9+/=]{16,}"),
+    _form("npm", "npm_", r"[A-Za-z0-9]{30,}"),
+    _form("pypi", "pypi-AgE", r"[A-Za-z0-9_-]{16,}"),
+    Form("telegram", (":AA",), Lazy(r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,33}(?![A-Za-z0-9_-])")),
+    Form("telegram", ("/bot",), Lazy(r"(?<=/bot)[0-9]{8,10}:[A-Za-z0-9_-]{30,}")),
+    Form("discord", ("/webhooks/",), Lazy(r"(?<=/webhooks/)[0-9]{16,20}/[A-Za-z0-9_-]{30,}")),
+    Form(
+        "discord",
+        (".",),  # of a bot: nothing in it is fixed
+        Lazy(r"[MNO](?<![A-Za-z0-9_-][MNO])[A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
+    ),
+    _form("service", r"hv[sb]\.", r"[A-Za-z0-9_-]{20,}", "hvs.", "hvb."),  # Vault
+    _form("service", "dckr_", r"(?:pat|oat)_[A-Za-z0-9_-]{16,}"),
+    _form("service", "dapi", r"[0-9a-f]{32}(?:-[0-9])?"),  # Databricks
+    _form("service", "do[opr]_v1_", r"[a-f0-9]{40,}", "_v1_"),  # DigitalOcean
+    _form("service", r"SG\.", r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", "SG."),  # SendGrid
+    _form("service", "key-", r"[0-9a-f]{32}(?![0-9a-z])"),  # Mailgun
+    _form("service", "gsk_", r"[A-Za-z0-9]{32,}"),
+    _form("service", "r8_", r"[A-Za-z0-9]{30,}"),
+    _form("service", "xai-", r"[A-Za-z0-9]{32,}"),
+    _form("service", "pplx-", r"[A-Za-z0-9]{32,}"),
+    _form("service", "glsa_", r"[A-Za-z0-9_]{28,}"),  # Grafana, as the next one
+    _form("service", "glc_", r"[A-Za-z0-9+/=]{28,}"),
+    _form("service", "NRAK-", r"[A-Z0-9]{20,}"),
+    _form("service", "lin_api_", r"[A-Za-z0-9]{28,}"),
+    _form("service", "ntn_", r"[A-Za-z0-9]{30,}"),
+    _form("service", "ATATT3", r"[A-Za-z0-9_=-]{20,}"),
+    _form("service", "PMAK-", r"[a-f0-9-]{40,}"),
+    _form("service", r"dp\.(?:pt|st|sa|ct)\.", r"[A-Za-z0-9._-]{30,}", "dp.pt.", "dp.st.", "dp.sa.", "dp.ct."),
+    _form("service", "lsv2_(?:pt|sk)_", r"[a-f0-9_]{30,}", "lsv2_"),
+    _form("service", "tskey-", r"[a-z]{3,12}-[A-Za-z0-9-]{16,}"),
+    _form("service", "sbp_", r"[a-f0-9]{40}"),
+    _form("service", "sess-", r"[A-Za-z0-9]{32,}"),
+    _form("service", "rpa_", r"[A-Z0-9]{32,}"),
+    _form("service", "KGAT_", r"[a-f0-9]{32}"),
+)
+"""Lengths are lower bounds that leave out what words and hashes look like, not the lengths that the issuers state."""

@@ -1,0 +1,164 @@
+"""A text → the same text with its secrets masked, and how many masks of each class a document holds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from receipt_cli.redaction import assignments as stated
+from receipt_cli.redaction import places
+from receipt_cli.redaction.blocks import mask_keys
+from receipt_cli.redaction.forms import FORMS
+from receipt_cli.redaction.lazy import Lazy
+from receipt_cli.redaction.wrapped import mask_wrapped
+
+MASKED = re.compile(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
+"""What stands for a secret, and its class."""
+_MASK_BEGINS = "[redacted:"
+_MASKED_ALREADY = re.compile(r"(?:[\w-]{1,32} )?\[redacted:")
+_SHORT = 80
+_LONGEST_MASK = 48
+_VERSION = re.compile(r"v?\d+(?:\.\w+)+")
+_ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_NAME_BEFORE = re.compile(r"[\w-]*\Z")
+Judge = Callable[[str, str], bool]
+"""Takes what stands before a value, and the value: is it a secret?"""
+
+
+def mask_secrets(text: str) -> str:
+    """Return ``text`` with every secret of a known class replaced by ``[redacted:CLASS]``; to do it twice changes nothing."""
+    return text if len(text) < 8 else _masked_short(text) if len(text) <= _SHORT else _masked_text(text)
+
+
+def _masked_text(text: str) -> str:
+    if "\n" in text:
+        text = mask_wrapped(text)
+    text = mask_keys(text)
+    if text.isidentifier():
+        return _mask_forms(text)
+    if "://" in text:
+        text = places.URL.compiled.sub("[redacted:url-password]", text)
+    lowered = _lower(text)
+    for kind, lead, pattern in _FIRST:
+        if lead in lowered:
+            text, lowered = _masked(text, lowered, kind, pattern, _says_something)
+    text = _mask_forms(text)
+    lowered = _lower(text)
+    for kind, leads, pattern, judge in _NAMED:
+        if any(lead in lowered for lead in leads):
+            text, lowered = _masked(text, lowered, kind, pattern, judge)
+    return _mask_wandb(text, lowered) if "wandb" in lowered or "biases" in lowered else text
+
+
+def _mask_forms(text: str) -> str:
+    for form in FORMS:
+        if any(lead in text for lead in form.leads):
+            text = form.pattern.compiled.sub(f"[redacted:{form.kind}]", text)
+    return text
+
+
+_masked_short = lru_cache(maxsize=8192)(_masked_text)
+"""Names of fields and of metrics, ids, digests: documents hold the same ones many times."""
+
+
+def count_masks(*values: Any) -> dict[str, int]:
+    """Return how many masks of each class stand in JSON-like ``values``, in texts and in keys; sorted by class."""
+    found: Counter[str] = Counter()
+    rest = [*values]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, str):
+            if _MASK_BEGINS in item:
+                found.update(MASKED.findall(item))
+        elif isinstance(item, dict):
+            rest += [*item.keys(), *item.values()]
+        elif isinstance(item, list | tuple):
+            rest += item
+    return dict(sorted(found.items()))
+
+
+def cut_text(text: str, limit: int) -> str:
+    """Return at most ``limit`` characters of masked ``text``; a mask that would be cut is left out whole."""
+    if len(text) <= limit:
+        return text
+    at = text.rfind("[redacted:", max(0, limit - _LONGEST_MASK), limit + len("redacted:"))
+    whole = MASKED.match(text, at) if at >= 0 else None
+    return text[: at if whole is not None and at < limit < whole.end() else limit]
+
+
+def mask_field(name: str, value: str) -> str:
+    """Return the value of a field, masked: as a whole where the name says that it is a secret."""
+    masked = mask_secrets(value)
+    if MASKED.fullmatch(masked) is not None or not stated.is_secret_name(name):
+        return masked
+    if len(value) < 4 or stated.says_nothing(value) or _VERSION.fullmatch(value) is not None:
+        return masked  # a package may be named so too
+    return "[redacted:named]"
+
+
+def _lower(text: str) -> str:
+    """Return ``text`` in lower case and as long as it was: of what is not ASCII a letter may become two."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
+
+
+def _masked(text: str, lowered: str, kind: str, pattern: Lazy, judge: Judge) -> tuple[str, str]:
+    """Return ``text`` with the group ``secret`` of each match masked that ``judge`` finds to be one, and that in lower case."""
+    pieces: list[str] = []
+    done = 0
+    for found in pattern.compiled.finditer(lowered):
+        start, end = found.span("secret")
+        secret = text[start:end]
+        if _MASKED_ALREADY.match(secret) is None and judge(text[max(0, found.start() - 40) : start], secret):
+            scheme = found.groupdict().get("scheme")
+            pieces += [text[done:start], f"[redacted:{scheme if scheme in ('basic', 'bearer') else kind}]"]
+            done = end
+    if not pieces:
+        return text, lowered
+    text = "".join([*pieces, text[done:]])
+    return text, _lower(text)
+
+
+def _says_something(before: str, value: str) -> bool:
+    return not stated.says_nothing(value)
+
+
+def _looks_random(before: str, value: str) -> bool:
+    name = _NAME_BEFORE.search(before.rstrip(" \"'`:=>-|.\\"))
+    return stated.looks_random(name.group().lower() if name is not None else "", value)
+
+
+def _mask_wandb(text: str, lowered: str) -> str:
+    pieces: list[str] = []
+    done = 0
+    for line in places.WANDB.compiled.finditer(lowered):
+        for found in places.WANDB_KEY.compiled.finditer(lowered, *line.span()):
+            hashed = places.HASH_WORD.compiled.search(lowered, max(0, found.start() - 24), found.start())
+            if hashed is None and places.KEY_WORD.compiled.search(lowered, line.start(), found.start()) is not None:
+                pieces += [text[done : found.start()], "[redacted:wandb]"]
+                done = found.end()
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+_FIRST = (
+    ("url-token", "=", places.QUERY),
+    ("url-password", "%3a%2f%2f", places.URL_ESCAPED),
+    ("authorization", "authorization", places.AUTHORIZATION),
+)
+_NAMED: tuple[tuple[str, tuple[str, ...], Lazy, Judge], ...] = (
+    ("url-password", ("@",), places.BARE_URL, _says_something),
+    ("bearer", ("bearer",), places.BEARER, _says_something),
+    ("cookie", ("cookie",), places.COOKIE, _says_something),
+    ("cookie", ("sessi", "sid", "csrf"), places.SESSION, _says_something),
+    ("named", stated.SURE_LEADS, stated.SURE, _says_something),
+    ("named", stated.SURE_LEADS, stated.SURE_FLAG, _says_something),
+    ("named", stated.LOOSE_LEADS, stated.LOOSE, _looks_random),
+    ("named", stated.LOOSE_LEADS, stated.LOOSE_FLAG, _looks_random),
+    ("named", stated.LOOSE_LEADS, stated.SPOKEN, _looks_random),
+    ("named", ("password",), places.NETRC, _says_something),
+    ("command", ("sshpass", "curl", "docker login", "wandb login", "mysql"), places.COMMAND, _says_something),
+)
+"""Class, texts of which one stands in any line of it, the pattern, and what decides about the value; in this order."""

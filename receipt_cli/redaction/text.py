@@ -1,0 +1,88 @@
+"""Text of a log → text that a receipt may hold: valid UTF-8, no control sequences, no secrets, bounded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from receipt_cli.problems import MAX_EXCERPT, TAIL_BYTES, TAIL_LINES
+from receipt_cli.records.split import display_lines
+from receipt_cli.redaction.mask import cut_text, mask_field, mask_secrets
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_CUT = re.compile(rb"\A(?:[^\n]{0,4096}\n|[\s\S]{0,1024}\S*)")
+"""What a secret may have been cut in: the first line, or of an endless one its first words."""
+_SEQUENCE = re.compile("\x1b\\[[0-?]*+[ -/]*+[@-~]|\x1b\\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\\\)?")
+"""What steers a terminal: it would stand between the parts of a secret."""
+
+_DEEPEST = 100
+"""Levels of a document that are looked at; the contract needs about ten."""
+
+
+
+def clean(text: str) -> str:
+    """Return ``text`` without control characters and bidirectional overrides, valid as UTF-8."""
+    if "\x1b" in text:
+        text = _SEQUENCE.sub("", text)
+    return _CONTROL.sub("", text.replace("\t", " "))
+
+
+def _bare(text: str) -> str:
+    """Return ``text`` clean. What steers a terminal may eat the first letter of a secret, which is masked before."""
+    return clean(mask_secrets(text) if "\x1b" in text else text)
+
+
+def safe_text(text: str, limit: int = MAX_EXCERPT) -> str:
+    """Return ``text`` clean, masked and at most ``limit`` characters long."""
+    return cut_text(mask_secrets(_bare(text)).strip(), limit)
+
+
+def safe_names(names: Iterable[str]) -> list[str]:
+    """Return ``names``, which differ, clean and masked; those that no longer differ get a number: ``x_2``."""
+    taken: dict[str, None] = {}
+    for name in names:
+        shown = unique = mask_secrets(_bare(name))
+        number = 2
+        while unique in taken:
+            number, unique = number + 1, f"{shown}_{number}"
+        taken[unique] = None
+    return list(taken)
+
+
+def mask_texts(value: Any, name: str = "", depth: int = 0) -> Any:
+    """Return JSON-like ``value`` with every text in it clean and masked; a key is masked, and else as it is.
+
+    ``name`` is the key that ``value`` stands under: what ``api_key`` names is a secret whatever it looks like. What lies
+    deeper than a hundred levels becomes null.
+    """
+    if isinstance(value, str):
+        return mask_field(name, _bare(value))
+    if depth > _DEEPEST:
+        return None if isinstance(value, dict | list) else value
+    if isinstance(value, dict):
+        return {mask_secrets(key): mask_texts(item, key, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [mask_texts(item, name, depth + 1) for item in value]
+    return value
+
+
+def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:
+    """Return the last lines of a log from its last bytes: at most 50 lines and 8 KiB, clean and masked.
+
+    ``cut``: the log is longer than ``raw``, which may begin inside a secret; nothing of what could be one is returned.
+    """
+    if cut:
+        raw = _CUT.sub(b"", raw, count=1)
+    if b"\x1b" in raw:
+        raw = mask_secrets(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    lines = mask_secrets("\n".join(clean(line) for line in display_lines(raw, len(raw) + 1))).split("\n")
+    kept: list[str] = []
+    size = 0
+    for line in reversed(lines[-TAIL_LINES:]):
+        line = cut_text(line, 2000)
+        size += len(line.encode()) + 1
+        if size > TAIL_BYTES:
+            break
+        kept.append(line)
+    return kept[::-1] if any(kept) else []

@@ -1,0 +1,80 @@
+"""Secrets that a terminal broke at the ends of lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from receipt_cli.redaction.assignments import LOOSE, SURE, says_nothing
+from receipt_cli.redaction.forms import FORMS
+from receipt_cli.redaction.lazy import Lazy
+
+_LEAST = 40
+"""Characters of a line that a terminal may have broken: the narrowest in use."""
+_BREAK = Lazy(r"(?<=[A-Za-z0-9+/=_:-])[ ]?[│┃|]?\n[ \t│┃|]{0,60}(?P<rest>[A-Za-z0-9+/=_.-]{2,400})")
+_NO_REST = Lazy(r"[A-Z]?[a-z]*+(?:[-_.:][A-Z]?[a-z]*+)*\Z|[0-9]{4}-[0-9]{2}-|[0-9]{2}:[0-9]{2}")
+"""What begins a line of its own: a word, a date or a time."""
+_HEAD = 400
+_MOST_LINES = 16
+
+
+def mask_wrapped(text: str) -> str:
+    """Return ``text`` with all parts masked of each secret that goes on in the line after a line of 40 or more characters.
+
+    What goes on must not be a word: a secret may also end where its line does.
+    """
+    pieces: list[str] = []
+    done = 0
+    for found in _BREAK.compiled.finditer(text):
+        at = found.start()
+        line = text.rfind("\n", 0, at) + 1
+        if at - line < _LEAST or at <= done or _NO_REST.compiled.match(found["rest"]) is not None:
+            continue
+        head = max(line, done, at - _HEAD)
+        parts = [(head, at), *_rests(text, found)]
+        known = _spanning([text[start:end] for start, end in parts])
+        if known is None:
+            continue
+        begin, size, kind = known
+        for start, end in parts:
+            covered = min(end - start, begin + size) - max(0, begin)
+            if covered > 0:
+                first = start + max(0, begin)
+                pieces += [text[done:first], f"[redacted:{kind}]"]
+                done = first + covered
+            begin -= end - start
+    return "".join([*pieces, text[done:]]) if pieces else text
+
+
+def _rests(text: str, found: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Yield where the next lines may go on: a line that is one run of letters may go on in the one after it."""
+    for _ in range(_MOST_LINES):
+        start, end = found.span("rest")
+        yield start, end
+        after = _BREAK.compiled.match(text, end)
+        if after is None or end - start < _LEAST or _NO_REST.compiled.match(after["rest"]) is not None:
+            return
+        found = after
+
+
+def _spanning(parts: list[str]) -> tuple[int, int, str] | None:
+    """Return where in the joined ``parts`` a secret begins that goes on behind the first, its length and its class."""
+    joined, first = "".join(parts), len(parts[0])
+    for kind, leads, pattern in FORMS:
+        if any(lead in joined for lead in leads):
+            for found in pattern.compiled.finditer(joined):
+                if found.start() < first < found.end():
+                    return found.start(), found.end() - found.start(), kind
+    lowered = joined.lower()
+    if len(lowered) != len(joined):
+        return None
+    for pattern in (SURE, LOOSE):
+        for found in pattern.compiled.finditer(lowered):
+            start, end = found.span("secret")
+            if start < first < end and not says_nothing(joined[start:first]) and _is_key(joined[start:end]):
+                return start, end - start, "named"
+    return None
+
+
+def _is_key(value: str) -> bool:
+    return len(value) >= 16 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value) and not says_nothing(value)

@@ -1,0 +1,102 @@
+"""What a comparison document says, in words that the terminal and Markdown share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from receipt_cli.render.fields import UNKNOWN
+from receipt_cli.render.receipt.metrics import metric_label
+from receipt_cli.render.scale import count, kind_of, measure, scale_for, significant
+from receipt_cli.render.terminal.style import Role
+
+VERDICTS: dict[str, tuple[str, Role]] = {
+    "comparable": ("✓ comparable", "good"),
+    "caveats": ("! comparable, with caveats", "warn"),
+    "not_comparable": ("✗ not comparable", "bad"),
+}
+OUTCOMES: dict[str, tuple[str, Role]] = {
+    "better": ("better", "good"),
+    "worse": ("worse", "bad"),
+    "different": ("differs", "plain"),
+    "no_evidence": ("no evidence", "dim"),
+    "below_precision": ("below precision", "dim"),
+    "equal": ("equal", "dim"),
+    "incomparable": ("other meaning", "warn"),
+}
+
+
+def field_name(pointer: str) -> str:
+    """Return a field's JSON pointer as words: ``hardware accelerators``."""
+    return pointer.removeprefix("/header").removeprefix("/").replace("/", " ").replace("~1", "/").replace("~0", "~")
+
+
+def field_value(value: object) -> str:
+    """Return a field's value as a person reads it."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, list) and value and all(isinstance(item, dict) and item.get("name") for item in value):
+        return ", ".join(f"{item['count']} × {item['name']}" if item.get("count") else str(item["name"]) for item in value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def reason_text(reason: str) -> str:
+    """Return a reason with the JSON pointer before it as words."""
+    place, blank, rest = reason.partition(" ")
+    return f"{field_name(place)}{blank}{rest}" if place.startswith("/") else reason
+
+
+def figure_name(m: Mapping[str, Any]) -> str:
+    """Return the name of a compared metric, and which figure of it is compared where that is not the median."""
+    return f"{metric_label(m['name'])}{'' if m['figure'] == 'median' else ' (last)'}"
+
+
+def figures(m: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return the unit that both figures of a compared metric are shown in, and the figures."""
+    scale = scale_for(m["name"], [m["a"], m["b"]])
+    return scale.unit, scale.format(m["a"]), scale.format(m["b"])
+
+
+def change(m: Mapping[str, Any]) -> str:
+    """Return how far b is from a."""
+    return _change(m["delta"], m)
+
+
+def interval(m: Mapping[str, Any]) -> str:
+    """Return the interval of the change."""
+    return UNKNOWN if m["low"] is None else f"{_change(m['low'], m, bare=True)} … {_change(m['high'], m)}"
+
+
+def _change(delta: float, m: Mapping[str, Any], *, bare: bool = False) -> str:
+    """Return a difference: in percent of a where that can be said, else in the metric's unit."""
+    if delta == 0:
+        return "0"
+    sign = "+" if delta > 0 else "−"
+    if m["ratio"] is None or kind_of(m["name"]) == "plain":
+        return f"{sign}{measure(m['name'], abs(delta))}"
+    share = abs(delta / m["a"]) * 100
+    digits = "<0.01" if share < 0.005 else f"{share:.2f}" if share < 9.995 else significant(share, 3)
+    return f"{sign}{digits}{'' if bare else ' %'}"
+
+
+def curve_facts(c: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the label of a compared curve and what is to say of it."""
+    place = "step" if c["axis"] == "step" else "token"
+    facts = [f"{count(c['common'])} common {'steps' if place == 'step' else 'places'}"]
+    if c["first_difference"] is None:
+        facts.append("identical as printed")
+    else:
+        facts.append(f"first difference at {place} {count(c['first_difference'])}")
+        if c["departure"] is not None:
+            facts.append(f"apart for good from {place} {count(c['departure'])}")
+        facts.append(f"at the end {_signed(c['metric'], c['end_delta'])}{_bounds(c)}")
+    return metric_label(c["metric"]), facts
+
+
+def _signed(metric: str, value: float) -> str:
+    return f"{'+' if value > 0 else '−' if value < 0 else ''}{measure(metric, abs(value))}"
+
+
+def _bounds(c: Mapping[str, Any]) -> str:
+    return "" if c["low"] is None else f" ({_signed(c['metric'], c['low'])} to {_signed(c['metric'], c['high'])})"

@@ -1,0 +1,101 @@
+"""What the run did: its phases, one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from receipt_cli.render.fields import UNKNOWN, child, items, mapping, real, text, whole
+from receipt_cli.render.scale import count, duration, measure, scale_for
+from receipt_cli.render.terminal.page import Page, Span
+from receipt_cli.render.terminal.table import Column, align
+
+_MAX_PHASES = 12
+_SPEEDS = (
+    "tokens_per_s",
+    "tokens_per_s_per_device",
+    "samples_per_s",
+    "samples_per_s_per_device",
+    "steps_per_s",
+    "step_time_s",
+)
+
+
+def write_phases(page: Page, document: Mapping[str, object]) -> None:
+    """Add one row for each phase (at most twelve), the primary one marked."""
+    phases = items(document, "phases")
+    if not phases:
+        return
+    primary = _key(mapping(document, "summary"))
+    marked = next((i for i, phase in enumerate(phases) if _key(mapping(phase, "summary")) == primary), None)
+    shown = list(range(min(len(phases), _MAX_PHASES)))
+    if marked is not None and marked not in shown:
+        shown[-1] = marked
+    marks = {i: "" if len(phases) == 1 else "▸ " if i == marked else "  " for i in shown}
+    rows = [_phase_row(page, phases[i], marks[i]) for i in shown]
+    columns = [
+        Column("phase", least=12),
+        Column("steps", right=True),
+        Column("records", right=True, drop=4),
+        Column("restarts", right=True, drop=2 if any(row[3].role == "warn" for row in rows) else 5),
+        Column("loss", right=True, drop=1),
+        Column("median speed", right=True, drop=3),
+        Column("time", right=True, drop=6),
+    ]
+    if all(row[6].text == UNKNOWN for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    if len(phases) == 1 and _name(phases[0]) is None:
+        columns, rows = columns[1:], [row[1:] for row in rows]
+    page.gap()
+    page.rows(align(columns, rows, page.style.width - 2))
+    if len(phases) > len(shown):
+        page.line(Span(f"… {len(phases) - len(shown)} more phases", "dim"), indent=2)
+
+
+def _key(summary: Mapping[str, object]) -> tuple[object, ...]:
+    """What tells a summary from those of the other phases."""
+    return (text(summary, "phase"), *(whole(summary, "steps", key) for key in ("first", "last", "record_count")))
+
+
+def _name(phase: object) -> str | None:
+    return text(phase, "name") or text(phase, "summary", "phase")
+
+
+def _phase_row(page: Page, phase: object, mark: str) -> list[Span]:
+    summary = mapping(phase, "summary")
+    name = _name(phase)
+    restarts = whole(summary, "steps", "restart_count")
+    loss = next((m for m in ("loss", "val_loss") if child(summary, "metrics", m) is not None), "loss")
+    first, last = (real(summary, "metrics", loss, key) for key in ("first", "last"))
+    scale = scale_for(loss, [v for v in (last, first) if v is not None])
+    ends = [UNKNOWN if value is None else scale.format(value) for value in (first, last)]
+    course = UNKNOWN if first is None and last is None else " → ".join(ends)
+    time = real(summary, "training_time_s")
+    records = whole(summary, "steps", "record_count")
+    return [
+        Span(f"{mark}{page.say(name) if name else 'unnamed'}", "strong" if mark.strip() else "plain"),
+        Span(_steps(summary)),
+        Span(UNKNOWN if records is None else count(records)),
+        Span(UNKNOWN if restarts is None else count(restarts), "warn" if restarts else "plain"),
+        Span(course),
+        Span(_speed(summary)),
+        Span(UNKNOWN if time is None else duration(time)),
+    ]
+
+
+def _steps(summary: Mapping[str, object]) -> str:
+    first, last, planned = (whole(summary, "steps", key) for key in ("first", "last", "planned"))
+    if first is None and last is None and planned is None:
+        return UNKNOWN
+    ends = "?" if first is None and last is None else "–".join("?" if v is None else count(v) for v in (first, last))
+    if first is not None and first == last:
+        ends = count(first)
+    return ends if planned is None else f"{ends} / {count(planned)}"
+
+
+def _speed(summary: Mapping[str, object]) -> str:
+    for metric in _SPEEDS:
+        value = real(summary, "metrics", metric, "median")
+        if value is not None:
+            suffix = "/step" if metric == "step_time_s" else "/device" if metric.endswith("_per_device") else ""
+            return measure(metric, value) + suffix
+    return UNKNOWN

@@ -1,0 +1,38 @@
+"""A receipt document → what a person reads in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from receipt_cli.render.receipt.bottleneck import write_bottleneck
+from receipt_cli.render.receipt.goodput import write_goodput
+from receipt_cli.render.receipt.identity import write_identity
+from receipt_cli.render.receipt.memory import write_memory
+from receipt_cli.render.receipt.metrics import write_metrics
+from receipt_cli.render.receipt.outcome import write_accounting, write_failure, write_verdict
+from receipt_cli.render.receipt.phases import write_phases
+from receipt_cli.render.receipt.redactions import write_redactions
+from receipt_cli.render.terminal.page import Page
+from receipt_cli.render.terminal.style import Style
+
+
+def render_receipt(document: Mapping[str, object], *, series: Mapping[str, Sequence[float]] | None = None, style: Style) -> str:
+    """Return the summary of ``document`` (a receipt/1.0), each line ended by a newline.
+
+    ``series`` maps names of ``summary.metrics`` and ``summary.other_metrics`` to their values in step order,
+    in base units and NaN where not finite, for the trend of each metric. The document need not be valid: what
+    is missing or of the wrong type reads as unknown. No line is wider than ``style.width``, and no text of
+    the document reaches the terminal as a control sequence.
+    """
+    page = Page(style)
+    write_identity(page, document)
+    write_verdict(page, document)
+    write_phases(page, document)
+    write_metrics(page, document, series)
+    write_goodput(page, document)
+    write_bottleneck(page, document)
+    write_memory(page, document)
+    write_failure(page, document)
+    write_accounting(page, document)
+    write_redactions(page, document)
+    return page.text()

@@ -1,0 +1,106 @@
+"""A receipt → the row that it has in every panel, table and filter of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+from receipt_cli.analysis.checks import CORE, healthy, proven
+from receipt_cli.definitions.metrics import Registry
+from receipt_cli.history.lanes import run_time
+from receipt_cli.report.packing import MAX_NAME, Pool, number
+from receipt_cli.store.views import MEMORY
+
+Document: TypeAlias = Mapping[str, Any]
+
+CHECKS = (*CORE, "steps_monotonic", "completed", "mfu_plausible", "throughput_consistent")
+"""The checks that a report counts; others stand on the run's own page."""
+COLUMNS = (
+    "name", "digest", "at", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "state", "checks", "reason",
+    "category", "step", "planned", "loss", "tokens", "recomputed", "step_time", "mfu", "memory", "memory_metric", "goodput",
+)  # fmt: skip
+_TEXTS = ("name", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "reason", "category", "memory_metric")
+FAILING, HEALTHY, PROVEN = 0, 1, 2
+_MARKS = {True: "1", False: "0", None: "-"}
+
+
+def core_row(document: Document, registry: Registry) -> dict[str, Any]:
+    """Return the values of ``COLUMNS``: figures in base units, ``at`` in seconds since 1970; ``pack_row`` makes them ready.
+
+    ``recomputed`` is 1 where ``tokens`` was not printed but follows from batch and step time.
+    """
+    run, header, checks, failure = document["run"], document["header"], document["checks"], document["failure"] or {}
+    summary = document["summary"] or {}
+    digest = document["derivation"]["log"]["sha256"]
+    grammars = document["derivation"]["grammars"]
+    tokens = _figure(summary, registry, "tokens_per_s", "median")
+    derived = _figure(summary, registry, "tokens_per_s", "median", "derived") if tokens is None else None
+    memory_name, memory = _memory(summary)
+    losses = _figure(summary, registry, "loss", "last")
+    steps = summary.get("steps") or {}
+    return {
+        "name": run["name"] or f"log {digest[:12]}",
+        "digest": digest[:16],
+        "at": instant(run_time(document)),
+        "lane": run["lane"],
+        "preset": run["preset"],
+        "commit": header["git"]["commit"],
+        "accelerator": _accelerators(header),
+        "trainer": header["software"]["trainer"],
+        "grammar": f"{grammars[0]['id']}@v{grammars[0]['version']}" if grammars else None,
+        "state": PROVEN if healthy(checks) and proven(checks) else HEALTHY if healthy(checks) else FAILING,
+        "checks": "".join(_MARKS[checks.get(name)] for name in CHECKS),
+        "reason": failure.get("reason"),
+        "category": failure.get("category"),
+        "step": number(steps.get("last")),
+        "planned": number(steps.get("planned")),
+        "loss": losses,
+        "tokens": derived if tokens is None else tokens,
+        "recomputed": int(tokens is None and derived is not None),
+        "step_time": _figure(summary, registry, "step_time_s", "median"),
+        "mfu": _figure(summary, registry, "mfu_ratio", "median"),
+        "memory": memory,
+        "memory_metric": memory_name,
+        "goodput": number((document["goodput"] or {}).get("goodput_ratio")),
+    }
+
+
+def pack_row(row: Mapping[str, Any], pool: Pool) -> dict[str, Any]:
+    """Return ``row`` with its texts as numbers of ``pool``."""
+    return {**row, **{name: pool.text(row[name], MAX_NAME) for name in _TEXTS}}
+
+
+def instant(time: str | None) -> float | int | None:
+    """Return an RFC 3339 time as seconds since 1970, in UTC; None where there is none."""
+    if time is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(time)
+    except ValueError:  # a leap second, which the schema's format lets through
+        return None
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    seconds = aware.timestamp()
+    return int(seconds) if seconds == int(seconds) else round(seconds, 3)
+
+
+def _figure(summary: Document, registry: Registry, name: str, figure: str, block: str = "metrics") -> int | float | None:
+    wanted = registry.by_name[name].id
+    found = (entry[figure] for entry in (summary.get(block) or {}).values() if entry["id"] == wanted)
+    return number(next(found, None))
+
+
+def _memory(summary: Document) -> tuple[str | None, int | float | None]:
+    """Return the first memory figure that the run has, in the store's order, and the metric's name."""
+    by_id = {entry["id"]: (name, entry) for name, entry in (summary.get("metrics") or {}).items()}
+    for wide in MEMORY:
+        name, entry = by_id.get(wide.metric_id, (None, {}))
+        value = number(entry.get(wide.figure))
+        if value is not None:
+            return name, value
+    return None, None
+
+
+def _accelerators(header: Document) -> str | None:
+    known = [a for a in (header["hardware"]["accelerators"] or []) if a["name"]]
+    return " + ".join(f"{a['count']} × {a['name']}" if a["count"] else a["name"] for a in known) or None

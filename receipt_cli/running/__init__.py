@@ -1,1 +1,0 @@
-"""``receipt run``: a command as it would run alone, with its output kept and its end recorded."""

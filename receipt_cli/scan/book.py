@@ -1,0 +1,194 @@
+"""One record of a log → what the rules make of it, booked into the columns of a stretch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from receipt_cli.definitions.failure_markers import Marker, MarkerHit
+from receipt_cli.definitions.units import read_number
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.ordinal_list import Listed
+from receipt_cli.problems import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
+from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank
+from receipt_cli.scan.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
+from receipt_cli.scan.extraction import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, convert, read_other, read_record
+from receipt_cli.scan.layout import Layout, Outcome, Value
+from receipt_cli.scan.segment import Body, Hits
+
+Found = list[tuple[int, Problem]]
+NAN = float("nan")
+
+
+def examine(record: bytes, tried: Iterable[tuple[Grammar, Rule, bool]]) -> Outcome:
+    """Return what the rules ``tried`` (each with whether it is one to ignore records by) find in ``record``."""
+    outcome = Outcome()
+    for grammar, rule, ignored in tried:
+        try:
+            events = read_record(rule, record)
+        except PatternTimeout:
+            outcome.late.append((grammar, rule))
+            continue
+        if not events:
+            outcome.missed.append((grammar, rule))
+        elif ignored:
+            outcome.ignored.append((grammar, rule))
+        else:
+            outcome.read.append((grammar, rule, events))
+    return outcome
+
+
+def book(body: Body, outcome: Outcome, record: bytes, ordinal: int, line: int, found: Found) -> None:
+    """Add what was found in one record to ``body``, and to ``found`` the problems of it."""
+    for grammar, rule in outcome.late:
+        problem = Problem("pattern_timeout", line, f"{grammar.ref} {rule.name} took too long", excerpt(record))
+        found.append((place(ordinal), problem))
+    for grammar, _ in outcome.ignored:
+        ignore(body, grammar.id, ordinal)
+    for grammar, rule, events in outcome.read:
+        columns = body.rules.setdefault((grammar.ref, rule.name), RuleColumns())
+        for event in events:
+            _store(found, columns, grammar, rule, record, event, ordinal, line)
+    for grammar, rule in outcome.crowded:
+        detail = f"{grammar.ref} {rule.name}: {MAX_EVENTS} events of one record are read, and what follows them is not"
+        found.append((place(ordinal), Problem("events_dropped", line, detail, excerpt(record))))
+    for grammar, rule in outcome.near():
+        miss(body, grammar.id, rule.name, record, ordinal, line)
+    for hit in outcome.marks:
+        mark(body, hit.marker.id, hit.start, hit.exit_code, record, ordinal, line)
+
+
+def replay(body: Body, layout: Layout, record: bytes, ordinal: int, line: int, found: Found) -> None:
+    """Add what a record of ``layout`` gives to ``body``, and to ``found`` the problems of it."""
+    for name in layout.ignored:
+        ignore(body, name, ordinal)
+    for event in layout.events:
+        columns = body.rules.get(event.key)
+        if columns is None:
+            columns = body.rules.setdefault(event.key, RuleColumns())
+        rank, clock = event.prefix.read(record) if event.prefix is not None else (NO_RANK, NAN)
+        at = place(ordinal, event.offset)
+        row = columns.open_row(at, line, rank, clock)
+        for value in event.values:
+            if value.direct:
+                text = record[value.start : value.end]
+                numbers = columns.numbers.get(value.name)
+                if numbers is None:
+                    numbers = columns.numbers.setdefault(value.name, NumberColumn())
+                numbers.append(row, float(text + value.shift) if value.shift else float(text))
+            elif value.spec is not None and value.number != NOWHERE:
+                number = read_number(record[slice(*value.number)].decode("ascii"), value.spec.unit)
+                if number is not None:
+                    columns.numbers.setdefault(value.name, NumberColumn()).append(row, number)
+                else:
+                    printed = value_text(value, record)
+                    found.append((at, unreadable(event.grammar, event.rule, value.name, printed, line, record)))
+            else:
+                printed = value_text(value, record)
+                _put(found, columns, event.grammar, event.rule, value.name, printed, row, at, line, record)
+        for value in event.others:
+            number = read_value(value, record[value.start : value.end])
+            if number is not None:
+                columns.others.setdefault(value.name, NumberColumn()).append(row, number)
+    for name, rule in layout.near:
+        miss(body, name, rule, record, ordinal, line)
+    for name, start in layout.marks:
+        mark(body, name, start, None, record, ordinal, line)
+
+
+def value_text(value: Value, record: bytes) -> str:
+    """Return the text of one value that is no plain number, as an extraction gives it."""
+    return value.constant if value.constant is not None else record[value.start : value.end].decode("utf-8", "replace")
+
+
+def read_value(value: Value, text: bytes) -> float | None:
+    """Return the number of an undeclared key in base units, or None."""
+    return float(text) if value.direct else read_other(text.decode("utf-8", "replace"))
+
+
+def ignore(body: Body, name: str, ordinal: int) -> None:
+    """Count a record that grammar ``name`` ignores, once."""
+    ordinals = body.ignored.setdefault(name, Listed())
+    if ordinals.last != ordinal:
+        ordinals.append(ordinal)
+
+
+def miss(body: Body, name: str, rule: str, record: bytes, ordinal: int, line: int) -> None:
+    """Count a record that a rule of grammar ``name`` nearly matches, and keep it if it is one of the first."""
+    near = body.near.setdefault(name, Bounded(MAX_FIRST))
+    if len(near.first) < MAX_FIRST:
+        near.add(place(ordinal), NearMiss(name, rule, line, excerpt(record)))
+    else:
+        near.count += 1
+
+
+def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
+    """Return the hit of each of ``markers`` in one record, if it has one."""
+    return [hit for marker in markers if (hit := marker.search(record)) is not None]
+
+
+def mark(body: Body, name: str, start: int, code: int | None, record: bytes, ordinal: int, line: int) -> None:
+    """Book the hit of a marker whose message begins at ``start`` of a record."""
+    text = record[start : start + EXCERPT_BYTES].decode("utf-8", "replace")
+    hits = body.markers.setdefault(name, Hits())
+    hits.add(place(ordinal, min(start, 65535)), line, text, code, read_rank(record[:start]))
+
+
+def excerpt(record: bytes) -> str:
+    """Return the beginning of a record for people to read."""
+    return record[:EXCERPT_BYTES].decode("utf-8", "replace").strip()
+
+
+def _store(
+    found: Found,
+    columns: RuleColumns,
+    grammar: Grammar,
+    rule: Rule,
+    record: bytes,
+    event: Extraction,
+    ordinal: int,
+    line: int,
+) -> None:
+    """Append one event to its columns; values that cannot be read become problems."""
+    prefix = before(record, event.start)
+    rank, clock = (read_rank(prefix), read_clock(prefix)) if prefix else (NO_RANK, NAN)
+    at = place(ordinal, min(event.start, 65535))
+    row = columns.open_row(at, line, rank, clock)
+    if event.header is not None:
+        columns.texts.setdefault("\theader", TextColumn()).append(row, "\t".join(event.header))
+        return
+    if event.cells is not None:
+        columns.texts.setdefault("\tcells", TextColumn()).append(row, "\t".join(event.cells))
+        return
+    if event.row is not None:
+        columns.texts.setdefault("\trow", TextColumn()).append(row, "\t".join(event.row)[:MAX_EXCERPT])
+        return
+    for name, text in event.texts.items():
+        _put(found, columns, grammar, rule, name, text, row, at, line, record)
+    for key, number in event.others.items():
+        columns.others.setdefault(key, NumberColumn()).append(row, number)
+
+
+def _put(
+    found: Found,
+    columns: RuleColumns,
+    grammar: Grammar,
+    rule: Rule,
+    name: str,
+    text: str,
+    row: int,
+    at: int,
+    line: int,
+    record: bytes,
+) -> None:
+    value, readable = convert(rule.fields[name], text)
+    if not readable:
+        found.append((at, unreadable(grammar, rule, name, text, line, record)))
+    elif isinstance(value, str):
+        columns.texts.setdefault(name, TextColumn()).append(row, value[:EXCERPT_BYTES])
+    elif value is not None:
+        columns.numbers.setdefault(name, NumberColumn()).append(row, value)
+
+
+def unreadable(grammar: Grammar, rule: Rule, name: str, text: str, line: int, record: bytes) -> Problem:
+    """Return the problem of a value that cannot be read."""
+    return Problem("unreadable_value", line, f"{grammar.ref} {rule.name}.{name}: {text[:64]!r}", excerpt(record))

@@ -1,0 +1,213 @@
+"""Append-only typed columns of events; two neighbouring pieces concatenate into what one pass would have given."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from receipt_cli.numeric.column import WORTH_CALL, Cells
+
+POSITION_BITS = 17
+"""Low bits of ``at``: where in its record an event begins. A record is capped at 2**16 bytes."""
+
+
+def place(record: int, offset: int = 0) -> int:
+    """Return the sortable position of an event: the ordinal of its record, then its offset inside."""
+    return (record << POSITION_BITS) | offset
+
+
+def shifted(values: array[int], by: int) -> array[int]:
+    """Return ``values`` plus ``by``."""
+    if not by or not values:
+        return values
+    if "numpy" not in sys.modules or len(values) < WORTH_CALL:
+        return array("q", [value + by for value in values])
+    import numpy as np
+
+    moved = array("q")
+    moved.frombytes((np.frombuffer(values, np.int64) + by).tobytes())
+    return moved
+
+
+C = TypeVar("C", "NumberColumn", "TextColumn")
+
+
+class NumberColumn:
+    """Values of one field, with the row of each; rows without a value have no entry.
+
+    As long as every row from the first on has a value, the rows are not stored: a value takes 8 bytes, and as long as
+    all are equal none.
+    """
+
+    __slots__ = ("_rows", "values")
+
+    def __init__(self, values: Cells[float] | None = None, rows: Cells[int] | None = None) -> None:
+        """Without ``rows`` the values are those of the first rows."""
+        self._rows = rows
+        self.values: Cells[float] = Cells("d") if values is None else values
+
+    @property
+    def rows(self) -> Sequence[int]:
+        """The row of each value, ascending."""
+        return range(len(self.values)) if self._rows is None else self._rows
+
+    @property
+    def dense(self) -> bool:
+        """True when value ``i`` is that of row ``i``."""
+        return self._rows is None
+
+    @property
+    def lasting(self) -> bool:
+        """True when the memory is its own: see ``Cells.lasting``."""
+        return self.values.lasting and (self._rows is None or self._rows.lasting)
+
+    def _sparse(self) -> Cells[int]:
+        if self._rows is None:
+            self._rows = Cells("q", range(len(self.values)))
+        return self._rows
+
+    def append(self, row: int, value: float) -> None:
+        """Add ``value`` for ``row``; rows ascend."""
+        if self._rows is not None or row != len(self.values):
+            self._sparse().append(row)
+        self.values.append(value)
+
+    def prepend(self, other: NumberColumn, count: int) -> None:
+        """Put the entries of ``other``, which covers ``count`` rows, before ours."""
+        if self._rows is not None or other._rows is not None or count != len(other.values):
+            rows = self._sparse()
+            rows.shift(count)
+            rows.prepend(other._sparse())
+        self.values.prepend(other.values)
+
+    def extend(self, other: NumberColumn, shift: int) -> None:
+        """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
+        if self._rows is not None or other._rows is not None or shift != len(self.values):
+            self._sparse().extend(other._sparse(), shift)
+        self.values.extend(other.values)
+
+
+class TextColumn:
+    """Texts of one field, with the row of each."""
+
+    __slots__ = ("rows", "values")
+
+    def __init__(self) -> None:
+        self.rows = array("q")
+        self.values: list[str] = []
+
+    def append(self, row: int, value: str) -> None:
+        """Add ``value`` for ``row``; rows ascend."""
+        self.rows.append(row)
+        self.values.append(value)
+
+    def prepend(self, other: TextColumn, count: int) -> None:
+        """Put the entries of ``other``, which covers ``count`` rows, before ours."""
+        self.rows = other.rows + shifted(self.rows, count)
+        self.values[0:0] = other.values
+
+    def extend(self, other: TextColumn, shift: int) -> None:
+        """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
+        self.rows.extend(shifted(other.rows, shift))
+        self.values.extend(other.values)
+
+
+@dataclass(slots=True)
+class RuleColumns:
+    """All events of one rule.
+
+    ``at``: positions (see ``place``); ``line``: 1-based line numbers; ``rank``: of the envelope, or ``NO_RANK``;
+    ``clock``: seconds of the line's timestamp, NaN where it has none (naive ones as if they were UTC: only their
+    differences mean anything).
+    """
+
+    at: Cells[int] = field(default_factory=lambda: Cells("q"))
+    line: Cells[int] = field(default_factory=lambda: Cells("q"))
+    rank: Cells[int] = field(default_factory=lambda: Cells("q"))
+    clock: Cells[float] = field(default_factory=lambda: Cells("d"))
+    numbers: dict[str, NumberColumn] = field(default_factory=dict)
+    texts: dict[str, TextColumn] = field(default_factory=dict)
+    others: dict[str, NumberColumn] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    @property
+    def lasting(self) -> bool:
+        """True when the memory of all columns is their own: see ``Cells.lasting``."""
+        own = self.at.lasting and self.line.lasting and self.rank.lasting and self.clock.lasting
+        return own and all(column.lasting for column in (*self.numbers.values(), *self.others.values()))
+
+    def open_row(self, at: int, line: int, rank: int, clock: float) -> int:
+        """Add an event and return its row."""
+        self.at.append(at)
+        self.line.append(line)
+        self.rank.append(rank)
+        self.clock.append(clock)
+        return len(self.at) - 1
+
+    def move(self, records: int, lines: int) -> None:
+        """Let ``records`` records and ``lines`` line ends stand before what ours were counted from."""
+        self.at.shift(place(records))
+        self.line.shift(lines)
+
+    def prepend(self, other: RuleColumns, records: int, lines: int) -> None:
+        """Add the few events of the piece before ours, which covers ``records`` records and ``lines`` line ends."""
+        self.move(records, lines)
+        self.at.prepend(other.at)
+        self.line.prepend(other.line)
+        self.rank.prepend(other.rank)
+        self.clock.prepend(other.clock)
+        self.numbers = _prepended(self.numbers, other.numbers, len(other), NumberColumn)
+        self.texts = _prepended(self.texts, other.texts, len(other), TextColumn)
+        self.others = _prepended(self.others, other.others, len(other), NumberColumn)
+
+    def extend(self, other: RuleColumns, records: int, lines: int) -> None:
+        """Add the events of the piece that follows ours, which covers ``records`` records and ``lines`` line ends."""
+        rows = len(self.at)
+        self.at.extend(other.at, place(records))
+        self.line.extend(other.line, lines)
+        self.rank.extend(other.rank)
+        self.clock.extend(other.clock)
+        for name, numbers in other.numbers.items():
+            self.numbers.setdefault(name, NumberColumn()).extend(numbers, rows)
+        for name, texts in other.texts.items():
+            self.texts.setdefault(name, TextColumn()).extend(texts, rows)
+        for name, numbers in other.others.items():
+            self.others.setdefault(name, NumberColumn()).extend(numbers, rows)
+
+
+def _prepended(ours: dict[str, C], before: dict[str, C], count: int, make: type[C]) -> dict[str, C]:
+    """Return the columns of two pieces, in the order in which they were first printed."""
+    names = list(dict.fromkeys((*before, *ours)))
+    columns = {name: ours.get(name) or make() for name in names}
+    for name in names:
+        columns[name].prepend(before.get(name) or make(), count)
+    return columns
+
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Bounded(Generic[T]):
+    """A count of everything and the first ``limit`` of it, by position."""
+
+    limit: int
+    count: int = 0
+    first: list[tuple[int, T]] = field(default_factory=list)
+
+    def add(self, at: int, item: T, times: int = 1) -> None:
+        """Count ``item`` at ``at``; positions ascend."""
+        self.count += times
+        if len(self.first) < self.limit:
+            self.first.append((at, item))
+
+    def extend(self, other: Bounded[T], moved: Iterator[tuple[int, T]]) -> None:
+        """Add the following piece; ``moved`` are its first items with shifted positions."""
+        self.count += other.count
+        self.first.extend(moved)
+        del self.first[self.limit :]

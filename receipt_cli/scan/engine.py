@@ -1,0 +1,340 @@
+"""Blocks of bytes → columns, marker hits and counts of one stretch of a log; stretches merge associatively.
+
+Only what a record says by itself is read here. What depends on its neighbours (phases, attempts, duplicates, the
+columns of a table) is decided afterwards, over the columns. That is why a log may be cut anywhere, in a character,
+in ``\\r\\n`` or in an envelope, and give the same result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from receipt_cli.definitions.failure_markers import Catalogue, Marker
+from receipt_cli.grammar.model import Grammar, LazyFields, Rule
+from receipt_cli.problems import Problem
+from receipt_cli.records.envelope import plain, without_count
+from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
+from receipt_cli.records.prefilter import Gate
+from receipt_cli.records.split import (
+    RECORD_CAP,
+    Fragment,
+    Walk,
+    cap_records,
+    count_blank,
+    count_ends,
+    first_end,
+    invalid_records,
+    last_end,
+)
+from receipt_cli.scan.book import Found, book, examine, excerpt, replay, search_markers
+from receipt_cli.scan.bulk.schedule import Pace
+from receipt_cli.scan.columns import RuleColumns, place
+from receipt_cli.scan.layout import MASK, MAX_LENGTH, Layouts, learn_layout
+from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, Body, RuleKey, Stretch
+
+if TYPE_CHECKING:
+    from receipt_cli.scan.bulk.reader import Templates
+
+MIN_COUNT = 8
+"""Records of a layout that were read one by one before it gets a template."""
+
+
+class Engine:
+    """The rules of some grammars and the marker catalogue, ready to scan."""
+
+    def __init__(self, grammars: Sequence[Grammar], catalogue: Catalogue, *, by_layout: bool = True) -> None:
+        """Without ``by_layout`` every record goes through the patterns: slower, and the same result."""
+        self.grammars = tuple(grammars)
+        self.catalogue = catalogue
+        self.gates: dict[bytes, list[tuple[int, Grammar, Rule, bool]]] = {}
+        self.shared: dict[RuleKey, RuleKey] = {}
+        order = 0
+        seen: dict[tuple[object, ...], RuleKey] = {}
+        versions = Counter(grammar.id for grammar in self.grammars)
+        for grammar in self.grammars:
+            for rule in (*grammar.rules, *grammar.ignore):
+                order += 1
+                key = (grammar.ref, rule.name)
+                self.shared[key] = seen.setdefault((grammar.id, *_reading(rule)), key) if versions[grammar.id] > 1 else key
+                if self.shared[key] != key:
+                    continue  # another version of this trainer reads the same text: one pass serves both
+                for literal in rule.literals:
+                    self.gates.setdefault(literal, []).append((order, grammar, rule, rule.event == "ignored"))
+        self.marker_gates: dict[bytes, list[Marker]] = {}
+        for marker in catalogue.markers:
+            for literal in marker.literals:
+                self.marker_gates.setdefault(literal, []).append(marker)
+        self.gate = Gate(sorted({*self.gates, *self.marker_gates}))
+        self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
+        self.layouts = Layouts()
+        self.pace = Pace()
+        self.by_layout = by_layout
+
+    @cached_property
+    def templates(self) -> Templates:
+        """The layouts that records are read in bulk by; at first those that came often so far."""
+        from receipt_cli.scan.bulk.reader import Templates  # small logs need nothing of it
+
+        made = Templates()
+        for layout in self.layouts.known():
+            if layout.count >= MIN_COUNT and not layout.marks:
+                made.add(layout)
+        return made
+
+    def columns(self, body: Body, grammar: Grammar, rule: Rule) -> RuleColumns | None:
+        """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
+        return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
+
+    def expect(self, size: int) -> None:
+        """Say that a log of ``size`` bytes comes."""
+        self.pace.expect(size)
+
+    def scan(self, blocks: Iterable[bytes]) -> Stretch:
+        """Return the fold of the stretch that ``blocks`` make up, however they are cut."""
+        scanner = _Scanner(self)
+        for block in blocks:
+            scanner.feed(block)
+        return scanner.stretch
+
+    def merge(self, left: Stretch, right: Stretch) -> Stretch:
+        """Return the fold of two neighbouring stretches; ``left`` and ``right`` are used up. Associative."""
+        open_end = left.tail if left.head_end else left.head
+        left.last_bytes = (left.last_bytes + right.last_bytes)[-TAIL_KEPT:]
+        if len(left.first_bytes) < HEAD_KEPT:
+            left.first_bytes = (left.first_bytes + right.first_bytes)[:HEAD_KEPT]
+        left.size += right.size
+        if not right.size:
+            return left
+        if open_end.carriage:
+            open_end.carriage = False
+            if right.head_end == b"\n" and not right.head.length and not right.head.carriage:
+                self._close(left, open_end, b"\r\n")  # the two halves of one record end
+                right.head_end = b"\r\n"
+                right.head = Fragment()
+                left.body.extend(right.body)
+                left.tail = right.tail
+                return left
+            self._close(left, open_end, b"\r")
+            open_end = left.tail
+        _join(open_end, right.head)
+        if right.head_end:
+            self._close(left, open_end, right.head_end)
+            left.body.extend(right.body)
+            left.tail = right.tail
+        return left
+
+    def _close(self, stretch: Stretch, fragment: Fragment, end: bytes) -> None:
+        """End the open record of ``stretch``: it becomes the head, or a record of the body."""
+        if not stretch.head_end:
+            stretch.head_end = end
+            return
+        self.close_into(stretch.body, fragment, end)
+        stretch.tail = Fragment()
+
+    def close_into(self, body: Body, fragment: Fragment, end: bytes) -> None:
+        """Read one record from its fragment."""
+        self.read(body, fragment.data + end, fragment.length)
+
+    def finish(self, stretch: Stretch) -> tuple[Body, int]:
+        """Return the body of a stretch that is a whole log, and the log's line count (as ``wc -l``, plus an open last)."""
+        body = Body()
+        if not stretch.head_end:
+            last = stretch.head
+        else:
+            self.close_into(body, stretch.head, stretch.head_end)
+            body.extend(stretch.body)
+            last = stretch.tail
+        lines = body.lines
+        if not last.empty:
+            self.close_into(body, last, b"\r" if last.carriage else b"\n")
+            if not last.carriage:
+                body.lines -= 1
+            lines += 1
+        if self._has_steps(body):
+            body.step_like = MAX_SEEN  # they do, and it does not depend on where the log was cut
+        return body, lines
+
+    def read(self, body: Body, raw: bytes, length: int | None = None) -> None:
+        """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
+        if length is not None or not self.by_layout:
+            self._read(body, body, raw, length, bulk=False)
+            return
+        at = 0
+        while at < len(raw):
+            end = self.pace.cut(raw, at)
+            piece = raw[at:end]  # the same object where it is all
+            if self.pace.begin(len(piece)):
+                block = Body()
+                self._read(block, body, piece, None, bulk=True)
+                body.extend(block)
+            else:
+                self._read(body, body, piece, None, bulk=False)
+            at = end
+
+    def _read(self, body: Body, earlier: Body, raw: bytes, length: int | None, *, bulk: bool) -> None:
+        """Match ``raw`` into ``body``; ``earlier`` is what the stretch gave so far."""
+        raw, cuts = cap_records(raw)
+        if length is not None and length > len(raw):
+            cuts = [(0, length)]
+        found: Found = []
+        line, record, done = body.lines + 1, body.records, 0
+        for offset, size in cuts:
+            lines, returns = count_ends(raw[done:offset])
+            done = offset
+            line += lines
+            record += lines + returns
+            detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
+            found.append((place(record), Problem("record_too_long", line, detail, "")))
+        if b"\x00" in raw:
+            body.nul_count += raw.count(b"\x00")
+            if body.nul_line is None:
+                body.nul_line = body.lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
+        first = body.records
+        if bulk:
+            from receipt_cli.scan.bulk.reader import read_block
+
+            read_block(self, body, raw, found)
+            if self._is_looking(earlier, body):
+                self._looks(body, earlier, plain(raw), first)
+        else:
+            buffer = plain(raw)
+            redraws = b"\r" in buffer
+            invalid = invalid_records(buffer, redraws)
+            self._match(body, buffer, redraws, invalid, found)
+            if self._is_looking(earlier, body):
+                self._looks(body, earlier, buffer, first)
+            lines = buffer.count(b"\n")
+            body.blank += count_blank(buffer)
+            body.lines += lines
+            body.records += lines + (buffer.count(b"\r") if redraws else 0)
+        for at, problem in sorted(found, key=lambda entry: entry[0]):
+            body.problems.add(at, problem)
+
+    def _is_looking(self, earlier: Body, body: Body) -> bool:
+        return earlier.metric_like.count < MAX_SEEN or self._needs_steps(earlier, body)
+
+    def _needs_steps(self, earlier: Body, body: Body) -> bool:
+        """True as long as what looks like a step may matter: where rules read steps, it does not (see ``finish``)."""
+        return earlier.step_like < MAX_SEEN and not (self._has_steps(body) or self._has_steps(earlier))
+
+    def _looks(self, body: Body, earlier: Body, buffer: bytes, first: int) -> None:
+        """Note the first records that look like metrics, and whether any look like steps: what nobody may read.
+
+        ``first`` is the ordinal of the first record of ``buffer``; what the rules read of it stands in ``body``.
+        """
+        missing = MAX_SEEN - earlier.metric_like.count
+        uncertain = self._needs_steps(earlier, body)
+        for offset, record in metric_lines(buffer, missing) if missing else ():
+            ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
+            body.metric_like.add(place(first + ordinal), excerpt(without_count(record)))
+        if uncertain:
+            body.step_like += count_step_lines(buffer, MAX_SEEN - earlier.step_like)
+
+    def _has_steps(self, body: Body) -> bool:
+        return sum(len(columns) for key, columns in body.rules.items() if key in self._step_rules) >= MAX_SEEN
+
+    def _match(self, body: Body, buffer: bytes, redraws: bool, invalid: list[int], found: Found) -> None:
+        """Find the records with a literal, read them in order, and book the outcome of each."""
+        bad = set(invalid)
+        body.undecodable += len(bad)
+        done = ordinal = line = 0
+        records = Walk(buffer, redraws)
+        for at in self.gate.places(buffer):
+            if at <= records.end:
+                continue  # in the record before
+            start, end = records.around(at)
+            newlines = buffer.count(b"\n", done, start)
+            line += newlines
+            ordinal += newlines + (buffer.count(b"\r", done, start) if redraws else 0)
+            done = start
+            self.take(body, buffer[start:end], body.records + ordinal, body.lines + line + 1, start in bad, found)
+
+    def take(self, body: Body, record: bytes, ordinal: int, line: int, bad: bool, found: Found) -> None:
+        """Read one record that holds a literal; ``bad`` when it is not UTF-8, and was counted so."""
+        masked = b""
+        self.pace.taken += 1
+        record = without_count(record)
+        if self.by_layout and len(record) <= MAX_LENGTH and not bad:
+            masked = record.translate(MASK)
+            layout = self.layouts.find(masked, record)
+            if layout is not None:
+                layout.count += 1
+                if layout.count >= MIN_COUNT and not layout.marks and self.pace.in_bulk:
+                    self.templates.add(layout)
+                replay(body, layout, record, ordinal, line, found)
+                return
+        literals = self.gate.literals_in(record)
+        tried = {entry[0]: entry[1:] for literal in literals for entry in self.gates.get(literal, ())}
+        outcome = examine(record, [tried[order] for order in sorted(tried)])
+        markers = {m.id: m for literal in sorted(literals) for m in self.marker_gates.get(literal, ())}
+        outcome.marks = search_markers(markers.values(), record)
+        book(body, outcome, record, ordinal, line, found)
+        if outcome.hit and bad:
+            body.undecodable -= 1
+            body.undecodable_matched.append(ordinal)
+        if masked and not outcome.crowded and self.layouts.wanted(masked):  # what is crowded is told each time
+            self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.gate.numbered))
+
+
+def _reading(rule: Rule) -> tuple[object, ...]:
+    """Return what decides how a rule reads text, as against what the numbers then mean."""
+    if isinstance(rule.fields, LazyFields):
+        fields = rule.fields.printed
+    else:
+        fields = [
+            (f.name, f.type, f.unit, sorted(f.null_if), f.value.pattern if f.value else None, f.at_least)
+            for f in rule.fields.values()
+        ]
+    spec = (rule.pattern, repr(rule.pairs), repr(rule.mapping), repr(rule.table), repr(rule.block), repr(fields))
+    return (rule.name, rule.event == "ignored", rule.literals, *spec)
+
+
+class _Scanner:
+    """Feeds blocks into one stretch."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.stretch = Stretch()
+
+    def feed(self, block: bytes) -> None:
+        stretch = self.stretch
+        if not block:
+            return
+        stretch.size += len(block)
+        stretch.last_bytes = (stretch.last_bytes + block[-TAIL_KEPT:])[-TAIL_KEPT:]
+        if len(stretch.first_bytes) < HEAD_KEPT:
+            stretch.first_bytes = (stretch.first_bytes + block[:HEAD_KEPT])[:HEAD_KEPT]
+        pending = stretch.tail if stretch.head_end else stretch.head
+        if pending.carriage:
+            pending.carriage = False
+            half = block.startswith(b"\n")
+            self.engine._close(stretch, pending, b"\r\n" if half else b"\r")
+            block = block[1:] if half else block
+            pending = stretch.tail
+        end = last_end(block)
+        if not end:
+            pending.extend(block)
+            return
+        begin = 0
+        if stretch.head_end and pending.length == len(pending.data):
+            self.engine.read(stretch.body, b"".join((pending.data, memoryview(block)[:end])))
+            begin = end
+        elif not stretch.head_end or pending.length:
+            begin = first_end(block)
+            terminator = b"\r\n" if block[begin - 2 : begin] == b"\r\n" else block[begin - 1 : begin]
+            pending.extend(block[: begin - len(terminator)])
+            self.engine._close(stretch, pending, terminator)
+        if begin < end:
+            self.engine.read(stretch.body, block[begin:end])
+        stretch.tail = Fragment()
+        stretch.tail.extend(block[end:])
+
+
+def _join(left: Fragment, right: Fragment) -> None:
+    """Append ``right`` to ``left``, which has no carriage return pending."""
+    left.data = (left.data + right.data)[:RECORD_CAP]
+    left.length += right.length
+    left.carriage = right.carriage

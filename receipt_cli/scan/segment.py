@@ -1,0 +1,122 @@
+"""What a stretch of a log gave: columns, marker hits and counts, open at both ends; pieces extend one another."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+
+from receipt_cli.numeric.ordinal_list import Listed
+from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.records.heuristics import MAX_SEEN
+from receipt_cli.records.split import Fragment
+from receipt_cli.scan.columns import Bounded, RuleColumns, place, shifted
+
+TAIL_KEPT = 32 * 1024
+HEAD_KEPT = 32 * 1024
+"""Bytes at the beginning of a log in which the stamps of lines count that no rule reads."""
+KEPT_HITS = 256
+FEW = 64
+"""So many times fewer events are put before the others, instead of these behind them."""
+RuleKey = tuple[str, str]
+"""(grammar reference ``id@vN``, rule name)."""
+
+
+@dataclass(slots=True)
+class Hits:
+    """Where one marker fired: position, line and rank of every hit, text and exit code of the first and the last."""
+
+    at: array[int] = field(default_factory=lambda: array("q"))
+    line: array[int] = field(default_factory=lambda: array("q"))
+    texts: list[tuple[int, str, int | None]] = field(default_factory=list)
+    rank: array[int] = field(default_factory=lambda: array("q"))
+
+    def add(self, at: int, line: int, text: str, exit_code: int | None, rank: int = NO_RANK) -> None:
+        """Add a hit; positions ascend."""
+        self.at.append(at)
+        self.line.append(line)
+        self.rank.append(rank)
+        self.texts.append((at, text, exit_code))
+        self._trim()
+
+    def extend(self, other: Hits, records: int, lines: int) -> None:
+        """Add the hits of the following piece."""
+        shift = place(records)
+        self.at.extend(shifted(other.at, shift))
+        self.line.extend(shifted(other.line, lines))
+        self.rank.extend(other.rank)
+        self.texts.extend((at + shift, text, code) for at, text, code in other.texts)
+        self._trim()
+
+    def _trim(self) -> None:
+        if len(self.texts) > 2 * KEPT_HITS:
+            del self.texts[KEPT_HITS:-KEPT_HITS]
+
+
+@dataclass(slots=True)
+class Body:
+    """What whole records gave: see the fields. ``records`` and ``lines`` count record ends and ``\\n``."""
+
+    records: int = 0
+    lines: int = 0
+    blank: int = 0
+    undecodable: int = 0
+    rules: dict[RuleKey, RuleColumns] = field(default_factory=dict)
+    near: dict[str, Bounded[NearMiss]] = field(default_factory=dict)
+    ignored: dict[str, Listed] = field(default_factory=dict)
+    undecodable_matched: array[int] = field(default_factory=lambda: array("q"))
+    markers: dict[str, Hits] = field(default_factory=dict)
+    problems: Bounded[Problem] = field(default_factory=lambda: Bounded(MAX_FIRST))
+    metric_like: Bounded[str] = field(default_factory=lambda: Bounded(MAX_SEEN))
+    step_like: int = 0
+    nul_count: int = 0
+    nul_line: int | None = None
+
+    def extend(self, other: Body) -> None:
+        """Add the body of the stretch that follows, which is used up."""
+        records, lines = self.records, self.lines
+        for key, columns in other.rules.items():
+            known = self.rules.setdefault(key, RuleColumns())
+            if FEW * len(known) < len(columns) and columns.lasting:
+                columns.prepend(known, records, lines)
+                self.rules[key] = columns
+            else:
+                known.extend(columns, records, lines)
+        for name, near in other.near.items():
+            mine = self.near.setdefault(name, Bounded(MAX_FIRST))
+            mine.extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
+        for name, ordinals in other.ignored.items():
+            self.ignored.setdefault(name, Listed()).extend(ordinals, records)
+        self.undecodable_matched.extend(shifted(other.undecodable_matched, records))
+        for name, hits in other.markers.items():
+            self.markers.setdefault(name, Hits()).extend(hits, records, lines)
+        moved = ((at + place(records), problem.moved(lines)) for at, problem in other.problems.first)
+        self.problems.extend(other.problems, moved)
+        seen = other.metric_like
+        self.metric_like.extend(seen, ((at + place(records), text) for at, text in seen.first))
+        self.metric_like.count = min(MAX_SEEN, self.metric_like.count)
+        self.step_like = min(MAX_SEEN, self.step_like + other.step_like)
+        self.nul_count += other.nul_count
+        if self.nul_line is None and other.nul_line is not None:
+            self.nul_line = other.nul_line + lines
+        self.records += other.records
+        self.lines += other.lines
+        self.blank += other.blank
+        self.undecodable += other.undecodable
+
+
+@dataclass(slots=True)
+class Stretch:
+    """The fold of a stretch of a log: open at both ends.
+
+    ``head`` is what stands before the first record end and ``head_end`` that end (empty when there is none, and then
+    ``head`` is all there is); ``tail`` is what stands after the last.
+    """
+
+    head: Fragment = field(default_factory=Fragment)
+    head_end: bytes = b""
+    body: Body = field(default_factory=Body)
+    tail: Fragment = field(default_factory=Fragment)
+    size: int = 0
+    last_bytes: bytes = b""
+    first_bytes: bytes = b""

@@ -1,0 +1,68 @@
+"""A receipt → what its derived part was made of: definitions, options, and which run and files of a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from receipt_cli.analysis.goodput.model import recorded_wall
+from receipt_cli.derive import Options
+from receipt_cli.detect.choose import Choice, Chosen
+from receipt_cli.grammar.catalog import INDUCED, find_recorded, shipped_by
+from receipt_cli.grammar.model import Grammar
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFile:
+    """One of several files that a receipt is of: its name, and the digest of its decompressed bytes."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a derivation was made of. ``grammars`` are the entries of the receipt; ``launch`` counts the runs from 0."""
+
+    grammars: tuple[Mapping[str, Any], ...]
+    options: Options
+    launch: int | None
+    files: tuple[RecordedFile, ...]
+    tool_version: str
+
+    @classmethod
+    def of(cls, derivation: Mapping[str, Any]) -> Recorded:
+        """Read the block ``derivation`` of a receipt, which keeps its schema."""
+        options, launches = derivation["options"], derivation.get("launches")
+        return cls(
+            grammars=tuple(derivation["grammars"]),
+            options=Options(options["grammar"], options["exit_code"], recorded_wall(options)),
+            launch=launches["used"] - 1 if launches else None,
+            files=tuple(RecordedFile(file["name"], file["sha256"]) for file in derivation["log"].get("files", ())),
+            tool_version=derivation["tool_version"],
+        )
+
+    def forced(self, own: Sequence[Grammar] = ()) -> Grammar | None:
+        """Return the grammar that the caller chose, as far as it is known here, or None where nobody did.
+
+        ``own`` are grammars that do not ship. Raises ``DataError`` for one that is not known at all.
+        """
+        name, _, version = (self.options.grammar or "").partition("@v")
+        if not name or name == INDUCED:
+            return None
+        digest = next((entry["sha256"] for entry in self.grammars if entry["id"] == name), "")
+        return find_recorded(name, int(version) if version.isdecimal() else 0, digest, own)
+
+    def choice(self, own: Sequence[Grammar] = ()) -> Choice | None:
+        """Return the grammars that were chosen, or None where the caller said how to read the log.
+
+        They stand among those that the same release had, so that no later one changes what they give. Raises as ``forced``.
+        """
+        if self.options.grammar is not None:
+            return None
+        known = [entry for entry in self.grammars if entry["id"] != INDUCED]
+        chosen = tuple(Chosen(find_recorded(e["id"], e["version"], e["sha256"], own), e["chosen_by"]) for e in known)
+        among = {grammar.ref: grammar for grammar in (*shipped_by(self.tool_version), *(c.grammar for c in chosen))}
+        catalogue = sorted(among.values(), key=lambda grammar: (grammar.id, grammar.version))
+        return Choice(chosen, tuple(catalogue), generic=len(known) < len(self.grammars))

@@ -1,0 +1,222 @@
+"""A receipt and its log → does this log, read by the definitions that the receipt names, give the same derived part?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from receipt_cli.derive import read_log
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.diff import Difference, differences
+from receipt_cli.documents.schemas import keep_known
+from receipt_cli.documents.validate import Finding, validate_bytes
+from receipt_cli.errors import InputError, UsageError
+from receipt_cli.events.file_order import SeveralRuns
+from receipt_cli.grammar.model import Grammar
+from receipt_cli.io.discovery import names_of, unpacked
+from receipt_cli.io.source import Progress, Source, Stream
+from receipt_cli.receipts.assembly import DERIVED, Document, assemble, derived_bytes
+from receipt_cli.receipts.production import find_paths, open_streams
+from receipt_cli.verification.recorded import Recorded, RecordedFile
+
+INPUTS = {
+    "log": ("/derivation/log/sha256", "/derivation/log/files/{}/sha256"),
+    "grammar": tuple(f"/derivation/grammars/{{}}/{part}" for part in ("id", "version", "sha256")),
+    "markers": ("/derivation/markers/version", "/derivation/markers/sha256"),
+    "registry": ("/derivation/registry/version", "/derivation/registry/sha256"),
+    "peaks": ("/derivation/peaks/version", "/derivation/peaks/sha256"),
+    "rules": ("/derivation/rules",),
+}
+"""What a derivation is a function of, and the fields that identify it; ``{}`` stands for a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How a receipt (``old``) and what its log gives (``new``) differ in their derived parts.
+
+    ``invalid`` is what is wrong with the receipt by itself. ``refs`` are the grammars that read the log now, or the format
+    of the document that was imported.
+    """
+
+    differences: tuple[Difference, ...]
+    invalid: tuple[Finding, ...]
+    refs: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def verified(self) -> bool:
+        """True when the derived parts are the same, byte for byte, and the receipt is valid."""
+        return not self.differences and not self.invalid
+
+    @property
+    def other(self) -> tuple[str, ...]:
+        """Which inputs are other than the recorded ones (keys of ``INPUTS``), and ``values`` where anything else differs."""
+        found = [_input_of(difference.pointer) for difference in self.differences]
+        return tuple(name for name in (*INPUTS, "values") if name in found)
+
+    def document(self) -> dict[str, object]:
+        """Return it for JSON."""
+        return {
+            "identical": not self.differences,
+            "other": list(self.other),
+            "grammars": list(self.refs),
+            "invalid": [{"pointer": f.pointer, "rule": f.rule, "reason": f.reason} for f in self.invalid],
+            "differences": [difference.document() for difference in self.differences],
+        }
+
+
+def _input_of(pointer: str) -> str:
+    parts = ["{}" if part.isdecimal() else part for part in pointer.split("/")]
+    return next((name for name, fields in INPUTS.items() if "/".join(parts) in fields), "values")
+
+
+def read_receipt(data: bytes, where: str) -> tuple[Document, tuple[Finding, ...]]:
+    """Return the receipt that ``data`` holds, and what is wrong with it; its ``derivation`` keeps the schema.
+
+    Raises ``InputError`` where that is not so and ``DataError`` for a version that is not known here.
+    """
+    findings = tuple(found for found in validate_bytes(data, where) if found.severity == "error")
+    document = json.loads(data)
+    if isinstance(document, dict) and not str(document.get("schema_version")).startswith("receipt/"):
+        raise InputError("is no receipt", where=where, why=f"its schema_version is {document.get('schema_version')!r}")
+    for found in findings:
+        needed = found.pointer in ("", "/schema_version") or f"{found.pointer}/".startswith("/derivation/")
+        unread = found.rule == "json_value"  # then nothing else was looked at
+        if unread or (needed and found.rule.startswith("schema")):
+            why = f"{found.pointer or 'the document'}: {found.reason}"
+            raise InputError("is not a valid receipt", where=where, why=why, try_=f"receipt validate {where}")
+    return document, findings
+
+
+def verify(
+    document: Mapping[str, Any],
+    logs: Sequence[str],
+    *,
+    invalid: tuple[Finding, ...] = (),
+    own: Sequence[Grammar] = (),
+    newest: bool = False,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Verification:
+    """Derive ``document``, as ``read_receipt`` returns it, from its ``logs`` once more and compare.
+
+    Fields that its version of the schema does not know are left out of what is derived. A receipt that was imported is
+    imported once more: ``logs`` is then that one document.
+
+    ``own`` are grammars that do not ship. With ``newest`` the log is read as anybody would read it today, else by the
+    recorded grammars and options. Raises ``InputError`` for a log that cannot be read, ``DataError`` for a grammar that is
+    not known here, in no version, and ``UsageError`` for stdin as one of several files, or for files that are the recorded
+    ones and yet of several runs by the definitions of today.
+    """
+    origin = document["derivation"].get("origin")
+    notes: list[str] = []
+    if origin is not None:
+        made = _import(logs, origin["format"])
+        refs: tuple[str, ...] = (origin["format"],)
+    else:
+        made = _derive(document, logs, own, newest, workers, progress, notes)
+        refs = tuple(f"{entry['id']}@v{entry['version']}" for entry in made["derivation"]["grammars"])
+    now = derived_bytes(keep_known(made, str(document.get("schema_version"))))
+    same = all(key in document for key in DERIVED) and derived_bytes(document) == now
+    found = () if same else tuple(differences(_derived(document), json.loads(now)))
+    return Verification(found, invalid, refs, tuple(notes))
+
+
+def _derive(
+    document: Mapping[str, Any],
+    logs: Sequence[str],
+    own: Sequence[Grammar],
+    newest: bool,
+    workers: int | None,
+    progress: Progress | None,
+    notes: list[str],
+) -> Document:
+    """Return what the logs give now, with captured parts that are empty; ``notes`` are added to."""
+    recorded = Recorded.of(document["derivation"])
+    paths, _ = find_paths(logs)
+    names: list[str] | None = None
+    if recorded.files and len(paths) > 1:
+        paths, names, left_out = call_as_recorded(paths, recorded.files)
+        notes += [f"{left_out} of the files are not of this receipt: left out"] if left_out else []
+    forced = recorded.forced(own)
+    if newest and forced is not None:
+        forced = replace(recorded, options=replace(recorded.options, grammar=forced.id), grammars=()).forced(own)
+    choice = None if newest else recorded.choice(own)
+    streams = open_streams(paths, names, progress=progress)
+    try:
+        reading = read_log(streams, recorded.options, workers=workers, using=forced, choice=choice)
+        notes += ["the log changed while it was read"] if reading.gathered.changed else []
+        there = recorded.launch is not None and recorded.launch < len(reading.launches)
+        return assemble(reading.derivation(recorded.launch if there else None), run={}, header={})
+    except SeveralRuns as error:
+        made = _with_files(document, streams)
+        if not differences(document, made):
+            raise  # the same files, which the definitions of today tell apart
+        notes.append(f"{error.message}: {error.why}")
+        return made
+    finally:
+        for part in (part for stream in streams for part in stream.parts):
+            part.close()
+
+
+def _with_files(document: Mapping[str, Any], streams: Sequence[Stream]) -> Document:
+    """Return the receipt with the digests that its files have now: they cannot be read as one run any more."""
+    made: Document = json.loads(canonical_bytes(document))
+    log = made["derivation"]["log"]
+    parts = [(name, part) for stream in streams for name, part in zip(stream.names, stream.parts, strict=True)]
+    before = {file["name"]: file for file in log.get("files", ())}
+    log["files"] = [{**before.get(name, {"name": name}), "sha256": part.sha256} for name, part in parts]
+    return made
+
+
+def _import(files: Sequence[str], format_name: str) -> Document:
+    """Return the receipt that the document of another system gives now. Raises ``UsageError`` for more than that document."""
+    from receipt_cli.importers.importing import import_document
+
+    if len(files) > 1:
+        raise UsageError("the receipt was imported from one document", why=f"{len(files)} files are given")
+    return import_document(files[0], wanted=format_name).document
+
+
+def _derived(document: Mapping[str, Any]) -> Document:
+    """Return the derived blocks without the tool's version, as far as they are there."""
+    blocks = {key: document[key] for key in DERIVED if key in document}
+    return {**blocks, "derivation": {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}}
+
+
+def call_as_recorded(paths: Sequence[str], files: Sequence[RecordedFile]) -> tuple[list[str], list[str], int]:
+    """Return those of ``paths`` that a receipt's ``files`` are, the name of each there, and how many others there are.
+
+    A file is known by its name below the folder that all have in common, compressed or not; where that leaves a doubt, by
+    its digest, so that an archive may rename and regroup them. As long as a file is not found, no other is left out.
+    Raises ``InputError``.
+    """
+    names = names_of(paths)
+    called = {unpacked(file.name): file.name for file in files}
+    if sorted(map(unpacked, names)) == sorted(called):
+        return list(paths), [called[unpacked(name)] for name in names], 0
+    missing = list(files)
+    known: dict[str, str] = {}
+    digests = {path: _digest(path) for path in paths}
+    for path in paths:
+        _take(known, missing, path, [file for file in missing if file.sha256 == digests[path]])
+    for path, name in zip(paths, names, strict=True):
+        _take(known, missing, path, [file for file in missing if unpacked(file.name) == unpacked(name)])
+    taken = [(path, known.get(path, name)) for path, name in zip(paths, names, strict=True) if missing or path in known]
+    return [path for path, _ in taken], [name for _, name in taken], len(paths) - len(taken)
+
+
+def _take(known: dict[str, str], missing: list[RecordedFile], path: str, alike: Sequence[RecordedFile]) -> None:
+    """Let ``path`` be the first of the files that are alike, where it is none yet."""
+    if alike and path not in known:
+        known[path] = alike[0].name
+        missing.remove(alike[0])
+
+
+def _digest(path: str) -> str:
+    source = Source(path)
+    for _ in source.blocks():
+        pass
+    return source.sha256

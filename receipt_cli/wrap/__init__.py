@@ -1,0 +1,18 @@
+"""``receipt run``: a command as it would run alone, with its output kept and its end recorded."""
+
+from receipt_cli.rooms import doors
+
+PUBLIC = {
+    "set_interpreter": "interpreter",
+    "Ended": "job",
+    "NotStarted": "job",
+    "check_command": "job",
+    "run_job": "job",
+    "hold_standard_streams": "output_streams",
+    "Existing": "paths",
+    "Files": "paths",
+    "check_files": "paths",
+    "default_files": "paths",
+    "open_log": "paths",
+}
+__getattr__, __dir__ = doors(__name__, PUBLIC)

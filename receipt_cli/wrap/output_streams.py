@@ -1,0 +1,119 @@
+"""Where the output of the command goes: a pipe or a pseudo-terminal of ours for each place that our own output goes to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+from dataclasses import dataclass
+
+from receipt_cli.io.pipe import widen
+
+_SMALL = 1 << 16
+"""Bytes that a terminal holds, and a pipe where nobody tells."""
+
+
+@dataclass(slots=True)
+class Outlet:
+    """One stream of the command's output. ``source`` is read, ``target`` is where it is passed on; -1 once closed or gone.
+
+    ``capacity`` is how many bytes the command can write before it has to wait for us.
+    """
+
+    source: int
+    target: int
+    terminal: bool
+    capacity: int
+
+    def fit(self) -> None:
+        """Give the command's terminal the size of ours."""
+        import termios
+
+        if self.terminal and self.source >= 0 and self.target >= 0:
+            with contextlib.suppress(OSError, termios.error):
+                termios.tcsetwinsize(self.source, termios.tcgetwinsize(self.target))
+
+    def close(self) -> None:
+        """Read no more: from now on the command's writes fail, as they do when the reader of a pipe has gone."""
+        if self.source >= 0:
+            os.close(self.source)
+        self.source = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Outlets:
+    """The streams of a command, and the descriptors that are to be its stdout and stderr."""
+
+    streams: tuple[Outlet, ...]
+    stdout: int
+    stderr: int
+
+    def started(self) -> None:
+        """Close our copies of what the command writes to, so that its end can be seen."""
+        for descriptor in {self.stdout, self.stderr}:
+            os.close(descriptor)
+
+
+def hold_standard_streams() -> None:
+    """Open what we were started without of stdin, stdout and stderr on nothing, so that no file of ours gets its number."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+
+
+def open_outlets(stdout: int = 1, stderr: int = 2) -> Outlets:
+    """Return a stream for stdout and one for stderr, or one for both where ours are one and the same file.
+
+    One stream keeps what is written to both in order. Where ours is a terminal, the command gets one, too. Raises ``OSError``.
+    """
+    out, write_out = _outlet(stdout)
+    if _same(stdout, stderr):
+        return Outlets((out,), write_out, write_out)
+    error, write_error = _outlet(stderr)
+    return Outlets((out, error), write_out, write_error)
+
+
+def _outlet(target: int) -> tuple[Outlet, int]:
+    """Return a stream that is passed on to ``target``, and the descriptor to write to."""
+    terminal = os.isatty(target)
+    if terminal:
+        source, write = os.openpty()
+        _pass_unchanged(write)
+    else:
+        source, write = os.pipe()
+        widen(source)
+    os.set_blocking(source, False)
+    outlet = Outlet(source, target, terminal, _capacity(source, terminal))
+    outlet.fit()
+    return outlet, write
+
+
+def _capacity(source: int, terminal: bool) -> int:
+    if not terminal and sys.platform == "linux":
+        import fcntl
+
+        return fcntl.fcntl(source, fcntl.F_GETPIPE_SZ)
+    return _SMALL
+
+
+def _pass_unchanged(terminal: int) -> None:
+    """Let a terminal pass on what is written to it as it is: ours adds the carriage returns, and once is enough."""
+    import termios
+
+    attributes = termios.tcgetattr(terminal)
+    attributes[1] &= ~termios.OPOST
+    termios.tcsetattr(terminal, termios.TCSANOW, attributes)
+
+
+def _same(one: int, other: int) -> bool:
+    """Tell whether two descriptors are of one file, and of the same place in it."""
+    try:
+        a, b = os.fstat(one), os.fstat(other)
+        if (a.st_dev, a.st_ino, a.st_rdev) != (b.st_dev, b.st_ino, b.st_rdev):
+            return False
+        return not stat.S_ISREG(a.st_mode) or os.lseek(one, 0, os.SEEK_CUR) == os.lseek(other, 0, os.SEEK_CUR)
+    except OSError:
+        return False

@@ -1,0 +1,85 @@
+"""The three files of a run that is wrapped: its log, the header beside it, and the receipt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Literal
+
+from receipt_cli.errors import OutputError
+from receipt_cli.io.atomic import check_new
+from receipt_cli.io.beside import header_name, receipt_names
+
+Existing = Literal["refuse", "append", "overwrite"]
+"""What happens to a log that is there already; the files beside it are replaced with it, or refused with it."""
+_SCRIPTS = (".py", ".sh", ".bash", ".r", ".jl")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where the log, the header and the receipt of a run stand."""
+
+    log: Path
+    header: Path
+    receipt: Path
+
+    @staticmethod
+    def beside(log: Path, receipt: Path | None) -> Files:
+        """Return the files of ``log``; the receipt is ``receipt``, else beside the log under its name."""
+        return Files(log, log.with_name(header_name(log.name)), receipt or log.with_name(receipt_names(log.name)[0]))
+
+
+def default_files(command: Sequence[str], name: str | None, now: str, receipt: Path | None) -> Files:
+    """Return files in the current directory that do not exist yet: ``<name>-<UTC time>.log`` and those beside it.
+
+    ``now`` is RFC 3339. Without a name the log has that of the command's script, else the command's.
+    """
+    stem = f"{_plain(name or _called(command))}-{now.replace('-', '').replace(':', '')}"
+    for number in count(1):
+        files = Files.beside(Path(f"{stem}.log" if number == 1 else f"{stem}-{number}.log"), receipt)
+        if not any(os.path.lexists(path) for path in (files.log, files.header, *([] if receipt else [files.receipt]))):
+            return files
+    raise AssertionError  # the numbers do not end
+
+
+def check_files(files: Files, existing: Existing) -> None:
+    """Raise ``OutputError`` where a file is taken that nobody asked to replace, or a folder is missing."""
+    for path in (files.log, files.header, files.receipt):
+        folder = path.absolute().parent
+        if not folder.is_dir():
+            raise OutputError("cannot write", where=str(path), why=f"there is no folder {folder}")
+        if existing == "refuse":
+            try:
+                check_new(path)
+            except OutputError as error:
+                raise OutputError(error.message, where=error.where, try_="name another file; --append; --overwrite") from None
+        elif path.is_dir():
+            raise OutputError("is a directory, not a file", where=str(path))
+
+
+def open_log(path: Path, existing: Existing) -> int:
+    """Return the descriptor of the log, which is written to at its end, on a new line. Raises ``OutputError``."""
+    how = {"refuse": os.O_EXCL, "append": 0, "overwrite": os.O_TRUNC}[existing]
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | how, 0o666)
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            os.write(descriptor, b"\n")
+        return descriptor
+    except OSError as error:
+        raise OutputError("cannot write the log", where=str(path), why=error.strerror or str(error)) from error
+
+
+def _called(command: Sequence[str]) -> str:
+    """Return the stem of the script among the words of the command, else of its first word."""
+    script = next((word for word in command if word.lower().endswith(_SCRIPTS)), command[0])
+    return Path(script).stem
+
+
+def _plain(name: str) -> str:
+    """Return ``name`` as a part of a file name."""
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name).strip(".-")
+    return kept[:80] or "run"

@@ -1,0 +1,116 @@
+"""Signals that come to us: passed on to the command, once each."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from resource import struct_rusage
+
+from receipt_cli.wrap.output_streams import Outlet
+
+PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGCONT", "SIGWINCH")
+FROM_TERMINAL = ("SIGINT", "SIGQUIT", "SIGTSTP", "SIGHUP")
+"""Signals that a terminal sends to the whole group in the foreground: the command has got them already."""
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that ask for the end. A command that ends on them may say so or not, and with any exit code: the log gets a line."""
+PATIENCE = 2
+"""So many signals that ask for the end, once the command is over, end us without a receipt."""
+_SI_KERNEL = 0x80
+"""``si_code`` of what no process sent (Linux)."""
+
+
+def passed_on() -> set[signal.Signals]:
+    """Return the signals to hear; one that whoever started us wants to be ignored stays so, for the command, too."""
+    wanted = {signal.Signals[name] for name in PASSED_ON}
+    return {number for number in wanted if signal.getsignal(number) != signal.SIG_IGN} | {signal.SIGCHLD}
+
+
+class Relay(threading.Thread):
+    """Waits for signals, which must be blocked in every thread, and passes them on to the process ``pid``.
+
+    Each one that says that a child has changed writes a byte to ``waker``, each one that asks for the end is a ``remark``.
+    Once the command is ``over``, the signals that ask for the end are counted; the second calls ``give_up``.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        signals: set[signal.Signals],
+        streams: Sequence[Outlet],
+        waker: int,
+        remark: Callable[[str], None],
+        give_up: Callable[[], None],
+    ) -> None:
+        super().__init__(name="signals", daemon=True)
+        self._pid = pid
+        self._signals = signals
+        self._streams = streams
+        self._waker = waker
+        self._remark = remark
+        self._give_up = give_up
+        self._asked = 0
+        self._lock = threading.Lock()
+        self._over = False
+
+    def reap(self) -> tuple[int, struct_rusage] | None:
+        """Return the wait status of the process and what it used, once it has ended; it loses its number with that."""
+        with self._lock:  # no signal may go to whoever gets the number next
+            pid, status, usage = os.wait4(self._pid, os.WNOHANG)
+            self._over = pid != 0
+        return (status, usage) if pid else None
+
+    def run(self) -> None:
+        """Pass signals on until the process that we are ends."""
+        while True:
+            number, by_terminal = _next(self._signals)
+            if number == signal.SIGCHLD:
+                with contextlib.suppress(OSError):  # the pipe is full: the byte is not the news
+                    os.write(self._waker, b"x")
+                continue
+            if number == signal.SIGWINCH:
+                for stream in self._streams:
+                    stream.fit()
+            with self._lock:
+                if self._over:
+                    self._ask(number)
+                    continue
+                if number in ENDING:
+                    self._remark(f"receipt run: {number.name} was sent to the command")
+                if not by_terminal:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(self._pid, number)
+            if number == signal.SIGTSTP:
+                _stop()
+
+    def _ask(self, number: signal.Signals) -> None:
+        if number in ENDING:
+            self._asked += 1
+            if self._asked >= PATIENCE:
+                self._give_up()
+
+
+def _next(signals: set[signal.Signals]) -> tuple[signal.Signals, bool]:
+    """Wait for a signal; return it, and whether a terminal sent it, which then sent it to the command as well."""
+    if hasattr(signal, "sigwaitinfo"):
+        told = signal.sigwaitinfo(signals)
+        number = signal.Signals(told.si_signo)
+        return number, number.name in FROM_TERMINAL and told.si_code == _SI_KERNEL
+    number = signal.Signals(signal.sigwait(signals))  # macOS does not tell who sent it
+    return number, number.name in FROM_TERMINAL and number != signal.SIGHUP and _in_foreground()
+
+
+def _in_foreground() -> bool:
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
+
+
+def _stop() -> None:
+    """Stop as the signal would have made us: not where nobody could make us go on."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
+    os.kill(os.getpid(), signal.SIGTSTP)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
