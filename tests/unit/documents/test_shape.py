@@ -15,7 +15,7 @@ from receipt_cli.documents.schemas import get_schema, list_schemas
 from receipt_cli.documents.shape import surely_keeps
 from receipt_cli.documents.validate import KINDS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GOLDENS = sorted((ROOT / "fixtures").rglob("*.receipt.json"))
 EXAMPLES = [json.loads(path.read_bytes()) for path in sorted((ROOT / "fixtures" / "receipts").glob("*/valid/*.json"))]
 KNOWN = {f"{e.kind}/{e.version}": get_schema(e.kind, e.version)[1] for e in list_schemas() if e.kind in KINDS}

@@ -15,7 +15,7 @@ from receipt_cli.follow.growth import Growth
 from receipt_cli.io.source import Source
 from receipt_cli.receipts.assembly import assemble
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 LOGS = [
     ROOT / "fixtures" / "logs" / name
     for name in ("nanochat/speedrun-2025-10.log", "hf-trainer/bar-merged-v5.log", "megatron-lm/2024-oom-then-restart.log")

@@ -14,7 +14,7 @@ from receipt_cli.documents.invariants.rule import pointer, pointer_parts
 from receipt_cli.documents.validate import KINDS, Finding, has_errors, rules_of, validate_bytes, validate_document
 from receipt_cli.errors import DataError, InputError
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "fixtures" / "receipts"
+EXAMPLES = Path(__file__).resolve().parents[3] / "fixtures" / "receipts"
 VALID = sorted(EXAMPLES.glob("*/valid/*.json"))
 INVALID = sorted(EXAMPLES.glob("*/invalid/*.json"))
 HEALTHY = EXAMPLES / "receipt-1.0" / "valid" / "healthy.json"

@@ -159,7 +159,7 @@ def test_the_receipt_says_how_it_was_read(tmp_path: Path) -> None:
 
 
 def test_a_known_trainer_is_never_read_generically() -> None:
-    log = Path(__file__).resolve().parents[2] / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
+    log = Path(__file__).resolve().parents[3] / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
     assert [c.grammar.id for c in derive(Source(str(log))).detection.chosen] == ["nanogpt"]
 
 

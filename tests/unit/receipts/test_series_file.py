@@ -15,7 +15,7 @@ from receipt_cli.receipts.series_file import write_series
 
 duckdb = pytest.importorskip("duckdb")
 
-LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
+LOGS = Path(__file__).resolve().parents[3] / "fixtures" / "logs"
 SOME = (
     "nanochat/speedrun-2025-10.log", "hf-trainer/crash-resumed-v5.log", "megatron-lm/*.log", "nemo/*.log", "keras/*.log",
     "forgather/*.log", "verl/*.log", "torchtitan/*.log",

@@ -16,7 +16,7 @@ from receipt_cli.io.beside import header_name, receipt_names
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.store.files import Store
 
-LOG = Path(__file__).resolve().parents[2] / "fixtures" / "logs" / "hf-trainer" / "crash-resumed-v5.log"
+LOG = Path(__file__).resolve().parents[3] / "fixtures" / "logs" / "hf-trainer" / "crash-resumed-v5.log"
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from receipt_cli.errors import InputError, OutputError, UsageError
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.store.files import LEFT_OVER_S, Quarantined, Store
 
-LOG = Path(__file__).resolve().parents[2] / "fixtures" / "logs" / "hf-trainer" / "crash-resumed-v5.log"
+LOG = Path(__file__).resolve().parents[3] / "fixtures" / "logs" / "hf-trainer" / "crash-resumed-v5.log"
 Document = dict[str, Any]
 
 

@@ -17,7 +17,7 @@ from receipt_cli.documents.validate import validate_document
 from receipt_cli.emit import TemporalPerformanceTracker
 from receipt_cli.emit.profiling import SignalProfiler
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(autouse=True)

@@ -72,7 +72,7 @@ def test_without_here_no_local_package_is_even_loaded() -> None:
         "collect_header(environ=os.environ, header_file=None, log_facts=[], here=None, now=None);"
         "print(sorted({'git', 'psutil', 'pynvml', 'typer', 'rich'} & set(sys.modules)))"
     )
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, timeout=60)
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 

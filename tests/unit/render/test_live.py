@@ -16,7 +16,7 @@ from receipt_cli.render.terminal.live_screen import Screen
 from receipt_cli.render.terminal.style import Style
 from receipt_cli.render.terminal.text import cells
 
-LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
+LOGS = Path(__file__).resolve().parents[3] / "fixtures" / "logs"
 
 
 @pytest.fixture(scope="module")

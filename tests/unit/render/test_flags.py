@@ -13,7 +13,7 @@ from receipt_cli.receipts.production import Request, produce
 from receipt_cli.render.receipt.summary import render_receipt
 from receipt_cli.render.terminal.style import Style
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = ROOT / "fixtures" / "receipts" / "receipt-1.2" / "valid" / "oddities.json"
 NASTY: tuple[Any, ...] = (
     None,

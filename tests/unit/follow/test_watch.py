@@ -15,7 +15,7 @@ from receipt_cli.follow.snapshot import SoFar
 from receipt_cli.follow.watch import LEAST_S, SHARE, Watch
 
 LINES = (
-    (Path(__file__).resolve().parents[2] / "fixtures" / "logs" / "nanochat" / "speedrun-2025-10.log")
+    (Path(__file__).resolve().parents[3] / "fixtures" / "logs" / "nanochat" / "speedrun-2025-10.log")
     .read_bytes()
     .splitlines(keepends=True)
 )

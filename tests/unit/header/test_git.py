@@ -255,7 +255,7 @@ def test_gitpython_loads_without_a_git_program(repo: Path) -> None:
         "found, notes = git_facts(Path(sys.argv[1]), os.environ);"
         "print([f.pointer for f in found], len(notes), os.environ.get('GIT_PYTHON_REFRESH'))"
     )
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program_text, str(repo)],
         cwd=root,

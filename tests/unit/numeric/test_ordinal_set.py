@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.analysis import consistency
 from receipt_cli.detect import choose as detect
+from receipt_cli.detect import version_ratio
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric import arrays as magnitude
@@ -180,8 +180,8 @@ def test_ratios_of_rates_and_times(rate: NumberColumn, time: NumberColumn, token
     found = []
     for large in (False, True):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(consistency, "is_large", lambda count, large=large: large)
-            found.append(consistency._ratios(rate, time, tokens))
+            patch.setattr(version_ratio, "is_large", lambda count, large=large: large)
+            found.append(version_ratio._ratios(rate, time, tokens))
     assert found[0].tobytes() == found[1].tobytes()
 
 

@@ -14,7 +14,7 @@ from receipt_cli.store import flatten as rows
 from receipt_cli.store.flatten import read_row
 from receipt_cli.store.views import structure
 
-LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
+LOGS = Path(__file__).resolve().parents[3] / "fixtures" / "logs"
 
 
 @pytest.fixture(scope="module")

@@ -92,7 +92,7 @@ def test_a_log_goes_on_behind_such_a_record(tmp_path: Path, small_box: float) ->
 
 SUSPENDED = """
 import sys
-from receipt_cli import match
+from receipt_cli.scan import extraction as match
 import regex
 match.TIME_BOX_S = 1.0
 print("ready", flush=True)
@@ -105,7 +105,7 @@ print(found)
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="nothing can be suspended here")
 def test_the_time_is_that_of_the_processor() -> None:
     """A laptop that is closed while a log is read wakes up to the same receipt."""
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])}
     with subprocess.Popen(
         [sys.executable, "-c", SUSPENDED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
     ) as child:
