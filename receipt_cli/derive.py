@@ -22,9 +22,10 @@ from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, read_generically, wanted
 from receipt_cli.errors import InputError
-from receipt_cli.events.build import Event, Told, read_events
+from receipt_cli.events.build import read_events
 from receipt_cli.events.epochs import count_epochs
 from receipt_cli.events.launches import Launch, split_launches, window
+from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.phases import Phase, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
 from receipt_cli.events.step_numbers import number_steps
@@ -177,7 +178,7 @@ class Reading:
     grammars: Sequence[Grammar]
     events: Sequence[Event]
     launches: Sequence[Launch]
-    told: Told
+    told: ReadEvents
 
     def derivation(self, number: int | None = None) -> Derivation:
         """Return what run ``number`` of the log gives, counted from 0; None is the last one.

@@ -10,7 +10,7 @@ from receipt_cli.analysis.consistency import Comparison
 from receipt_cli.analysis.flops import PRINTED, named_convention, positive
 from receipt_cli.analysis.recompute import Workings
 from receipt_cli.definitions.accelerators import Device, load_peaks
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.events.series import Figure, finite, metric, read
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.precision import TOLERANCE

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from receipt_cli.events.build import Event
 from receipt_cli.events.compact.run import Run
+from receipt_cli.events.model import Event
 from receipt_cli.events.series import Figure
 from receipt_cli.numeric.arrays import distinct_values
 

@@ -26,7 +26,7 @@ from receipt_cli.analysis.flops import (
 )
 from receipt_cli.analysis.rates import StepRate, scaled
 from receipt_cli.definitions.accelerators import Device
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.events.series import Figure, ends, metric
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.events.series import metric, read, steps_at
 from receipt_cli.numeric.arrays import is_large
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from receipt_cli.events.build import Event
 from receipt_cli.events.compact.run import Run
+from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Selection, finite, metric, read
 from receipt_cli.numeric.statistics import exact_median

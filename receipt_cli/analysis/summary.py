@@ -14,7 +14,7 @@ from receipt_cli.analysis.recompute import recompute
 from receipt_cli.analysis.spikes import Spikes, find_spikes
 from receipt_cli.analysis.steady import SteadyState, steady_records
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.events.build import Event, spread
+from receipt_cli.events.model import Event, spread
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Figure, Selection, Series, ends, metric, other, read
 from receipt_cli.numeric.statistics import Statistic, describe

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.events.series import Selection, Series
 from receipt_cli.numeric.statistics import exact_mean, exact_median, exact_sum
 

@@ -11,8 +11,9 @@ from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained
 from receipt_cli.errors import InputError
-from receipt_cli.events.build import Event, read_events
+from receipt_cli.events.build import read_events
 from receipt_cli.events.epochs import count_epochs
+from receipt_cli.events.model import Event
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED, definition

@@ -3,17 +3,17 @@
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "Event": "build",
-    "Meaning": "build",
-    "Told": "build",
     "read_events": "build",
-    "spread": "build",
     "Run": "compact.run",
     "count_epochs": "epochs",
     "SeveralRuns": "file_order",
     "Launch": "launches",
     "split_launches": "launches",
     "window": "launches",
+    "Event": "model",
+    "Meaning": "model",
+    "ReadEvents": "model",
+    "spread": "model",
     "Phase": "phases",
     "split_phases": "phases",
     "RankFigures": "ranks",

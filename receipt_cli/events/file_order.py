@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from receipt_cli.errors import UsageError
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.io.source import Stream
 
 COMPARED = 50

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from receipt_cli.definitions.failure_markers import Catalogue
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Body, Hits
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from receipt_cli.events.build import Event, cut
+from receipt_cli.events.model import Event, cut
 from receipt_cli.grammar.model import Grammar
 
 LATE_RECORDS = 4

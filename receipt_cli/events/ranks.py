@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from receipt_cli.events.build import Event, spread
 from receipt_cli.events.compact.frame import is_memory
 from receipt_cli.events.compact.rank_copies import Copies
 from receipt_cli.events.compact.run import Run, among, distinct
+from receipt_cli.events.model import Event, spread
 from receipt_cli.records.envelope import NO_RANK
 
 
@@ -27,7 +27,7 @@ class RankFigures(NamedTuple):
 def rank_figures(events: Sequence[Event], copies: Sequence[Copies], start: int, end: int) -> dict[int, RankFigures]:
     """Return what each rank printed between two positions, by rank; empty where only one rank printed something.
 
-    ``copies`` are the step records that have no event (see ``timeline.Told``).
+    ``copies`` are the step records that have no event (see ``ReadEvents``).
     """
     steps: dict[int, list[Event]] = {}
     peaks: dict[int, float] = {}

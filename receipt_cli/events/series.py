@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from receipt_cli.events.build import Event
 from receipt_cli.events.compact.run import Run
+from receipt_cli.events.model import Event
 from receipt_cli.numeric.arrays import Joined
 from receipt_cli.numeric.spill import scratch
 

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from receipt_cli.events.build import Event, spread
 from receipt_cli.events.compact.frame import HEAD
 from receipt_cli.events.compact.progress_bars import Bars
 from receipt_cli.events.compact.regular import TAIL
+from receipt_cli.events.model import Event, spread
 from receipt_cli.numeric.arrays import distinct_values
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ MIN_RECORDS = 3
 def number_steps(events: Sequence[Event], bars: Sequence[Bars] = ()) -> list[Event]:
     """Return the events without the progress bars; step records without a number have one where it is proven.
 
-    ``bars`` are those that have no event (see ``timeline.Told``).
+    ``bars`` are those that have no event (see ``ReadEvents``).
     """
     broken: set[int] = set()
     for grammar in {e.grammar.id for e in events if e.rule.event == "progress"} | {b.grammar for b in bars}:

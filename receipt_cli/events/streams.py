@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from receipt_cli.events.build import Event
 from receipt_cli.events.file_order import Lane, Part, make_lanes
+from receipt_cli.events.model import Event
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.problems import QUIET_RECORDS, Problem
 from receipt_cli.records.envelope import NO_RANK

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from receipt_cli.events.build import Event, Meaning
+from receipt_cli.events.model import Event, Meaning
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.header.facts import HeaderFact
 from receipt_cli.header.values import checked

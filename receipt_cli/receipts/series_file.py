@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from receipt_cli import __version__
 from receipt_cli.derive import Derivation
-from receipt_cli.events.build import Event
 from receipt_cli.events.compact.run import Run
+from receipt_cli.events.model import Event
 from receipt_cli.io.duckdb import Database, quoted
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.redaction.text import safe_names, safe_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.definitions.units import read_number
@@ -12,11 +13,42 @@ from receipt_cli.problems import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank
 from receipt_cli.scan.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
 from receipt_cli.scan.extraction import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, convert, read_other, read_record
-from receipt_cli.scan.layout import Layout, Outcome, Value
+from receipt_cli.scan.layout import Layout, Value
 from receipt_cli.scan.segment import Body, Hits
 
 Found = list[tuple[int, Problem]]
 NAN = float("nan")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What the patterns made of one record: events by rule, the rules that found nothing, and those that took too long."""
+
+    read: list[tuple[Grammar, Rule, list[Extraction]]] = field(default_factory=list)
+    ignored: list[tuple[Grammar, Rule]] = field(default_factory=list)
+    missed: list[tuple[Grammar, Rule]] = field(default_factory=list)
+    late: list[tuple[Grammar, Rule]] = field(default_factory=list)
+    marks: list[MarkerHit] = field(default_factory=list)
+
+    @property
+    def hit(self) -> bool:
+        """True when a rule of any grammar explained the record."""
+        return bool(self.read or self.ignored)
+
+    @property
+    def crowded(self) -> list[tuple[Grammar, Rule]]:
+        """The rules that found as many events as are read of one record: there may be more."""
+        return [(grammar, rule) for grammar, rule, events in self.read if len(events) >= MAX_EVENTS]
+
+    def near(self) -> list[tuple[Grammar, Rule]]:
+        """Return for each grammar the first rule whose literal stands in the record, though no rule explained it."""
+        if self.hit:
+            return []
+        first: dict[str, tuple[Grammar, Rule]] = {}
+        for grammar, rule in self.missed:
+            if rule.event not in ("ignored", "progress"):
+                first.setdefault(grammar.id, (grammar, rule))
+        return list(first.values())
 
 
 def examine(record: bytes, tried: Iterable[tuple[Grammar, Rule, bool]]) -> Outcome:

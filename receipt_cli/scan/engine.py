@@ -30,9 +30,11 @@ from receipt_cli.records.split import (
     last_end,
 )
 from receipt_cli.scan.book import Found, book, examine, excerpt, replay, search_markers
+from receipt_cli.scan.bulk.layout_cache import LayoutCache
 from receipt_cli.scan.bulk.schedule import Pace
 from receipt_cli.scan.columns import RuleColumns, place
-from receipt_cli.scan.layout import MASK, MAX_LENGTH, Layouts, learn_layout
+from receipt_cli.scan.layout import MASK, MAX_LENGTH
+from receipt_cli.scan.learn_layout import learn_layout
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, Body, RuleKey, Stretch
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ class Engine:
                 self.marker_gates.setdefault(literal, []).append(marker)
         self.gate = Gate(sorted({*self.gates, *self.marker_gates}))
         self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
-        self.layouts = Layouts()
+        self.layouts = LayoutCache()
         self.pace = Pace()
         self.by_layout = by_layout
 

@@ -504,7 +504,7 @@ class TestGrammarFile:
     def test_a_pattern_without_end_has_a_time_box(
         self, tmp_path: Path, log: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("receipt_cli.scan.extraction.TIME_BOX_S", 0.2)
+        monkeypatch.setattr("receipt_cli.scan.extraction.model.TIME_BOX_S", 0.2)
         log.write_bytes(STEPS + b"loss " + b"a" * 60 + b"!\n")
         pattern = r"'loss (?:a|aa)+(?P<x>b)|step (?P<step>\d+) loss (?P<loss>\d+)'"
         grammar = NANO.replace("PATTERN", pattern).replace("fields: {loss", "fields: {x: {type: string}, loss", 1)

@@ -13,8 +13,8 @@ from receipt_cli.analysis.goodput.steptime import SLACK
 from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.summary import Summary
-from receipt_cli.events.build import Event
 from receipt_cli.events.launches import Launch
+from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.problems import Problem
 

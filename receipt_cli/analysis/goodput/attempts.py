@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard
 
-from receipt_cli.events.build import Event
 from receipt_cli.events.compact.run import Run
+from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import finite
 from receipt_cli.numeric.statistics import exact_median, exact_sum

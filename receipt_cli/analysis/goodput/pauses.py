@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import is_time
 from receipt_cli.analysis.goodput.totals import Tally
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 
 NOISE = 0.01

@@ -13,7 +13,7 @@ from receipt_cli.analysis.goodput.pauses import Gap, Mark, marks_of, settle
 from receipt_cli.analysis.goodput.steptime import CUMULATIVE, DATA, TIME, Extra, figure_total, is_credible, printed_times
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.summary import Summary
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.numeric.statistics import Statistic
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import Try, covered, is_time, last_clock, steps_in, weigh
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.numeric.statistics import Statistic
 
 TIME, DATA = "step_time_s", "data_time_s"

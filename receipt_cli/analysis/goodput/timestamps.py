@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.records.envelope import plain, read_clock, starts
 
 JITTER = (5.0, 60.0)

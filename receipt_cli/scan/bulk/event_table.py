@@ -19,7 +19,7 @@ from receipt_cli.scan.bulk.mixed_decimals import MixedDecimals
 from receipt_cli.scan.bulk.prefixes import Prefixes
 from receipt_cli.scan.bulk.template import Piece, Template, plan_of
 from receipt_cli.scan.columns import POSITION_BITS
-from receipt_cli.scan.layout import Event, Value
+from receipt_cli.scan.layout import EventLayout, Value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,7 +142,7 @@ class EventTable:
             self._alone[number] = template, fields
         self._count = 0
 
-    def _group(self, sample: bytes, event: Event, prefixes: Prefixes | None) -> int:
+    def _group(self, sample: bytes, event: EventLayout, prefixes: Prefixes | None) -> int:
         """Return which prefixes have the layout of this one, or -1 where it has none."""
         import numpy as np
 

@@ -19,7 +19,7 @@ from receipt_cli.scan.bulk.prefixes import Prefixes
 from receipt_cli.scan.bulk.recognise import moving_digits
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.extraction import convert
-from receipt_cli.scan.layout import MASK, Event, Layout, Value
+from receipt_cli.scan.layout import MASK, EventLayout, Layout, Value
 
 if TYPE_CHECKING:
     import numpy as np
@@ -123,7 +123,7 @@ class Template:
                     _read_others(piece, value, matrix)
             yield piece
 
-    def _convert(self, piece: Piece, event: Event, value: Value, matrix: Bytes, found: Found) -> None:
+    def _convert(self, piece: Piece, event: EventLayout, value: Value, matrix: Bytes, found: Found) -> None:
         """Add a value that is no plain number: each distinct text is read once."""
         assert value.spec is not None
         texts, which = _distinct(value, matrix)

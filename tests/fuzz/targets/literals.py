@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from receipt_cli.records.literals import MAX_DEPTH, MAX_ITEMS, NotALiteral, Number, Text, parse_object
-from receipt_cli.scan.extraction import MAX_KEY
+from receipt_cli.scan.extraction.model import MAX_KEY
 from tests.fuzz.feed import Feed
 
 

@@ -106,7 +106,7 @@ def test_all_findings_are_collected() -> None:
 
 
 def test_a_slow_pattern_on_its_own_sample_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipt_cli.scan.extraction.TIME_BOX_S", 0.05)
+    monkeypatch.setattr("receipt_cli.scan.extraction.model.TIME_BOX_S", 0.05)
     monkeypatch.setattr(lint, "TIME_BOX_S", 0.05)
     monkeypatch.setattr(lint, "HOSTILE_BOUND_S", 0.02)
     slow = "  slow: {literal: 'aaaa', pattern: '(?:a+)+\\z', samples: ['" + "a" * 4000 + "!']}\n"

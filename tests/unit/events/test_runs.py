@@ -8,9 +8,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from receipt_cli.events.build import Event, cut, spread
 from receipt_cli.events.compact.regular import TAIL
 from receipt_cli.events.compact.run import Run, among, distinct
+from receipt_cli.events.model import Event, cut, spread
 from receipt_cli.events.series import ends, first_with, metric, not_finite_since, positions, read
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import NO_RANK

@@ -7,7 +7,8 @@ import pytest
 
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import load_grammar
-from receipt_cli.scan.extraction import MAX_EVENTS, PatternTimeout, bind_cells, convert, extract, lookup, read_other
+from receipt_cli.scan.extraction import MAX_EVENTS, PatternTimeout, bind_cells, convert, extract, read_other
+from receipt_cli.scan.extraction.mapping import lookup
 
 HEAD = "grammar: small\nversion: 1\ntitle: small\ntrainer: small\nrules:\n  rule:\n    event: step\n    literal: 'loss'\n"
 
@@ -176,7 +177,7 @@ def test_hostile_openings_end() -> None:
     ],
 )
 def test_a_pattern_has_a_time_box(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipt_cli.scan.extraction.TIME_BOX_S", 0.05)
+    monkeypatch.setattr("receipt_cli.scan.extraction.model.TIME_BOX_S", 0.05)
     rule = grammar(body).rules[0]
     with pytest.raises(PatternTimeout, match="rule"):
         extract(rule, b"loss" + b"a" * 5_000 + b"!")
@@ -247,7 +248,7 @@ def test_convert(field: str, text: str, want: object) -> None:
 
 
 def test_a_value_part_has_a_time_box(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipt_cli.scan.extraction.TIME_BOX_S", 0.05)
+    monkeypatch.setattr("receipt_cli.scan.extraction.model.TIME_BOX_S", 0.05)
     body = "    pattern: 'loss (?P<v>.++)'\n    fields:\n      v: {metric: other, value: '((?:a+)+)$'}\n"
     assert convert(grammar(body).rules[0].fields["v"], "a" * 5_000 + "!") == (None, False)
 

@@ -48,7 +48,7 @@ def rule_of(body: dict[str, object]) -> Rule:
 
 @pytest.fixture
 def small_box(monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr("receipt_cli.scan.extraction.TIME_BOX_S", 0.05)
+    monkeypatch.setattr("receipt_cli.scan.extraction.model.TIME_BOX_S", 0.05)
     return 0.05
 
 
@@ -92,12 +92,12 @@ def test_a_log_goes_on_behind_such_a_record(tmp_path: Path, small_box: float) ->
 
 SUSPENDED = """
 import sys
-from receipt_cli.scan import extraction as match
+from receipt_cli.scan.extraction import model
 import regex
-match.TIME_BOX_S = 1.0
+model.TIME_BOX_S = 1.0
 print("ready", flush=True)
 sys.stdin.readline()
-found = regex.compile(rb"(?:a|aa)+(?:b|bb)*x?Z").search(b"a" * 27 + b"! Z", timeout=match.TIME_BOX_S)
+found = regex.compile(rb"(?:a|aa)+(?:b|bb)*x?Z").search(b"a" * 27 + b"! Z", timeout=model.TIME_BOX_S)
 print(found)
 """
 

@@ -1,0 +1,159 @@
+"""What a log contains, as read: its events in log order, and the records that have no event of their own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from receipt_cli.events.compact.progress_bars import Bars
+from receipt_cli.events.compact.rank_copies import Copies
+from receipt_cli.events.compact.regular import TAIL
+from receipt_cli.events.compact.run import Run
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.problems import Problem
+
+Meaning = tuple[str | None, str | None]
+"""Scope and definition of a metric, as its grammar declares them."""
+
+
+@dataclass(slots=True)
+class Event:
+    """One thing that a trainer printed.
+
+    ``metrics`` and ``others`` hold numbers in base units; ``facts`` numbers or texts; ``texts`` what has no number;
+    ``counters`` what a trainer that counts by epoch printed (see ``grammar.COUNTERS``). ``run`` are the step records
+    that follow this one so regularly that none has an event of its own; they are of its rule and rank, and share its plan.
+    """
+
+    at: int
+    line: int
+    rank: int
+    clock: float
+    grammar: Grammar
+    rule: Rule
+    step: int | None = None
+    planned: int | None = None
+    counters: dict[str, int] | None = None
+    metrics: dict[str, float] = field(default_factory=dict)
+    others: dict[str, float] = field(default_factory=dict)
+    facts: dict[str, float | str] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    meanings: Mapping[str, Meaning] = field(default_factory=dict)
+    run: Run | None = None
+
+    @property
+    def is_step(self) -> bool:
+        """True for a step record; a companion only adds to one."""
+        return self.rule.event == "step" and not self.rule.companion
+
+    @property
+    def records(self) -> int:
+        """How many records it stands for: itself, and those of its run."""
+        return 1 if self.run is None else 1 + len(self.run)
+
+    @property
+    def drawn(self) -> int:
+        """How many rows it stands for: records of a bar are drawn over."""
+        return 1 if self.run is None else 1 + self.run.drawn
+
+    @property
+    def last_step(self) -> int | None:
+        """The step of the last record that it stands for."""
+        return self.step if self.run is None else self.run.last
+
+    @property
+    def metric_names(self) -> Iterable[str]:
+        """The metrics that it prints, and those that records of its run may print."""
+        return self.metrics if self.run is None else {**self.metrics, **self.run.metrics}
+
+    @property
+    def other_names(self) -> Iterable[str]:
+        """The same of metrics outside the registry."""
+        return self.others if self.run is None else {**self.others, **self.run.others}
+
+    def prints(self, name: str) -> bool:
+        """True when it prints a metric, or a record of its run does."""
+        return name in self.metrics or (self.run is not None and self.run.metric(name) is not None)
+
+    @property
+    def last_at(self) -> int:
+        """The position of the last record that it stands for."""
+        return self.at if self.run is None else self.run.record(len(self.run) - 1)[0]
+
+    @property
+    def position(self) -> float | None:
+        """How far training is at a step record: its step, or where none is printed its epoch."""
+        return float(self.step) if self.step is not None else self.metrics.get("epoch")
+
+    def join(self, other: Event) -> None:
+        """Add what another line about the same step prints; what this one printed itself stands."""
+        self.rules = (*self.rules, other.rule.name)
+        self.fill(other)
+
+    def fill(self, other: Event) -> None:
+        """Add the values that ``other`` has and this event has not."""
+        self.metrics = {**other.metrics, **self.metrics}
+        self.others = {**other.others, **self.others}
+        self.meanings = {**other.meanings, **self.meanings}
+
+    def same_values(self, other: Event) -> bool:
+        """True when both print the same numbers (NaN equals NaN)."""
+        return _equal(self.metrics, other.metrics) and _equal(self.others, other.others) and self.facts == other.facts
+
+
+def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
+    if left.keys() != right.keys():
+        return False
+    return all(value == right[name] or (math.isnan(value) and math.isnan(right[name])) for name, value in left.items())
+
+
+class ReadEvents(NamedTuple):
+    """What a log tells: its events in log order, the problems of naming them (table rows without a header), and what
+    has no event: step records of other ranks than the leading one, and progress bars."""
+
+    events: list[Event]
+    problems: list[Problem]
+    copies: list[Copies]
+    bars: list[Bars]
+
+    @property
+    def unseen_ranks(self) -> set[int]:
+        """The ranks that name what has no event."""
+        return {copy.rank for copy in self.copies}.union(*(bars.ranks for bars in self.bars))
+
+
+def spread(event: Event) -> list[Event]:
+    """Return the event and those of its run, each as one of its own."""
+    return [event] if event.run is None else [replace(event, run=None), *_records(event, event.run)]
+
+
+def cut(event: Event, step: float) -> list[Event]:
+    """Return the records of an event with steps, cut before ``step``: no run reaches over it, or up to it.
+
+    The last records before it are events of their own, and so is the first from it on.
+    """
+    run = event.run
+    if run is None or event.step is None or event.step >= step or (count := run.before(step)) == len(run):
+        return [event]
+    near = max(0, count - TAIL)
+    first, *_ = _records(event, run.part(count, count + 1))
+    first.run = run.part(count + 1, len(run)) if count + 1 < len(run) else None
+    return [replace(event, run=run.part(0, near) if near else None), *_records(event, run.part(near, count)), first]
+
+
+def _records(event: Event, run: Run) -> list[Event]:
+    """Return an event for each record of ``run``, which follows ``event``."""
+    events: list[Event] = []
+    for index in range(len(run)):
+        at, line, clock = run.record(index)
+        made = Event(at, line, event.rank, clock, event.grammar, event.rule, planned=event.planned, meanings=event.meanings)
+        made.rules = (event.rule.name,)
+        made.step, made.metrics, made.others = run.values(index)
+        if event.counters is not None:
+            count = run.count(index)
+            made.counters = event.counters if count is None else {**event.counters, "epoch_step": count}
+        events.append(made)
+    return events

@@ -1,0 +1,75 @@
+"""One record and one rule → extractions: which texts of the record are which fields.
+
+Each syntax of a rule (pattern, pairs, mapping, table, block) has a module; ``extract`` picks it.
+"""
+
+from __future__ import annotations
+
+from receipt_cli.grammar.model import Rule
+from receipt_cli.records.envelope import starts
+from receipt_cli.scan.extraction.block import bind_row, find_block_row
+from receipt_cli.scan.extraction.mapping import find_mappings
+from receipt_cli.scan.extraction.model import (
+    MAX_EVENTS,
+    NOWHERE,
+    TIME_BOX_S,
+    Box,
+    Extraction,
+    PatternTimeout,
+    Span,
+    convert,
+    fields_below,
+    read_other,
+)
+from receipt_cli.scan.extraction.pairs import find_pairs
+from receipt_cli.scan.extraction.pattern import find_matches
+from receipt_cli.scan.extraction.table import bind_cells, find_row
+
+__all__ = [
+    "MAX_EVENTS", "NOWHERE", "TIME_BOX_S", "Extraction", "PatternTimeout", "Span", "bind_cells", "bind_row", "convert",
+    "extract", "extract_behind", "fields_below", "read_other", "read_record",
+]  # fmt: skip
+
+
+def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None = None) -> list[Extraction]:
+    """Return the events that ``rule`` finds in ``record``, in order. Raises ``PatternTimeout``.
+
+    Without ``bounded`` also those that a value below the least allowed one rules out. ``box`` is shared with other calls.
+    """
+    box = box or Box()
+    try:
+        if rule.pattern is not None:
+            events = list(find_matches(rule, record, box))
+        elif rule.pairs is not None:
+            events = list(find_pairs(rule, rule.pairs, record, box))
+        elif rule.mapping is not None:
+            events = list(find_mappings(rule, rule.mapping, record, box))
+        else:
+            return (find_row if rule.table is not None else find_block_row)(rule, record, box)
+    except (TimeoutError, MemoryError, RecursionError) as error:
+        raise PatternTimeout(rule.name) from error
+    return [event for event in events if not fields_below(rule, event)] if bounded and rule.bounds else events
+
+
+def read_record(rule: Rule, record: bytes) -> list[Extraction]:
+    """Return the events that ``rule`` finds in a record as it stands in a log, behind its envelopes too.
+
+    Raises ``PatternTimeout``.
+    """
+    events = extract(rule, record)
+    return events or (extract_behind(rule, record) if rule.anchored else [])
+
+
+def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
+    """Return what an anchored ``rule`` finds where an envelope ends, with offsets into the whole ``record``.
+
+    All these places share one time box. Raises ``PatternTimeout``.
+    """
+    box = Box()
+    for at in starts(record):
+        events = extract(rule, record[at:], bounded=bounded, box=box)
+        if events:
+            for event in events:
+                event.move(at)
+            return events
+    return []

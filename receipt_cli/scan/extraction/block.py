@@ -1,0 +1,31 @@
+"""Rules of blocks: one key and value a row, over several records."""
+
+from __future__ import annotations
+
+from receipt_cli.grammar.model import Block, Rule
+from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, add_groups, clean_text, read_other
+
+
+def find_block_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
+    """Return the opening line or the row of a block that ``record`` is, if it is one."""
+    opening, row = rule.block_patterns
+    found = opening.search(record, timeout=box.left()) if opening is not None else None
+    if opening is not None and found is not None:
+        event = Extraction(found.start(), found.end())
+        add_groups(event, opening, found)
+        return [event]
+    found = row.search(record, timeout=box.left())
+    if found is None:
+        return []
+    return [Extraction(found.start(), found.end(), row=(clean_text(found["key"]), clean_text(found["value"])))]
+
+
+def bind_row(spec: Block, row: tuple[str, str]) -> tuple[str, str | float] | None:
+    """Name one row of a block: (field, its text), (printed key, number) for an undeclared one, None for what is dropped."""
+    key, value = row
+    if key in spec.keys:
+        return spec.keys[key], value
+    if not spec.other or key in spec.ignore or not 0 < len(key) <= MAX_KEY:
+        return None
+    other = read_other(value)
+    return (key, other) if other is not None else None

@@ -1,0 +1,128 @@
+"""Rules of mappings: Python or JSON objects printed in a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from receipt_cli.definitions.units import read_number
+from receipt_cli.grammar.model import Mapped, Rule
+from receipt_cli.records.literals import NotALiteral, Number, Text, Value, parse_object
+from receipt_cli.scan.extraction.model import MAX_EVENTS, MAX_KEY, NOWHERE, Box, Extraction, Span, read_other
+
+_MAX_OPENINGS = 16
+
+
+def find_mappings(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extraction]:
+    """Yield an event for each object in ``record`` that has the keys and values that the rule wants."""
+    text = record.decode("utf-8", "surrogateescape")
+    ascii_only = len(text) == len(record)
+    if rule.opening is not None:
+        yield from _opened(rule, spec, record, box)
+        return
+    at = text.find("{")
+    tries = count = 0
+    while at >= 0 and tries < _MAX_OPENINGS and count < MAX_EVENTS:
+        tries += 1
+        keys: list[Span] = []
+        try:
+            data, end = parse_object(text, at, keys)
+        except (NotALiteral, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        event = _mapped(spec, data)
+        if event is not None:
+            count += 1
+            event.start, event.end = (at, end) if ascii_only else (_offset(text, at), _offset(text, end))
+            event.keys += keys
+            yield event
+        at = text.find("{", end)
+
+
+def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extraction]:
+    """Yield the objects of ``record`` whose brace ends a match of the rule's start."""
+    assert rule.opening is not None
+    end = 0
+    for count, found in enumerate(rule.opening.finditer(record, timeout=box.left())):
+        if count >= _MAX_OPENINGS:
+            return
+        if found.end() <= end:
+            continue  # inside the object before
+        text = record[found.end() - 1 :].decode("utf-8", "surrogateescape")
+        keys: list[Span] = []
+        try:
+            data, length = parse_object(text, 0, keys)
+        except (NotALiteral, RecursionError):
+            continue
+        event = _mapped(spec, data)
+        if event is not None:
+            event.end = _offset(text, length)
+            event.keys += keys
+            event.move(found.end() - 1)
+            end = event.end
+            yield event
+
+
+def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
+    """Return the event that ``data`` is, or None when it is not the one that ``spec`` means.
+
+    Its places are those in the text that was parsed, and so of bytes where that is ASCII.
+    """
+    if any(lookup(data, key) is None for key in spec.requires) or any(key in data for key in spec.forbids):
+        return None
+    if any(not _same(lookup(data, key), wanted) for key, wanted in spec.where.items()):
+        return None
+    event = Extraction(0, 0)
+    event.keys += [_place(lookup(data, key)) for key in spec.where]
+    for key, name in spec.keys.items():
+        value = lookup(data, key)
+        if isinstance(value, bool | str) and name not in event.texts:
+            event.texts[name] = _utf8(str(value))
+            event.spans[name] = _place(value)
+    if spec.other:
+        for key, value in data.items():
+            if key in spec.keys or key in spec.ignore or not 0 < len(key) <= MAX_KEY or not isinstance(value, str):
+                continue
+            other = read_other(value.strip())
+            if other is not None:
+                event.others[_utf8(key)] = other
+                event.other_spans[_utf8(key)] = _place(value)
+            else:
+                event.unread.append(_place(value))
+    return event
+
+
+def _place(value: Value) -> Span:
+    """Return where a parsed value stands without the blanks around it; ``NOWHERE`` too for one without digits."""
+    if not isinstance(value, Text) or value.start < 0:
+        return NOWHERE
+    begin = value.start + len(value) - len(value.lstrip())
+    return begin, begin + len(value.strip())
+
+
+def _offset(text: str, at: int) -> int:
+    return len(text[:at].encode("utf-8", "surrogateescape"))
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+
+
+def _same(value: Value, wanted: object) -> bool:
+    if isinstance(wanted, list):
+        return any(_same(value, choice) for choice in wanted)
+    if isinstance(value, Number) and isinstance(wanted, int | float) and not isinstance(wanted, bool):
+        return read_number(value) == wanted
+    kind = str if type(value) is Text else type(value)
+    return kind is type(wanted) and value == wanted
+
+
+def lookup(data: dict[str, Value], dotted: str) -> Value:
+    """Return the value at ``dotted`` (``metadata.status``; a key with dots as it stands wins), or None."""
+    if dotted in data:
+        return data[dotted]
+    value: Value = data
+    for part in dotted.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return None
+        value = value[part]
+    return value

@@ -1,0 +1,138 @@
+"""What an extraction is, and the helpers that every syntax shares: time box, spans, other numbers, conversion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import process_time
+
+import regex
+
+from receipt_cli.definitions.units import read_number
+from receipt_cli.grammar.model import Field, Rule
+
+TIME_BOX_S = 2.0
+"""CPU seconds that one rule may spend on finding its events in one record (``regex`` counts ``clock()``: a process that
+sleeps or is suspended does not use them up). Shipped patterns are linear and stay far below."""
+MAX_EVENTS = 64
+"""Events that one rule may find in one record."""
+MAX_KEY = 64
+MAX_INTEGER = 1 << 53
+"""From it on a float64 may hold another integer than the one printed: such a value is not read."""
+Span = tuple[int, int]
+NOWHERE: Span = (-1, -1)
+"""The place of a text that the record does not hold as it stands, but escaped or with marks inside."""
+
+
+@dataclass(slots=True)
+class Extraction:
+    """One event as printed: its span in the record, the text of each field, and values under keys nobody declared.
+
+    ``spans`` and ``other_spans`` say where in the record these texts and numbers stand, ``keys`` where what named them
+    does, or decided that this is an event, ``unread`` where values under undeclared keys that are no numbers do. Tables
+    and blocks do not say it.
+
+    ``header`` holds the column names of a table's header row; ``cells`` the cells of a value row, not yet named;
+    ``row`` key and value of one row of a block.
+    """
+
+    start: int
+    end: int
+    texts: dict[str, str] = field(default_factory=dict)
+    others: dict[str, float] = field(default_factory=dict)
+    spans: dict[str, Span] = field(default_factory=dict)
+    other_spans: dict[str, Span] = field(default_factory=dict)
+    keys: list[Span] = field(default_factory=list)
+    unread: list[Span] = field(default_factory=list)
+    header: tuple[str, ...] | None = None
+    cells: tuple[str, ...] | None = None
+    row: tuple[str, str] | None = None
+
+    def move(self, by: int) -> None:
+        """Count all places from ``by`` bytes earlier on."""
+        self.start, self.end = self.start + by, self.end + by
+        self.spans = {name: _moved(span, by) for name, span in self.spans.items()}
+        self.other_spans = {name: _moved(span, by) for name, span in self.other_spans.items()}
+        self.keys = [_moved(span, by) for span in self.keys]
+        self.unread = [_moved(span, by) for span in self.unread]
+
+
+class PatternTimeout(Exception):
+    """A pattern spent its time box, or the memory it may have, on one record."""
+
+
+class Box:
+    """The CPU time that several searches share, from the first of them on."""
+
+    __slots__ = ("_end",)
+
+    def __init__(self) -> None:
+        self._end: float | None = None
+
+    def left(self) -> float:
+        """Return the seconds that are left. Raises ``TimeoutError``."""
+        now = process_time()
+        if self._end is None:
+            self._end = now + TIME_BOX_S
+        if now >= self._end:
+            raise TimeoutError
+        return self._end - now
+
+
+def _moved(span: Span, by: int) -> Span:
+    return span if span == NOWHERE else (span[0] + by, span[1] + by)
+
+
+def fields_below(rule: Rule, event: Extraction) -> list[str]:
+    """Return the fields of ``event`` that are below the least value that ``rule`` allows them."""
+    printed = {name: convert(rule.fields[name], event.texts[name])[0] for name in rule.bounds if name in event.texts}
+    return [name for name, value in printed.items() if isinstance(value, float) and value < rule.bounds[name]]
+
+
+def clean_text(raw: bytes) -> str:
+    """Return the text of ``raw`` without the blanks around it."""
+    return raw.decode("utf-8", "replace").strip()
+
+
+def add_groups(event: Extraction, pattern: regex.Pattern[bytes], found: regex.Match[bytes]) -> None:
+    """Add the named groups of a match, without the blanks around them."""
+    for name in pattern.groupindex:
+        raw = found[name]
+        if raw is not None:
+            event.texts[name] = clean_text(raw)
+            event.spans[name] = stripped(raw, found.start(name))
+
+
+def stripped(raw: bytes, start: int) -> Span:
+    """Return where ``raw``, which begins at ``start``, stands without the blanks around it."""
+    begin = start + len(raw) - len(raw.lstrip())
+    return begin, begin + len(raw.strip())
+
+
+def read_other(text: str) -> float | None:
+    """Return the number that an undeclared key's value spells in base units, or None. numpy's own repr counts as a number."""
+    if text.startswith("np.") and text.endswith(")"):
+        text = text[text.find("(") + 1 : -1]
+    return read_number(text) if text[:1] in "+-.0123456789niNI" and text else None
+
+
+def convert(spec: Field, text: str) -> tuple[float | str | None, bool]:
+    """Return the value of ``text`` in base units and whether it could be read.
+
+    ``(None, True)`` is a value that the trainer says it does not know; ``(None, False)`` a problem.
+    """
+    if text in spec.null_if:
+        return None, True
+    if spec.value is not None:
+        try:
+            found = spec.value.search(text, timeout=TIME_BOX_S)
+        except (TimeoutError, MemoryError, RecursionError):
+            return None, False
+        if found is None or found.group(1) is None:
+            return None, False
+        text = found.group(1).strip()
+    if spec.type in ("string", "boolean"):
+        return text, bool(text)
+    value = read_number(text, spec.unit)
+    if value is None or (spec.type == "integer" and not (abs(value) < MAX_INTEGER and value == int(value))):
+        return None, False
+    return value, True

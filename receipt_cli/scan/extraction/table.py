@@ -1,0 +1,41 @@
+"""Rules of tables: header rows name the cells of the rows that follow."""
+
+from __future__ import annotations
+
+import regex
+
+from receipt_cli.grammar.model import Rule, Table
+from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_text, read_other
+
+_CELL = regex.compile(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
+
+
+def find_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
+    """Return the header or the row of a table that ``record`` is, if it is one."""
+    header, row = rule.table_patterns
+    found = header.search(record, timeout=box.left())
+    if found is not None:
+        names = tuple(clean_text(cell) for cell in record[found.start() :].split())
+        return [Extraction(found.start(), len(record), header=names)]
+    found = row.search(record, timeout=box.left())
+    if found is None:
+        return []
+    cells = tuple(clean_text(cell.group()) for cell in _CELL.finditer(record, found.start()))
+    return [Extraction(found.start(), len(record), cells=cells)]
+
+
+def bind_cells(spec: Table, header: tuple[str, ...], cells: tuple[str, ...]) -> tuple[dict[str, str], dict[str, float]] | None:
+    """Name the ``cells`` of a row by the latest ``header``; None when their number does not fit."""
+    values = cells[spec.skip_cells :]
+    if len(values) != len(header):
+        return None
+    texts: dict[str, str] = {}
+    others: dict[str, float] = {}
+    for name, text in zip(header, values, strict=True):
+        if name in spec.keys:
+            texts[spec.keys[name]] = text
+        elif spec.other and name not in spec.ignore:
+            other = read_other(text)
+            if other is not None:
+                others[name[:MAX_KEY]] = other
+    return texts, others
