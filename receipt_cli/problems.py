@@ -1,12 +1,9 @@
-"""The nouns that travel between modules, and the bounds of what a receipt may hold."""
+"""What may be wrong with a log or a definition, and the bounds that every room keeps in a report of it."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-RULES = "derive/2"
-"""Version of everything in code that decides derived bytes."""
-SCHEMA_VERSION = "receipt/1.2"
 MAX_EXCERPT = 500
 """Characters of a message or an excerpt."""
 QUIET_RECORDS = 200
@@ -15,8 +12,6 @@ EXCERPT_BYTES = 2048
 """Raw bytes that are kept of a record for one: more, so that a secret at its end is whole when it is masked."""
 MAX_FIRST = 20
 """Problems, near-misses and markers that are told one by one; the rest is counted."""
-TAIL_LINES = 50
-TAIL_BYTES = 8 * 1024
 
 
 class Problem(NamedTuple):

@@ -3,6 +3,7 @@
 from receipt_cli.rooms import doors
 
 PUBLIC = {
+    "BOTTLENECK_RULE": "bottleneck",
     "CORE": "checks",
     "Checks": "checks",
     "evaluate": "checks",
@@ -16,6 +17,7 @@ PUBLIC = {
     "Account": "goodput.account",
     "account": "goodput.account",
     "CLASSES": "goodput.model",
+    "GOODPUT_RULE": "goodput.model",
     "Goodput": "goodput.model",
     "OF_COMMAND": "goodput.model",
     "Wall": "goodput.model",
@@ -25,7 +27,10 @@ PUBLIC = {
     "largest": "limits",
     "left_out": "limits",
     "lowest": "limits",
+    "MEMORY_RULE": "memory",
+    "SPIKES_RULE": "spikes",
     "Spikes": "spikes",
+    "STEADY_RULE": "steady",
     "SteadyState": "steady",
     "MAX_OTHERS": "summary",
     "NOTHING": "summary",

@@ -17,6 +17,7 @@ from receipt_cli.numeric.statistics import Statistic, Values
 
 Verdict = Literal["inference", "training", "data", "compute", "balanced", "unknown"]
 
+BOTTLENECK_RULE = "bottleneck/1"
 LOOKED_AT = 1024
 """Values whose digits say how finely a metric is printed."""
 MIN_RECORDS = 5

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from receipt_cli.analysis.failure import Ending
-from receipt_cli.analysis.summary import Summary
-from receipt_cli.events.phases import Phase
+if TYPE_CHECKING:  # who renders a receipt imports the names below, and not the whole analysis
+    from receipt_cli.analysis.failure import Ending
+    from receipt_cli.analysis.summary import Summary
+    from receipt_cli.events.phases import Phase
 
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
+"""The checks that decide whether a run is healthy."""
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")

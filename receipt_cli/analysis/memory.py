@@ -18,6 +18,7 @@ from receipt_cli.events.series import Series, metric, read
 
 Reading = Literal["steady", "growth", "fragmentation", "unknown"]
 
+MEMORY_RULE = "memory/1"
 CLIMBS = 0.05
 """Memory climbs where its last quarter lies this share above its first, its line rises as much, and explains what it does."""
 EXPLAINS = 0.5

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 Values: TypeAlias = "Sequence[float] | Floats"
 
+SPIKES_RULE = "spikes/1"
 ALPHA = 0.01
 """Weight of a new value in the running average: it remembers about a hundred."""
 LEAST = 20

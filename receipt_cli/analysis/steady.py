@@ -10,6 +10,16 @@ from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Selection, finite, metric, read
 from receipt_cli.numeric.statistics import exact_median
 
+STEADY_RULE = "steady/1"
+_WARMUP_PARTS = 10
+"""A tenth of an attempt warms up: compilation, caches and the data loader's first batches show in its first records."""
+_MOST_WARMUP = 10
+"""A log prints a record every few steps: behind ten of them even a long attempt has settled, and the rest is worth keeping."""
+_FEWEST_RECORDS = 3
+"""An attempt of fewer records keeps them all: without its first one, one value at most would be left."""
+_TOO_FAST = 100
+"""A step in a hundredth of the median time was skipped, or its time is in another unit."""
+
 
 class SteadyState(NamedTuple):
     """Which step records the rates are over. ``records`` counts them."""
@@ -19,22 +29,27 @@ class SteadyState(NamedTuple):
     excluded_implausible: int
 
 
+def warmup(records: int) -> int:
+    """Return how many of the ``records`` of an attempt warm up: the first tenth, 1 to 10; none of fewer than 3."""
+    return max(1, min(_MOST_WARMUP, records // _WARMUP_PARTS)) if records >= _FEWEST_RECORDS else 0
+
+
 def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
     """Apply ``steady/1``; return the steady records and the counts.
 
-    Of each attempt the first tenth (1 to 10 records) warms up; a record whose MFU is above 1, or whose step time is
+    The first records of each attempt warm up (``warmup``); a record whose MFU is above 1, or whose step time is
     under a hundredth of the median, is implausible.
     """
     median = exact_median(finite(read(phase.steps, metric("step_time_s"))))
     steady = Selection()
-    records = warmup = implausible = 0
+    records = warming = implausible = 0
     for attempt in phase.attempts:
         n = sum(event.records for event in attempt)
-        skip = max(1, min(10, n // 10)) if n >= 3 else 0  # fewer than any run has records before it
-        warmup += skip
+        skip = warmup(n)  # fewer than any run has records before it
+        warming += skip
         for event in attempt[skip:]:
             if event.metrics.get("mfu_ratio", 0.0) > 1 or (
-                median is not None and event.metrics.get("step_time_s", median) < median / 100
+                median is not None and event.metrics.get("step_time_s", median) < median / _TOO_FAST
             ):
                 implausible += 1
             else:
@@ -42,7 +57,7 @@ def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
             if event.run is not None:
                 implausible += _doubt(steady, event, event.run, median)
         records += n - skip
-    return steady, SteadyState(records - implausible, warmup, implausible)
+    return steady, SteadyState(records - implausible, warming, implausible)
 
 
 def _doubt(steady: Selection, event: Event, run: Run, median: float | None) -> int:
@@ -54,7 +69,7 @@ def _doubt(steady: Selection, event: Event, run: Run, median: float | None) -> i
     if mfu is not None:
         bad |= mfu > 1
     if times is not None and median is not None:
-        bad |= times < median / 100
+        bad |= times < median / _TOO_FAST
     count = int(bad.sum())
     if count:
         steady.masks[id(event)] = ~bad

@@ -9,7 +9,7 @@ from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.grammar.catalog import list_grammars, read_entry
-from receipt_cli.problems import RULES, SCHEMA_VERSION
+from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 
 
 @cache

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from receipt_cli.analysis.checks import Checks, evaluate
+from receipt_cli.analysis.checks import CORE, Checks, evaluate
 from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.summary import Summary, summarise
@@ -140,9 +140,9 @@ def _checks(found: Found, phases: Sequence[Phase], summaries: Sequence[Summary],
     seen = any(summary.record_count for summary in summaries)
     if not phases:
         checks["finite_losses"] = checks["mfu_plausible"] = checks["steps_monotonic"] = None
-    checks["has_steps"] = True if seen else False if found.checks.get("has_steps") is False else None
-    for name in ("finite_losses", "zero_exit_code", "no_oom"):
+    for name in CORE:
         checks[name] = _both(checks[name], found.checks.get(name))
+    checks["has_steps"] = True if seen else False if found.checks.get("has_steps") is False else None
     infinite = [p.metrics[n] for p in found.parts for n in _LOSSES if n in p.metrics]
     if any(not math.isfinite(value) for stated in infinite for value in stated.figures.values()):
         checks["finite_losses"] = False

@@ -18,9 +18,9 @@ from receipt_cli.importers.derive import conclude
 from receipt_cli.importers.formats import check_format, read_format
 from receipt_cli.importers.model import Found
 from receipt_cli.importers.text import Document, read_beside, read_document
-from receipt_cli.problems import SCHEMA_VERSION
 from receipt_cli.receipts.assembly import assemble
 from receipt_cli.receipts.production import InvalidReceipt, read_attachment
+from receipt_cli.receipts.versions import SCHEMA_VERSION
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import mask_texts, safe_text
 

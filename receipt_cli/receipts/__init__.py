@@ -22,5 +22,7 @@ PUBLIC = {
     "rfc3339_now": "production",
     "split_attachment": "production",
     "write_series": "series_file",
+    "RULES": "versions",
+    "SCHEMA_VERSION": "versions",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -8,16 +8,20 @@ from dataclasses import asdict
 from typing import Any
 
 from receipt_cli import __version__
+from receipt_cli.analysis.bottleneck import BOTTLENECK_RULE
 from receipt_cli.analysis.failure import Sighting
-from receipt_cli.analysis.goodput.model import CLASSES, Goodput
-from receipt_cli.analysis.spikes import Spikes
+from receipt_cli.analysis.goodput.model import CLASSES, GOODPUT_RULE, Goodput
+from receipt_cli.analysis.memory import MEMORY_RULE
+from receipt_cli.analysis.spikes import SPIKES_RULE, Spikes
+from receipt_cli.analysis.steady import STEADY_RULE
 from receipt_cli.analysis.summary import NOTHING, Summary
 from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.derive import Derivation
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.numeric.statistics import Statistic
-from receipt_cli.problems import MAX_FIRST, RULES, SCHEMA_VERSION
+from receipt_cli.problems import MAX_FIRST
+from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import safe_names, safe_text
 
@@ -83,7 +87,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
             "superseded_count": summary.superseded_count,
         },
         "steady_state": {
-            "rule": "steady/1",
+            "rule": STEADY_RULE,
             "record_count": summary.steady.records,
             "excluded_warmup": summary.steady.excluded_warmup,
             "excluded_implausible": summary.steady.excluded_implausible,
@@ -102,8 +106,8 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         ],
         "flags": [asdict(flag) for flag in summary.flags],
         "spikes": _spikes(summary.spikes),
-        "bottleneck": None if summary.bottleneck is None else {"rule": "bottleneck/1", **summary.bottleneck._asdict()},
-        "memory": None if summary.memory is None else {"rule": "memory/1", **summary.memory._asdict()},
+        "bottleneck": None if summary.bottleneck is None else {"rule": BOTTLENECK_RULE, **summary.bottleneck._asdict()},
+        "memory": None if summary.memory is None else {"rule": MEMORY_RULE, **summary.memory._asdict()},
     }
 
 
@@ -114,7 +118,7 @@ def _spikes(spikes: Spikes | None) -> Document | None:
         name: {"count": s.count, "critical_count": s.critical_count, "first": [one._asdict() for one in s.first]}
         for name, s in spikes.metrics.items()
     }
-    return {"rule": "spikes/1", "metrics": metrics, "marked_count": spikes.marked_count}
+    return {"rule": SPIKES_RULE, "metrics": metrics, "marked_count": spikes.marked_count}
 
 
 def _goodput(goodput: Goodput | None) -> Document | None:
@@ -127,7 +131,7 @@ def _goodput(goodput: Goodput | None) -> Document | None:
         "step_time_s": goodput.step_time_s,
         "badput_s": {name: part.seconds for name, part in parts.items()},
         "evidence": goodput.evidence,
-        "rule": "goodput/1",
+        "rule": GOODPUT_RULE,
         "phase": goodput.phase,
         "step_evidence": goodput.step_evidence,
         "parts": {n: {"how": p.how, "count": p.count, "overlapped_s": p.overlapped_s} for n, p in parts.items()},

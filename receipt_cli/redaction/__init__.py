@@ -5,6 +5,7 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "count_masks": "mask",
     "mask_secrets": "mask",
+    "TAIL_BYTES": "text",
     "clean": "text",
     "log_tail": "text",
     "mask_texts": "text",

@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from receipt_cli.problems import MAX_EXCERPT, TAIL_BYTES, TAIL_LINES
+from receipt_cli.problems import MAX_EXCERPT
 from receipt_cli.records.split import display_lines
 from receipt_cli.redaction.mask import cut_text, mask_field, mask_secrets
 
+TAIL_LINES = 50
+TAIL_BYTES = 8 * 1024
+"""Bounds of the last lines of a failed run that a receipt holds, in UTF-8."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _CUT = re.compile(rb"\A(?:[^\n]{0,4096}\n|[\s\S]{0,1024}\S*)")
 """What a secret may have been cut in: the first line, or of an endless one its first words."""
@@ -18,7 +21,6 @@ _SEQUENCE = re.compile("\x1b\\[[0-?]*+[ -/]*+[@-~]|\x1b\\][^\x07\x1b\r\n]*+(?:\x
 
 _DEEPEST = 100
 """Levels of a document that are looked at; the contract needs about ten."""
-
 
 
 def clean(text: str) -> str:

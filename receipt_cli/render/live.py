@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from receipt_cli.analysis.checks import CORE
 from receipt_cli.follow.snapshot import Figures, SoFar
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.receipt.metrics import metric_label
-from receipt_cli.render.receipt.outcome import HEALTH, write_check_grid
+from receipt_cli.render.receipt.outcome import write_check_grid
 from receipt_cli.render.scale import byte_size, count, duration, kind_of, measure, percent
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.spark import NOT_FINITE, sparkline
@@ -178,7 +179,7 @@ def _checks(page: Page, figures: Figures) -> None:
     checks = mapping(figures.document, "checks")
     known = [(name, truth(checks, name)) for name in checks]
     settled = [(name, None if value is False and name in _LATER else value) for name, value in known]
-    write_check_grid(page, [(page.say(name), value, name in HEALTH) for name, value in settled])
+    write_check_grid(page, [(page.say(name), value, name in CORE) for name, value in settled])
 
 
 def _failed(figures: Figures) -> str | None:

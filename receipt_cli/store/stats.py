@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from receipt_cli.analysis.checks import CORE
 from receipt_cli.io.duckdb import Answer, Database
 from receipt_cli.store.query import records
 
@@ -103,7 +104,7 @@ def _checks(database: Database, last: int) -> Panel:
         'SELECT check_name AS "check", count(*) FILTER (passed) AS passed, count(*) FILTER (NOT passed) AS failed, '
         "count(*) FILTER (passed IS NULL) AS unknown, count(*) FILTER (passed) / nullif(count(passed), 0) AS pass_ratio "
     )
-    core = "list_position(['finite_losses', 'zero_exit_code', 'has_steps', 'no_oom'], check_name)"
+    core = f"list_position({list(CORE)}, check_name)"
     table = database.ask(f"{asked}FROM told GROUP BY place, check_name ORDER BY place, {core} NULLS LAST, check_name")
     [(runs, without_time)] = database.run(f"SELECT count(*), count(*) FILTER (run_at IS NULL) FROM {newest}")
     return Panel("checks", runs, 0, without_time, table)

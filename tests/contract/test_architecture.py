@@ -28,7 +28,7 @@ ROOMS: dict[str, str] = {
     "wrap": "errors header io",
     "redaction": "problems records",
     "scan": "definitions errors grammar io numeric problems records",
-    "documents": "definitions errors io problems redaction",
+    "documents": "definitions errors io redaction",
     "events": "definitions errors grammar io numeric problems records scan",
     "learn": "definitions errors grammar records scan",
     "analysis": "definitions events numeric problems records scan",
@@ -40,7 +40,7 @@ ROOMS: dict[str, str] = {
     "receipts": (
         "analysis definitions derive documents errors events header io numeric problems records redaction scan"
     ),
-    "batch": "analysis definitions derive documents errors grammar header io problems receipts redaction store",
+    "batch": "analysis definitions derive documents errors grammar header io receipts redaction store",
     "comparison": "definitions documents errors events io numeric receipts store",
     "export": "analysis definitions documents errors events io receipts redaction",
     "follow": "analysis derive errors events io receipts scan",
@@ -50,7 +50,7 @@ ROOMS: dict[str, str] = {
         "records redaction scan"
     ),
     "history": "analysis comparison definitions documents",
-    "render": "follow redaction",
+    "render": "analysis follow redaction",
     "verification": "analysis derive detect documents errors events grammar importers io receipts",
     "ci": "analysis comparison definitions documents errors io render",
     "report": "analysis comparison definitions errors history receipts redaction render store",

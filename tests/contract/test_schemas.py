@@ -9,7 +9,6 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
-from receipt_cli import problems as model
 from receipt_cli.definitions.failure_markers import Category, Reason, Role
 from receipt_cli.definitions.load import load_definition
 from receipt_cli.definitions.metrics import REGISTRY_PATH, load_registry
@@ -23,7 +22,10 @@ from receipt_cli.grammar import field_file as grammar_field
 from receipt_cli.grammar import model as grammar
 from receipt_cli.grammar import parse as grammar_file
 from receipt_cli.header.document import empty_header
+from receipt_cli.problems import MAX_EXCERPT, MAX_FIRST
 from receipt_cli.receipts.assembly import RUN_KEYS
+from receipt_cli.receipts.versions import SCHEMA_VERSION
+from receipt_cli.redaction.text import TAIL_LINES
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "schemas"
@@ -296,9 +298,9 @@ def test_vocabularies_are_those_of_the_code():
     assert set(marker["reason"]["enum"]) == {*get_args(Reason), None}
     assert set(failure["category"]["enum"]) == set(marker["category"]["enum"]) == set(get_args(Category))
     assert set(seen["role"]["enum"]) == set(marker["role"]["enum"]) == set(get_args(Role))
-    newest = schema("receipt", model.SCHEMA_VERSION.removeprefix("receipt/"))["properties"]
+    newest = schema("receipt", SCHEMA_VERSION.removeprefix("receipt/"))["properties"]
     assert tuple(newest["run"]["properties"]) == RUN_KEYS
-    assert newest["schema_version"]["const"] == model.SCHEMA_VERSION
+    assert newest["schema_version"]["const"] == SCHEMA_VERSION
 
 
 def test_bounds_are_those_of_the_code():
@@ -306,9 +308,9 @@ def test_bounds_are_those_of_the_code():
     derivation = defined("receipt", "properties", "derivation", "properties")
     lists = [failure["markers"], derivation["observed"]]
     lists += [derivation[name]["properties"]["first"] for name in ("near_misses", "problems")]
-    assert {node["maxItems"] for node in lists} == {model.MAX_FIRST}
-    assert failure["log_tail"]["maxItems"] == model.TAIL_LINES
-    assert failure["message"]["maxLength"] == model.MAX_EXCERPT
+    assert {node["maxItems"] for node in lists} == {MAX_FIRST}
+    assert failure["log_tail"]["maxItems"] == TAIL_LINES
+    assert failure["message"]["maxLength"] == MAX_EXCERPT
 
 
 def test_grammar_vocabulary_is_that_of_the_code():

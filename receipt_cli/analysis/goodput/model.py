@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+GOODPUT_RULE = "goodput/1"
 CLASSES = ("checkpoint", "eval", "compilation", "data_loading", "initialization", "wasted_progress", "idle")
 OF_COMMAND = "receipt_run"
 """Evidence of a wall time that ``receipt run`` measured around its command."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import Try, covered, is_time, last_clock, steps_in, weigh
+from receipt_cli.analysis.steady import warmup
 from receipt_cli.events.model import Event
 from receipt_cli.numeric.statistics import Statistic
 
@@ -66,10 +67,10 @@ def printed_times(tries: Sequence[Try], statistic: Statistic | None, waiting: fl
                 sums.append(seconds)
                 before = events[-1]
         extras.take(one)
-    warmup, behind = extras.found()
+    early, late = extras.found()
     if definition in CUMULATIVE:
-        warmup, behind = [], []
-    over = {id(e.event): e for e in (*warmup, *behind)}
+        early, late = [], []
+    over = {id(e.event): e for e in (*early, *late)}
     stand = {id(event) for one in tries for event in one.part[0]}
     taken = {True: [], False: []}  # type: dict[bool, list[float]]
     for one in tries:
@@ -78,7 +79,7 @@ def printed_times(tries: Sequence[Try], statistic: Statistic | None, waiting: fl
                 taken[id(event) in stand].append(event.metrics[TIME] * cover - over[id(event)].working)
     return Times(
         math.fsum(standing) - math.fsum(taken[True]), math.fsum(wasted) - math.fsum(taken[False]),
-        warmup, behind, extras.waits, median,
+        early, late, extras.waits, median,
     )  # fmt: skip
 
 
@@ -125,8 +126,7 @@ class _Extras:
         return len(self.late) > self.quiet
 
     def take(self, one: Try) -> None:
-        count = one.records
-        warm = max(1, min(10, count // 10)) if count >= 3 else 0
+        warm = warmup(one.records)
         for index, (event, cover) in enumerate(_covers(one)):
             value = event.metrics.get(TIME)
             if not is_time(value):

@@ -14,7 +14,7 @@ from receipt_cli.documents.invariants.redactions import REDACTION_RULES
 from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, is_import, pointer, summaries
 from receipt_cli.documents.invariants.statistics import STATISTIC_RULES
 from receipt_cli.documents.invariants.text import check_texts
-from receipt_cli.problems import TAIL_BYTES
+from receipt_cli.redaction.text import TAIL_BYTES
 
 _LOSSES = ("loss", "val_loss")
 _DIGITS = 400

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from receipt_cli.analysis.checks import CORE
 from receipt_cli.render.fields import child, items, mapping, real, text, truth, whole
 from receipt_cli.render.scale import count, share
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Role
 from receipt_cli.render.terminal.text import cells, elide, elide_middle, pad
 
-HEALTH = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
-"""The checks that decide health, as the contract names them."""
 _FALSE = {  # what explains most comes first
     "has_steps": "no training step was found",
     "no_oom": "memory ran out",
@@ -37,7 +36,7 @@ def write_verdict(page: Page, document: Mapping[str, object]) -> None:
     """Add the verdict in one line (healthy and proven, healthy, or not, and why) and the checks under it."""
     checks = mapping(document, "checks")
     wrong = [reason for name, reason in _FALSE.items() if truth(checks, name) is False]
-    unknown = [name for name in HEALTH if truth(checks, name) is None]
+    unknown = [name for name in CORE if truth(checks, name) is None]
     page.gap()
     if wrong or truth(checks, "has_steps") is None:
         reasons = wrong or ["nothing shows that there were training steps"]
@@ -47,8 +46,8 @@ def write_verdict(page: Page, document: Mapping[str, object]) -> None:
         page.prose(f"the log does not show {_join([_UNKNOWN[name] for name in unknown])}", "dim", indent=2)
     else:
         page.flow("", [[Span("✓ healthy and proven", "good")], *_cause(page, document)], indent=0)
-    names = [*HEALTH, *(name for name in checks if name not in HEALTH)][:_MAX_CHECKS]
-    write_check_grid(page, [(elide(page.say(name), _NAME_WIDTH), truth(checks, name), name in HEALTH) for name in names])
+    names = [*CORE, *(name for name in checks if name not in CORE)][:_MAX_CHECKS]
+    write_check_grid(page, [(elide(page.say(name), _NAME_WIDTH), truth(checks, name), name in CORE) for name in names])
 
 
 def _cause(page: Page, document: Mapping[str, object]) -> list[list[Span]]:
