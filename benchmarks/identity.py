@@ -23,9 +23,8 @@ from receipt_cli.errors import InputError
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.io.source import Source
-from receipt_cli.scan import engine as scan
 from receipt_cli.scan.bulk import reader as bulk
-from receipt_cli.scan.bulk import schedule as pace
+from receipt_cli.scan.bulk import schedule
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import KEPT_HITS, Body
 
@@ -37,8 +36,8 @@ PIECE = 512 << 10
 @contextmanager
 def lowest_thresholds() -> Iterator[None]:
     """Let two records of a layout, and blocks of any size, be enough for bulk reading."""
-    known = [(pace, name, 1) for name in ("FIRST", "LEAST", "WORTH_IMPORT", "WORTH_CALL")]
-    known += [(scan, "MIN_COUNT", 1), (bulk, "MIN_ROWS", 1)]
+    known = [(schedule, name, 1) for name in ("FIRST", "LEAST", "WORTH_IMPORT", "WORTH_CALL")]
+    known += [(bulk, "MIN_COUNT", 1), (bulk, "MIN_ROWS", 1)]
     before = [getattr(module, name) for module, name, _ in known]
     for module, name, value in known:
         setattr(module, name, value)

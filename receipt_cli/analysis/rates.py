@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from receipt_cli.events.compact.run import Run
 from receipt_cli.events.model import Event
+from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Figure
 from receipt_cli.numeric.arrays import distinct_values
 
@@ -52,7 +52,7 @@ class StepRate(NamedTuple):
         seconds, amount = event.metrics.get("step_time_s"), self._units(event)
         return amount / seconds if amount is not None and seconds is not None and seconds > 0 else None
 
-    def _rates(self, run: Run) -> tuple[Floats, Mask | None] | None:
+    def _rates(self, run: RowRun) -> tuple[Floats, Mask | None] | None:
         import numpy as np
 
         seconds, amounts = run.filled("step_time_s"), self._run_units(run)
@@ -63,7 +63,7 @@ class StepRate(NamedTuple):
             rates = amounts / seconds
         return rates, None if bool(known.all()) else known
 
-    def _run_units(self, run: Run) -> Floats | None:
+    def _run_units(self, run: RowRun) -> Floats | None:
         """Return the units of each step, NaN where nothing says them; None where nothing says any."""
         import numpy as np
 
@@ -75,7 +75,7 @@ class StepRate(NamedTuple):
             amounts = samples * self.per_sample
         return np.where((amounts > 0) & (amounts < math.inf), amounts, missing)
 
-    def _run_amounts(self, run: Run) -> set[float]:
+    def _run_amounts(self, run: RowRun) -> set[float]:
         import numpy as np
 
         seconds, amounts = run.filled("step_time_s"), self._run_units(run)
@@ -91,7 +91,7 @@ def scaled(figure: Figure, factor: float) -> Figure:
         value = figure.of_event(event)
         return None if value is None else value * factor
 
-    def of_run(run: Run) -> tuple[Floats, Mask | None] | None:
+    def of_run(run: RowRun) -> tuple[Floats, Mask | None] | None:
         found = figure.of_run(run)
         return None if found is None else (found[0] * factor, found[1])
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from receipt_cli.events.compact.run import Run
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Selection, finite, metric, read
 from receipt_cli.numeric.statistics import exact_median
 
@@ -60,7 +60,7 @@ def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
     return steady, SteadyState(records - implausible, warming, implausible)
 
 
-def _doubt(steady: Selection, event: Event, run: Run, median: float | None) -> int:
+def _doubt(steady: Selection, event: Event, run: RowRun, median: float | None) -> int:
     """Leave out the implausible records of a run; return how many there are."""
     import numpy as np
 

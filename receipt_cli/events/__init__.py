@@ -4,7 +4,6 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "read_events": "build",
-    "Run": "compact.run",
     "count_epochs": "epochs",
     "SeveralRuns": "file_order",
     "Launch": "launches",
@@ -20,6 +19,7 @@ PUBLIC = {
     "leading_rank": "ranks",
     "rank_figures": "ranks",
     "sole_rank": "ranks",
+    "RowRun": "rows",
     "Figure": "series",
     "Selection": "series",
     "Series": "series",

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from receipt_cli.events.compact.companions import Attached, among, attach
-from receipt_cli.events.compact.progress_bars import find_bars
-from receipt_cli.events.compact.rank_copies import Copies, set_aside
-from receipt_cli.events.compact.regular import Regular, find_runs, surroundings, worth_it
+from receipt_cli.events.compact.regular import KeptRows
+from receipt_cli.events.compact.selection import CompactRows, compact
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.problems import EXCERPT_BYTES, Problem
@@ -23,22 +21,20 @@ from receipt_cli.scan.segment import Body
 def read_events(
     engine: Engine, body: Body, grammars: Sequence[Grammar], *, runs: bool = False, copies: bool = False
 ) -> ReadEvents:
-    """Return what ``grammars`` read.
+    """Return the events that ``grammars`` read.
 
-    With ``runs``, many regular step records stand behind one event (see ``Event.run``), bars behind none, and what other
-    ranks print too behind none unless ``copies`` are wanted as events; never where events will move.
+    With ``runs``, records that need no event of their own stay rows (see ``events.rows``); with ``copies`` those of other
+    ranks become events even so. Not for events that will be moved.
     """
     events: list[Event] = []
     problems: list[Problem] = []
     read = [(g, r, columns) for g in grammars for r in g.rules if (columns := engine.columns(body, g, r)) is not None]
-    bars = {(g.id, r.name): found for g, r, c in read if runs and (found := find_bars(read, g, r, c)) is not None}
-    read, attached = attach(read, bars.keys()) if runs else (read, {})
-    regular, aside = _regular(read, bars.keys(), copies) if runs else ({}, [])
+    rows = compact(read, copies=copies) if runs else CompactRows(read)
     for grammar in grammars:
         orphans: dict[int, Problem] = {}
         joined: set[int] = set()
-        for _, rule, columns in (e for e in read if e[0] is grammar and (grammar.id, e[1].name) not in bars):
-            made = _rows(columns, grammar, rule, regular.get((grammar.id, rule.name)), attached)
+        for _, rule, columns in (entry for entry in rows.read if entry[0] is grammar):
+            made = _events_of(columns, grammar, rule, rows)
             if rule.table is not None:
                 made = _name_rows(made, columns, rule, problems)
             elif rule.block is not None:
@@ -46,48 +42,26 @@ def read_events(
             events.extend(made)
         problems += [problem for at, problem in orphans.items() if at not in joined]  # a row may be another block's
     events.sort(key=lambda event: event.at)
-    return ReadEvents(events, problems, aside, list(bars.values()))
+    return ReadEvents(events, problems, rows.copies, rows.bars)
 
 
-def _regular(
-    read: Sequence[tuple[Grammar, Rule, RuleColumns]], unseen: Container[tuple[str, str]], all_ranks: bool
-) -> tuple[dict[tuple[str, str], Regular], list[Copies]]:
-    """Return the regular stretches of each rule that has some, by grammar and rule, and what other ranks print too.
-
-    ``unseen`` are the rules that have no events; with ``all_ranks`` no rank is set aside.
-    """
-    found: dict[tuple[str, str], Regular] = {}
-    copies: list[Copies] = []
-    for grammar, rule, columns in read:
-        if not worth_it(rule, columns) or any(g is grammar and r.repeats for g, r, _ in read):
-            continue
-        aside = None if all_ranks else set_aside(read, grammar, rule, columns)
-        rows = None if aside is None else aside[0]
-        regular = find_runs(rule, columns, surroundings(read, grammar, rule, unseen), rows)
-        if aside is not None:
-            regular = regular or Regular(aside[0], {}, None)
-            copies += aside[1]
-        if regular is not None:
-            found[grammar.id, rule.name] = regular
-    return found, copies
-
-
-def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular | None, attached: Attached) -> list[Event]:
-    """Return the events of the rows of a rule: all, or those that stand by themselves and the runs behind them."""
+def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: CompactRows) -> list[Event]:
+    """Return the events of the rows of a rule: all, or those that are kept and the runs behind them."""
+    kept = compacted.kept.get((grammar.id, rule.name))
     printed = [spec for name, spec in rule.fields.items() if name in columns.numbers or rule.table or rule.block]
     meanings = {s.target[1]: (s.scope, s.definition) for s in reversed(printed) if s.target[0] == "metric"}
-    rows: Sequence[int] = range(len(columns)) if regular is None else regular.kept.tolist()
+    rows: Sequence[int] = range(len(columns)) if kept is None else kept.rows.tolist()
     every = zip(columns.at, columns.line, columns.rank, columns.clock, strict=True)
-    places = every if regular is None else regular.places(columns)
+    places = every if kept is None else kept.places(columns)
     own = (rule.name,)
     events = [Event(at, line, rank, clock, grammar, rule, rules=own, meanings=meanings) for at, line, rank, clock in places]
-    where = dict(zip(rows, events, strict=True)) if regular is not None else None
-    for companion, theirs in attached.get((grammar.id, rule.name), {}).items():
-        for place in among(rows, theirs):
+    where = dict(zip(rows, events, strict=True)) if kept is not None else None
+    for companion, joined in compacted.companions(grammar, rule, rows):
+        for place in joined:
             events[place].rules = (*events[place].rules, companion)
     for name, numbers in columns.numbers.items():
         kind, target = rule.fields[name].target
-        pairs = _pairs(events, numbers, regular)
+        pairs = _pairs(events, numbers, kept)
         if kind == "metric":
             for event, value in pairs:
                 event.metrics.setdefault(target, value)
@@ -100,24 +74,24 @@ def _rows(columns: RuleColumns, grammar: Grammar, rule: Rule, regular: Regular |
                 if where is None or row in where:
                     _put(events[row] if where is None else where[row], rule, name, text)
     for name, numbers in columns.others.items():
-        for event, value in _pairs(events, numbers, regular):
+        for event, value in _pairs(events, numbers, kept):
             event.others[name] = value
-    if regular is not None and where is not None:
-        for row, run in regular.runs.items():
+    if kept is not None and where is not None:
+        for row, run in kept.runs.items():
             where[row].run = run
-    if regular is not None and regular.rank is not None:
-        for event in events:
-            event.rank = regular.rank
+        if kept.rank is not None:
+            for event in events:
+                event.rank = kept.rank
     return events
 
 
-def _pairs(events: Sequence[Event], numbers: NumberColumn, regular: Regular | None) -> Iterable[tuple[Event, float]]:
+def _pairs(events: Sequence[Event], numbers: NumberColumn, kept: KeptRows | None) -> Iterable[tuple[Event, float]]:
     """Yield the events that have a value in a column, with the value; the events are of all rows, or of those kept."""
-    if regular is None:
+    if kept is None:
         if numbers.dense:
             return zip(events, numbers.values, strict=False)
         return ((events[row], value) for row, value in zip(numbers.rows, numbers.values, strict=True))
-    index, values = regular.held(numbers)
+    index, values = kept.values(numbers)
     return zip((events[i] for i in index), values, strict=True)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from receipt_cli.events.compact.frame import MAX_EPOCHS
 from receipt_cli.events.model import Event
+from receipt_cli.events.rows import MAX_EPOCHS
 from receipt_cli.records.envelope import NO_RANK
 
 EPOCH = "epoch"

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from receipt_cli.events.compact.progress_bars import Bars
-from receipt_cli.events.compact.rank_copies import Copies
-from receipt_cli.events.compact.regular import TAIL
-from receipt_cli.events.compact.run import Run
+from receipt_cli.events.rows import TAIL, ProgressBars, RankCopies, RowRun
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.problems import Problem
 
@@ -42,7 +39,7 @@ class Event:
     texts: dict[str, str] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
-    run: Run | None = None
+    run: RowRun | None = None
 
     @property
     def is_step(self) -> bool:
@@ -116,8 +113,8 @@ class ReadEvents(NamedTuple):
 
     events: list[Event]
     problems: list[Problem]
-    copies: list[Copies]
-    bars: list[Bars]
+    copies: list[RankCopies]
+    bars: list[ProgressBars]
 
     @property
     def unseen_ranks(self) -> set[int]:
@@ -144,7 +141,7 @@ def cut(event: Event, step: float) -> list[Event]:
     return [replace(event, run=run.part(0, near) if near else None), *_records(event, run.part(near, count)), first]
 
 
-def _records(event: Event, run: Run) -> list[Event]:
+def _records(event: Event, run: RowRun) -> list[Event]:
     """Return an event for each record of ``run``, which follows ``event``."""
     events: list[Event] = []
     for index in range(len(run)):

@@ -8,10 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from receipt_cli.events.compact.frame import is_memory
-from receipt_cli.events.compact.rank_copies import Copies
-from receipt_cli.events.compact.run import Run, among, distinct
 from receipt_cli.events.model import Event, spread
+from receipt_cli.events.rows import RankCopies, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.records.envelope import NO_RANK
 
 
@@ -24,7 +22,7 @@ class RankFigures(NamedTuple):
     peak_memory_bytes: float | None
 
 
-def rank_figures(events: Sequence[Event], copies: Sequence[Copies], start: int, end: int) -> dict[int, RankFigures]:
+def rank_figures(events: Sequence[Event], copies: Sequence[RankCopies], start: int, end: int) -> dict[int, RankFigures]:
     """Return what each rank printed between two positions, by rank; empty where only one rank printed something.
 
     ``copies`` are the step records that have no event (see ``ReadEvents``).
@@ -38,7 +36,7 @@ def rank_figures(events: Sequence[Event], copies: Sequence[Copies], start: int, 
             steps.setdefault(event.rank, []).append(event)
         for size in (size for name in event.metric_names if is_memory(name) for size in _sizes(event, name)):
             peaks[event.rank] = max(size, peaks.get(event.rank, size))
-    beside: dict[int, list[Copies]] = {}
+    beside: dict[int, list[RankCopies]] = {}
     for part in (part for copy in copies if (part := copy.between(start, end)) is not None):
         beside.setdefault(part.rank, []).append(part)
         if part.peak is not None:
@@ -59,11 +57,11 @@ def _sizes(event: Event, name: str) -> list[float]:
     return [size for size in sizes if size is not None and math.isfinite(size)]
 
 
-def _figures(records: Sequence[Event], copies: Sequence[Copies], peak: float | None) -> RankFigures:
+def _figures(records: Sequence[Event], copies: Sequence[RankCopies], peak: float | None) -> RankFigures:
     """Return the figures of a rank. A step printed twice counts once, a record without a step always."""
     numbered = [e for e in records if e.step is not None]
     runs = [e.run.steps for e in numbered if e.run is not None]
-    count = distinct([e.step for e in numbered if e.step is not None], [*runs, *(copy.steps for copy in copies)])
+    count = count_distinct([e.step for e in numbered if e.step is not None], [*runs, *(copy.steps for copy in copies)])
     unnumbered = sum(e.records for e in records if e.step is None)
     firsts: list[tuple[int, int | None]] = [(copy.at[0], int(copy.steps[0])) for copy in copies]
     lasts: list[tuple[int, int | None]] = [(copy.at[-1], int(copy.steps[-1])) for copy in copies]
@@ -106,7 +104,7 @@ def leading_rank(events: list[Event]) -> list[Event]:
     events = [e for event in events for e in (spread(event) if _other(event, leaders) else (event,))]
     led: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
     wanted: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
-    runs: dict[tuple[str, str], list[Run]] = {key: [] for key in leaders}
+    runs: dict[tuple[str, str], list[RowRun]] = {key: [] for key in leaders}
     for event in (e for e in events if e.step is not None and _key(e) in leaders):
         key = _key(event)
         if event.rank == leaders[key] and event.step is not None:
@@ -115,7 +113,7 @@ def leading_rank(events: list[Event]) -> list[Event]:
         elif event.step is not None:
             wanted[key].add(event.step)
     for key in leaders:
-        led[key] |= among(wanted[key] - led[key], [run.steps for run in runs[key]])
+        led[key] |= steps_among(wanted[key] - led[key], [run.steps for run in runs[key]])
     return [e for e in events if not (_other(e, leaders) and e.step in led[_key(e)])]
 
 

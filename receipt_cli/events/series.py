@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from receipt_cli.events.compact.run import Run
 from receipt_cli.events.model import Event
+from receipt_cli.events.rows import RowRun
 from receipt_cli.numeric.arrays import Joined
 from receipt_cli.numeric.spill import scratch
 
@@ -30,7 +30,7 @@ class Figure:
     """How to read one figure of an event, and of a run: its values (float64 [n]) and which records have one (None: all)."""
 
     of_event: Callable[[Event], float | None]
-    of_run: Callable[[Run], Found | None]
+    of_run: Callable[[RowRun], Found | None]
 
 
 def metric(name: str) -> Figure:
@@ -151,7 +151,7 @@ def _edge(event: Event, figure: Figure, index: int) -> Iterator[float]:
 def positions(events: Iterable[Event]) -> Sequence[int]:
     """Return the positions of all records, ascending."""
     singles: list[int] = []
-    runs: list[Run] = []
+    runs: list[RowRun] = []
     for event in events:
         singles.append(event.at)
         runs += [event.run] if event.run is not None else []

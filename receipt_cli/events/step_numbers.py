@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from receipt_cli.events.compact.frame import HEAD
-from receipt_cli.events.compact.progress_bars import Bars
-from receipt_cli.events.compact.regular import TAIL
 from receipt_cli.events.model import Event, spread
+from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
 from receipt_cli.numeric.arrays import distinct_values
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 MIN_RECORDS = 3
 
 
-def number_steps(events: Sequence[Event], bars: Sequence[Bars] = ()) -> list[Event]:
+def number_steps(events: Sequence[Event], bars: Sequence[ProgressBars] = ()) -> list[Event]:
     """Return the events without the progress bars; step records without a number have one where it is proven.
 
     ``bars`` are those that have no event (see ``ReadEvents``).
@@ -40,7 +38,7 @@ def number_steps(events: Sequence[Event], bars: Sequence[Bars] = ()) -> list[Eve
     return [e for event in events if event.rule.event != "progress" for e in (spread(event) if id(event) in broken else (event,))]
 
 
-def _number(events: Sequence[Event], bars: Sequence[Bars]) -> set[int]:
+def _number(events: Sequence[Event], bars: Sequence[ProgressBars]) -> set[int]:
     """Number the records of one grammar; return the identities of those before a run that is regular no longer."""
     total = _total(events, bars)
     records = [e for e in events if e.is_step and e.step is None]
@@ -56,7 +54,7 @@ def _number(events: Sequence[Event], bars: Sequence[Bars]) -> set[int]:
     return set()
 
 
-def _bars_of(events: Sequence[Event], bars: Sequence[Bars], total: int) -> tuple[Integers, Integers]:
+def _bars_of(events: Sequence[Event], bars: Sequence[ProgressBars], total: int) -> tuple[Integers, Integers]:
     """Return positions and steps of all bars of this total, in log order."""
     import numpy as np
 
@@ -98,7 +96,7 @@ def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], tota
     return broken
 
 
-def _total(events: Sequence[Event], bars: Sequence[Bars]) -> int | None:
+def _total(events: Sequence[Event], bars: Sequence[ProgressBars]) -> int | None:
     """Return the planned steps: as a header line prints them, else the total that most bars show."""
     stated = [e.planned for e in events if e.rule.event == "header" and e.planned is not None]
     if stated:

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from receipt_cli import __version__
 from receipt_cli.derive import Derivation
-from receipt_cli.events.compact.run import Run
 from receipt_cli.events.model import Event
+from receipt_cli.events.rows import RowRun
 from receipt_cli.io.duckdb import Database, quoted
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.redaction.text import safe_names, safe_text
@@ -131,7 +131,7 @@ class _Rows:
         if event.run is not None:
             self._put_run(row + 1, event, event.run)
 
-    def _put_run(self, row: int, event: Event, run: Run) -> None:
+    def _put_run(self, row: int, event: Event, run: RowRun) -> None:
         rows, steps = slice(row, row + len(run)), run.steps
         self._whole["line_number"][rows] = run.line
         if len(steps):

@@ -31,17 +31,14 @@ from receipt_cli.records.split import (
 )
 from receipt_cli.scan.book import Found, book, examine, excerpt, replay, search_markers
 from receipt_cli.scan.bulk.layout_cache import LayoutCache
-from receipt_cli.scan.bulk.schedule import Pace
+from receipt_cli.scan.bulk.schedule import Schedule
 from receipt_cli.scan.columns import RuleColumns, place
 from receipt_cli.scan.layout import MASK, MAX_LENGTH
 from receipt_cli.scan.learn_layout import learn_layout
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, Body, RuleKey, Stretch
 
 if TYPE_CHECKING:
-    from receipt_cli.scan.bulk.reader import Templates
-
-MIN_COUNT = 8
-"""Records of a layout that were read one by one before it gets a template."""
+    from receipt_cli.scan.bulk.reader import BulkReader
 
 
 class Engine:
@@ -72,19 +69,15 @@ class Engine:
         self.gate = Gate(sorted({*self.gates, *self.marker_gates}))
         self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
         self.layouts = LayoutCache()
-        self.pace = Pace()
+        self.schedule = Schedule()
         self.by_layout = by_layout
 
     @cached_property
-    def templates(self) -> Templates:
-        """The layouts that records are read in bulk by; at first those that came often so far."""
-        from receipt_cli.scan.bulk.reader import Templates  # small logs need nothing of it
+    def bulk(self) -> BulkReader:
+        """What reads blocks in bulk."""
+        from receipt_cli.scan.bulk.reader import BulkReader  # small logs need nothing of it
 
-        made = Templates()
-        for layout in self.layouts.known():
-            if layout.count >= MIN_COUNT and not layout.marks:
-                made.add(layout)
-        return made
+        return BulkReader(self.gate, self.take, self.layouts)
 
     def columns(self, body: Body, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
@@ -92,7 +85,7 @@ class Engine:
 
     def expect(self, size: int) -> None:
         """Say that a log of ``size`` bytes comes."""
-        self.pace.expect(size)
+        self.schedule.expect(size)
 
     def scan(self, blocks: Iterable[bytes]) -> Stretch:
         """Return the fold of the stretch that ``blocks`` make up, however they are cut."""
@@ -162,58 +155,39 @@ class Engine:
     def read(self, body: Body, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
         if length is not None or not self.by_layout:
-            self._read(body, body, raw, length, bulk=False)
+            self._read_each(body, raw, length)
             return
-        at = 0
-        while at < len(raw):
-            end = self.pace.cut(raw, at)
-            piece = raw[at:end]  # the same object where it is all
-            if self.pace.begin(len(piece)):
-                block = Body()
-                self._read(block, body, piece, None, bulk=True)
-                body.extend(block)
+        for piece, bulk in self.schedule.pieces(raw):
+            if bulk:
+                body.extend(self._read_block(body, piece))
             else:
-                self._read(body, body, piece, None, bulk=False)
-            at = end
+                self._read_each(body, piece)
 
-    def _read(self, body: Body, earlier: Body, raw: bytes, length: int | None, *, bulk: bool) -> None:
-        """Match ``raw`` into ``body``; ``earlier`` is what the stretch gave so far."""
-        raw, cuts = cap_records(raw)
-        if length is not None and length > len(raw):
-            cuts = [(0, length)]
-        found: Found = []
-        line, record, done = body.lines + 1, body.records, 0
-        for offset, size in cuts:
-            lines, returns = count_ends(raw[done:offset])
-            done = offset
-            line += lines
-            record += lines + returns
-            detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
-            found.append((place(record), Problem("record_too_long", line, detail, "")))
-        if b"\x00" in raw:
-            body.nul_count += raw.count(b"\x00")
-            if body.nul_line is None:
-                body.nul_line = body.lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
+    def _read_each(self, body: Body, raw: bytes, length: int | None = None) -> None:
+        """Match whole records into ``body``, one by one."""
+        raw, found = _capped(raw, length, body.records, body.lines)
+        _count_nuls(body, raw, body.lines)
         first = body.records
-        if bulk:
-            from receipt_cli.scan.bulk.reader import read_block
+        buffer = plain(raw)
+        redraws = b"\r" in buffer
+        self._match(body, buffer, redraws, invalid_records(buffer, redraws), found)
+        if self._is_looking(body, body):
+            self._looks(body, body, buffer, first)
+        lines = buffer.count(b"\n")
+        body.blank += count_blank(buffer)
+        body.lines += lines
+        body.records += lines + (buffer.count(b"\r") if redraws else 0)
+        _add_problems(body, found)
 
-            read_block(self, body, raw, found)
-            if self._is_looking(earlier, body):
-                self._looks(body, earlier, plain(raw), first)
-        else:
-            buffer = plain(raw)
-            redraws = b"\r" in buffer
-            invalid = invalid_records(buffer, redraws)
-            self._match(body, buffer, redraws, invalid, found)
-            if self._is_looking(earlier, body):
-                self._looks(body, earlier, buffer, first)
-            lines = buffer.count(b"\n")
-            body.blank += count_blank(buffer)
-            body.lines += lines
-            body.records += lines + (buffer.count(b"\r") if redraws else 0)
-        for at, problem in sorted(found, key=lambda entry: entry[0]):
-            body.problems.add(at, problem)
+    def _read_block(self, earlier: Body, raw: bytes) -> Body:
+        """Return the body of whole records that are read in bulk; ``earlier`` is that of the records before them."""
+        raw, found = _capped(raw, None, 0, 0)
+        block = self.bulk.read_block(raw, found)
+        _count_nuls(block, raw, 0)
+        if self._is_looking(earlier, block):
+            self._looks(block, earlier, plain(raw), 0)
+        _add_problems(block, found)
+        return block
 
     def _is_looking(self, earlier: Body, body: Body) -> bool:
         return earlier.metric_like.count < MAX_SEEN or self._needs_steps(earlier, body)
@@ -257,15 +231,15 @@ class Engine:
     def take(self, body: Body, record: bytes, ordinal: int, line: int, bad: bool, found: Found) -> None:
         """Read one record that holds a literal; ``bad`` when it is not UTF-8, and was counted so."""
         masked = b""
-        self.pace.taken += 1
+        self.schedule.taken += 1
         record = without_count(record)
         if self.by_layout and len(record) <= MAX_LENGTH and not bad:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
             if layout is not None:
                 layout.count += 1
-                if layout.count >= MIN_COUNT and not layout.marks and self.pace.in_bulk:
-                    self.templates.add(layout)
+                if self.schedule.in_bulk:
+                    self.bulk.note(layout)
                 replay(body, layout, record, ordinal, line, found)
                 return
         literals = self.gate.literals_in(record)
@@ -279,6 +253,39 @@ class Engine:
             body.undecodable_matched.append(ordinal)
         if masked and not outcome.crowded and self.layouts.wanted(masked):  # what is crowded is told each time
             self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.gate.numbered))
+
+
+def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[bytes, Found]:
+    """Return whole records cut to ``RECORD_CAP`` bytes each, and a problem for each cut.
+
+    ``length``: as for ``Engine.read``; ``records`` and ``lines`` count those before ``raw``.
+    """
+    raw, cuts = cap_records(raw)
+    if length is not None and length > len(raw):
+        cuts = [(0, length)]
+    found: Found = []
+    done = 0
+    for offset, size in cuts:
+        ends, returns = count_ends(raw[done:offset])
+        done = offset
+        lines += ends
+        records += ends + returns
+        detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
+        found.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
+    return raw, found
+
+
+def _count_nuls(body: Body, raw: bytes, lines: int) -> None:
+    """Count the NUL bytes of ``raw``, which ``lines`` line ends precede."""
+    if b"\x00" in raw:
+        body.nul_count += raw.count(b"\x00")
+        if body.nul_line is None:
+            body.nul_line = lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
+
+
+def _add_problems(body: Body, found: Found) -> None:
+    for at, problem in sorted(found, key=lambda entry: entry[0]):
+        body.problems.add(at, problem)
 
 
 def _reading(rule: Rule) -> tuple[object, ...]:

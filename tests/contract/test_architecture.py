@@ -66,6 +66,9 @@ MOST_MODULES = 20
 MOST_LINES = 400
 MOST_AT_ROOT = 8
 
+# The fast paths: the one module that may import each, and of it only the names in its PUBLIC.
+SEAMS = {"scan.bulk": "scan.engine", "events.compact": "events.build"}
+
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
     "ahocorasick_rs": ("records.prefilter",),
@@ -124,6 +127,26 @@ def imported_names(tree: ast.AST) -> tuple[list[tuple[str, int]], list[str]]:
                 else:
                     wrong.append(f"line {node.lineno}: import of a computed name")
     return names, wrong
+
+
+def behind_seams(module: str, source: str) -> list[str]:
+    """Return what ``source`` imports of a fast path that its module may not."""
+    wrong: list[str] = []
+    for name, line in imported_names(ast.parse(source))[0]:
+        target = resolve(name.removeprefix("receipt_cli."))
+        for seam, importer in SEAMS.items():
+            if not is_inside(target, seam) or is_inside(module, seam):
+                continue
+            public: dict[str, str] = import_module(f"receipt_cli.{seam}").PUBLIC
+            if module != importer:
+                wrong.append(f"line {line}: {seam} is imported by {importer} alone")
+            elif public.get(name.rpartition(".")[2]) != target.removeprefix(f"{seam}."):
+                wrong.append(f"line {line}: {name} is not public: PUBLIC of {seam} does not name it")
+    return wrong
+
+
+def is_inside(module: str, package: str) -> bool:
+    return f"{module}.".startswith(f"{package}.")
 
 
 def resolve(rest: str) -> str:
@@ -212,6 +235,27 @@ IMPORTS = {module: examine(module, path.read_text("utf-8")) for module, path in 
 def test_imports_follow_the_rooms(module: str) -> None:
     _, wrong = IMPORTS[module]
     assert not wrong, f"{FILES[module].name}: " + "; ".join(wrong)
+
+
+def test_fast_paths_have_one_importer() -> None:
+    wrong = {module: found for module, path in FILES.items() if (found := behind_seams(module, path.read_text("utf-8")))}
+    assert wrong == {}
+    for seam, importer in SEAMS.items():
+        assert any(is_inside(target, seam) for target in IMPORTS[importer][0]), f"{importer} does not import {seam}"
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "want"),
+    [
+        ("analysis.rates", "from receipt_cli.events.compact.selection import compact", "by events.build alone"),
+        ("scan.workers", "def f():\n    from receipt_cli.scan import bulk", "line 2: scan.bulk is imported"),
+        ("scan.engine", "from receipt_cli.scan.bulk.reader import Templates", "Templates is not public"),
+        ("scan.engine", "import receipt_cli.scan.bulk.reader", "reader is not public"),
+    ],
+)
+def test_a_way_around_a_seam_is_found(module: str, source: str, want: str) -> None:
+    [wrong] = behind_seams(module, source)
+    assert want in wrong
 
 
 def test_the_rooms_run_one_way() -> None:

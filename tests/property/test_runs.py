@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from receipt_cli.derive import Derivation, Options, read_log
 from receipt_cli.events import phases
 from receipt_cli.events.compact import frame, regular
-from receipt_cli.events.compact.frame import DISTINCT, HEAD
+from receipt_cli.events.compact.frame import DISTINCT
 from receipt_cli.events.launches import COMPARED
+from receipt_cli.events.rows import HEAD, TAIL
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import assemble
 
-MARGINS = {"SPAN": HEAD + regular.TAIL + 2, "LEAST": 1}
+MARGINS = {"SPAN": HEAD + TAIL + 2, "LEAST": 1}
 """The shortest stretches that may have a run."""
 LOGS = sorted((Path(__file__).parents[2] / "fixtures" / "logs").glob("*/*.log"), key=lambda path: path.stat().st_size)[-40:]
 GRAMMAR = r"""
@@ -242,7 +243,7 @@ def test_runs_change_nothing(log: str) -> None:
 
 
 def test_the_margins_hold_what_is_compared() -> None:
-    assert HEAD > COMPARED + 2 and DISTINCT >= COMPARED and regular.TAIL > phases.LATE_RECORDS
+    assert HEAD > COMPARED + 2 and DISTINCT >= COMPARED and TAIL > phases.LATE_RECORDS
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.stem}")

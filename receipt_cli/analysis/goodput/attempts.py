@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard
 
-from receipt_cli.events.compact.run import Run
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import finite
 from receipt_cli.numeric.statistics import exact_median, exact_sum
 
@@ -193,7 +193,7 @@ def _joined(values: list[float], arrays: Sequence[Floats]) -> Values:
     return joined
 
 
-def _run_paces(event: Event, run: Run) -> tuple[Floats, Floats]:
+def _run_paces(event: Event, run: RowRun) -> tuple[Floats, Floats]:
     """Return the seconds between the records of the run behind ``event`` by their stamps, and those per step (float64 [n])."""
     import numpy as np
 

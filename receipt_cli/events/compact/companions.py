@@ -52,14 +52,6 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
     return [entry for entry in made.values() if len(entry[2])], found
 
 
-def among(rows: Sequence[int], chosen: Integers) -> list[int]:
-    """Return where in ``rows`` those stand that are among ``chosen``."""
-    import numpy as np
-
-    places: list[int] = np.flatnonzero(np.isin(np.asarray(rows), chosen)).tolist()
-    return places
-
-
 def _may_follow(rule: Rule, columns: RuleColumns) -> bool:
     """True for a companion of one line whose fields are metrics, or outside of the registry, and nothing else."""
     single = rule.companion and rule.table is None and rule.block is None and not rule.redraw

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from receipt_cli.events.compact.run import Run
+from receipt_cli.events.rows import HEAD, MAX_EPOCHS, RowRun, is_memory
 from receipt_cli.grammar.model import COUNTERS, Rule
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.spill import scratch
@@ -25,14 +24,10 @@ if TYPE_CHECKING:
 
 WEIGHT = 2
 """An object for a record costs as much as so many entries of a column."""
-HEAD = 24
-"""Records at the beginning of a stretch that stay events: more than are compared to tell a launch from another."""
 DISTINCT = 20
 """So many positions in training differ in the head of a stretch: as many as are compared between two launches."""
 EXACT = 1 << 53
 """Steps from here on are not told apart by float64."""
-MAX_EPOCHS = 1_000_000
-"""Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
 STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_steps", "rank", "epoch_step"))
 
 
@@ -41,10 +36,6 @@ def are_many(columns: RuleColumns) -> bool:
     return is_large(WEIGHT * len(columns))
 
 
-@cache
-def is_memory(name: str) -> bool:
-    """True for a metric that says how much memory is in use."""
-    return "memory" in name and "free" not in name and name.endswith("_bytes")
 
 
 def labels(rule: Rule, columns: RuleColumns) -> set[float]:
@@ -173,7 +164,7 @@ class Frame:
         rises = np.flatnonzero(epochs[1:] > epochs[:-1])
         return max(HEAD, int(rises[DISTINCT]) + 1) if len(rises) > DISTINCT else stop - start
 
-    def run(self, start: int, stop: int, ends: Integers | None = None) -> Run:
+    def run(self, start: int, stop: int, ends: Integers | None = None) -> RowRun:
         """Return the run of the rows from ``start`` to ``stop`` (exclusive), or only of those at ``ends``."""
         import numpy as np
 
@@ -190,7 +181,7 @@ class Frame:
         rows = chosen if self.chosen is None else self.chosen[chosen]
         inside = self.inside[0] if self.inside else None
         n = stop - start if isinstance(chosen, slice) else len(chosen)
-        run = Run(self.columns, rows, n, metrics, others, inside=inside, drawn=stop - start)
+        run = RowRun(self.columns, rows, n, metrics, others, inside=inside, drawn=stop - start)
         if not self._numbered(start):
             return run
         if len(self.step) == 1:

@@ -6,12 +6,11 @@ behind a record.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.events.compact.frame import PLAN, STEP, Frame, are_many
+from receipt_cli.events.rows import ProgressBars
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.records.envelope import NO_RANK
@@ -24,35 +23,11 @@ if TYPE_CHECKING:
     Integers: TypeAlias = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Bars:
-    """The bars of one rule of ``grammar`` that show a total: positions, steps and totals (int64 [n], in log order).
-
-    ``ranks`` are those that some are labelled with.
-    """
-
-    grammar: str
-    at: Integers
-    steps: Integers
-    totals: Integers
-    ranks: frozenset[int]
-
-    def totals_shown(self) -> Counter[int]:
-        """Return how many bars show each total."""
-        import numpy as np
-
-        totals, counts = np.unique(self.totals, return_counts=True)
-        return Counter(dict(zip(totals.tolist(), counts.tolist(), strict=True)))
-
-    def of_total(self, total: int) -> tuple[Integers, Integers]:
-        """Return positions and steps of the bars with this total."""
-        mine = self.totals == total
-        return self.at[mine], self.steps[mine]
 
 
 def find_bars(
     read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, columns: RuleColumns
-) -> Bars | None:
+) -> ProgressBars | None:
     """Return the bars of a rule, or None where its records say more than a step and a total, or are few."""
     plain = rule.event == "progress" and rule.table is None and rule.block is None and not columns.others
     plain = plain and {rule.fields[name].target for name in columns.numbers} == {STEP, PLAN}
@@ -67,7 +42,7 @@ def find_bars(
     if not bool((at[1:] > at[:-1]).all()) or any(_meets(at, c.at) for _, r, c in read if c is not columns):
         return None
     ranks = columns.rank.whole()
-    return Bars(grammar.id, at, frame.steps, frame.plan, frozenset(distinct_values(ranks[ranks != NO_RANK]).tolist()))
+    return ProgressBars(grammar.id, at, frame.steps, frame.plan, frozenset(distinct_values(ranks[ranks != NO_RANK]).tolist()))
 
 
 def _meets(at: Integers, others: Sequence[int]) -> bool:

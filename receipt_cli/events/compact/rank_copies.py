@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from receipt_cli.events.compact.frame import Frame, is_memory, labels
+from receipt_cli.events.compact.frame import Frame, labels
+from receipt_cli.events.rows import RankCopies, is_memory
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
@@ -23,37 +23,11 @@ if TYPE_CHECKING:
     Integers: TypeAlias = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Copies:
-    """The step records of one rank in log order: positions and steps (int64 [n]).
-
-    ``sizes`` are the largest finite memory figure of each, in bytes, NaN where it has none (float64 [n]).
-    """
-
-    rank: int
-    at: Integers
-    steps: Integers
-    sizes: Floats
-
-    def between(self, start: int, end: int) -> Copies | None:
-        """Return those from position ``start`` to ``end`` (exclusive), or None where there are none."""
-        import numpy as np
-
-        low, high = np.searchsorted(self.at, [start, end]).tolist()
-        return Copies(self.rank, self.at[low:high], self.steps[low:high], self.sizes[low:high]) if low < high else None
-
-    @property
-    def peak(self) -> float | None:
-        """The largest memory figure, or None where there is none."""
-        import numpy as np
-
-        known = self.sizes[~np.isnan(self.sizes)]
-        return float(known.max()) if len(known) else None
 
 
 def set_aside(
     read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, columns: RuleColumns
-) -> tuple[Integers, list[Copies]] | None:
+) -> tuple[Integers, list[RankCopies]] | None:
     """Return the rows that stay (int64, ascending) and the others, by rank; None where all stay.
 
     The leader is the rank with most step records, the lowest on a tie, as ``ranks.leading_rank`` has it.
@@ -81,11 +55,11 @@ def set_aside(
     theirs = labelled & (ranks != leader)
     theirs[theirs] = np.isin(steps[theirs], steps[labelled & (ranks == leader)])
     sizes = _sizes(frame)
-    copies: list[Copies] = []
+    copies: list[RankCopies] = []
     for rank in names.tolist():
         own = np.flatnonzero(theirs & (ranks == rank))
         if len(own):
-            copies.append(Copies(rank, at[own], steps[own], sizes[own]))
+            copies.append(RankCopies(rank, at[own], steps[own], sizes[own]))
     return np.flatnonzero(~theirs), copies
 
 

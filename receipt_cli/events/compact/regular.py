@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from receipt_cli.events.compact.frame import HEAD, Frame, are_many, labels
-from receipt_cli.events.compact.run import Run
+from receipt_cli.events.compact.frame import Frame, are_many, labels
+from receipt_cli.events.rows import HEAD, TAIL, RowRun
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
@@ -28,19 +28,17 @@ SPAN = 128
 """A stretch with fewer records is read record by record."""
 LEAST = 16
 """Fewer records between two evaluations stay events."""
-TAIL = 8
-"""Records at its end that stay events: more than a late companion line looks back."""
 
 
 @dataclass(frozen=True, slots=True)
-class Regular:
+class KeptRows:
     """Rows that are events of their own (int64, ascending), and by such a row the run that follows it.
 
     ``rank`` is that of all records where only one rank is named in the log, perhaps by one of a run.
     """
 
-    kept: Integers
-    runs: Mapping[int, Run]
+    rows: Integers
+    runs: Mapping[int, RowRun]
     rank: int | None
 
     def places(self, columns: RuleColumns) -> Iterable[tuple[int, int, int, float]]:
@@ -48,18 +46,18 @@ class Regular:
         import numpy as np
 
         parts = (columns.at, columns.line, columns.rank, columns.clock)
-        return zip(*(np.asarray(part)[self.kept].tolist() for part in parts), strict=True)
+        return zip(*(np.asarray(part)[self.rows].tolist() for part in parts), strict=True)
 
-    def held(self, numbers: NumberColumn) -> tuple[list[int], list[float]]:
-        """Return which of the rows kept have a value (as indices of ``kept``), and the values."""
+    def values(self, numbers: NumberColumn) -> tuple[list[int], list[float]]:
+        """Return the indices in ``rows`` of those that have a value, and the values."""
         import numpy as np
 
         if numbers.dense:
-            count = int(np.searchsorted(self.kept, len(numbers.values)))
-            return list(range(count)), np.asarray(numbers.values)[self.kept[:count]].tolist()
+            count = int(np.searchsorted(self.rows, len(numbers.values)))
+            return list(range(count)), np.asarray(numbers.values)[self.rows[:count]].tolist()
         rows = np.asarray(numbers.rows)
-        places = np.searchsorted(rows, self.kept)
-        found = np.flatnonzero(rows[np.minimum(places, len(rows) - 1)] == self.kept) if len(rows) else places[:0]
+        places = np.searchsorted(rows, self.rows)
+        found = np.flatnonzero(rows[np.minimum(places, len(rows) - 1)] == self.rows) if len(rows) else places[:0]
         return found.tolist(), np.asarray(numbers.values)[places[found]].tolist()
 
 
@@ -79,7 +77,7 @@ def worth_it(rule: Rule, columns: RuleColumns) -> bool:
     return rule.event == "step" and single and rule.counts == "step" and are_many(columns)
 
 
-def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers | None = None) -> Regular | None:
+def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers | None = None) -> KeptRows | None:
     """Return the regular stretches of the records of ``rule``, or None where there are none.
 
     ``chosen``: the rows that count, ascending; None: all.
@@ -104,7 +102,7 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
     stops = np.append(starts[1:], len(at))
     long = np.flatnonzero(stops - starts >= SPAN)
     kept = np.ones(len(at), np.bool_)
-    runs: dict[int, Run] = {}
+    runs: dict[int, RowRun] = {}
     for start, stop in zip(starts[long].tolist(), stops[long].tolist(), strict=True):
         ends = frame.ends(start, stop)
         if ends is not None and len(ends) < HEAD + TAIL + LEAST:
@@ -119,7 +117,7 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
                 kept[begin + 1 : end - 1] = False
     if not runs:
         return None
-    return Regular(np.flatnonzero(kept) if chosen is None else chosen[kept], runs, around.rank)
+    return KeptRows(np.flatnonzero(kept) if chosen is None else chosen[kept], runs, around.rank)
 
 
 def surroundings(

@@ -6,9 +6,9 @@ one. What both gave is put into the order of the log at the end of the block.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import plain
@@ -17,6 +17,7 @@ from receipt_cli.records.split import vanishes_before_end
 from receipt_cli.scan.book import Found
 from receipt_cli.scan.bulk.block import Records, bytes_at
 from receipt_cli.scan.bulk.event_table import Column, EventTable, Rows
+from receipt_cli.scan.bulk.layout_cache import LayoutCache
 from receipt_cli.scan.bulk.mixed_decimals import LEAD
 from receipt_cli.scan.bulk.recognise import WORD, Shelves, cut_words
 from receipt_cli.scan.bulk.result import Harvest
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Flags = NDArray[np.bool_]
 
+ReadRecord: TypeAlias = Callable[[Body, bytes, int, int, bool, Found], None]
+"""Body, bytes of the record, its ordinal and line, whether it is not UTF-8, where its problems go: ``Engine.take``."""
+MIN_COUNT = 8
+"""Records of a layout that were read one by one before it gets a template."""
 MIN_ROWS = 12
 """Records of a width in a block that are worth the fixed cost of looking at them together."""
 AT_ONCE = 128
@@ -54,19 +59,6 @@ def keep_memory() -> None:
     import numpy as np
 
     np.empty(_LARGE, np.uint8)
-
-
-class Reader(Protocol):
-    """What reads a single record: see ``scan.Engine.take``."""
-
-    gate: Gate
-
-    @property
-    def templates(self) -> Templates:
-        """The layouts that records are read in bulk by."""
-
-    def take(self, body: Body, record: bytes, ordinal: int, line: int, bad: bool, found: Found) -> None:
-        """Read one record that holds a literal."""
 
 
 class Templates:
@@ -138,34 +130,49 @@ class Templates:
             self._last[number] = self._block
 
 
-def read_block(reader: Reader, body: Body, raw: bytes, found: Found) -> None:
-    """Read all of the whole records ``raw`` into the empty ``body``."""
-    import numpy as np
+class BulkReader:
+    """Reads blocks of whole records; those of layouts that come often together, the others one by one."""
 
-    keep_memory()
-    paired = _returns_are_ends(raw)
-    buffer = plain(raw, keep_returns=paired)
-    records = Records(buffer, paired=paired)
-    body.blank = records.count_blank()
-    body.lines, body.records = records.lines, len(records.starts)
-    bad = records.find_invalid()
-    body.undecodable = len(bad)
-    harvest = Harvest(found)
-    taken = np.zeros(len(records.starts), np.bool_)
-    _read_templates(reader.templates, records, np.arange(len(taken)), harvest, taken)
-    rows = _candidates(reader.gate, records, taken)
-    step = AT_ONCE
-    while len(rows):
-        some, rows, known = rows[:step], rows[step:], reader.templates.made
-        starts, ends, lines = records.starts[some].tolist(), records.ends[some].tolist(), records.line_of(some).tolist()
-        for row, start, end, line in zip(some.tolist(), starts, ends, lines, strict=True):
-            reader.take(body, buffer[start:end], row, line, row in bad, found)
-        if reader.templates.made > known:  # the others of the block may have these layouts too
-            _read_templates(reader.templates, records, rows, harvest, taken)
-            left = rows[~taken[rows]]
-            step = AT_ONCE if len(rows) - len(left) >= step else 2 * step
-            rows = left
-    harvest.into(body)
+    def __init__(self, gate: Gate, read_record: ReadRecord, layouts: LayoutCache) -> None:
+        """``read_record`` reads a single record that holds a literal; ``layouts`` are those known so far."""
+        self._gate, self._read_record = gate, read_record
+        self._templates = Templates()
+        for layout in layouts.known():
+            self.note(layout)
+
+    def note(self, layout: Layout) -> None:
+        """Make a template of ``layout``, if enough of its records were read one by one."""
+        if layout.count >= MIN_COUNT and not layout.marks:
+            self._templates.add(layout)
+
+    def read_block(self, raw: bytes, found: Found) -> Body:
+        """Return the body of the whole records ``raw``; ``found`` gets their problems."""
+        import numpy as np
+
+        keep_memory()
+        paired = _returns_are_ends(raw)
+        buffer = plain(raw, keep_returns=paired)
+        records = Records(buffer, paired=paired)
+        bad = records.find_invalid()
+        body = Body(len(records.starts), records.lines, records.count_blank(), len(bad))
+        templates = self._templates
+        harvest = Harvest(found)
+        taken = np.zeros(len(records.starts), np.bool_)
+        _read_templates(templates, records, np.arange(len(taken)), harvest, taken)
+        rows = _candidates(self._gate, records, taken)
+        step = AT_ONCE
+        while len(rows):
+            some, rows, known = rows[:step], rows[step:], templates.made
+            starts, ends, lines = records.starts[some].tolist(), records.ends[some].tolist(), records.line_of(some).tolist()
+            for row, start, end, line in zip(some.tolist(), starts, ends, lines, strict=True):
+                self._read_record(body, buffer[start:end], row, line, row in bad, found)
+            if templates.made > known:  # the others of the block may have these layouts too
+                _read_templates(templates, records, rows, harvest, taken)
+                left = rows[~taken[rows]]
+                step = AT_ONCE if len(rows) - len(left) >= step else 2 * step
+                rows = left
+        harvest.into(body)
+        return body
 
 
 def _returns_are_ends(raw: bytes) -> bool:

@@ -7,6 +7,7 @@ piece tells. Where a log is cut, and how its pieces are read, never shows in wha
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 from receipt_cli.records.split import last_end
 
@@ -24,7 +25,7 @@ WORTH_CALL = 8000
 """The same once it is imported: templates have to be made."""
 
 
-class Pace:
+class Schedule:
     """What was read of a log so far: ``seen`` bytes, ``taken`` records that the gate let through."""
 
     def __init__(self) -> None:
@@ -38,7 +39,16 @@ class Pace:
         """Say that a log, or another piece of one, of ``size`` bytes comes."""
         self._size = size
 
-    def cut(self, raw: bytes, at: int) -> int:
+    def pieces(self, raw: bytes) -> Iterator[tuple[bytes, bool]]:
+        """Yield the whole records ``raw`` in pieces, each with whether it is to be read in bulk."""
+        at = 0
+        while at < len(raw):
+            end = self._cut(raw, at)
+            piece = raw[at:end]  # the same object where it is all
+            yield piece, self.begin(len(piece))
+            at = end
+
+    def _cut(self, raw: bytes, at: int) -> int:
         """Return where the next piece of whole records ``raw`` ends, which begins at ``at``."""
         size = self._piece
         while size < WHOLE and len(raw) - at - size > LEAST:

@@ -8,9 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from receipt_cli.events.compact.regular import TAIL
-from receipt_cli.events.compact.run import Run, among, distinct
 from receipt_cli.events.model import Event, cut, spread
+from receipt_cli.events.rows import TAIL, RowRun, count_distinct, steps_among
 from receipt_cli.events.series import ends, first_with, metric, not_finite_since, positions, read
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import NO_RANK
@@ -36,7 +35,7 @@ def event() -> Event:
     step = column({row: 10.0 + 2 * row for row in range(ROWS)})
     loss = column({row: 5 - row / 10 if row != 20 else math.nan for row in range(ROWS - 2)})
     norm = column({row: float(row) for row in range(0, ROWS, 3)})
-    run = Run(
+    run = RowRun(
         columns,
         slice(1, ROWS),
         ROWS - 1,
@@ -93,5 +92,5 @@ def test_where_a_figure_stands(event: Event) -> None:
 
 def test_numbers_beyond_an_array() -> None:
     steps = np.array([1, 2, 3], np.int64)
-    assert distinct([3, 4, 1 << 70], [steps]) == 5
-    assert among([2, 9, 1 << 70], [steps]) == {2}
+    assert count_distinct([3, 4, 1 << 70], [steps]) == 5
+    assert steps_among([2, 9, 1 << 70], [steps]) == {2}

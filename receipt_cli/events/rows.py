@@ -1,14 +1,16 @@
-"""Step records of one rule that follow one another without anything between them: slices of its columns.
+"""Records without an ``Event`` of their own: rows of columns, read as arrays.
 
-A long log is mostly such records. They stay in their columns, behind the record before them, and only the figures of
-all of them are asked for: no object is made for each.
+``RowRun``: regular step records behind the event before them. ``RankCopies``: step records that another rank prints
+too. ``ProgressBars``: bars that only number the records beside them. A long log is mostly such records.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.numeric.arrays import distinct_values
@@ -26,11 +28,23 @@ if TYPE_CHECKING:
     Rows: TypeAlias = slice | Integers
 
 
+HEAD = 24
+"""Events kept at the beginning of a regular stretch: more than are compared to separate two launches."""
+MAX_EPOCHS = 1_000_000
+"""Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
+TAIL = 8
+"""Events kept at its end: more than a late companion line looks back."""
 _LARGE = 1 << 62
 
 
+@cache
+def is_memory(name: str) -> bool:
+    """True for a metric of memory in use, in bytes."""
+    return "memory" in name and "free" not in name and name.endswith("_bytes")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class RowRun:
     """``n`` rows of ``columns``, ascending: of one rank and one plan, their steps ascending strictly or absent.
 
     ``metrics`` and ``others`` name the columns that may hold values, that which counts first. ``numbers`` are the
@@ -121,7 +135,7 @@ class Run:
         found = self.metric(name)
         return None if found is None else found[0]
 
-    def part(self, start: int, stop: int) -> Run:
+    def part(self, start: int, stop: int) -> RowRun:
         """Return the records from ``start`` to ``stop`` (exclusive), counted from 0."""
         if isinstance(self.rows, slice):
             rows: Rows = slice(self.rows.start + start, self.rows.start + stop)
@@ -130,7 +144,7 @@ class Run:
         numbers = None if self.numbers is None else self.numbers[start:stop]
         return replace(self, rows=rows, n=stop - start, numbers=numbers, drawn=stop - start)
 
-    def numbered(self, steps: Integers) -> Run:
+    def numbered(self, steps: Integers) -> RowRun:
         """Return the same records with the steps that something else proves (int64 [n])."""
         return replace(self, numbers=steps)
 
@@ -211,7 +225,61 @@ class Run:
         return (None, values[places]) if found.all() else (np.flatnonzero(found), values[places[found]])
 
 
-def distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:
+@dataclass(frozen=True, slots=True, eq=False)
+class RankCopies:
+    """The step records of one rank in log order: positions and steps (int64 [n]).
+
+    ``sizes`` are the largest finite memory figure of each, in bytes, NaN where it has none (float64 [n]).
+    """
+
+    rank: int
+    at: Integers
+    steps: Integers
+    sizes: Floats
+
+    def between(self, start: int, end: int) -> RankCopies | None:
+        """Return those from position ``start`` to ``end`` (exclusive), or None where there are none."""
+        import numpy as np
+
+        low, high = np.searchsorted(self.at, [start, end]).tolist()
+        return RankCopies(self.rank, self.at[low:high], self.steps[low:high], self.sizes[low:high]) if low < high else None
+
+    @property
+    def peak(self) -> float | None:
+        """The largest memory figure, or None where there is none."""
+        import numpy as np
+
+        known = self.sizes[~np.isnan(self.sizes)]
+        return float(known.max()) if len(known) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgressBars:
+    """The bars of one rule of ``grammar`` that show a total: positions, steps and totals (int64 [n], in log order).
+
+    ``ranks`` are those that some are labelled with.
+    """
+
+    grammar: str
+    at: Integers
+    steps: Integers
+    totals: Integers
+    ranks: frozenset[int]
+
+    def totals_shown(self) -> Counter[int]:
+        """Return how many bars show each total."""
+        import numpy as np
+
+        totals, counts = np.unique(self.totals, return_counts=True)
+        return Counter(dict(zip(totals.tolist(), counts.tolist(), strict=True)))
+
+    def of_total(self, total: int) -> tuple[Integers, Integers]:
+        """Return positions and steps of the bars with this total."""
+        mine = self.totals == total
+        return self.at[mine], self.steps[mine]
+
+
+def count_distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:
     """Return how many different steps there are in ``steps`` and in the arrays ``more``."""
     known = set(steps)
     if not more:
@@ -222,7 +290,7 @@ def distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:
     return len(large) + len(distinct_values(np.concatenate([np.array(sorted(known - large), np.int64), *more])))
 
 
-def among(steps: Iterable[int], more: Sequence[Integers]) -> set[int]:
+def steps_among(steps: Iterable[int], more: Sequence[Integers]) -> set[int]:
     """Return those of ``steps`` that the arrays ``more`` hold."""
     wanted = [step for step in steps if abs(step) < _LARGE]
     if not wanted or not more:

@@ -1,0 +1,64 @@
+"""Which rows of what was read become events, and which stay rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from receipt_cli.events.compact.companions import attach
+from receipt_cli.events.compact.progress_bars import find_bars
+from receipt_cli.events.compact.rank_copies import set_aside
+from receipt_cli.events.compact.regular import KeptRows, find_runs, surroundings, worth_it
+from receipt_cli.events.rows import ProgressBars, RankCopies
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.scan.columns import RuleColumns
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactRows:
+    """``read``: the columns to make events of, with the values of companions at the records that they follow.
+
+    ``kept``, by grammar and rule: the rows that become events; all, where a rule has no entry. ``bars`` and ``copies``
+    have no event.
+    """
+
+    read: Sequence[tuple[Grammar, Rule, RuleColumns]]
+    kept: Mapping[tuple[str, str], KeptRows] = field(default_factory=dict)
+    attached: Mapping[tuple[str, str], Mapping[str, Integers]] = field(default_factory=dict)
+    bars: list[ProgressBars] = field(default_factory=list)
+    copies: list[RankCopies] = field(default_factory=list)
+
+    def companions(self, grammar: Grammar, rule: Rule, rows: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
+        """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
+        for companion, owners in self.attached.get((grammar.id, rule.name), {}).items():
+            import numpy as np
+
+            yield companion, np.flatnonzero(np.isin(np.asarray(rows), owners)).tolist()
+
+
+def compact(read: Sequence[tuple[Grammar, Rule, RuleColumns]], *, copies: bool) -> CompactRows:
+    """Return the rows of ``read`` that become events, and the others; with ``copies`` no rank is set aside."""
+    bars = {(g.id, r.name): found for g, r, c in read if (found := find_bars(read, g, r, c)) is not None}
+    read, attached = attach(read, bars.keys())
+    kept: dict[tuple[str, str], KeptRows] = {}
+    others: list[RankCopies] = []
+    for grammar, rule, columns in read:
+        if not worth_it(rule, columns) or any(g is grammar and r.repeats for g, r, _ in read):
+            continue
+        aside = None if copies else set_aside(read, grammar, rule, columns)
+        rows = None if aside is None else aside[0]
+        regular = find_runs(rule, columns, surroundings(read, grammar, rule, bars.keys()), rows)
+        if aside is not None:
+            regular = regular or KeptRows(aside[0], {}, None)
+            others += aside[1]
+        if regular is not None:
+            kept[grammar.id, rule.name] = regular
+    shown = [(g, r, columns) for g, r, columns in read if (g.id, r.name) not in bars]
+    return CompactRows(shown, kept, attached, list(bars.values()), others)
