@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from receipt_cli.detect.version_ratio import version_ratio
 from receipt_cli.grammar.model import Evidence, Grammar, Rule
-from receipt_cli.numeric.ordinal_set import Ordinals
+from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import Body
@@ -100,7 +100,7 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None, choice:
     chosen = [best]
     for other in known[1:]:
         if other.layer == "trainer" and other.alone_steps >= MIN_SECONDARY and best.score[0] == WITH_STEPS["trainer"]:
-            mine = steps[other.id] - Ordinals.union(records[c.id] for c in chosen)
+            mine = steps[other.id] - OrdinalSet.union(*(records[c.id] for c in chosen))
             if len(mine) >= MIN_SECONDARY and not any(_interleaved(mine, steps[c.id]) for c in chosen):
                 chosen.append(other)
     rivals = [c.id for c in known[1:] if c.score == best.score and c not in chosen]
@@ -109,12 +109,14 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None, choice:
     return Detection(tuple(_version(engine, body, by_id[c.id]) for c in chosen), tuple(candidates))
 
 
-def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: bool = False, evidence: bool = True) -> Ordinals:
+def _records(
+    engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: bool = False, evidence: bool = True
+) -> OrdinalSet:
     """Return the ordinals of the records that a grammar's rules explain.
 
     ``steps``: of step rules only. ``evidence``: of the rules that identify a trainer only.
     """
-    found: list[Ordinals] = []
+    found: list[OrdinalSet] = []
     for grammar in versions:
         for rule in grammar.rules:
             columns = engine.columns(body, grammar, rule)
@@ -127,8 +129,8 @@ def _records(engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: 
             opened = rule.block is not None and rule.block.open is not None
             other = columns.texts.get("\trow" if opened and "\trow" in columns.texts else "\theader") if steps else None
             rows = () if other is None else other.rows  # where blocks are opened, the opening line is the record
-            found.append(Ordinals.of(columns.at, POSITION_BITS, without=rows))
-    return Ordinals.union(found)
+            found.append(ordinals_at(columns.at, POSITION_BITS, rows))
+    return OrdinalSet.union(OrdinalSet(), *found)
 
 
 def _rules(engine: Engine, body: Body, grammar: Grammar) -> int:
@@ -146,7 +148,7 @@ def _whole(columns: RuleColumns, rule: Rule) -> bool:
 
 
 def _candidate(
-    name: str, layers: dict[str, str], records: dict[str, Ordinals], steps: dict[str, Ordinals], rules: int
+    name: str, layers: dict[str, str], records: dict[str, OrdinalSet], steps: dict[str, OrdinalSet], rules: int
 ) -> Candidate:
     layer = layers[name]
     rivals = [i for i in records if i != name and (layer == "format" or layers[i] != "format")]
@@ -164,9 +166,10 @@ def _candidate(
     )
 
 
-def _interleaved(left: Ordinals, right: Ordinals) -> bool:
+def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:
     """True when two trainers' step records alternate: one of them is the other's companion output."""
-    return left.count_switches(right) > 2 + min(len(left), len(right)) // 10
+    few = 2 + min(len(left), len(right)) // 10
+    return count_switches(left, right, few + 1) > few
 
 
 def _version(engine: Engine, body: Body, versions: Sequence[Grammar]) -> Chosen:
@@ -212,7 +215,7 @@ def count_explained(engine: Engine, body: Body, grammars: Iterable[Grammar]) -> 
     A record counts once, as the first of these that it is.
     """
     chosen = list(grammars)
-    matched = Ordinals.union(_records(engine, body, [grammar], evidence=False) for grammar in chosen)
-    ignored = Ordinals.union(Ordinals.of(body.ignored[g.id]) for g in chosen if g.id in body.ignored) - matched
-    unread = Ordinals.of(body.undecodable_matched) - matched - ignored
+    matched = _records(engine, body, chosen, evidence=False)
+    ignored = OrdinalSet.union(OrdinalSet(), *(body.ignored[g.id] for g in chosen if g.id in body.ignored)) - matched
+    unread = body.undecodable_matched - matched - ignored
     return len(matched), len(ignored) + body.blank, body.undecodable + len(unread)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.numeric.ordinal_list import Listed
+from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank
 from receipt_cli.scan.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
@@ -139,9 +139,7 @@ def read_value(value: Value, text: bytes) -> float | None:
 
 def ignore(body: Body, name: str, ordinal: int) -> None:
     """Count a record that grammar ``name`` ignores, once."""
-    ordinals = body.ignored.setdefault(name, Listed())
-    if ordinals.last != ordinal:
-        ordinals.append(ordinal)
+    body.ignored.setdefault(name, OrdinalSet()).add(ordinal)
 
 
 def miss(body: Body, name: str, rule: str, record: bytes, ordinal: int, line: int) -> None:

@@ -250,7 +250,7 @@ class Engine:
         book(body, outcome, record, ordinal, line, found)
         if outcome.hit and bad:
             body.undecodable -= 1
-            body.undecodable_matched.append(ordinal)
+            body.undecodable_matched.add(ordinal)
         if masked and not outcome.crowded and self.layouts.wanted(masked):  # what is crowded is told each time
             self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.gate.numbered))
 

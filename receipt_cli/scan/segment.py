@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 
-from receipt_cli.numeric.ordinal_list import Listed
+from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.heuristics import MAX_SEEN
@@ -63,8 +63,8 @@ class Body:
     undecodable: int = 0
     rules: dict[RuleKey, RuleColumns] = field(default_factory=dict)
     near: dict[str, Bounded[NearMiss]] = field(default_factory=dict)
-    ignored: dict[str, Listed] = field(default_factory=dict)
-    undecodable_matched: array[int] = field(default_factory=lambda: array("q"))
+    ignored: dict[str, OrdinalSet] = field(default_factory=dict)
+    undecodable_matched: OrdinalSet = field(default_factory=OrdinalSet)
     markers: dict[str, Hits] = field(default_factory=dict)
     problems: Bounded[Problem] = field(default_factory=lambda: Bounded(MAX_FIRST))
     metric_like: Bounded[str] = field(default_factory=lambda: Bounded(MAX_SEEN))
@@ -86,8 +86,8 @@ class Body:
             mine = self.near.setdefault(name, Bounded(MAX_FIRST))
             mine.extend(near, ((at + place(records), miss.moved(lines)) for at, miss in near.first))
         for name, ordinals in other.ignored.items():
-            self.ignored.setdefault(name, Listed()).extend(ordinals, records)
-        self.undecodable_matched.extend(shifted(other.undecodable_matched, records))
+            self.ignored[name] = self.ignored.get(name, OrdinalSet()) | ordinals.shift(records)
+        self.undecodable_matched |= other.undecodable_matched.shift(records)
         for name, hits in other.markers.items():
             self.markers.setdefault(name, Hits()).extend(hits, records, lines)
         moved = ((at + place(records), problem.moved(lines)) for at, problem in other.problems.first)

@@ -86,6 +86,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "psutil": ("header.host", "wrap.memory"),
     "pynvml": ("header.accelerators",),
     "ray": ("batch.ray_engine",),
+    "pyroaring": ("numeric.ordinals",),
     "regex": ("definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
     "rich": ("render.*",),
     "sqlalchemy": ("export.mlflow_store",),

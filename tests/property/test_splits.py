@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.ordinal_list import Listed
+from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.scan.columns import NumberColumn
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import Body, Stretch
@@ -59,7 +59,7 @@ def plain(value: object) -> object:
     """Return the value as something that compares, NaN included."""
     if hasattr(value, "__dataclass_fields__"):
         return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
-    if isinstance(value, Cells | Listed):  # whichever way it keeps them
+    if isinstance(value, Cells | OrdinalSet):  # whichever way it keeps them
         return [repr(item) for item in value]
     if isinstance(value, NumberColumn):
         return {"rows": list(value.rows), "values": plain(value.values)}

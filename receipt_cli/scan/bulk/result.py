@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.ordinal_list import Listed
+from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_in
 from receipt_cli.problems import MAX_FIRST, NearMiss
 from receipt_cli.scan.book import Found, excerpt
 from receipt_cli.scan.bulk.template import Piece
@@ -40,14 +40,11 @@ class Harvest:
 
     def into(self, body: Body) -> None:
         """Put everything into ``body``, which has what was read one by one, in the order of the log."""
-        import numpy as np
 
         for key, pieces in self.pieces.items():
             body.rules[key] = in_order(body.rules.get(key, RuleColumns()), pieces)
         for name, ordinals in self.ignored.items():
-            single = body.ignored.get(name)
-            both = [*ordinals, *single.arrays(len(single))] if single else ordinals
-            body.ignored[name] = Listed.of(both[0] if len(both) == 1 else np.sort(np.concatenate(both), kind="stable"))
+            body.ignored[name] = OrdinalSet.union(body.ignored.get(name, OrdinalSet()), *map(ordinals_in, ordinals))
         for name, near in self.near.items():
             known = body.near.setdefault(name, near)
             if known is not near:

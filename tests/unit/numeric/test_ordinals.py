@@ -1,4 +1,4 @@
-"""Detection over columns: sorted arrays of ordinals tell what Python's sets tell."""
+"""Detection over columns: sets of ordinals agree with Python's sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,27 +19,15 @@ from receipt_cli.detect import version_ratio
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric import arrays as magnitude
-from receipt_cli.numeric import ordinal_set as ordinals
-from receipt_cli.numeric.ordinal_list import Listed
-from receipt_cli.numeric.ordinal_set import WINDOW, Ordinals
+from receipt_cli.numeric import ordinals
+from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn, place
 from receipt_cli.scan.segment import Body
 
-Members = st.lists(st.one_of(st.integers(0, 50), st.integers(0, 3 * WINDOW), st.sampled_from([WINDOW - 1, WINDOW, 2 * WINDOW])))
-
-
-def few(members: Sequence[int]) -> Ordinals:
-    return Ordinals(set(members))
-
-
-def many(members: Sequence[int]) -> Ordinals:
-    import numpy as np
-
-    return Ordinals.collect([np.array(members, np.int64)])
-
-
-def members(found: Ordinals) -> list[int]:
-    return list(found)
+LARGE = 1 << 32
+"""From here on an ordinal needs more than 32 bits."""
+Members = st.sets(st.one_of(st.integers(0, 50), st.integers(0, 1 << 18), st.sampled_from([LARGE - 1, LARGE, LARGE + 7])))
 
 
 def switches(left: set[int], right: set[int]) -> int:
@@ -47,33 +35,26 @@ def switches(left: set[int], right: set[int]) -> int:
     return sum(1 for a, b in itertools.pairwise(merged) if a[1] != b[1])
 
 
-Make = Callable[[Sequence[int]], Ordinals]
-KINDS = st.sampled_from([few, many])
-
-
-@given(Members, Members, Members, st.tuples(KINDS, KINDS, KINDS))
+@given(Members, Members, st.integers(0, 8))
 @settings(max_examples=150)
-def test_sets_and_arrays_agree(a: list[int], b: list[int], c: list[int], kinds: tuple[Make, Make, Make]) -> None:
-    one, two, three = (kind(values) for kind, values in zip(kinds, (a, b, c), strict=True))
-    assert members(Ordinals.union([one, two, three])) == sorted({*a, *b, *c})
-    assert members(one - two) == sorted(set(a) - set(b))
-    assert len(one - two - three) == len(set(a) - set(b) - set(c))
-    assert bool(one) == bool(a)
-    assert one.count_switches(two) == switches(set(a), set(b))
-    assert members(Ordinals.union([])) == []
+def test_switches_of_owners_are_counted(a: set[int], b: set[int], most: int) -> None:
+    one, two = OrdinalSet(a), OrdinalSet(b)
+    assert count_switches(one, two, len(a) + len(b)) == switches(a, b)
+    assert count_switches(one, two, most) == min(most, switches(a, b))
 
 
 @pytest.mark.parametrize("large", [False, True])
-@given(values=st.lists(st.integers(0, 2**40)), ascend=st.booleans(), data=st.data())
+@given(values=st.lists(st.integers(0, 2**40) | st.integers(0, 2**60)), ascend=st.booleans(), data=st.data())
 @settings(max_examples=60)
 def test_columns_become_sets(large: bool, values: list[int], ascend: bool, data: st.DataObject) -> None:
-    column = array("q", sorted(values) if ascend else values)
+    column = Cells("q", sorted(values) if ascend else values)
     rows = array("q", sorted(data.draw(st.sets(st.integers(0, len(values) - 1) if values else st.nothing()))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordinals, "is_large", lambda count: large)
-        found = Ordinals.of(column, POSITION_BITS, without=rows)
-        assert members(found) == sorted({at >> POSITION_BITS for row, at in enumerate(column) if row not in set(rows)})
-        assert members(Ordinals.of(column)) == sorted(set(values))
+        patch.setattr(ordinals, "PIECE", 5)
+        found = ordinals_at(column, POSITION_BITS, rows)
+        assert list(found) == sorted({at >> POSITION_BITS for row, at in enumerate(column) if row not in set(rows)})
+        assert list(ordinals_at(column, 0)) == sorted(set(values))
     column.append(1)  # no view of it lives on
 
 
@@ -132,8 +113,8 @@ def test_detection_is_what_sets_say(seed: int, monkeypatch: pytest.MonkeyPatch) 
             if rng.random() < 0.2:
                 body.rules[grammar.ref, rule.name] = columns_of(rng, rule, span)
         if rng.random() < 0.5:
-            body.ignored[grammar.id] = Listed(sorted(rng.sample(range(span), rng.randrange(span))))
-    body.undecodable_matched = array("q", sorted(rng.sample(range(span), rng.randrange(span))))
+            body.ignored[grammar.id] = OrdinalSet(rng.sample(range(span), rng.randrange(span)))
+    body.undecodable_matched = OrdinalSet(rng.sample(range(span), rng.randrange(span)))
     engine: Any = SimpleNamespace(grammars=grammars, columns=lambda body, g, rule: body.rules.get((g.ref, rule.name)))
 
     by_id: dict[str, list[Grammar]] = {}
@@ -153,7 +134,7 @@ def test_detection_is_what_sets_say(seed: int, monkeypatch: pytest.MonkeyPatch) 
         for candidate in found[-1].candidates:
             assert (candidate.alone, candidate.alone_steps) == alone_by_hand(candidate.id, layers, records, steps)
         assert detect.count_explained(engine, body, chosen) == counts_by_hand(engine, body, chosen)
-        assert detect.count_explained(engine, body, []) == (0, body.blank, body.undecodable + len(set(body.undecodable_matched)))
+        assert detect.count_explained(engine, body, []) == (0, body.blank, body.undecodable + len(body.undecodable_matched))
     assert found[0] == found[1]
 
 
