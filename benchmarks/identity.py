@@ -101,7 +101,8 @@ def _columns(columns: Any) -> dict[str, Any]:
         for kind in ("numbers", "others")
         for name, column in getattr(columns, kind).items()
     }
-    texts = {f"texts {name}": [list(column.rows), column.values] for name, column in columns.texts.items()}
+    unnamed = {name: getattr(columns, name) for name in ("headers", "cells", "pairs")}
+    texts = {f"texts {name}": [list(c.rows), c.values] for name, c in (*columns.texts.items(), *unnamed.items())}
     clock = [_number(value) for value in columns.clock]
     places = {"at": list(columns.at), "line": list(columns.line), "rank": list(columns.rank), "clock": clock}
     return {**places, **numbers, **texts}

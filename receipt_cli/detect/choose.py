@@ -127,9 +127,8 @@ def _records(
             ):
                 continue
             opened = rule.block is not None and rule.block.open is not None
-            other = columns.texts.get("\trow" if opened and "\trow" in columns.texts else "\theader") if steps else None
-            rows = () if other is None else other.rows  # where blocks are opened, the opening line is the record
-            found.append(ordinals_at(columns.at, POSITION_BITS, rows))
+            other = columns.pairs if opened and columns.pairs else columns.headers  # the opening line is the block's record
+            found.append(ordinals_at(columns.at, POSITION_BITS, other.rows if steps else ()))
     return OrdinalSet.union(OrdinalSet(), *found)
 
 
@@ -143,7 +142,7 @@ def _whole(columns: RuleColumns, rule: Rule) -> bool:
     """False for the columns of a block of which the log has only rows, or only opening lines that are nothing alone."""
     if rule.block is None or rule.block.open is None:
         return True
-    rows = len(columns.texts["\trow"].rows) if "\trow" in columns.texts else 0
+    rows = len(columns.pairs)
     return rows < len(columns) and (rows > 0 or not rule.block.requires)
 
 

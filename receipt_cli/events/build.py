@@ -69,10 +69,9 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
             for event, value in pairs:
                 _put(event, rule, name, value)
     for name, texts in columns.texts.items():
-        if not name.startswith("\t"):
-            for row, text in zip(texts.rows, texts.values, strict=True):
-                if where is None or row in where:
-                    _put(events[row] if where is None else where[row], rule, name, text)
+        for row, text in zip(texts.rows, texts.values, strict=True):
+            if where is None or row in where:
+                _put(events[row] if where is None else where[row], rule, name, text)
     for name, numbers in columns.others.items():
         for event, value in _pairs(events, numbers, kept):
             event.others[name] = value
@@ -122,9 +121,8 @@ def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
 def _name_rows(events: list[Event], columns: RuleColumns, rule: Rule, problems: list[Problem]) -> list[Event]:
     """Bind the cells of each row to the latest header row before it."""
     assert rule.table is not None
-    texts = columns.texts
-    headers = dict(zip(texts["\theader"].rows, texts["\theader"].values, strict=True)) if "\theader" in texts else {}
-    cells = dict(zip(texts["\tcells"].rows, texts["\tcells"].values, strict=True)) if "\tcells" in texts else {}
+    headers = dict(zip(columns.headers.rows, columns.headers.values, strict=True))
+    cells = dict(zip(columns.cells.rows, columns.cells.values, strict=True))
     named: list[Event] = []
     header: tuple[str, ...] = ()
     for row, event in enumerate(events):
@@ -171,19 +169,18 @@ def _fold_block(
     """
     spec = rule.block
     assert spec is not None
-    rows = columns.texts.get("\trow")
-    texts = dict(zip(rows.rows, rows.values, strict=True)) if rows is not None else {}
+    pairs = dict(zip(columns.pairs.rows, columns.pairs.values, strict=True))
     folded: list[Event] = []
     begun: dict[int, _Open] = {}
     latest: _Open | None = None
     named: dict[int, set[str]] = {}
     for row, event in enumerate(events):
         ordinal = event.at >> POSITION_BITS
-        if row not in texts:
+        if row not in pairs:
             latest = begun[event.rank] = _Open(event, ordinal)
             folded.append(event)
             continue
-        key, _, value = texts[row].partition("\t")
+        key, _, value = pairs[row].partition("\t")
         block = begun.get(event.rank)
         if block is None and event.rank == NO_RANK and spec.open is not None:
             block = latest

@@ -184,13 +184,13 @@ def _store(
     at = place(ordinal, min(event.start, 65535))
     row = columns.open_row(at, line, rank, clock)
     if event.header is not None:
-        columns.texts.setdefault("\theader", TextColumn()).append(row, "\t".join(event.header))
+        columns.headers.append(row, "\t".join(event.header))
         return
     if event.cells is not None:
-        columns.texts.setdefault("\tcells", TextColumn()).append(row, "\t".join(event.cells))
+        columns.cells.append(row, "\t".join(event.cells))
         return
     if event.row is not None:
-        columns.texts.setdefault("\trow", TextColumn()).append(row, "\t".join(event.row)[:MAX_EXCERPT])
+        columns.pairs.append(row, "\t".join(event.row)[:MAX_EXCERPT])
         return
     for name, text in event.texts.items():
         _put(found, columns, grammar, rule, name, text, row, at, line, record)

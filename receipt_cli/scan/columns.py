@@ -99,6 +99,9 @@ class TextColumn:
         self.rows = array("q")
         self.values: list[str] = []
 
+    def __len__(self) -> int:
+        return len(self.values)
+
     def append(self, row: int, value: str) -> None:
         """Add ``value`` for ``row``; rows ascend."""
         self.rows.append(row)
@@ -121,7 +124,8 @@ class RuleColumns:
 
     ``at``: positions (see ``place``); ``line``: 1-based line numbers; ``rank``: of the envelope, or ``NO_RANK``;
     ``clock``: seconds of the line's timestamp, NaN where it has none (naive ones as if they were UTC: only their
-    differences mean anything).
+    differences mean anything). Cells that only other records give a name to are joined by tabs: ``headers`` of a table's
+    header rows, ``cells`` of its other rows, ``pairs`` key and value of a block's rows.
     """
 
     at: Cells[int] = field(default_factory=lambda: Cells("q"))
@@ -131,6 +135,9 @@ class RuleColumns:
     numbers: dict[str, NumberColumn] = field(default_factory=dict)
     texts: dict[str, TextColumn] = field(default_factory=dict)
     others: dict[str, NumberColumn] = field(default_factory=dict)
+    headers: TextColumn = field(default_factory=TextColumn)
+    cells: TextColumn = field(default_factory=TextColumn)
+    pairs: TextColumn = field(default_factory=TextColumn)
 
     def __len__(self) -> int:
         return len(self.at)
@@ -164,6 +171,8 @@ class RuleColumns:
         self.numbers = _prepended(self.numbers, other.numbers, len(other), NumberColumn)
         self.texts = _prepended(self.texts, other.texts, len(other), TextColumn)
         self.others = _prepended(self.others, other.others, len(other), NumberColumn)
+        for ours, before in zip(self._unnamed, other._unnamed, strict=True):
+            ours.prepend(before, len(other))
 
     def extend(self, other: RuleColumns, records: int, lines: int) -> None:
         """Add the events of the piece that follows ours, which covers ``records`` records and ``lines`` line ends."""
@@ -178,6 +187,12 @@ class RuleColumns:
             self.texts.setdefault(name, TextColumn()).extend(texts, rows)
         for name, numbers in other.others.items():
             self.others.setdefault(name, NumberColumn()).extend(numbers, rows)
+        for ours, after in zip(self._unnamed, other._unnamed, strict=True):
+            ours.extend(after, rows)
+
+    @property
+    def _unnamed(self) -> tuple[TextColumn, ...]:
+        return self.headers, self.cells, self.pairs
 
 
 def _prepended(ours: dict[str, C], before: dict[str, C], count: int, make: type[C]) -> dict[str, C]:

@@ -67,7 +67,7 @@ class Frame:
         self.epoch_known = [self._mask(column.dense, column.rows) for name, column in self.metrics if name == "epoch"]
         self.inside = [columns.numbers[name] for name, t in targets.items() if t == INSIDE]
         odd = [columns.numbers[name].rows for name, t in targets.items() if t[0] == "fact"]
-        odd += [texts.rows for name, texts in columns.texts.items() if not name.startswith("\t")]
+        odd += [texts.rows for texts in columns.texts.values()]
         self.odd = [self._mask(False, rows) for rows in odd]
         self.steps, self.numbered = self._integers(self.step)
         self.plan, self.planned = self._integers([columns.numbers[n] for n, t in targets.items() if t == PLAN])

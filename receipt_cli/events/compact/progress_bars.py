@@ -33,7 +33,7 @@ def find_bars(
     plain = plain and {rule.fields[name].target for name in columns.numbers} == {STEP, PLAN}
     if not plain or not are_many(columns):
         return None
-    if any(not name.startswith("\t") for name in columns.texts) or any(g is grammar and r.repeats for g, r, _ in read):
+    if columns.texts or any(g is grammar and r.repeats for g, r, _ in read):
         return None
     frame = Frame(rule, columns, None)
     if frame.steps is None or frame.plan is None or frame.numbered is not None or frame.planned is not None:

@@ -22,7 +22,7 @@ from receipt_cli.numeric import arrays as magnitude
 from receipt_cli.numeric import ordinals
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
-from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn, place
+from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, place
 from receipt_cli.scan.segment import Body
 
 LARGE = 1 << 32
@@ -70,9 +70,9 @@ def records_by_hand(engine: Any, body: Body, versions: Sequence[Grammar], steps:
                 continue
             if evidence and not (rule.event in detect.EVIDENCE and detect._whole(columns, rule)):
                 continue
-            others = set(columns.texts["\theader"].rows) if steps and "\theader" in columns.texts else set()
-            if steps and rule.block is not None and rule.block.open is not None and "\trow" in columns.texts:
-                others = set(columns.texts["\trow"].rows)
+            others = set(columns.headers.rows) if steps else set()
+            if steps and rule.block is not None and rule.block.open is not None and columns.pairs:
+                others = set(columns.pairs.rows)
             found.update(at >> POSITION_BITS for row, at in enumerate(columns.at) if row not in others)
     return found
 
@@ -96,9 +96,9 @@ def columns_of(rng: random.Random, rule: Rule, span: int) -> RuleColumns:
     for record in range(start, stop):
         for offset in range(rng.choice([0, 1, 1, 2])):
             row = columns.open_row(place(record, 7 * offset), record + 1, -1, math.nan)
-            for mark in ("\theader", "\trow"):
+            for texts in (columns.headers, columns.pairs):
                 if rule.kind in ("table", "block") and rng.random() < 0.3:
-                    columns.texts.setdefault(mark, TextColumn()).append(row, "")
+                    texts.append(row, "")
     return columns
 
 
