@@ -9,18 +9,14 @@ from functools import partial
 from typing import Any
 
 from receipt_cli.derive import Derivation
-from receipt_cli.documents.validate import validate_document
-from receipt_cli.errors import UsageError
 from receipt_cli.events.streams import FileFacts, LogFacts
 from receipt_cli.header.document import merge
-from receipt_cli.header.values import text
 from receipt_cli.importers.derive import derive_import
 from receipt_cli.importers.formats import check_format, read_format
 from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import Document, read_beside, read_document
 from receipt_cli.receipts.assembly import assemble
-from receipt_cli.receipts.production import InvalidReceipt, read_attachment
-from receipt_cli.receipts.versions import SCHEMA_VERSION
+from receipt_cli.receipts.production import read_attachment, require_valid, run_texts
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import mask_texts, safe_text
 
@@ -59,21 +55,19 @@ def import_document(
     cannot be read, ``UnknownFormat`` for one that nobody knows, and ``UsageError`` for options that no receipt can hold.
     """
     check_format(wanted)
-    stated = _stated({"name": name, "lane": lane, "preset": preset})
+    declared = run_texts(name=name, lane=lane, preset=preset)
     attached = [read_attachment(attachment) for attachment in attachments]
     document = read_document(path)
     foreign = read_format(document, partial(read_beside, path), wanted)
     derivation = derive_import(foreign, _log_facts(document, foreign))
     run = {key: value for key, value in foreign.run.items() if value is not None}
-    masked = {key: _run_text(value) if isinstance(value, str) else value for key, value in run.items()}
+    masked = {key: safe_text(value) or None if isinstance(value, str) else value for key, value in run.items()}
     header = mask_texts(merge(foreign.header))
     attached = [*mask_texts(foreign.attachments), *attached]
-    receipt = assemble(derivation, run={**masked, **stated}, header=header, attachments=attached)
-    made = _named(receipt, foreign)
-    findings = [finding for finding in validate_document(made) if finding.severity == "error"]
-    if findings:
-        raise InvalidReceipt("made an invalid receipt", why=f"{findings[0].pointer}: {findings[0].reason}", where=document.name)
-    return Imported(made, derivation)
+    receipt = assemble(derivation, run={**masked, **declared}, header=header, attachments=attached)
+    result = _with_origin(receipt, foreign)
+    require_valid(result, "receipt", document.name)
+    return Imported(result, derivation)
 
 
 def _log_facts(document: Document, foreign: ForeignRun) -> LogFacts:
@@ -88,8 +82,8 @@ def _log_facts(document: Document, foreign: ForeignRun) -> LogFacts:
     return LogFacts(digest, sum(f.size_bytes for f in read), sum(f.line_count for f in read), records, files)
 
 
-def _named(receipt: Mapping[str, Any], foreign: ForeignRun) -> dict[str, Any]:
-    """Return the receipt with its origin: what was read, and by which rules; keys in schema order."""
+def _with_origin(receipt: Mapping[str, Any], foreign: ForeignRun) -> dict[str, Any]:
+    """Return the receipt with its origin and the rules of imports; keys in schema order."""
     origin = {
         "kind": "import",
         "format": foreign.format,
@@ -101,30 +95,14 @@ def _named(receipt: Mapping[str, Any], foreign: ForeignRun) -> dict[str, Any]:
         derivation[key] = RULES if key == "rules" else value
         if key == "log":
             derivation["origin"] = origin
-    told = {key: value for key, value in derivation.items() if key != "redactions"}
-    derivation["redactions"] = count_masks(receipt["phases"], receipt["failure"], told)
-    made = {**receipt, "schema_version": SCHEMA_VERSION, "derivation": derivation}
+    derivation["redactions"] = {}
+    derivation["redactions"] = count_masks(receipt["phases"], receipt["failure"], derivation)
+    result = {**receipt, "derivation": derivation}
     if foreign.declared and not foreign.events:
-        for summary in [made["summary"], *(phase["summary"] for phase in made["phases"])]:
+        for summary in [result["summary"], *(phase["summary"] for phase in result["phases"])]:
             summary["steady_state"]["rule"] = RULES
-    return made
+    return result
 
 
 def _short(value: str | None, limit: int) -> str | None:
     return (safe_text(value, limit) or None) if value is not None else None
-
-
-def _run_text(value: str) -> str | None:
-    """Return a text of the document fit for the captured part, or None where nothing of it is left."""
-    return safe_text(value) or None
-
-
-def _stated(options: Mapping[str, str | None]) -> dict[str, str]:
-    stated: dict[str, str] = {}
-    for key, value in options.items():
-        if value is not None:
-            try:
-                stated[key] = text(value)
-            except ValueError as error:
-                raise UsageError(f"--{key} {error}", why=ascii(value)[:_MAX_TEXT]) from error
-    return stated
