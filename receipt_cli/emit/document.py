@@ -1,7 +1,8 @@
-"""What the documents that a job writes itself have in common: run, header, attachments, figures, and the file."""
+"""The common parts of the documents that a job writes: run, header, attachments, statistics, and the file."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
@@ -13,7 +14,6 @@ from receipt_cli import __version__
 Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code")
 PRODUCER = "receipt_cli.emit"
-_READ = 1 << 20
 
 
 def run_block(stated: Mapping[str, Any]) -> Document:
@@ -39,16 +39,8 @@ def attachment(kind: str, uri: str) -> Document:
     if "://" not in uri:
         import hashlib
 
-        found = hashlib.sha256()
-        try:
-            with open(uri, "rb") as file:
-                size = 0
-                while block := file.read(_READ):
-                    found.update(block)
-                    size += len(block)
-            digest = found.hexdigest()
-        except OSError:
-            digest = size = None
+        with contextlib.suppress(OSError), open(uri, "rb") as file:
+            digest, size = hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
     return {"kind": kind, "uri": uri, "sha256": digest, "size_bytes": size}
 
 

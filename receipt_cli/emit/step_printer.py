@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -11,34 +12,19 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from receipt_cli.emit.document import rfc3339
-from receipt_cli.emit.names import printed_name
 
 MARK = "[receipt]"
 NUMBER_FACTS = (
-    "seed",
-    "parameter_count",
-    "world_size",
-    "data_parallel",
-    "tensor_parallel",
-    "pipeline_parallel",
-    "context_parallel",
-    "expert_parallel",
-    "accelerator_count",
-    "accelerator_memory_bytes",
-    "tokens_per_step",
-    "samples_per_step",
-    "micro_batch_size",
-    "sequence_length",
-    "gradient_accumulation_steps",
-    "flops_per_token",
-    "peak_flops_per_s_per_device",
-    "start_step",
-    "planned_steps",
-)
+    "seed", "parameter_count", "world_size", "data_parallel", "tensor_parallel", "pipeline_parallel", "context_parallel",
+    "expert_parallel", "accelerator_count", "accelerator_memory_bytes", "tokens_per_step", "samples_per_step",
+    "micro_batch_size", "sequence_length", "gradient_accumulation_steps", "flops_per_token", "peak_flops_per_s_per_device",
+    "start_step", "planned_steps",
+)  # fmt: skip
 """Numbers about the run, in base units."""
 TEXT_FACTS = ("model_name", "accelerator_name", "precision", "optimizer", "torch_version", "cuda_version", "trainer_version")
 """Texts about the run, a line each."""
 _RESERVED = frozenset({"step", "planned_steps", "path", "status"})
+_PRINTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./@%+:\-]{0,199}")
 _MAX_TEXT = 200
 _MAX_PATH = 1000
 
@@ -139,7 +125,7 @@ class StepPrinter:
             if head is None:
                 if name in _RESERVED:
                     raise ValueError(f"{name!r} is no name of a metric: it has its own place in the line")
-                head = names[name] = f" {printed_name(name)}="
+                head = names[name] = f" {_name(name)}="
             if value is not None:
                 cells.append(head + (repr(value) if type(value) is float else _number(value)))
         return "".join(cells)
@@ -150,6 +136,12 @@ class StepPrinter:
             when = f"{rfc3339(self._clock())} " if self._timestamps else ""
             stream.write(f"{when}{self._rank}{MARK} {text}\n")
             stream.flush()
+
+
+def _name(name: str) -> str:
+    if not _PRINTED_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} cannot be printed as the name of a metric: a letter or _, then letters, digits and _./@%+:-")
+    return name
 
 
 def _step(step: int) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
+import re
+import sys
 import time
 from array import array
 from collections.abc import Callable, Mapping
@@ -25,11 +28,11 @@ from receipt_cli.emit.document import (
     to_text,
     write_text,
 )
-from receipt_cli.emit.memory import peak_memory
-from receipt_cli.emit.names import checked_name
 
 SCHEMA_VERSION = "evaluation/1.0"
 MAX_STEPS = 1_000_000
+MAX_NAME = 200
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _PENDING = 128
 """So many records wait as they came before they go into the columns."""
 _NONE = -1
@@ -194,7 +197,8 @@ class TemporalPerformanceTracker:
 
     def _check_names(self, names: tuple[str, ...]) -> None:
         for name in names:
-            checked_name(name)
+            if not 0 < len(name) <= MAX_NAME or _CONTROL.search(name):
+                raise ValueError(f"{name!r} is no name of a metric: 1 to {MAX_NAME} characters without control characters")
         self._names = names
 
     def _clear(self) -> None:
@@ -245,6 +249,20 @@ class TemporalPerformanceTracker:
         numbers, known = self._values[name]
         column: list[float | None] = [value if there else None for value, there in zip(numbers, known, strict=True)]
         return column + [None] * (len(self._steps) - len(column))
+
+
+def peak_memory(status: str = "/proc/self/status") -> dict[str, int | str] | None:
+    """Return ``peak_memory_bytes`` and its ``source``: ``VmHWM`` of ``status``, else ``getrusage``; None without either."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open(status, encoding="ascii", errors="replace") as file:
+        for line in file:
+            if line.startswith("VmHWM:"):
+                return {"peak_memory_bytes": int(line.split()[1]) * 1024, "source": "vm_hwm"}
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    unit = 1 if sys.platform == "darwin" else 1024
+    return {"peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit, "source": "getrusage"}
 
 
 def _number(value: Any) -> float:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.gpu_profile import nsys
 from receipt_cli.gpu_profile.document import document_of
@@ -16,8 +15,7 @@ from receipt_cli.gpu_profile.format import GPUFL_FORMAT, TYPES
 from receipt_cli.gpu_profile.lines import first_lines
 from receipt_cli.gpu_profile.problems import Noted
 from receipt_cli.gpu_profile.session import read_session
-from receipt_cli.header.values import text
-from receipt_cli.receipts.production import InvalidReceipt, read_attachment
+from receipt_cli.receipts.production import read_attachment, require_valid, run_texts
 
 _LOOKED_AT = 3
 """Lines at the beginning of a file of which one must be a known record."""
@@ -45,13 +43,14 @@ def import_report(
     attachments: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the document of the tables in the files ``paths``. Raises ``InputError`` and ``UsageError``."""
-    stated = {key: _stated(key, value) for key, value in (("name", name), ("lane", lane), ("preset", preset))}
+    run = run_texts(name=name, lane=lane, preset=preset)
     attached = [read_attachment(attachment) for attachment in attachments]
     windows = list_files([Path(path) for path in paths]).windows
-    document = nsys.read_report([(window.name, window.open) for window in windows], stated, attached)
+    document = nsys.read_report([(window.name, window.open) for window in windows], run, attached)
     if not document["derivation"]["records"]["read"]:
         raise InputError("holds no table of kernels or copies that can be read", where=paths[0])
-    return _checked(document, paths[0])
+    require_valid(document, "document", paths[0])
+    return document
 
 
 def import_session(
@@ -68,19 +67,14 @@ def import_session(
     Raises ``InputError`` for what cannot be read, ``OtherSessions`` where it holds several sessions or not that one, and
     ``UsageError`` for options that no document can hold.
     """
-    stated = {key: _stated(key, value) for key, value in (("name", name), ("lane", lane), ("preset", preset))}
+    run = run_texts(name=name, lane=lane, preset=preset)
     attached = [read_attachment(attachment) for attachment in attachments]
     noted = Noted()
     read = read_session(_listing([Path(path) for path in paths], noted), noted, session)
     if not read.read:
         raise InputError(f"holds no record of {GPUFL_FORMAT} that can be read", where=paths[0])
-    return _checked(document_of(read, stated, attached), paths[0])
-
-
-def _checked(document: dict[str, Any], where: str) -> dict[str, Any]:
-    findings = [finding for finding in validate_document(document) if finding.severity == "error"]
-    if findings:
-        raise InvalidReceipt("made an invalid document", why=f"{findings[0].pointer}: {findings[0].reason}", where=where)
+    document = document_of(read, run, attached)
+    require_valid(document, "document", paths[0])
     return document
 
 
@@ -116,10 +110,3 @@ def _is_record(line: bytes) -> bool:
         return False
     kind = record.get("type") if isinstance(record, dict) else None
     return isinstance(kind, str) and kind in TYPES
-
-
-def _stated(key: str, value: str | None) -> str | None:
-    try:
-        return None if value is None else text(value)
-    except ValueError as error:
-        raise UsageError(f"--{key} {error}", why=ascii(value)[:200]) from error

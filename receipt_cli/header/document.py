@@ -12,19 +12,9 @@ from receipt_cli.header.facts import HeaderFact
 from receipt_cli.header.values import LEAVES, MAX_ITEMS, OPEN_MAPS, checked, escape, is_pointer, split_pointer
 
 _TOP = (
-    "git",
-    "software",
-    "hardware",
-    "parallelism",
-    "model",
-    "seeds",
-    "flags",
-    "execution",
-    "cost",
-    "cwd",
-    "collected_at",
+    "git", "software", "hardware", "parallelism", "model", "seeds", "flags", "execution", "cost", "cwd", "collected_at",
     "sources",
-)
+)  # fmt: skip
 _NULL_WHILE_UNKNOWN = "parallelism"
 """The section with fixed keys that is null as a whole while nothing in it is known."""
 _LEAF_ORDER = {pointer: place for place, pointer in enumerate(LEAVES)}

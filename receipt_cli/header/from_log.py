@@ -39,13 +39,9 @@ POINTERS = {
 """Name of a log fact → the header field that it fills."""
 
 _WHOLE_FLAGS = (
-    "gradient_accumulation_steps",
-    "micro_batch_size",
-    "samples_per_step",
-    "sequence_length",
-    "start_step",
+    "gradient_accumulation_steps", "micro_batch_size", "samples_per_step", "sequence_length", "start_step",
     "tokens_per_step",
-)
+)  # fmt: skip
 _TRUTH_FLAGS = ("cudnn_benchmark", "deterministic")
 _TRUTHS = {"true": True, "enabled": True, "1": True, "false": False, "disabled": False, "0": False}
 

@@ -29,18 +29,10 @@ _HEADS = "refs/heads/"
 _READ_ERRORS = (OSError, ValueError, TypeError, AssertionError)
 """What GitPython raises for a reference that is missing, half written or of a form that it does not know."""
 _OTHER_REPOSITORY = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-    "GIT_PREFIX",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_GRAFT_FILE",
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_REPLACE_REF_BASE", "GIT_GRAFT_FILE",
     "GIT_SHALLOW_FILE",
-)
+)  # fmt: skip
 """Variables, set inside a hook, that would point git at another repository than the one of the folder."""
 _READ_ONLY = {
     "GIT_OPTIONAL_LOCKS": "0",

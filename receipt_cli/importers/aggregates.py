@@ -1,4 +1,4 @@
-"""What a document states without its records → the summary of a phase; figures that contradict each other are left out."""
+"""The statistics that a document declares → the summary of a phase; figures that contradict each other are left out."""
 
 from __future__ import annotations
 
@@ -8,90 +8,85 @@ from collections.abc import Mapping
 from receipt_cli.analysis.steady import SteadyState
 from receipt_cli.analysis.summary import MAX_OTHERS, Summary
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.importers.model import Part, Stated
-from receipt_cli.importers.values import Doubts
+from receipt_cli.importers.model import DeclaredPhase, DeclaredStatistic
+from receipt_cli.importers.values import ProblemCounter
 from receipt_cli.numeric.statistics import Statistic
 
 FIGURES = ("first", "last", "min", "max", "mean", "median")
 _SLACK = 1e-9
 _SAME = 1e-6
-"""Share of a figure by which a stated one may differ from that of the records: the last digits of a float32."""
+"""Relative difference allowed between a declared figure and that of the records: the last digits of a float32."""
 
 
-def summary_of(part: Part, registry: Registry, doubts: Doubts) -> Summary:
-    """Return the summary of ``part``. Its steady state is the producer's own window."""
-    steady = part.records if part.steady_records is None else min(part.steady_records, part.records)
+def summary_of(declared: DeclaredPhase, registry: Registry, problems: ProblemCounter) -> Summary:
+    """Return the summary of ``declared``. Its steady state is the producer's own window."""
+    steady = declared.records if declared.steady_records is None else min(declared.steady_records, declared.records)
     summary = Summary(
-        phase=part.phase,
+        phase=declared.name,
         first=None,
-        last=part.last,
-        planned=part.planned,
-        record_count=part.records,
+        last=declared.last,
+        planned=declared.planned,
+        record_count=declared.records,
         restart_count=0,
         superseded_count=0,
-        steady=SteadyState(steady, part.records - steady, 0),
-        training_time_s=part.training_time_s,
-        parameter_count=part.parameter_count,
+        steady=SteadyState(steady, declared.records - steady, 0),
+        training_time_s=declared.training_time_s,
+        parameter_count=declared.parameter_count,
     )
-    add_stated(summary, part, registry, doubts)
+    add_declared(summary, declared, registry, problems)
     return summary
 
 
-def add_stated(summary: Summary, part: Part, registry: Registry, doubts: Doubts) -> None:
-    """Add to ``summary`` what ``part`` states of metrics that it lacks: what was computed from records stands."""
-    stated = _statistics(part.metrics, doubts)
-    for name in sorted(stated.keys() & summary.metrics.keys()):
-        _compare(name, stated[name], summary.metrics[name], doubts)
-    known = {**stated, **summary.metrics}
+def add_declared(summary: Summary, declared: DeclaredPhase, registry: Registry, problems: ProblemCounter) -> None:
+    """Add the metrics of ``declared`` that ``summary`` lacks: statistics of records take precedence."""
+    statistics = _statistics(declared.metrics, problems)
+    for name in sorted(statistics.keys() & summary.metrics.keys()):
+        _compare(name, statistics[name], summary.metrics[name], problems)
+    known = {**statistics, **summary.metrics}
     summary.metrics = {name: known[name] for name in sorted(known, key=lambda name: registry.by_name[name].id)}
-    others = {**_statistics(part.others, doubts), **summary.other_metrics}
+    others = {**_statistics(declared.others, problems), **summary.other_metrics}
     names = sorted(others)
     summary.dropped_others += max(0, len(names) - MAX_OTHERS)
     summary.other_metrics = {name: others[name] for name in names[:MAX_OTHERS]}
 
 
-def _compare(name: str, stated: Statistic, computed: Statistic, doubts: Doubts) -> None:
-    """Count a problem where a figure that the document states is not the one that its records give."""
-    if computed.nonfinite_count or {stated.window, computed.window} != {"all"}:
+def _compare(name: str, declared: Statistic, computed: Statistic, problems: ProblemCounter) -> None:
+    """Count a problem for each declared figure that differs from the one of the records."""
+    if computed.nonfinite_count or {declared.window, computed.window} != {"all"}:
         return
     for key in FIGURES:
-        said, made = getattr(stated, key), getattr(computed, key)
-        if said is not None and made is not None and abs(said - made) > _SAME * max(abs(said), abs(made)):
-            doubts.add("figures_differ", None, f"{name}: {key} is stated as {said}, the records give {made}")
+        one, other = getattr(declared, key), getattr(computed, key)
+        if one is not None and other is not None and abs(one - other) > _SAME * max(abs(one), abs(other)):
+            problems.add("figures_differ", None, f"{name}: {key} is stated as {one}, the records give {other}")
 
 
-def _statistics(stated: Mapping[str, Stated], doubts: Doubts) -> dict[str, Statistic]:
-    found = {name: statistic(name, entry, doubts) for name, entry in stated.items()}
-    return {name: entry for name, entry in found.items() if entry is not None}
+def _statistics(declared: Mapping[str, DeclaredStatistic], problems: ProblemCounter) -> dict[str, Statistic]:
+    statistics = {name: statistic(name, entry, problems) for name, entry in declared.items()}
+    return {name: entry for name, entry in statistics.items() if entry is not None}
 
 
-def statistic(name: str, stated: Stated, doubts: Doubts) -> Statistic | None:
-    """Return what is stated as a statistic, or None, with a problem, where the figures cannot all be true.
+def statistic(name: str, declared: DeclaredStatistic, problems: ProblemCounter) -> Statistic | None:
+    """Return a declared statistic; None, with a problem, where its figures contradict each other.
 
-    Its ``record_count`` is 0 where the document does not say of how many values the figures are, or lacks one of them.
+    ``record_count`` is 0 where the document lacks the number of values, or one of the figures.
     """
-    figures = {key: stated.figures[key] for key in FIGURES if math.isfinite(stated.figures.get(key, math.nan))}
-    if len(figures) < len(stated.figures):
-        doubts.add("figure_not_finite", None, f"{name}: is not a finite number")
+    figures = {key: declared.figures[key] for key in FIGURES if math.isfinite(declared.figures.get(key, math.nan))}
+    if len(figures) < len(declared.figures):
+        problems.add("figure_not_finite", None, f"{name}: is not a finite number")
     if not figures:
         return None
-    if not _agree(figures, stated.window):
-        doubts.add("figures_contradict", None, f"{name}: the smallest and the largest value leave no room for the others")
+    if not _agree(figures, declared.window):
+        problems.add("figures_contradict", None, f"{name}: the smallest and the largest value leave no room for the others")
         return None
-    needed = FIGURES if stated.window == "all" else FIGURES[2:]
+    needed = FIGURES if declared.window == "all" else FIGURES[2:]
     whole = all(key in figures for key in needed)
     return Statistic(
-        window=stated.window,
-        scope=stated.scope,
-        definition=stated.definition,
-        record_count=(stated.record_count or 0) if whole else 0,
+        window=declared.window,
+        scope=declared.scope,
+        definition=declared.definition,
+        record_count=(declared.record_count or 0) if whole else 0,
         nonfinite_count=0,
-        first=figures.get("first"),
-        last=figures.get("last"),
-        min=figures.get("min"),
-        max=figures.get("max"),
-        mean=figures.get("mean"),
-        median=figures.get("median"),
+        **{key: figures.get(key) for key in FIGURES},
     )
 
 

@@ -1,11 +1,11 @@
-"""The nested training receipt of cppmega_mlx: its steps one by one, and what it says of model, machine and memory."""
+"""The nested training receipt of cppmega_mlx: its steps one by one, the model, the machine and its memory."""
 
 from __future__ import annotations
 
 from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric
 from receipt_cli.importers.json_text import JsonText, Number, Value, at, members
-from receipt_cli.importers.model import Failed, Found, Part, Stated, single
-from receipt_cli.importers.values import Taken, count, number_of, take, whole, words
+from receipt_cli.importers.model import DeclaredFailure, DeclaredPhase, DeclaredStatistic, ForeignRun, single
+from receipt_cli.importers.values import Fields, RecordValues, read_record, words
 
 FORMAT = "cppmega-mlx-receipt"
 _PATH = ("training", "step_metrics")
@@ -36,7 +36,7 @@ _PACKAGES = ("mlx", "mlx_lm", "mlx_metal")
 
 
 def recognise(document: Value) -> bool:
-    """True for a receipt with a version of its own, a training block and the workload that it is of."""
+    """True for a receipt with a version of its own, a training block and its workload."""
     return (
         isinstance(document, dict)
         and "receipt_schema_version" in document
@@ -44,90 +44,80 @@ def recognise(document: Value) -> bool:
     )
 
 
-def read(json_text: JsonText, document: Value) -> Found:
-    """Return what a receipt of cppmega_mlx says of its run."""
-    found = Found(FORMAT, producer="cppmega_mlx", trainer="cppmega-mlx")
+def read(json_text: JsonText, document: Value) -> ForeignRun:
+    """Return the run that a receipt of cppmega_mlx describes."""
+    foreign = ForeignRun(FORMAT, producer="cppmega_mlx", trainer="cppmega-mlx")
+    fields = Fields(document, foreign.problems)
     version = at(document, "receipt_schema_version")
-    found.format_version = str(version)[:64] or None if isinstance(version, str) else None
-    scope = words(at(document, "receipt_scope"))
-    found.producer = f"cppmega_mlx {scope}"[:200] if scope else found.producer
-    planned = count(at(document, "workload", "steps_requested"), found.doubts, None, "/workload/steps_requested")
+    foreign.format_version = str(version)[:64] or None if isinstance(version, str) else None
+    scope = fields.words("receipt_scope")
+    foreign.producer = f"cppmega_mlx {scope}"[:200] if scope else foreign.producer
+    planned = fields.count("workload", "steps_requested")
     if isinstance(at(document, *_PATH), list):
-        _tell_steps(found, json_text, document, planned)
-    _state(found, document, planned)
-    _end(found, document, planned)
-    _header(found, document)
-    found.matched += not found.events
-    return found
+        _read_steps(foreign, json_text, fields, planned)
+    _read_totals(foreign, fields, planned)
+    _read_outcome(foreign, fields, planned)
+    _read_header(foreign, fields)
+    foreign.matched += not foreign.events
+    return foreign
 
 
-def _tell_steps(found: Found, json_text: JsonText, document: Value, planned: int | None) -> None:
-    tokens = number_of(at(document, "workload", "tokens_per_step"), _TOKENS, found.doubts, None, "/workload/tokens_per_step")
-    for number, record in enumerate(json_text.array(_PATH)):
-        where = f"/training/step_metrics/{number}"
-        if not isinstance(record.value, dict):
-            found.unmatched += 1
-            found.doubts.add("record_is_no_object", record.line, f"{where}: is no object")
-            continue
-        taken = take(record.value, _STEPS, found.doubts, record.line, where)
-        taken.planned = planned
-        if tokens is not None and not found.events:
-            found.tell("header", Taken(facts={"tokens_per_step": tokens}), record.line)
-        found.tell("step", taken, record.line)
-        found.matched += 1
+def _read_steps(foreign: ForeignRun, json_text: JsonText, fields: Fields, planned: int | None) -> None:
+    tokens = fields.number(_TOKENS, "workload", "tokens_per_step")
+    for line, where, record in foreign.objects(json_text.array(_PATH), "/training/step_metrics"):
+        values = read_record(record, _STEPS, foreign.problems, line, where)
+        values.planned = planned
+        if tokens is not None and not foreign.events:
+            foreign.add_event("header", RecordValues(facts={"tokens_per_step": tokens}), line)
+        foreign.add_event("step", values, line)
 
 
-def _state(found: Found, document: Value, planned: int | None) -> None:
-    """Keep what the receipt states of the run as a whole; what its steps give stands before it."""
-    part = Part(planned=planned)
-    part.parameter_count = count(at(document, "model", "parameter_count"), found.doubts, None, "/model/parameter_count")
-    part.records = count(at(document, "training", "steps_completed"), found.doubts, None, "/training/steps_completed") or 0
-    peak = number_of(
-        at(document, "memory", "peak_memory_bytes"), metric("peak_memory_bytes"), found.doubts, None, "/memory/peak_memory_bytes"
-    )
+def _read_totals(foreign: ForeignRun, fields: Fields, planned: int | None) -> None:
+    """Add the statistics of the run as a whole; those of its step records take precedence."""
+    phase = DeclaredPhase(planned=planned)
+    phase.parameter_count = fields.count("model", "parameter_count")
+    phase.records = fields.count("training", "steps_completed") or 0
+    peak = fields.number(metric("peak_memory_bytes"), "memory", "peak_memory_bytes")
     if peak is not None:
-        part.metrics["peak_memory_bytes"] = single(peak)
-    losses = {figure: _loss(found, document, key) for key, figure in _LOSSES.items()}
-    part.metrics["loss"] = Stated({figure: value for figure, value in losses.items() if value is not None})
-    if at(document, "training", "all_finite") in (True, False):
-        found.checks["finite_losses"] = at(document, "training", "all_finite") is True
-    found.parts.append(part)
+        phase.metrics["peak_memory_bytes"] = single(peak)
+    losses = {figure: fields.number(metric("loss"), "training", key) for key, figure in _LOSSES.items()}
+    phase.metrics["loss"] = DeclaredStatistic({figure: value for figure, value in losses.items() if value is not None})
+    finite = at(fields.document, "training", "all_finite")
+    if finite in (True, False):
+        foreign.checks["finite_losses"] = finite is True
+    foreign.declared.append(phase)
 
 
-def _loss(found: Found, document: Value, key: str) -> float | None:
-    return number_of(at(document, "training", key), metric("loss"), found.doubts, None, f"/training/{key}")
-
-
-def _end(found: Found, document: Value, planned: int | None) -> None:
-    status = words(at(document, "status"))
-    done = whole(at(document, "training", "steps_completed"), found.doubts, None, "/training/steps_completed")
+def _read_outcome(foreign: ForeignRun, fields: Fields, planned: int | None) -> None:
+    status = fields.words("status")
+    done = fields.whole("training", "steps_completed")
     if status == "ok" and planned is not None and done is not None and done >= planned:
-        found.completed = True
+        foreign.completed = True
     elif status is not None and status != "ok":
-        found.failed = Failed(words(at(document, "error")) or f"the run ended with status {status}")
+        foreign.failure = DeclaredFailure(fields.words("error") or f"the run ended with status {status}")
 
 
-def _header(found: Found, document: Value) -> None:
-    def know(pointer: str, *path: str) -> None:
-        value = at(document, *path)
+def _read_header(foreign: ForeignRun, fields: Fields) -> None:
+    def add(pointer: str, *path: str) -> None:
+        value = at(fields.document, *path)
         if isinstance(value, Number):
-            value_of = whole(value, found.doubts, None, "/" + "/".join(path)) if value.lstrip("-").isdigit() else float(value)
-            found.know(pointer, value_of, "import:/" + "/".join(path))
+            number = fields.whole(*path) if value.lstrip("-").isdigit() else float(value)
+            foreign.add_fact(pointer, number, "import:/" + "/".join(path))
         elif isinstance(value, str | bool):
-            found.know(pointer, value, "import:/" + "/".join(path))
+            foreign.add_fact(pointer, value, "import:/" + "/".join(path))
 
-    know("/git/commit", "software", "git_commit")
-    know("/software/python", "software", "device", "python")
-    know("/software/platform", "software", "device", "platform")
-    know("/model/architecture", "model", "name")
-    know("/model/parameter_count", "model", "parameter_count")
+    add("/git/commit", "software", "git_commit")
+    add("/software/python", "software", "device", "python")
+    add("/software/platform", "software", "device", "platform")
+    add("/model/architecture", "model", "name")
+    add("/model/parameter_count", "model", "parameter_count")
     for flag, path in _FLAGS.items():
-        know(f"/flags/{flag}", *path)
-    device = members(document, "software", "device")
+        add(f"/flags/{flag}", *path)
+    device = members(fields.document, "software", "device")
     packages = {name: version for name in _PACKAGES if (version := words(device.get(name))) is not None}
-    found.know("/software/packages", packages or None, "import:/software/device")
-    name = words(at(document, "software", "device", "mlx_device_info", "device_name"))
+    foreign.add_fact("/software/packages", packages or None, "import:/software/device")
+    name = fields.words("software", "device", "mlx_device_info", "device_name")
     if name is not None:
         accelerator = {"name": name, "count": 1, "memory_bytes": None}
-        found.know("/hardware/accelerators", [accelerator], "import:/software/device/mlx_device_info")
-    found.know("/software/trainer", found.trainer, "import:/receipt_schema_version")
+        foreign.add_fact("/hardware/accelerators", [accelerator], "import:/software/device/mlx_device_info")
+    foreign.add_fact("/software/trainer", foreign.trainer, "import:/receipt_schema_version")

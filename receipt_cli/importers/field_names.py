@@ -14,7 +14,7 @@ from typing import Literal
 from receipt_cli.definitions.metrics import Alias, load_registry
 from receipt_cli.definitions.units import SPECIAL_UNITS
 
-Kind = Literal["metric", "other", "fact", "step", "planned", "ignored", "doubtful"]
+Kind = Literal["metric", "other", "fact", "step", "ignored", "doubtful"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,7 @@ class Meaning:
 _SIZE = re.compile(r"(?<![a-z])[kmgt]b\)?\Z")
 """What ends a name of memory in GB or MB, of which nobody says whether that is 10**9 or 2**30 bytes."""
 _MAX_KNOWN = 4096
-STEP, PLANNED, IGNORED = Meaning("step"), Meaning("planned"), Meaning("ignored")
-DOUBTFUL = Meaning("doubtful")
+STEP, IGNORED, DOUBTFUL = Meaning("step"), Meaning("ignored"), Meaning("doubtful")
 
 
 def metric(name: str, unit: str | None = None, *, scope: str | None = None, definition: str | None = None) -> Meaning:

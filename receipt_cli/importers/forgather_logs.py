@@ -1,12 +1,14 @@
-"""``trainer_logs.json`` of Forgather: an array of records that a run which died leaves open."""
+"""``trainer_logs.json`` of Forgather: an array of records, left open by a run that died."""
 
 from __future__ import annotations
+
+import math
 
 from receipt_cli.definitions.units import read_number
 from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric, other
 from receipt_cli.importers.json_text import JsonText, Number, Record, Value
-from receipt_cli.importers.model import Found
-from receipt_cli.importers.values import take
+from receipt_cli.importers.model import ForeignRun
+from receipt_cli.importers.values import read_record
 
 FORMAT = "forgather-trainer-logs"
 _TRAINERS = ("forgather", "hf-trainer")
@@ -21,7 +23,7 @@ _TRAINING = Names(
         "tokens": other("tokens"),
         "tok_per_sec": metric("tokens_per_s", scope="global", definition="interval_rate_meaning_varies"),
         "mfu": metric("mfu_ratio", definition="18n_flops"),
-        "peak_mem": IGNORED,  # says once more what peak_mem_allocated says
+        "peak_mem": IGNORED,  # the same value as peak_mem_allocated
     },
     _TRAINERS,
 )
@@ -46,42 +48,35 @@ _KINDS = {"step": _TRAINING, "eval": _EVALUATION, "end": _END}
 
 
 def recognise(records: list[Record]) -> bool:
-    """True for records that say the step and the time, as each of Forgather's does."""
+    """True for records with a step and a time, as all of Forgather's have."""
     entries = [record.value for record in records[:8]]
     return bool(entries) and all(isinstance(e, dict) and {"global_step", "timestamp"} <= e.keys() for e in entries)
 
 
-def read(json_text: JsonText) -> Found:
-    """Return what the records say of their run; a file that breaks off is read as far as it goes."""
-    found = Found(FORMAT, producer="Forgather", trainer="forgather")
+def read(json_text: JsonText) -> ForeignRun:
+    """Return the run of the records; a file that breaks off is read as far as it goes."""
+    foreign = ForeignRun(FORMAT, producer="Forgather", trainer="forgather")
     array = json_text.open_array()
-    for number, record in enumerate(array.records):
-        _tell(found, record, f"/{number}")
-    for line, what in array.broken:
-        found.doubts.add("array_repaired", line, what)
-    found.unmatched += array.lost
+    for line, where, record in foreign.objects(array.records, ""):
+        _add(foreign, line, where, record)
+    for line, reason in array.broken:
+        foreign.problems.add("array_repaired", line, reason)
+    foreign.unmatched += array.lost
     if not array.closed:
-        found.cut = "the array of records is not closed: the run ended before its end was written, or goes on"
+        foreign.cut = "the array of records is not closed: the run ended before its end was written, or goes on"
     if array.records:
-        found.know("/software/trainer", found.trainer, "import:/0")
-    return found
+        foreign.add_fact("/software/trainer", foreign.trainer, "import:/0")
+    return foreign
 
 
-def _tell(found: Found, record: Record, where: str) -> None:
-    if not isinstance(record.value, dict):
-        found.unmatched += 1
-        found.doubts.add("record_is_no_object", record.line, f"{where}: is no object")
-        return
-    entry = dict(record.value)
-    sizes = entry.get(_MEMORY)
+def _add(foreign: ForeignRun, line: int, where: str, record: dict[str, Value]) -> None:
+    sizes, clock = record.get(_MEMORY), record.get("timestamp")
     if isinstance(sizes, list):  # one for each rank
-        entry[_MEMORY] = _largest(sizes)
-    kind = "end" if "train_runtime" in entry else "eval" if "eval_loss" in entry and "loss" not in entry else "step"
-    taken = take(entry, _KINDS[kind], found.doubts, record.line, where)
-    clock = entry.get("timestamp")
+        record = {**record, _MEMORY: _largest(sizes)}
+    kind = "end" if "train_runtime" in record else "eval" if "eval_loss" in record and "loss" not in record else "step"
+    values = read_record(record, _KINDS[kind], foreign.problems, line, where)
     seconds = read_number(clock) if isinstance(clock, Number) else None
-    found.tell(kind, taken, record.line, **({} if seconds is None else {"clock": seconds}))
-    found.matched += 1
+    foreign.add_event(kind, values, line, clock=math.nan if seconds is None else seconds)
 
 
 def _largest(sizes: list[Value]) -> Value:

@@ -1,4 +1,4 @@
-"""Which foreign format a document is in: each is recognised by what only it holds, and two never are at once."""
+"""The formats that can be imported. Each is recognised by keys that no other has."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from receipt_cli.errors import GrammarChoiceError, InputError, UsageError
 from receipt_cli.importers import cppmega, cppmega_mlx, forgather_logs, hf_trainer_state, megacpp, nanochat_report, wandb_summary
 from receipt_cli.importers.json_text import JsonText, NotJson, Value
-from receipt_cli.importers.model import Found
+from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import Document
 
 Beside = Callable[[str], Document | None]
-"""Gives the file of a name that stands with the document, or None."""
+"""Returns the file of that name in the document's folder, or None."""
 
 
 class UnknownFormat(GrammarChoiceError):
-    """No format that can be imported explains the document, or it is not the one that was asked for."""
+    """No format that can be imported explains the document, or it is in another format than the one asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,10 @@ class JsonFormat:
     name: str
     title: str
     recognise: Callable[[Value], bool]
-    read: Callable[[JsonText, Value, Beside], Found]
+    read: Callable[[JsonText, Value, Beside], ForeignRun]
 
 
-def _alone(read: Callable[[JsonText, Value], Found]) -> Callable[[JsonText, Value, Beside], Found]:
+def _alone(read: Callable[[JsonText, Value], ForeignRun]) -> Callable[[JsonText, Value, Beside], ForeignRun]:
     return lambda json_text, document, beside: read(json_text, document)
 
 
@@ -58,38 +58,38 @@ FORMATS: dict[str, str] = {
     forgather_logs.FORMAT: "trainer_logs.json of Forgather",
     nanochat_report.FORMAT: "report.md of nanochat",
 }
-"""Every format that can be imported: its name and what it is."""
+"""Name and title of every format that can be imported."""
 
 
 def check_format(wanted: str | None) -> None:
-    """Raise ``UsageError`` for the name of a format that there is not."""
+    """Raise ``UsageError`` for an unknown format."""
     if wanted is not None and wanted not in FORMATS:
         raise UsageError(f"no format {wanted!r}", why=f"known are {', '.join(sorted(FORMATS))}")
 
 
-def read_format(document: Document, beside: Beside, wanted: str | None = None) -> Found:
-    """Return what ``document`` says, read in the format that it is in.
+def read_format(document: Document, beside: Beside, wanted: str | None = None) -> ForeignRun:
+    """Return the run that ``document`` describes, read in its own format.
 
     Raises ``InputError`` for broken JSON, ``UnknownFormat`` for a document in no known format or in another than
-    ``wanted``, and ``UsageError`` for a format that there is not.
+    ``wanted``, and ``UsageError`` for an unknown format.
     """
     check_format(wanted)
     text = document.text
-    found: Found | None = None
+    foreign: ForeignRun | None = None
     if nanochat_report.recognise(text):
-        found = nanochat_report.read(text)
+        foreign = nanochat_report.read(text)
     elif text.lstrip()[:1] == "[":
-        found = _array(document)
+        foreign = _array(document)
     elif text.lstrip()[:1] == "{":
-        found = _object(document, beside, wanted)
-    if found is None:
+        foreign = _object(document, beside, wanted)
+    if foreign is None:
         raise _unknown(document, wanted)
-    if wanted is not None and found.format != wanted:
-        raise UnknownFormat(f"is no {wanted}", where=document.name, why=f"it is {found.format}: {FORMATS[found.format]}")
-    return found
+    if wanted is not None and foreign.format != wanted:
+        raise UnknownFormat(f"is no {wanted}", where=document.name, why=f"it is {foreign.format}: {FORMATS[foreign.format]}")
+    return foreign
 
 
-def _array(document: Document) -> Found | None:
+def _array(document: Document) -> ForeignRun | None:
     json_text = JsonText(document.text)
     try:
         records = json_text.open_array().records
@@ -101,7 +101,7 @@ def _array(document: Document) -> Found | None:
         raise _broken(document, error) from error
 
 
-def _object(document: Document, beside: Beside, wanted: str | None) -> Found | None:
+def _object(document: Document, beside: Beside, wanted: str | None) -> ForeignRun | None:
     json_text = JsonText(document.text)
     try:
         value = json_text.value()
@@ -117,10 +117,11 @@ def _object(document: Document, beside: Beside, wanted: str | None) -> Found | N
         raise _broken(document, error) from error
 
 
-def _with_repeats(found: Found, json_text: JsonText) -> Found:
+def _with_repeats(foreign: ForeignRun, json_text: JsonText) -> ForeignRun:
     for key in dict.fromkeys(json_text.repeated):
-        found.doubts.add("repeated_key", None, f"{key[:128]} stands twice in one object, with different values: neither counts")
-    return found
+        detail = f"{key[:128]} stands twice in one object, with different values: neither counts"
+        foreign.problems.add("repeated_key", None, detail)
+    return foreign
 
 
 def _broken(document: Document, error: NotJson) -> InputError:

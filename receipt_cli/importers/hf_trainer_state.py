@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric, other
-from receipt_cli.importers.json_text import JsonText, Record, Value, members
-from receipt_cli.importers.model import Found
-from receipt_cli.importers.values import take, whole, words
+from receipt_cli.importers.json_text import JsonText, Value
+from receipt_cli.importers.model import ForeignRun
+from receipt_cli.importers.values import Fields, read_record
 
 FORMAT = "hf-trainer-state"
 _HISTORY = "log_history"
@@ -58,40 +58,28 @@ _KINDS = {"step": _TRAINING, "eval": _EVALUATION, "end": _END}
 
 
 def recognise(document: Value) -> bool:
-    """True for a trainer state, which has a log history beside the state of a loop."""
+    """True for a trainer state: a log history beside the state of a loop."""
     return isinstance(document, dict) and isinstance(document.get(_HISTORY), list) and bool(_SIGNS & document.keys())
 
 
-def read(json_text: JsonText, document: Value) -> Found:
-    """Return what a trainer state says of its run."""
-    found = Found(FORMAT, producer="Hugging Face Trainer", trainer="hf-trainer")
-    state = members(document)
-    planned = whole(state.get("max_steps"), found.doubts, None, "/max_steps")
+def read(json_text: JsonText, document: Value) -> ForeignRun:
+    """Return the run that a trainer state describes."""
+    foreign = ForeignRun(FORMAT, producer="Hugging Face Trainer", trainer="hf-trainer")
+    fields = Fields(document, foreign.problems)
+    planned = fields.whole("max_steps")
     planned = planned if planned is not None and planned > 0 else None
-    for number, record in enumerate(json_text.array((_HISTORY,))):
-        _tell(found, record, f"/{_HISTORY}/{number}", planned)
-    reached = whole(state.get("global_step"), found.doubts, None, "/global_step")
+    for line, where, entry in foreign.objects(json_text.array((_HISTORY,)), f"/{_HISTORY}"):
+        kind = _kind(entry)
+        values = read_record(entry, _KINDS[kind], foreign.problems, line, where)
+        values.planned = planned if kind == "step" else None
+        foreign.add_event(kind, values, line)
+    reached = fields.whole("global_step")
     if planned is not None and reached is not None and reached >= planned:
-        found.completed = True
-    found.know("/software/trainer", found.trainer, f"import:/{_HISTORY}")
-    batch = whole(state.get("train_batch_size"), found.doubts, None, "/train_batch_size")
-    found.know("/flags/train_batch_size", batch, "import:/train_batch_size")
-    found.run["name"] = words(state.get("trial_name"))
-    return found
-
-
-def _tell(found: Found, record: Record, where: str, planned: int | None) -> None:
-    entry = record.value
-    if not isinstance(entry, dict):
-        found.unmatched += 1
-        found.doubts.add("record_is_no_object", record.line, f"{where}: is no object")
-        return
-    kind = _kind(entry)
-    taken = take(entry, _KINDS[kind], found.doubts, record.line, where)
-    if kind == "step":
-        taken.planned = planned
-    found.tell(kind, taken, record.line)
-    found.matched += 1
+        foreign.completed = True
+    foreign.add_fact("/software/trainer", foreign.trainer, f"import:/{_HISTORY}")
+    foreign.add_fact("/flags/train_batch_size", fields.whole("train_batch_size"), "import:/train_batch_size")
+    foreign.run["name"] = fields.words("trial_name")
+    return foreign
 
 
 def _kind(entry: dict[str, Value]) -> str:

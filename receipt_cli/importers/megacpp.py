@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from receipt_cli.definitions.units import read_number
 from receipt_cli.importers.field_names import IGNORED, STEP, Meaning, Names, metric
 from receipt_cli.importers.json_text import JsonText, Number, Value, at, members
-from receipt_cli.importers.model import Failed, Found, Part, Stated, single
-from receipt_cli.importers.values import count, number_of, seconds, take, whole, words
+from receipt_cli.importers.model import DeclaredFailure, DeclaredPhase, DeclaredStatistic, ForeignRun, single
+from receipt_cli.importers.values import Fields, number_of, read_record
 
 RECEIPT = "megacpp-training-receipt"
 KERNEL_RECEIPT = "megacpp-fa4-receipt"
@@ -51,137 +51,131 @@ def recognise(document: Value) -> bool:
 
 
 def recognise_kernel_receipt(document: Value) -> bool:
-    """True for the receipt of the kernel smoke tests: the surface that it ran on, and a summary or the steps."""
+    """True for the receipt of the kernel smoke tests: an execution surface, and a summary or the steps."""
     summary = members(document, "summary").keys()
-    told = bool(summary & _KERNEL_SUMMARY.keys()) or isinstance(at(document, "per_step"), list)
-    return told and (isinstance(at(document, "execution_surface"), dict) or isinstance(at(document, "training"), dict))
+    figures = bool(summary & _KERNEL_SUMMARY.keys()) or isinstance(at(document, "per_step"), list)
+    return figures and (isinstance(at(document, "execution_surface"), dict) or isinstance(at(document, "training"), dict))
 
 
-def read(json_text: JsonText, document: Value) -> Found:
-    """Return what a receipt of the Modal lane says of its run."""
-    found = _begin(RECEIPT, document)
-    summary = members(document, "summary")
-    part = Part()
-    part.records = count(summary.get("total_steps"), found.doubts, None, "/summary/total_steps") or 0
-    part.steady_records = count(summary.get("steady_state_steps"), found.doubts, None, "/summary/steady_state_steps")
-    part.parameter_count = count(summary.get("num_params"), found.doubts, None, "/summary/num_params")
-    part.training_time_s = seconds(summary.get("training_time_sec"), found.doubts, None, "/summary/training_time_sec")
-    peak = metric("peak_memory_bytes", "MiB")
-    memory = number_of(summary.get("peak_memory_mib"), peak, found.doubts, None, "/summary/peak_memory_mib")
+def read(json_text: JsonText, document: Value) -> ForeignRun:
+    """Return the run that a receipt of the Modal lane describes."""
+    foreign, fields = _begin(RECEIPT, document)
+    phase = DeclaredPhase()
+    phase.records = fields.count("summary", "total_steps") or 0
+    phase.steady_records = fields.count("summary", "steady_state_steps")
+    phase.parameter_count = fields.count("summary", "num_params")
+    phase.training_time_s = fields.seconds("summary", "training_time_sec")
+    memory = fields.number(metric("peak_memory_bytes", "MiB"), "summary", "peak_memory_mib")
     if memory:
-        part.metrics["peak_memory_bytes"] = single(memory)
-    _state(found, part, summary, _SUMMARY, "/summary")
-    found.parts.append(part)
-    _judge(found, document)
+        phase.metrics["peak_memory_bytes"] = single(memory)
+    _read_summary(foreign, phase, members(document, "summary"), _SUMMARY)
+    foreign.declared.append(phase)
+    _read_outcome(foreign, fields)
     for key in ("commit", "branch", "dirty", "message"):
         value = at(document, "git", key)
-        found.know(f"/git/{key}", value if isinstance(value, str | bool) else None, f"import:/git/{key}")
-    found.matched = 1
-    return found
+        foreign.add_fact(f"/git/{key}", value if isinstance(value, str | bool) else None, f"import:/git/{key}")
+    foreign.matched = 1
+    return foreign
 
 
-def read_kernel_receipt(json_text: JsonText, document: Value) -> Found:
-    """Return what a receipt of the kernel smoke tests says of its run."""
-    found = _begin(KERNEL_RECEIPT, document)
-    part = Part()
-    part.records = count(at(document, "training", "num_steps"), found.doubts, None, "/training/num_steps") or 0
-    part.parameter_count = count(at(document, "training", "num_params"), found.doubts, None, "/training/num_params") or None
+def read_kernel_receipt(json_text: JsonText, document: Value) -> ForeignRun:
+    """Return the run that a receipt of the kernel smoke tests describes."""
+    foreign, fields = _begin(KERNEL_RECEIPT, document)
+    phase = DeclaredPhase()
+    phase.records = fields.count("training", "num_steps") or 0
+    phase.parameter_count = fields.count("training", "num_params") or None
     if isinstance(at(document, "per_step"), list):
-        for number, record in enumerate(json_text.array(("per_step",))):
-            _tell(found, record.value, record.line, f"/per_step/{number}")
-    _state(found, part, members(document, "summary"), _KERNEL_SUMMARY, "/summary")
-    wall = seconds(at(document, "training", "wall_time_sec"), found.doubts, None, "/training/wall_time_sec")
+        for line, where, record in foreign.objects(json_text.array(("per_step",)), "/per_step"):
+            foreign.add_event("step", read_record(record, _PER_STEP, foreign.problems, line, where), line)
+    _read_summary(foreign, phase, members(document, "summary"), _KERNEL_SUMMARY)
+    wall = fields.seconds("training", "wall_time_sec")
     if wall:
-        part.others["training/wall_time_sec"] = single(wall)
-    found.parts.append(part)
-    _surface(found, document)
-    _judge(found, document)
-    found.matched += not found.events
-    return found
+        phase.others["training/wall_time_sec"] = single(wall)
+    foreign.declared.append(phase)
+    _read_surface(foreign, fields)
+    _read_outcome(foreign, fields)
+    foreign.matched += not foreign.events
+    return foreign
 
 
-def _begin(name: str, document: Value) -> Found:
-    found = Found(name, producer="MegaCpp", trainer="megacpp")
+def _begin(name: str, document: Value) -> tuple[ForeignRun, Fields]:
+    foreign = ForeignRun(name, producer="MegaCpp", trainer="megacpp")
+    fields = Fields(document, foreign.problems)
     version = next((v for key in _VERSIONS if (v := at(document, key)) is not None), None)
-    found.format_version = str(version)[:64] or None if isinstance(version, str) else None
-    found.run["preset"] = words(at(document, "preset"))
-    return found
+    foreign.format_version = str(version)[:64] or None if isinstance(version, str) else None
+    foreign.run["preset"] = fields.words("preset")
+    return foreign, fields
 
 
-def _tell(found: Found, value: Value, line: int, where: str) -> None:
-    if not isinstance(value, dict):
-        found.unmatched += 1
-        found.doubts.add("record_is_no_object", line, f"{where}: is no object")
-        return
-    found.tell("step", take(value, _PER_STEP, found.doubts, line, where), line)
-    found.matched += 1
-
-
-def _state(found: Found, part: Part, summary: Mapping[str, Value], table: Mapping[str, Figure], where: str) -> None:
-    """Keep the aggregates of ``summary``, gathered by metric."""
+def _read_summary(
+    foreign: ForeignRun, phase: DeclaredPhase, summary: Mapping[str, Value], table: Mapping[str, Figure]
+) -> None:
+    """Add the aggregates of ``summary`` to ``phase``, gathered by metric."""
     figures: dict[str, dict[str, float]] = {}
     for spelling, (name, figure) in table.items():
-        value = _figure(found, name, summary.get(spelling), f"{where}/{spelling}")
+        value = _figure(foreign, name, summary.get(spelling), f"/summary/{spelling}")
         if value is not None:
             figures.setdefault(name, {})[figure] = value
-    for name, stated in figures.items():
-        steady = name in _STEADY and part.steady_records is not None
-        values = part.steady_records if steady else part.records
-        own = "window_of_producer" if "mean" in stated and not steady else None  # all steps or its steady ones, it does not say
-        part.metrics[name] = Stated(
-            stated, values, "steady" if steady else "all", "global" if name == "tokens_per_s" else None, own
-        )
+    for name, values in figures.items():
+        steady = name in _STEADY and phase.steady_records is not None
+        count = phase.steady_records if steady else phase.records
+        # The receipt does not tell whether a mean is over all steps or over its steady ones.
+        definition = "window_of_producer" if "mean" in values and not steady else None
+        scope = "global" if name == "tokens_per_s" else None
+        phase.metrics[name] = DeclaredStatistic(values, count, "steady" if steady else "all", scope, definition)
 
 
-def _figure(found: Found, name: str, value: Value, place: str) -> float | None:
-    """Return a figure in base units; an MFU of which nobody can tell whether it is percent is left out."""
+def _figure(foreign: ForeignRun, name: str, value: Value, place: str) -> float | None:
+    """Return a figure in base units; an MFU that may be percent or a ratio is left out."""
     meaning = Meaning("metric", name, "percent" if name == "mfu_ratio" else None)
-    number = number_of(value, meaning, found.doubts, None, place)
+    number = number_of(value, meaning, foreign.problems, None, place)
     if name == "mfu_ratio" and number is not None and 0 < number * 100 <= _MFU_SURE:
-        found.doubts.add("ambiguous_unit", None, f"{place}: may be percent or a ratio", str(value))
+        foreign.problems.add("ambiguous_unit", None, f"{place}: may be percent or a ratio", str(value))
         return None
     return number
 
 
-def _surface(found: Found, document: Value) -> None:
-    """Keep the machine and the backend; memory in GB, of which nobody says how many bytes it has, is left out."""
+def _read_surface(foreign: ForeignRun, fields: Fields) -> None:
+    """Add the machine and the backend. Memory in GB is left out: GB may be 10**9 or 2**30 bytes."""
     where = "/execution_surface"
-    surface = members(document, "execution_surface")
+    surface = members(fields.document, "execution_surface")
     for key in ("peak_memory_gb", "gpu_mem_gb"):
         if isinstance(surface.get(key), Number) and read_number(str(surface[key])):
-            found.doubts.add("ambiguous_unit", None, f"{where}/{key}: GB may be 10**9 or 2**30 bytes", str(surface[key]))
-    name = words(surface.get("gpu_type"))
-    devices = count(surface.get("gpu_count"), found.doubts, None, f"{where}/gpu_count") or None
+            detail = f"{where}/{key}: GB may be 10**9 or 2**30 bytes"
+            foreign.problems.add("ambiguous_unit", None, detail, str(surface[key]))
+    name = fields.words("execution_surface", "gpu_type")
+    devices = fields.count("execution_surface", "gpu_count") or None
     if name or devices:
-        found.know("/hardware/accelerators", [{"name": name, "count": devices, "memory_bytes": None}], f"import:{where}")
-    backend = words(surface.get("actual_backend"))
+        foreign.add_fact("/hardware/accelerators", [{"name": name, "count": devices, "memory_bytes": None}], f"import:{where}")
+    backend = fields.words("execution_surface", "actual_backend")
     if backend is not None and backend != "unknown":
         posture = {"requested": None, "observed": backend}
-        found.know("/execution/attention_backend", posture, f"import:{where}/actual_backend")
+        foreign.add_fact("/execution/attention_backend", posture, f"import:{where}/actual_backend")
 
 
-def _judge(found: Found, document: Value) -> None:
-    """Keep how the run ended, as the receipt says."""
-    checks = members(document, "checks")
+def _read_outcome(foreign: ForeignRun, fields: Fields) -> None:
+    """Add the checks, the exit code and the failure that the receipt declares."""
+    checks = members(fields.document, "checks")
     for name, spelling in _CHECKS.items():
         value = checks.get(spelling)
-        found.checks[name] = value if isinstance(value, bool) else None
+        foreign.checks[name] = value if isinstance(value, bool) else None
     finite = [checks.get(key) for key in ("all_losses_finite", "no_nan_loss")]
-    found.checks["finite_losses"] = False if False in finite else True if finite[0] is True else None
-    code = whole(at(document, "training", "exit_code"), found.doubts, None, "/training/exit_code")
+    foreign.checks["finite_losses"] = False if False in finite else True if finite[0] is True else None
+    code = fields.whole("training", "exit_code")
     if code == -1:
-        found.doubts.add("ambiguous_value", None, "/training/exit_code: -1 is also what stands for an unknown exit code")
+        detail = "/training/exit_code: -1 is also what stands for an unknown exit code"
+        foreign.problems.add("ambiguous_value", None, detail)
     elif code is not None and abs(code) < 2**31:
-        found.run["exit_code"] = code
-    status = (words(at(document, "status")) or "").upper()
-    reason = words(at(document, "failure_reason"))
-    bad = False in (found.checks["zero_exit_code"], found.checks["no_oom"])
+        foreign.run["exit_code"] = code
+    status = (fields.words("status") or "").upper()
+    reason = fields.words("failure_reason")
+    bad = False in (foreign.checks["zero_exit_code"], foreign.checks["no_oom"])
     if status in _BAD and reason is None:
         reason = f"the receipt says {status}"
     if reason is not None or bad:
-        found.failed = Failed(reason, _tail(at(document, "log_tail")))
-    elif found.checks["zero_exit_code"] or status in _GOOD:
-        found.completed = True
+        foreign.failure = DeclaredFailure(reason, _tail(at(fields.document, "log_tail")))
+    elif foreign.checks["zero_exit_code"] or status in _GOOD:
+        foreign.completed = True
 
 
 def _tail(value: Value) -> list[str]:

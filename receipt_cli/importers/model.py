@@ -1,9 +1,9 @@
-"""The nouns of an import: what a format reads out of a document, before it becomes a receipt."""
+"""The values that a format reads out of a document, before they become a receipt."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,17 +11,18 @@ from receipt_cli.events.model import Event, Meaning
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.header.facts import HeaderFact
 from receipt_cli.header.values import checked
+from receipt_cli.importers.json_text import Record, Value
 from receipt_cli.importers.text import Document
-from receipt_cli.importers.values import Doubts, Taken
+from receipt_cli.importers.values import ProblemCounter, RecordValues
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import place
 
 
 @dataclass(frozen=True, slots=True)
-class Stated:
-    """A statistic as a document states it: ``figures`` by name (first, last, min, max, mean, median), in base units.
+class DeclaredStatistic:
+    """A statistic as a document declares it: ``figures`` by name (first, last, min, max, mean, median), in base units.
 
-    ``record_count`` is None where the document does not say of how many values it is; ``window`` is ``steady`` where the
+    ``record_count`` is None where the document does not give the number of values; ``window`` is ``steady`` where the
     producer left out a warm-up of its own.
     """
 
@@ -32,56 +33,55 @@ class Stated:
     definition: str | None = None
 
 
-def single(value: float, *, scope: str | None = None, definition: str | None = None) -> Stated:
-    """Return the statistic of the only value that there is."""
+def single(value: float, *, scope: str | None = None, definition: str | None = None) -> DeclaredStatistic:
+    """Return the statistic of a single value."""
     figures = dict.fromkeys(("first", "last", "min", "max", "mean", "median"), value)
-    return Stated(figures, 1, "all", scope, definition)
+    return DeclaredStatistic(figures, 1, "all", scope, definition)
 
 
-def last(value: float, *, scope: str | None = None, definition: str | None = None) -> Stated:
+def last(value: float, *, scope: str | None = None, definition: str | None = None) -> DeclaredStatistic:
     """Return the statistic of which only the last value is known."""
-    return Stated({"last": value}, None, "all", scope, definition)
+    return DeclaredStatistic({"last": value}, None, "all", scope, definition)
 
 
 @dataclass(slots=True)
-class Part:
-    """One phase as a document states it without its records. ``records`` counts the step records that it tells of."""
+class DeclaredPhase:
+    """One phase as a document declares it, without its records. ``records`` is how many step records it had."""
 
-    phase: str | None = None
+    name: str | None = None
     records: int = 0
     steady_records: int | None = None
     last: int | None = None
     planned: int | None = None
     parameter_count: int | None = None
     training_time_s: float | None = None
-    metrics: dict[str, Stated] = field(default_factory=dict)
-    others: dict[str, Stated] = field(default_factory=dict)
+    metrics: dict[str, DeclaredStatistic] = field(default_factory=dict)
+    others: dict[str, DeclaredStatistic] = field(default_factory=dict)
 
-    def hold(self, taken: Taken) -> None:
-        """Keep each value of a record of which the document holds no other: the last ones of the run."""
-        for name, value in taken.metrics.items():
-            scope, definition = taken.meanings.get(name, (None, None))
+    def add_last(self, values: RecordValues) -> None:
+        """Add the values of a record that is the only one of the document: the last ones of the run."""
+        for name, value in values.metrics.items():
+            scope, definition = values.meanings.get(name, (None, None))
             self.metrics.setdefault(name, last(value, scope=scope, definition=definition))
-        for name, value in taken.others.items():
+        for name, value in values.others.items():
             self.others.setdefault(name, last(value))
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
-    """That a run failed, in the document's words (None: it gives none); ``tail`` are the last lines of its log."""
+class DeclaredFailure:
+    """The failure of a run in the document's words (None: it gives none); ``tail`` are the last lines of its log."""
 
     message: str | None
     tail: Sequence[str] = ()
 
 
 @dataclass
-class Found:
-    """Everything that one document says of one run: its records as ``events``, or what it states of them as ``parts``.
+class ForeignRun:
+    """Everything that one document reports of one run: its records as ``events``, its own statistics as ``declared``.
 
-    ``name`` is what its format calls the document, whatever it is called here; ``beside`` are files that stand with it and
-    that were read too. ``checks`` are those that it states. ``completed`` is None where it does not say. ``matched``,
-    ``ignored`` and ``unmatched`` count its records: the elements of its array, or its lines; one where it is one record as a
-    whole.
+    ``name`` is the document's name in its format; ``beside`` are further files of its folder that were read. ``checks`` are
+    those that it declares. ``completed`` is None where it is unknown. ``matched``, ``ignored`` and ``unmatched`` count its
+    records: the elements of its array, or its lines; one where it is one record as a whole.
     """
 
     format: str
@@ -90,17 +90,17 @@ class Found:
     producer: str | None = None
     trainer: str | None = None
     events: list[Event] = field(default_factory=list)
-    parts: list[Part] = field(default_factory=list)
+    declared: list[DeclaredPhase] = field(default_factory=list)
     header: list[HeaderFact] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
     checks: dict[str, bool | None] = field(default_factory=dict)
     completed: bool | None = None
     cut: str | None = None
-    """What shows that the document breaks off, and with it the run."""
-    failed: Failed | None = None
+    """The sign that the document breaks off, and with it the run."""
+    failure: DeclaredFailure | None = None
     attachments: list[dict[str, Any]] = field(default_factory=list)
     beside: list[Document] = field(default_factory=list)
-    doubts: Doubts = field(default_factory=Doubts)
+    problems: ProblemCounter = field(default_factory=ProblemCounter)
     matched: int = 0
     ignored: int = 0
     unmatched: int = 0
@@ -113,21 +113,30 @@ class Found:
             completion="none", rules=(), ignore=(), no_match=(), proves=(), excludes=(), sha256="", where="",
         )  # fmt: skip
 
-    def tell(self, kind: str, taken: Taken, line: int, *, clock: float = math.nan) -> Event:
-        """Add what one record says as an event of ``kind`` (``grammar.EVENTS``) on ``line``, behind those before it."""
+    def objects(self, records: Iterable[Record], pointer: str) -> Iterator[tuple[int, str, dict[str, Value]]]:
+        """Yield line, JSON pointer and object of each record of the array at ``pointer``; any other record is a problem."""
+        for number, record in enumerate(records):
+            if isinstance(record.value, dict):
+                self.matched += 1
+                yield record.line, f"{pointer}/{number}", record.value
+            else:
+                self.unmatched += 1
+                self.problems.add("record_is_no_object", record.line, f"{pointer}/{number}: is no object")
+
+    def add_event(self, kind: str, values: RecordValues, line: int, *, clock: float = math.nan) -> None:
+        """Add one record as an event of ``kind`` (``grammar.EVENTS``) on ``line``, behind those before it."""
         rule = self._rules.setdefault(kind, Rule(kind, kind, ()))
         event = Event(place(len(self.events)), line, NO_RANK, clock, self.grammar, rule, rules=(kind,))
-        event.step, event.planned = taken.step, taken.planned
-        event.metrics, event.others, event.facts = taken.metrics, taken.others, taken.facts
-        event.meanings = self._meanings.setdefault((kind, *taken.meanings), taken.meanings)  # one for all of a kind
+        event.step, event.planned = values.step, values.planned
+        event.metrics, event.others, event.facts = values.metrics, values.others, values.facts
+        event.meanings = self._meanings.setdefault((kind, *values.meanings), values.meanings)  # one for all of a kind
         self.events.append(event)
-        return event
 
-    def know(self, pointer: str, value: object, source: str) -> None:
-        """Keep a fact of the header; one of the wrong type becomes a problem, None is no knowledge."""
+    def add_fact(self, pointer: str, value: object, source: str) -> None:
+        """Add a fact of the header; None adds nothing, and a value of the wrong type is a problem."""
         if value is None:
             return
         try:
             self.header.append(HeaderFact(pointer, checked(pointer, value), source))
         except ValueError as error:
-            self.doubts.add("header_value_left_out", None, f"{source}: {pointer} {error}")
+            self.problems.add("header_value_left_out", None, f"{source}: {pointer} {error}")

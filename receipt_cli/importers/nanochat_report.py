@@ -15,7 +15,7 @@ from itertools import pairwise
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.units import read_number
 from receipt_cli.header.values import escape
-from receipt_cli.importers.model import Found, Part, Stated, last, single
+from receipt_cli.importers.model import DeclaredPhase, DeclaredStatistic, ForeignRun, last, single
 
 FORMAT = "nanochat-report"
 _TITLE = "# nanochat training report"
@@ -65,29 +65,29 @@ def recognise(text: str) -> bool:
     return text.lstrip().startswith(_TITLE)
 
 
-def read(text: str) -> Found:
+def read(text: str) -> ForeignRun:
     """Return what a report says of its run."""
-    found = Found(FORMAT, producer="nanochat", trainer="nanochat")
-    sections = list(_sections(found, text))
-    parts: dict[str, Part] = {}
+    foreign = ForeignRun(FORMAT, producer="nanochat", trainer="nanochat")
+    sections = list(_sections(foreign, text))
+    phases: dict[str, DeclaredPhase] = {}
     first = True
     for section in sections:
         if section.title == _HEADER:
-            _header(found, section)
+            _header(foreign, section)
         elif section.title in _PHASES:
             name = _PHASES[section.title]
-            part = parts.setdefault(name, Part(phase=name))
+            phase = phases.setdefault(name, DeclaredPhase(name))
             if section.title in _TRAINING:
-                _training(found, part, section, whole_run=first)
+                _training(foreign, phase, section, whole_run=first)
                 first = False
             else:
-                _evaluation(part, section)
-    found.parts = list(parts.values())
+                _evaluation(phase, section)
+    foreign.declared = list(phases.values())
     if any(section.title in _LAST_STAGE for section in sections):
-        found.completed = True  # a section is written when its stage is over, and one that failed leaves none
-    if not found.parts:
-        found.doubts.add("no_training_section", None, "the report has no section of a training")
-    return found
+        foreign.completed = True  # a section is written when its stage is over, and one that failed leaves none
+    if not foreign.declared:
+        foreign.problems.add("no_training_section", None, "the report has no section of a training")
+    return foreign
 
 
 def stage_times(text: str) -> list[tuple[str, float]]:
@@ -96,13 +96,13 @@ def stage_times(text: str) -> list[tuple[str, float]]:
     A section is written when its stage is over. A stage without a known beginning is left out.
     """
     lines = text.splitlines()
-    begun = next((_moment(found[1]) for line in lines if (found := _STARTED.match(line)) is not None), None)
+    begun = next((_moment(match[1]) for line in lines if (match := _STARTED.match(line)) is not None), None)
     times: list[tuple[str, float]] = []
     for line, stamp in pairwise(lines):
-        title, found = _SECTION.match(line), _STAMP.match(stamp)
-        if title is None or found is None:
+        title, match = _SECTION.match(line), _STAMP.match(stamp)
+        if title is None or match is None:
             continue
-        moment = _moment(found[1])
+        moment = _moment(match[1])
         if begun is not None and moment is not None and moment >= begun and title["title"] in _TRAINING:
             times.append((_PHASES[title["title"]], (moment - begun).total_seconds()))
         begun = moment
@@ -116,7 +116,7 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def _sections(found: Found, text: str) -> Iterator[_Section]:
+def _sections(foreign: ForeignRun, text: str) -> Iterator[_Section]:
     """Yield the header and the sections with their items; counts every line."""
     lines = text.splitlines()
     section = _Section(_HEADER, 1)
@@ -129,46 +129,46 @@ def _sections(found: Found, text: str) -> Iterator[_Section]:
         if title is not None and begins:
             yield section
             section, sampled = _Section(title["title"], number), False
-            found.matched += 1
+            foreign.matched += 1
             continue
         sampled = sampled or _SAMPLE.match(line) is not None
         item = None if sampled else _ITEM.match(line)
         if item is None:
-            found.ignored += 1
+            foreign.ignored += 1
         elif item["key"] in section.items:
-            found.unmatched += 1
-            found.doubts.add("repeated_key", number, f"{section.title}: {item['key']} stands twice: the first one counts")
+            foreign.unmatched += 1
+            foreign.problems.add("repeated_key", number, f"{section.title}: {item['key']} stands twice: the first one counts")
         else:
-            found.matched += 1
+            foreign.matched += 1
             section.items[item["key"]] = (item["value"], number)
     yield section
 
 
-def _number(found: Found, section: _Section, key: str, unit: str | None = None) -> float | None:
+def _number(foreign: ForeignRun, section: _Section, key: str, unit: str | None = None) -> float | None:
     """Return a number in base units; ``None`` where it is missing, printed as None, or, with a problem, unreadable."""
     value, line = section.items.get(key, ("None", 0))
     if value == "None":
         return None
     number = read_number(value, unit)
     if number is None or not math.isfinite(number):
-        found.doubts.add("unreadable_value", line, f"{section.title}: {key}: is no number that can be read", value)
+        foreign.problems.add("unreadable_value", line, f"{section.title}: {key}: is no number that can be read", value)
         return None
     return number
 
 
-def _training(found: Found, part: Part, section: _Section, *, whole_run: bool) -> None:
+def _training(foreign: ForeignRun, phase: DeclaredPhase, section: _Section, *, whole_run: bool) -> None:
     """Keep what a stage of training says at its end; the settings of the first are the run's."""
     for key in ("Calculated number of iterations", "Number of iterations"):
-        planned = _number(found, section, key)
+        planned = _number(foreign, section, key)
         if planned is not None and planned > 0 and planned.is_integer():
-            part.planned = int(planned)
-    count = _number(found, section, "Number of parameters")
-    part.parameter_count = int(count) if count else None
-    part.training_time_s = _number(found, section, "Total training time", "suffix")
-    best, final = _number(found, section, "Minimum validation bpb"), _number(found, section, "Final validation bpb")
+            phase.planned = int(planned)
+    count = _number(foreign, section, "Number of parameters")
+    phase.parameter_count = int(count) if count else None
+    phase.training_time_s = _number(foreign, section, "Total training time", "suffix")
+    best, final = _number(foreign, section, "Minimum validation bpb"), _number(foreign, section, "Final validation bpb")
     figures = {name: value for name, value in (("min", best), ("last", final)) if value is not None}
     if figures:
-        part.metrics["val_bpb"] = Stated(figures)
+        phase.metrics["val_bpb"] = DeclaredStatistic(figures)
     values: tuple[tuple[str, str, str | None, str | None], ...] = (
         ("MFU %", "mfu_ratio", "percent", "last_step"),
         ("Training loss", "loss", None, None),
@@ -176,21 +176,21 @@ def _training(found: Found, part: Part, section: _Section, *, whole_run: bool) -
         ("Total training flops", "total_flops", None, None),
     )
     for key, name, unit, definition in values:
-        value = _number(found, section, key, unit)
+        value = _number(foreign, section, key, unit)
         if value is not None:
-            part.metrics[name] = last(value, definition=definition)
-            part.records = max(part.records, 1 if name in ("mfu_ratio", "loss") else 0)
-    memory = _number(found, section, "Peak memory usage", "suffix")
+            phase.metrics[name] = last(value, definition=definition)
+            phase.records = max(phase.records, 1 if name in ("mfu_ratio", "loss") else 0)
+    memory = _number(foreign, section, "Peak memory usage", "suffix")
     if memory:
-        part.metrics["peak_memory_bytes"] = single(memory)
-    estimate = _number(found, section, "CORE metric estimate")
+        phase.metrics["peak_memory_bytes"] = single(memory)
+    estimate = _number(foreign, section, "CORE metric estimate")
     if estimate is not None:
-        part.others["CORE metric estimate"] = single(estimate)
+        phase.others["CORE metric estimate"] = single(estimate)
     if whole_run:
-        _settings(found, section, part)
+        _settings(foreign, section, phase)
 
 
-def _settings(found: Found, section: _Section, part: Part) -> None:
+def _settings(foreign: ForeignRun, section: _Section, phase: DeclaredPhase) -> None:
     items = section.items
     for key in sorted(_FLAGS & items.keys()):
         text, line = items[key]
@@ -198,17 +198,17 @@ def _settings(found: Found, section: _Section, part: Part) -> None:
         value: object = text
         if number is not None and math.isfinite(number):
             value = int(number) if number.is_integer() else number
-        found.know(f"/flags/{escape(key)}", value, f"log:{line}")
+        foreign.add_fact(f"/flags/{escape(key)}", value, f"log:{line}")
     if "DDP world size" in items:
-        size = _number(found, section, "DDP world size")
-        found.know("/parallelism/world_size", size, f"log:{items['DDP world size'][1]}")
-    if part.parameter_count is not None:
-        found.know("/model/parameter_count", part.parameter_count, f"log:{items['Number of parameters'][1]}")
+        size = _number(foreign, section, "DDP world size")
+        foreign.add_fact("/parallelism/world_size", size, f"log:{items['DDP world size'][1]}")
+    if phase.parameter_count is not None:
+        foreign.add_fact("/model/parameter_count", phase.parameter_count, f"log:{items['Number of parameters'][1]}")
     name = items.get("run", ("dummy", 0))[0]
-    found.run["name"] = None if name == "dummy" else name
+    foreign.run["name"] = None if name == "dummy" else name
 
 
-def _evaluation(part: Part, section: _Section) -> None:
+def _evaluation(phase: DeclaredPhase, section: _Section) -> None:
     """Keep the results of an evaluation: each is printed once, and its name says the task."""
     known: Mapping[str, str] = {"CORE metric": "core_metric_ratio"}
     for key, (text, _) in section.items.items():
@@ -216,12 +216,12 @@ def _evaluation(part: Part, section: _Section) -> None:
         if number is None or key in _CHAT_SETTINGS:
             continue
         if key in known and known[key] in load_registry().by_name:
-            part.metrics.setdefault(known[key], single(number))
+            phase.metrics.setdefault(known[key], single(number))
         else:
-            part.others.setdefault(key, single(number))
+            phase.others.setdefault(key, single(number))
 
 
-def _header(found: Found, section: _Section) -> None:
+def _header(foreign: ForeignRun, section: _Section) -> None:
     def item(key: str) -> tuple[str, str]:
         value, line = section.items.get(key, ("", 0))
         return ("" if value in ("unknown", "None") else value), f"log:{line}"
@@ -231,20 +231,20 @@ def _header(found: Found, section: _Section) -> None:
         ("CUDA Version", "/software/cuda"), ("Python", "/software/python"), ("PyTorch", "/software/torch"),
     ):  # fmt: skip
         value, line = item(key)
-        found.know(pointer, value or None, line)
+        foreign.add_fact(pointer, value or None, line)
     commit = _COMMIT.match(item("Commit")[0])
     if commit is not None:
-        found.know("/git/commit", commit["commit"], item("Commit")[1])
-        found.know("/git/dirty", commit["state"] == "dirty", item("Commit")[1])
+        foreign.add_fact("/git/commit", commit["commit"], item("Commit")[1])
+        foreign.add_fact("/git/dirty", commit["state"] == "dirty", item("Commit")[1])
     cpus = _CPUS.match(item("CPUs")[0])
     if cpus is not None:
-        found.know("/hardware/cpu_count", int(cpus["logical"]), item("CPUs")[1])
+        foreign.add_fact("/hardware/cpu_count", int(cpus["logical"]), item("CPUs")[1])
     gpus = _GPUS.match(item("GPUs")[0])
     if gpus is not None:
         entry = {"name": gpus["name"], "count": int(gpus["count"]), "memory_bytes": None}
-        found.know("/hardware/accelerators", [entry], item("GPUs")[1])
+        foreign.add_fact("/hardware/accelerators", [entry], item("GPUs")[1])
     rate = _RATE.match(item("Hourly Rate")[0])
     if rate is not None:
         cost = {"hourly_rate": float(rate["rate"]), "currency": "USD", "source": "nanochat's table of rough prices"}
-        found.know("/cost", cost, item("Hourly Rate")[1])
-    found.know("/software/trainer", found.trainer, "log:1")
+        foreign.add_fact("/cost", cost, item("Hourly Rate")[1])
+    foreign.add_fact("/software/trainer", foreign.trainer, "log:1")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.units import read_number
 from receipt_cli.importers.field_names import Meaning, Names
-from receipt_cli.importers.json_text import Number, Value
+from receipt_cli.importers.json_text import Number, Value, at
 from receipt_cli.problems import MAX_FIRST, Problem
 from receipt_cli.redaction.text import safe_text
 
@@ -24,8 +24,8 @@ _SHARES = ("train_accuracy", "val_accuracy", "test_accuracy", "memory_used_ratio
 
 
 @dataclass(slots=True)
-class Doubts:
-    """The problems of a document: counted, the first of them told."""
+class ProblemCounter:
+    """The problems of a document: all counted, the first ones kept."""
 
     count: int = 0
     first: list[Problem] = field(default_factory=list)
@@ -38,8 +38,8 @@ class Doubts:
 
 
 @dataclass(slots=True)
-class Taken:
-    """What one record of a document says: see ``timeline.Event``."""
+class RecordValues:
+    """The values of one record of a document, in base units: those of an ``events.Event``."""
 
     step: int | None = None
     planned: int | None = None
@@ -49,9 +49,11 @@ class Taken:
     meanings: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
 
 
-def take(record: Mapping[str, Value], names: Names, doubts: Doubts, line: int | None, where: str) -> Taken:
-    """Return what ``record`` says; ``where`` is its JSON pointer, for problems. Of two names of one metric the first counts."""
-    taken = Taken()
+def read_record(
+    record: Mapping[str, Value], names: Names, problems: ProblemCounter, line: int | None, where: str
+) -> RecordValues:
+    """Return the values of ``record``; ``where`` is its JSON pointer, for problems. The first name of a metric counts."""
+    values = RecordValues()
     for spelling, value in record.items():
         meaning = names.meaning(spelling)
         if value is None or (meaning is not None and meaning.kind == "ignored"):
@@ -61,65 +63,87 @@ def take(record: Mapping[str, Value], names: Names, doubts: Doubts, line: int | 
             name = spelling if meaning is None else meaning.name
             number = read_number(value) if isinstance(value, Number) else None
             if number is not None and 0 < len(name) <= MAX_NAME:
-                taken.others.setdefault(name, number)
+                values.others.setdefault(name, number)
             continue
         if meaning.kind == "doubtful":
-            doubts.add("ambiguous_unit", line, f"{place}: nothing says which unit or which metric this is", str(value))
+            problems.add("ambiguous_unit", line, f"{place}: nothing says which unit or which metric this is", str(value))
             continue
         if meaning.kind == "fact" and isinstance(value, str) and not isinstance(value, Number):
-            taken.facts.setdefault(meaning.name, value)
+            values.facts.setdefault(meaning.name, value)
             continue
-        number = number_of(value, meaning, doubts, line, place)
+        number = number_of(value, meaning, problems, line, place)
         if number is not None:
-            _put(taken, meaning, number, doubts, line, place)
-    return taken
+            _put(values, meaning, number, problems, line, place)
+    return values
 
 
-def number_of(value: Value, meaning: Meaning, doubts: Doubts, line: int | None, place: str) -> float | None:
+def number_of(value: Value, meaning: Meaning, problems: ProblemCounter, line: int | None, place: str) -> float | None:
     """Return a printed number in base units; None, and a problem, for what is no number or cannot be this metric."""
     if value is None:
         return None
     if isinstance(value, str) and value in _NOT_FINITE:
         value = Number(value)  # wandb puts it between quotes, to stay within JSON
     if not isinstance(value, Number):
-        doubts.add("wrong_type", line, f"{place}: is no number")
+        problems.add("wrong_type", line, f"{place}: is no number")
         return None
     number = read_number(value, meaning.unit)
     if number is None:
-        doubts.add("unreadable_value", line, f"{place}: is no number that can be read", value)
+        problems.add("unreadable_value", line, f"{place}: is no number that can be read", value)
     elif not _possible(meaning, number):
-        doubts.add("value_out_of_range", line, f"{place}: cannot be {meaning.name}", value)
+        problems.add("value_out_of_range", line, f"{place}: cannot be {meaning.name}", value)
         number = None
     return number
 
 
-def whole(value: Value, doubts: Doubts, line: int | None, place: str) -> int | None:
-    """Return a whole number; None, and a problem, for anything else but null."""
-    if value is None:
-        return None
-    number = read_number(value) if isinstance(value, Number) else None
-    if number is None or not math.isfinite(number) or number != int(number) or abs(number) >= MAX_WHOLE:
-        doubts.add("wrong_type", line, f"{place}: is no whole number")
-        return None
-    return int(number)
+class Fields:
+    """Single values of a document by their path (keys of objects), each read as one type.
 
+    A value that is missing or null is None; so is one of another type, with a problem. ``file`` names the document in
+    problems where it is not the main one.
+    """
 
-def count(value: Value, doubts: Doubts, line: int | None, place: str) -> int | None:
-    """Return a whole number of 0 or more, as ``whole`` does."""
-    number = whole(value, doubts, line, place)
-    if number is not None and number < 0:
-        doubts.add("value_out_of_range", line, f"{place}: is no count", str(value))
+    def __init__(self, document: Value, problems: ProblemCounter, file: str = "") -> None:
+        self.document = document
+        self._problems = problems
+        self._file = file
+
+    def number(self, meaning: Meaning, *path: str) -> float | None:
+        """Return a printed number in base units."""
+        return number_of(at(self.document, *path), meaning, self._problems, None, self._pointer(path))
+
+    def whole(self, *path: str) -> int | None:
+        """Return a whole number."""
+        value = at(self.document, *path)
+        number = read_number(value) if isinstance(value, Number) else None
+        if number is not None and _is_whole(number):
+            return int(number)
+        if value is not None:
+            self._problems.add("wrong_type", None, f"{self._pointer(path)}: is no whole number")
         return None
-    return number
 
+    def count(self, *path: str) -> int | None:
+        """Return a whole number of 0 or more."""
+        number = self.whole(*path)
+        if number is not None and number < 0:
+            self._problems.add("value_out_of_range", None, f"{self._pointer(path)}: is no count", str(at(self.document, *path)))
+            return None
+        return number
 
-def seconds(value: Value, doubts: Doubts, line: int | None, place: str) -> float | None:
-    """Return a duration in seconds; None, and a problem, for what is none."""
-    number = number_of(value, Meaning("metric", "elapsed_time_s"), doubts, line, place)
-    if number is not None and not math.isfinite(number):
-        doubts.add("value_out_of_range", line, f"{place}: is no duration", str(value))
-        return None
-    return number
+    def seconds(self, *path: str) -> float | None:
+        """Return a finite duration in seconds."""
+        number = self.number(Meaning("metric", "elapsed_time_s"), *path)
+        if number is not None and not math.isfinite(number):
+            detail = f"{self._pointer(path)}: is no duration"
+            self._problems.add("value_out_of_range", None, detail, str(at(self.document, *path)))
+            return None
+        return number
+
+    def words(self, *path: str) -> str | None:
+        """Return a text without outer blanks; None for an empty one."""
+        return words(at(self.document, *path))
+
+    def _pointer(self, path: Sequence[str]) -> str:
+        return f"{self._file}/{'/'.join(path)}"
 
 
 def words(value: Value) -> str | None:
@@ -127,18 +151,20 @@ def words(value: Value) -> str | None:
     return value.strip() or None if isinstance(value, str) and not isinstance(value, Number) else None
 
 
-def _put(taken: Taken, meaning: Meaning, number: float, doubts: Doubts, line: int | None, place: str) -> None:
+def _put(values: RecordValues, meaning: Meaning, number: float, problems: ProblemCounter, line: int | None, place: str) -> None:
     if meaning.kind == "metric":
-        taken.metrics.setdefault(meaning.name, number)
-        taken.meanings.setdefault(meaning.name, (meaning.scope, meaning.definition))
+        values.metrics.setdefault(meaning.name, number)
+        values.meanings.setdefault(meaning.name, (meaning.scope, meaning.definition))
     elif meaning.kind == "fact":
-        taken.facts.setdefault(meaning.name, number)
-    elif not math.isfinite(number) or number != int(number) or abs(number) >= MAX_WHOLE:
-        doubts.add("wrong_type", line, f"{place}: is no whole number")
-    elif meaning.kind == "step":
-        taken.step = int(number)
+        values.facts.setdefault(meaning.name, number)
+    elif _is_whole(number):
+        values.step = int(number)
     else:
-        taken.planned = int(number) if number > 0 else None
+        problems.add("wrong_type", line, f"{place}: is no whole number")
+
+
+def _is_whole(number: float) -> bool:
+    return math.isfinite(number) and number == int(number) and abs(number) < MAX_WHOLE
 
 
 def _possible(meaning: Meaning, number: float) -> bool:

@@ -13,9 +13,9 @@ from receipt_cli.errors import DataError
 from receipt_cli.header.values import escape
 from receipt_cli.importers.field_names import IGNORED, STEP, Names, fact, metric
 from receipt_cli.importers.json_text import JsonText, NotJson, Number, Value, at
-from receipt_cli.importers.model import Found, Part
+from receipt_cli.importers.model import DeclaredPhase, ForeignRun
 from receipt_cli.importers.text import Document
-from receipt_cli.importers.values import take, whole, words
+from receipt_cli.importers.values import Fields, read_record, words
 
 FORMAT = "wandb-summary"
 NAME, METADATA, CONFIG = "wandb-summary.json", "wandb-metadata.json", "config.yaml"
@@ -71,30 +71,28 @@ def recognise(document: Value) -> bool:
     return isinstance(document, dict) and len(_OWN & document.keys()) >= 2
 
 
-def read(json_text: JsonText, document: Value, beside: Callable[[str], Document | None]) -> Found:
-    """Return what a summary says of its run. ``beside`` gives a file that stands with it, or None."""
+def read(json_text: JsonText, document: Value, beside: Callable[[str], Document | None]) -> ForeignRun:
+    """Return the run that a summary describes. ``beside`` returns a file of the summary's folder, or None."""
     summary = document if isinstance(document, dict) else {}
-    _, trainer, names = next(dialect for dialect in _DIALECTS if dialect[0] <= summary.keys())
-    found = Found(FORMAT, NAME, producer="wandb", trainer=trainer)
-    taken = take(_flat(summary), names, found.doubts, None, "")
-    part = Part(last=taken.step)
-    part.hold(taken)
-    time = taken.facts.get("training_time_s")
-    part.training_time_s = time if isinstance(time, float) and 0 <= time < math.inf else None
-    part.records = 1 if taken.step is not None or "loss" in part.metrics else 0
-    found.parts.append(part)
+    signs, trainer, names = next(dialect for dialect in _DIALECTS if dialect[0] <= summary.keys())
+    foreign = ForeignRun(FORMAT, NAME, producer="wandb", trainer=trainer, matched=1)
+    values = read_record(_flat(summary), names, foreign.problems, None, "")
+    phase = DeclaredPhase(last=values.step)
+    phase.add_last(values)
+    time = values.facts.get("training_time_s")
+    phase.training_time_s = time if isinstance(time, float) and 0 <= time < math.inf else None
+    phase.records = 1 if values.step is not None or "loss" in phase.metrics else 0
+    foreign.declared.append(phase)
     if trainer is not None:
-        key = sorted(next(keys for keys, name, _ in _DIALECTS if name == trainer))[0]
-        found.know("/software/trainer", trainer, f"import:/{escape(key)}")
+        foreign.add_fact("/software/trainer", trainer, f"import:/{escape(min(signs))}")
     metadata, config = beside(METADATA), beside(CONFIG)
-    if metadata is not None and isinstance(known := _json(found, metadata), dict):
-        found.beside.append(metadata)
-        _metadata(found, known)
-    if config is not None and "_wandb" in (settings := _yaml(found, config) or {}):  # else it is another program's
-        found.beside.append(config)
-        _config(found, settings)
-    found.matched = 1
-    return found
+    if metadata is not None and isinstance(content := _json(foreign, metadata), dict):
+        foreign.beside.append(metadata)
+        _read_metadata(foreign, Fields(content, foreign.problems, f"{METADATA}#"))
+    if config is not None and "_wandb" in (settings := _yaml(foreign, config) or {}):  # else it is another program's
+        foreign.beside.append(config)
+        _read_config(foreign, settings)
+    return foreign
 
 
 def _flat(summary: dict[str, Value]) -> dict[str, Value]:
@@ -108,41 +106,43 @@ def _flat(summary: dict[str, Value]) -> dict[str, Value]:
     return flat
 
 
-def _json(found: Found, file: Document) -> Value:
+def _json(foreign: ForeignRun, file: Document) -> Value:
     try:
         return JsonText(file.text).value()
     except NotJson as error:
-        found.doubts.add("file_beside_unreadable", None, f"{file.name}: line {error.line}: {error}")
+        foreign.problems.add("file_beside_unreadable", None, f"{file.name}: line {error.line}: {error}")
         return None
 
 
-def _yaml(found: Found, file: Document) -> dict[Any, Any] | None:
+def _yaml(foreign: ForeignRun, file: Document) -> dict[Any, Any] | None:
     try:
         return read_yaml(file.text.encode("utf-8"), file.name)
     except DataError as error:
-        found.doubts.add("file_beside_unreadable", None, f"{file.name}: {error.message}")
+        foreign.problems.add("file_beside_unreadable", None, f"{file.name}: {error.message}")
         return None
 
 
-def _metadata(found: Found, metadata: Value) -> None:
-    """Keep what ``wandb-metadata.json`` says of code, software and machine; who ran it, and on which host, stays out."""
+def _read_metadata(foreign: ForeignRun, fields: Fields) -> None:
+    """Add code, software and machine of ``wandb-metadata.json``; user and host names stay out."""
     origin = f"import:{METADATA}#"
-    found.know("/git/commit", words(at(metadata, "git", "commit")), f"{origin}/git/commit")
-    python = words(at(metadata, "python"))
-    found.know("/software/python", python and python.removeprefix("CPython "), f"{origin}/python")
-    found.know("/software/platform", words(at(metadata, "os")), f"{origin}/os")
-    found.know("/software/cuda", words(at(metadata, "cudaVersion")), f"{origin}/cudaVersion")
-    found.know("/cwd", words(at(metadata, "root")), f"{origin}/root")
+    python = fields.words("python")
+    for pointer, value, path in (
+        ("/git/commit", fields.words("git", "commit"), "git/commit"),
+        ("/software/python", python and python.removeprefix("CPython "), "python"),
+        ("/software/platform", fields.words("os"), "os"),
+        ("/software/cuda", fields.words("cudaVersion"), "cudaVersion"),
+        ("/cwd", fields.words("root"), "root"),
+    ):
+        foreign.add_fact(pointer, value, f"{origin}/{path}")
     for key in ("cpu_count_logical", "cpu_count"):
-        count = whole(at(metadata, key), found.doubts, None, f"{METADATA}#/{key}")
-        if count is not None:
-            found.know("/hardware/cpu_count", count, f"{origin}/{key}")
+        if (count := fields.whole(key)) is not None:
+            foreign.add_fact("/hardware/cpu_count", count, f"{origin}/{key}")
             break
-    found.know("/hardware/ram_bytes", _bytes(at(metadata, "memory", "total")), f"{origin}/memory/total")
-    _accelerators(found, metadata, origin)
-    started = words(at(metadata, "startedAt"))
+    foreign.add_fact("/hardware/ram_bytes", _bytes(at(fields.document, "memory", "total")), f"{origin}/memory/total")
+    _read_accelerators(foreign, fields, origin)
+    started = fields.words("startedAt")
     if started is not None and _STARTED.fullmatch(started):
-        found.run["started_at"] = started
+        foreign.run["started_at"] = started
 
 
 def _bytes(value: Value) -> int | None:
@@ -153,19 +153,19 @@ def _bytes(value: Value) -> int | None:
     return size if size > 0 else None
 
 
-def _accelerators(found: Found, metadata: Value, origin: str) -> None:
-    devices = at(metadata, "gpu_nvidia")
+def _read_accelerators(foreign: ForeignRun, fields: Fields, origin: str) -> None:
+    devices = at(fields.document, "gpu_nvidia")
     listed = [d for d in devices if isinstance(d, dict)] if isinstance(devices, list) else []
     models = Counter((words(d.get("name")), _bytes(d.get("memoryTotal"))) for d in listed)
     entries: list[dict[str, Any]] = [{"name": n, "count": c, "memory_bytes": m} for (n, m), c in models.items()]
     if entries:
-        found.know("/hardware/accelerators", entries, f"{origin}/gpu_nvidia")
-    elif (name := words(at(metadata, "gpu"))) is not None:
-        count = whole(at(metadata, "gpu_count"), found.doubts, None, f"{METADATA}#/gpu_count") or None
-        found.know("/hardware/accelerators", [{"name": name, "count": count, "memory_bytes": None}], f"{origin}/gpu")
+        foreign.add_fact("/hardware/accelerators", entries, f"{origin}/gpu_nvidia")
+    elif (name := fields.words("gpu")) is not None:
+        entry = {"name": name, "count": fields.whole("gpu_count") or None, "memory_bytes": None}
+        foreign.add_fact("/hardware/accelerators", [entry], f"{origin}/gpu")
 
 
-def _config(found: Found, config: dict[Any, Any]) -> None:
+def _read_config(foreign: ForeignRun, config: dict[Any, Any]) -> None:
     """Keep the settings of ``config.yaml`` that affect numerics or performance, the seeds, and wandb's own version."""
     origin, kept = f"import:{CONFIG}#", 0
     for key, entry in config.items():
@@ -175,9 +175,9 @@ def _config(found: Found, config: dict[Any, Any]) -> None:
         if key == "_wandb":
             version = value.get("cli_version") if isinstance(value, dict) else None
             if isinstance(version, str) and version:
-                found.producer = f"wandb {version}"[:200]
+                foreign.producer = f"wandb {version}"[:200]
         elif key == "seed" and isinstance(value, int) and not isinstance(value, bool):
-            found.know("/seeds/seed", value, place)
+            foreign.add_fact("/seeds/seed", value, place)
         elif _FLAG.fullmatch(key) and isinstance(value, str | int | float | bool) and value != "" and kept < _MAX_FLAGS:
             kept += 1
-            found.know(f"/flags/{escape(key)}", value, place)
+            foreign.add_fact(f"/flags/{escape(key)}", value, place)

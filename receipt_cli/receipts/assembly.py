@@ -1,4 +1,4 @@
-"""Captured and derived parts → the receipt document, and its canonical bytes."""
+"""Assemble the receipt document from its captured and derived parts; its canonical bytes."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def assemble(
     """
     summaries = [{**_summary(s, derivation), **_ranks(r)} for s, r in zip(derivation.summaries, derivation.ranks, strict=True)]
     phases = [{"name": summary["phase"], "summary": summary} for summary in summaries]
-    failure, told = _failure(derivation), _derivation(derivation)
-    told["redactions"] = count_masks(phases, failure, told)
-    told["tool_version"] = __version__
+    failure, provenance = _failure(derivation), _derivation(derivation)
+    provenance["redactions"] = count_masks(phases, failure, provenance)
+    provenance["tool_version"] = __version__
     return {
         "schema_version": SCHEMA_VERSION,
         "run": {key: run.get(key) for key in RUN_KEYS},
@@ -51,12 +51,12 @@ def assemble(
         "failure": failure,
         "goodput": _goodput(derivation.goodput),
         "attachments": [dict(attachment) for attachment in attachments],
-        "derivation": told,
+        "derivation": provenance,
     }
 
 
 def _primary(derivation: Derivation, phases: Sequence[Document]) -> Document | None:
-    """Return the primary phase's summary; without any step zero steps where that is certain, else None."""
+    """Return the summary of the primary phase; without steps an empty one where that is certain, else None."""
     primary = derivation.primary
     if primary is not None and (derivation.summaries[primary].record_count or derivation.stepless):
         return phases[primary]
@@ -100,10 +100,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
             name: {"id": registry.by_name[name].id, **_statistic(s), "inputs": dict(inputs)}
             for name, (s, inputs) in summary.derived.items()
         },
-        "consistency": [
-            {"metric": c.metric, "reported": c.reported, "derived": c.derived, "ratio": c.ratio, "consistent": c.consistent}
-            for c in summary.consistency
-        ],
+        "consistency": [comparison._asdict() for comparison in summary.consistency],
         "flags": [asdict(flag) for flag in summary.flags],
         "spikes": _spikes(summary.spikes),
         "bottleneck": None if summary.bottleneck is None else {"rule": BOTTLENECK_RULE, **summary.bottleneck._asdict()},
@@ -114,10 +111,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
 def _spikes(spikes: Spikes | None) -> Document | None:
     if spikes is None:
         return None
-    metrics = {
-        name: {"count": s.count, "critical_count": s.critical_count, "first": [one._asdict() for one in s.first]}
-        for name, s in spikes.metrics.items()
-    }
+    metrics = {name: {**asdict(s), "first": [spike._asdict() for spike in s.first]} for name, s in spikes.metrics.items()}
     return {"rule": SPIKES_RULE, "metrics": metrics, "marked_count": spikes.marked_count}
 
 
@@ -139,7 +133,7 @@ def _goodput(goodput: Goodput | None) -> Document | None:
 
 
 def _ranks(ranks: Mapping[int, RankFigures]) -> Document:
-    """Return the block of the ranks, or nothing where only one printed."""
+    """Return the block of the ranks, empty where only one printed."""
     figures = {
         str(rank): {"record_count": r.records, "first": r.first, "last": r.last, "peak_memory_bytes": r.peak_memory_bytes}
         for rank, r in ranks.items()
@@ -148,16 +142,13 @@ def _ranks(ranks: Mapping[int, RankFigures]) -> Document:
 
 
 def _name(summary: Summary) -> str | None:
-    """Return the phase's name as the log prints it, fit for a document; None when nothing of it is left."""
+    """Return the printed name of the phase, safe for a document; None where nothing of it is left."""
     return (safe_text(summary.phase) or None) if summary.phase is not None else None
 
 
 def _statistic(statistic: Statistic) -> Document:
-    names = ("window", "scope", "definition", "record_count", "nonfinite_count")
-    figures = ("first", "last", "min", "max", "mean", "median")
-    values = {name: getattr(statistic, name) for name in figures}
-    finite = {name: v if v is None or math.isfinite(v) else None for name, v in values.items()}
-    return {**{name: getattr(statistic, name) for name in names}, **finite}
+    values = statistic._asdict().items()
+    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in values}
 
 
 def _failure(derivation: Derivation) -> Document | None:
@@ -193,7 +184,6 @@ def _sighting(sighting: Sighting) -> Document:
 def _derivation(derivation: Derivation) -> Document:
     near_count, near = derivation.near_misses
     problem_count, problems = derivation.problems
-    lines = derivation.lines
     refs = {c.grammar.id: c.grammar.ref for c in derivation.detection.chosen}
     return {
         "grammars": [
@@ -217,12 +207,7 @@ def _derivation(derivation: Derivation) -> Document:
             "wall": None if derivation.options.wall is None else derivation.options.wall._asdict(),
         },
         **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
-        "lines": {
-            "matched": lines.matched,
-            "ignored": lines.ignored,
-            "unmatched": lines.unmatched,
-            "undecodable": lines.undecodable,
-        },
+        "lines": asdict(derivation.lines),
         "near_misses": {
             "count": near_count,
             "first": [

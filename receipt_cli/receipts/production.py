@@ -1,4 +1,4 @@
-"""A log and what its job knew → a validated receipt: the one place where captured and derived parts meet."""
+"""A log and the captured facts of its job → a validated receipt."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from receipt_cli.redaction.text import mask_texts
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to make: see the options of ``receipt parse``."""
+    """The log of a run and the options of ``receipt parse``."""
 
     path: str
     more: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Request:
 
 
 class Product(NamedTuple):
-    """A valid receipt, what it was derived from, and notes for the person who asked."""
+    """A valid receipt, its derivation, and notes for the user."""
 
     document: Document
     derivation: Derivation
@@ -66,14 +66,14 @@ class Product(NamedTuple):
 
     @property
     def clean(self) -> bool:
-        """True when steps were found and nothing of the log was left unread for a reason worth a look."""
+        """True when the log has steps, and no problems and no near misses."""
         derivation = self.derivation
         quiet = not derivation.problems[0] and not derivation.near_misses[0]
         return quiet and derivation.checks.get("has_steps") is True
 
 
 class InvalidReceipt(ReceiptError):
-    """We made a document that our own validator refuses: a bug, never written."""
+    """The program made a document that its own validator refuses: a bug. Such a document is never written."""
 
 
 def produce(request: Request) -> Product:
@@ -82,7 +82,7 @@ def produce(request: Request) -> Product:
 
 
 def produce_all(request: Request) -> Iterator[Product]:
-    """Yield the receipt of every run that the log holds, or that the files are of. Raises ``ReceiptError``."""
+    """Yield the receipt of every run in the log or the files. Raises ``ReceiptError``."""
     return _produce(request, every=True)
 
 
@@ -96,15 +96,15 @@ def _produce(request: Request, every: bool) -> Iterator[Product]:
 
 
 def produce_from(request: Request, read: Callable[[list[str]], Iterable[Reading]], *, every: bool = False) -> Iterator[Product]:
-    """Yield the receipts of what ``read`` gives: of each reading the last run's, or with ``every`` one every run's.
+    """Yield the receipt of the last run of each reading that ``read`` yields; with ``every``, of all its runs.
 
-    ``read`` is called once the rest of the request has proved sound, and may add notes to the list that it is given.
+    ``read`` is called once the rest of the request is known to be sound, and may add notes to its argument.
     Raises ``ReceiptError``.
     """
     captured = read_header_file(request.header_file) if request.header_file is not None else None
     attachments = [read_attachment(text) for text in request.attachments]
     run = mask_texts(dict(captured["run"])) if captured is not None else {}
-    run |= {**_stated(request), **request.captured}
+    run |= {**_declared(request), **request.captured}
     notes: list[str] = []
     for reading in read(notes):
         count = len(reading.launches)
@@ -119,7 +119,7 @@ def produce_from(request: Request, read: Callable[[list[str]], Iterable[Reading]
 
 
 def find_paths(given: Sequence[str]) -> tuple[list[str], int]:
-    """Return as ``find_logs`` does. Raises ``InputError``, and ``UsageError`` where stdin is one of several."""
+    """Return what ``find_logs`` returns. Raises ``InputError``, and ``UsageError`` where stdin is one of several."""
     paths, left_out = find_logs(given)
     if "-" in paths and len(paths) > 1:
         raise UsageError("- goes alone", why="stdin has no name that says what it is a part of")
@@ -138,7 +138,7 @@ def open_streams(paths: Sequence[str], names: Sequence[str] | None = None, *, pr
 
 
 def _read(request: Request, streams: Sequence[Stream], every: bool) -> Iterator[Reading]:
-    """Yield what the streams hold: once, or where they are of several runs and ``every`` one is wanted, run by run."""
+    """Yield the reading of the streams; with ``every``, one reading for each run where they belong to several."""
     options = Options(request.grammar, request.exit_code, request.wall)
     try:
         yield read_log(streams, options, workers=request.workers)
@@ -168,29 +168,35 @@ def _product(
     notes = [*notes, *log_notes, *more]
     document = assemble(derivation, run=run, header=mask_texts(header), attachments=attachments)
     notes += masked_note(document)
-    findings = [f for f in validate_document(document) if f.severity == "error"]
     name = "stdin" if request.path == "-" else request.path
-    if findings:
-        first = findings[0]
-        raise InvalidReceipt("made an invalid receipt", why=f"{first.pointer}: {first.reason}", where=name)
+    require_valid(document, "receipt", name)
     if derivation.changed:
         size = derivation.log.size_bytes
         notes = [*notes, f"{name} changed while it was read: the receipt is of the {size} bytes read"]
     return Product(document, derivation, tuple(notes))
 
 
-def _stated(request: Request) -> dict[str, Any]:
-    """Return what the request says of the run. Raises ``UsageError`` for what no receipt can hold."""
-    stated = _run_texts({key: getattr(request, key) for key in ("name", "lane", "preset")})
-    if request.exit_code is None:
-        return stated
-    if not -(2**31) <= request.exit_code < 2**32:
-        raise UsageError(f"--exit-code {request.exit_code} is out of range", why="no system has such an exit code")
-    return {**stated, "exit_code": request.exit_code}
+def require_valid(document: Document, kind: str, where: str = "") -> None:
+    """Raise ``InvalidReceipt`` where a document that the program made, a ``kind``, breaks its schema."""
+    wrong = next((f for f in validate_document(document) if f.severity == "error"), None)
+    if wrong is not None:
+        raise InvalidReceipt(f"made an invalid {kind}", why=f"{wrong.pointer}: {wrong.reason}", where=where)
 
 
-def _run_texts(stated: Mapping[str, str | None]) -> dict[str, Any]:
-    return {key: mask_secrets(_text(f"--{key}", value)) for key, value in stated.items() if value is not None}
+def _declared(request: Request) -> dict[str, Any]:
+    """Return the fields of ``run`` that the request declares. Raises ``UsageError`` for values that no receipt can hold."""
+    declared = run_texts(name=request.name, lane=request.lane, preset=request.preset)
+    code = request.exit_code
+    if code is None:
+        return declared
+    if not -(2**31) <= code < 2**32:
+        raise UsageError(f"--exit-code {code} is out of range", why="must be between -2147483648 and 4294967295")
+    return {**declared, "exit_code": code}
+
+
+def run_texts(**options: str | None) -> dict[str, Any]:
+    """Return the options that are texts of a run, secrets masked, without those that are None. Raises ``UsageError``."""
+    return {key: mask_secrets(_text(f"--{key}", value)) for key, value in options.items() if value is not None}
 
 
 def _text(what: str, value: str) -> str:
@@ -201,7 +207,7 @@ def _text(what: str, value: str) -> str:
 
 
 def masked_note(document: Document) -> list[str]:
-    """Return the note that says how often each class of secret is masked in a receipt; none where none is."""
+    """Return a note with the number of masked secrets of each class in a receipt; none without secrets."""
     captured = count_masks(*(document[key] for key in ("run", "header", "attachments")))
     counts = Counter(captured) + Counter(document["derivation"]["redactions"])
     classes = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
@@ -209,7 +215,7 @@ def masked_note(document: Document) -> list[str]:
 
 
 def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
-    """Return the error of a log that no grammar recognises or two do, or None."""
+    """Return the error of a log that no grammar, or more than one, recognises; else None."""
     detection = derivation.detection
     if detection.chosen:
         return None
@@ -227,18 +233,18 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     return GrammarChoiceError("no grammar recognises this log", where=name, why=why, try_=help_text)
 
 
-def split_attachment(stated: str) -> tuple[str, str]:
+def split_attachment(option: str) -> tuple[str, str]:
     """Return kind and URI of ``kind=uri``. Raises ``UsageError``."""
-    kind, separator, uri = stated.partition("=")
+    kind, separator, uri = option.partition("=")
     if not separator or not kind.isidentifier() or not uri:
-        raise UsageError(f"--attach wants kind=uri, not {stated!r}", try_="--attach trace=traces/run7.json.gz")
-    _text("--attach", stated)
+        raise UsageError(f"--attach needs kind=uri, not {option!r}", try_="--attach trace=traces/run7.json.gz")
+    _text("--attach", option)
     return kind, uri
 
 
-def read_attachment(stated: str) -> dict[str, Any]:
-    """Return the attachment that ``kind=uri`` means; a local file gets its digest and size. Raises ``UsageError``."""
-    kind, uri = split_attachment(stated)
+def read_attachment(option: str) -> dict[str, Any]:
+    """Return the attachment of ``kind=uri``, with digest and size for a local file. Raises ``UsageError``."""
+    kind, uri = split_attachment(option)
     digest, size = None, None
     if uri.startswith("file:///") or "://" not in uri:
         path = Path(unquote(uri.removeprefix("file://")) if uri.startswith("file:///") else uri)
@@ -252,7 +258,7 @@ def read_attachment(stated: str) -> dict[str, Any]:
 
 
 def rfc3339_now() -> str:
-    """Return the time, for what is captured on the machine that trains."""
+    """Return the current time, such as ``2026-01-31T12:00:00Z``."""
     from receipt_cli.header.host import now_rfc3339
 
     return now_rfc3339()
@@ -262,10 +268,8 @@ def capture_header(
     run: Mapping[str, str | None], repository: Path, environ: Mapping[str, str], now: str
 ) -> tuple[Document, list[str]]:
     """Return the valid header document of this machine and ``repository``, and notes. Raises ``UsageError``."""
-    stated = {**run, **_run_texts({key: run.get(key) for key in ("name", "lane", "preset")})}
+    declared = {**run, **run_texts(**{key: run.get(key) for key in ("name", "lane", "preset")})}
     header, notes = collect_header(environ=environ, header_file=None, log_facts=(), here=repository, now=now)
-    document = header_document(stated, mask_texts(header))
-    findings = [f for f in validate_document(document) if f.severity == "error"]
-    if findings:
-        raise InvalidReceipt("made an invalid header", why=f"{findings[0].pointer}: {findings[0].reason}")
+    document = header_document(declared, mask_texts(header))
+    require_valid(document, "header")
     return document, notes

@@ -44,9 +44,9 @@ ROOMS: dict[str, str] = {
     "comparison": "definitions documents errors events io numeric receipts store",
     "export": "analysis definitions documents errors events io receipts redaction",
     "follow": "analysis derive errors events io receipts scan",
-    "gpu_profile": "documents errors header io numeric problems receipts redaction",
+    "gpu_profile": "errors header io numeric problems receipts redaction",
     "importers": (
-        "analysis definitions derive detect documents errors events grammar header io numeric problems receipts "
+        "analysis definitions derive detect errors events grammar header io numeric problems receipts "
         "records redaction scan"
     ),
     "history": "analysis comparison definitions documents",

@@ -12,7 +12,7 @@ import pytest
 
 from receipt_cli.documents.validate import has_errors, validate_bytes, validate_document
 from receipt_cli.emit import NotConforming, TemporalPerformanceTracker
-from receipt_cli.emit.memory import peak_memory
+from receipt_cli.emit.temporal_performance import peak_memory
 
 SECOND = 10**9
 
