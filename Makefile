@@ -24,6 +24,7 @@ PY := $(BIN)/python
 MADE := $(VENV)/.made
 CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
+COMPILED := receipt_cli/_compiled/definitions.json
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 SELECTED := $(strip $(T)$(TESTS))
 CORE_TESTS := tests/unit tests/cli tests/golden tests/contract/test_schemas.py tests/contract/test_trust.py
@@ -52,7 +53,7 @@ demo: $(CORE) ## install into .venv, parse a recorded training log, show its sum
 	say 'receipt validate build/demo.receipt.json'; $(BIN)/receipt validate build/demo.receipt.json
 
 .PHONY: test
-test: $(DEV) $(if $(SELECTED),,lint type) ## ruff, mypy --strict and all tests
+test: $(DEV) $(COMPILED) $(if $(SELECTED),,lint type) ## ruff, mypy --strict and all tests
 	$(PYTEST) $(T) $(if $(TESTS),-x -k '$(TESTS)')
 
 .PHONY: explore
@@ -60,7 +61,10 @@ explore: $(DEV) ## property tests on inputs never tried before (make test repeat
 	HYPOTHESIS_PROFILE=explore $(PYTEST) tests/property tests/unit
 
 .PHONY: setup
-setup: $(DEV) ## make .venv with everything that a change needs
+setup: $(DEV) $(COMPILED) ## make .venv with everything that a change needs
+
+.PHONY: compile
+compile: $(COMPILED) ## compile grammars/ and schemas/, which are read as YAML where they have changed since
 
 .PHONY: lint
 lint: $(DEV) ## ruff check
@@ -203,7 +207,7 @@ coverage: $(DEV) ## tests with branch coverage
 
 .PHONY: clean
 clean: ## remove .venv, builds and caches
-	rm -rf '$(VENV)' build dist .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf '$(VENV)' build dist receipt_cli/_compiled .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(MADE):
@@ -224,6 +228,10 @@ $(MADE):
 $(CORE): pyproject.toml | $(MADE)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
+
+$(COMPILED): hatch_build.py $(wildcard grammars/*.yaml grammars/*/*.yaml schemas/*.yaml schemas/*/*) \
+    $(wildcard receipt_cli/definitions/*.py receipt_cli/documents/schemas.py receipt_cli/grammar/*.py receipt_cli/learn/*.py) | $(DEV)
+	$(PY) hatch_build.py
 
 $(DEV): pyproject.toml | $(MADE)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'

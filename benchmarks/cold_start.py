@@ -2,9 +2,8 @@
 
     python -m benchmarks.cold_start [--runs 10] [--input NAME]...
 
-The first run of each command, which fills the caches of bytecode and definitions, is not counted. The last line is
-of a parse without the cache of definitions. Bounds are for an idle machine; the processor's time says what a command
-costs on a busy one.
+The first run of each command, which fills the cache of bytecode, is not counted. Bounds are for an idle machine; the
+processor's time is what a command costs on a busy one. Definitions are compiled when the package is built.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from benchmarks.inputs import ROOT, ensure, parse_size
 
 LOG = str(ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log")
 RECEIPT = ("-m", "receipt_cli")
-BASE, UNCACHED = "python -c pass", "receipt parse LOG, no cache"
+BASE = "python -c pass"
 COMMANDS: dict[str, tuple[tuple[str, ...], float | None]] = {
     BASE: (("-c", "pass"), None),
     "receipt --version": ((*RECEIPT, "--version"), 0.12),
@@ -40,19 +39,17 @@ Times = tuple[float, float]
 """Wall and processor time, in seconds."""
 
 
-def once(arguments: Sequence[str], environ: dict[str, str], *, fresh: bool = False) -> Times:
-    """Return the times of one process; ``fresh`` gives it an empty cache folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        env = {**environ, "XDG_CACHE_HOME": folder} if fresh else environ
-        before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run([sys.executable, *arguments], env=env, stdout=subprocess.DEVNULL, check=True)
-        wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+def once(arguments: Sequence[str], environ: dict[str, str]) -> Times:
+    """Return the times of one process."""
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, *arguments], env=environ, stdout=subprocess.DEVNULL, check=True)
+    wall, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(arguments: Sequence[str], runs: int, environ: dict[str, str], *, fresh: bool = False) -> Times:
+def measure(arguments: Sequence[str], runs: int, environ: dict[str, str]) -> Times:
     """Return the median times of ``runs`` processes, after one that is not counted."""
-    walls, processor = zip(*(once(arguments, environ, fresh=fresh) for _ in range(runs + 1)), strict=True)
+    walls, processor = zip(*(once(arguments, environ) for _ in range(runs + 1)), strict=True)
     return statistics.median(walls[1:]), statistics.median(processor[1:])
 
 
@@ -69,9 +66,8 @@ def main() -> None:
             commands[f"receipt parse {source} {size}"] = ((*RECEIPT, "parse", path), bound)
     with tempfile.TemporaryDirectory() as folder:
         environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-        environ |= {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": folder, "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+        environ |= {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
         times = {name: measure(arguments, options.runs, environ) for name, (arguments, _) in commands.items()}
-        times[UNCACHED] = measure(COMMANDS["receipt parse LOG"][0], options.runs, environ, fresh=True)
     print(f"{'command':<28} {'median':>8} {'processor':>10} {'ratio':>6} {'bound':>6}   of {options.runs} runs")
     for name, (wall, processor) in times.items():
         _, bound = commands.get(name, ((), None))

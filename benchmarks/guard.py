@@ -45,7 +45,7 @@ def _counts(log: Path, folder: Path) -> dict[str, int]:
     output = folder / "counts.json"
     options = ("-o", str(folder / "receipt.json"), "--workers", "1")
     command = (sys.executable, "-m", "benchmarks.counting", str(output), "parse", str(log), *options)
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder / "cache")}
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run(command, cwd=ROOT, env=environ, check=True, stdout=subprocess.DEVNULL)
     counts: dict[str, int] = json.loads(output.read_text())
     return counts

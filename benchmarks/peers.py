@@ -99,7 +99,6 @@ def environ() -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join((str(ROOT), str(EXTRA))),
         "PYTHONDONTWRITEBYTECODE": "",
         "PYTHONPYCACHEPREFIX": str(CACHE / "bytecode"),
-        "XDG_CACHE_HOME": str(CACHE / "cache"),
         "LC_ALL": "C.UTF-8",
     }
 

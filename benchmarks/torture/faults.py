@@ -44,7 +44,7 @@ _CALL = re.compile(r"(?:(\d+) +)?(\w+)\(")
 
 def run(work: Work, base: Path, trace: Sequence[str]) -> tuple[int, str, Made, Made]:
     """Run a command under strace; return exit code, what was said, and the files before and after."""
-    environ = {**os.environ, "XDG_CACHE_HOME": str(base / "cache"), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     with tempfile.TemporaryDirectory(dir=base) as name:
         folder = Path(name)
         work.prepare(folder)

@@ -138,7 +138,6 @@ def _inside(work: Work, folder: Path, faults: Faults, told: Path) -> None:
     code = 1
     try:
         os.chdir(folder)
-        os.environ["XDG_CACHE_HOME"] = str(told.parent / "cache")
         counts, real = told.with_suffix(".counts"), open
         out, err = real(told.with_suffix(".out"), "wb", buffering=0), real(told.with_suffix(".err"), "w", buffering=1)
         os.dup2(out.fileno(), 1)

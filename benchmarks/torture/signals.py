@@ -29,7 +29,7 @@ def run(work: Work, base: Path, number: int, after: float | None) -> tuple[float
     It is a process group of its own: as from a terminal, Ctrl-C goes to all of them, and so does SIGKILL. SIGTERM goes to
     the process that leads.
     """
-    environ = {**os.environ, "XDG_CACHE_HOME": str(base / "cache"), "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     with tempfile.TemporaryDirectory(dir=base) as name:
         folder = Path(name, "work")
         folder.mkdir()

@@ -11,8 +11,8 @@ from typing import Any
 import regex
 
 from receipt_cli.authoring.redos import HOSTILE_BOUND_S, HOSTILE_BYTES, STEEP, Growth, rule_growth
-from receipt_cli.definitions.load import locate
 from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.model import Block, Grammar, Rule, Sample, compile_pattern
 from receipt_cli.grammar.parse import load_grammar

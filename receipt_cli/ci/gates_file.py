@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from typing import Any, get_args
 
 from receipt_cli.ci.gates import COMPOSITE, DEFAULT, STATISTICS, Bound, Change, Gates, Interval, OnUnknown, Unknown
-from receipt_cli.definitions.load import load_definition, locate
 from receipt_cli.definitions.metrics import Metric, Registry
 from receipt_cli.definitions.units import UNITS, read_number, split_suffix
 from receipt_cli.documents.invariants.rule import pointer, pointer_parts
@@ -43,7 +42,9 @@ class _Reader:
         self._checks, self._registry = checks, registry
 
     def read(self) -> Gates:
-        data = load_definition(self._text, self._where, lasting=False)
+        from receipt_cli.definitions.strict_yaml import read_yaml
+
+        data = read_yaml(self._text, self._where)
         self._known((), data, _KEYS, "a gates file")
         bounds = [*self._metric_bounds(data), *self._field_bounds(data)]
         changes = list(self._changes(data))
@@ -52,6 +53,8 @@ class _Reader:
         return Gates(self._require(data), tuple(bounds), tuple(changes), self._unknown(data))
 
     def _error(self, path: Path, message: str, *, why: str = "", try_: str = "") -> DataError:
+        from receipt_cli.definitions.strict_yaml import locate
+
         return DataError(message, where=f"{self._where}:{locate(self._text, path)}", why=why, try_=try_)
 
     def _known(self, path: Path, data: Mapping[str, Any], known: Collection[str], owner: str) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal, cast, get_args
 
-from receipt_cli.definitions.load import load_definition
 from receipt_cli.errors import DataError
 
 Severity = Literal["block", "warn", "ignore"]
@@ -69,7 +68,9 @@ def read_policy(text: bytes, where: str) -> Policy:
     """Return the policy of a YAML file: ``block``, ``warn`` and ``ignore`` (lists of JSON pointers with ``*``), ``unknown``
     (a severity) and ``resolution`` (a ratio). Its rules come before the default ones. Raises ``DataError``.
     """
-    data = load_definition(text, where)
+    from receipt_cli.definitions.strict_yaml import read_yaml
+
+    data = read_yaml(text, where)
     known = {*get_args(Severity), "unknown", "resolution"}
     strange = sorted(set(map(str, data)) - known)
     if strange:

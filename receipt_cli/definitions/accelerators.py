@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple, cast
 
-from receipt_cli.definitions.load import load_definition
-from receipt_cli.definitions.resources import data_root
+from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.errors import DataError
 
 PEAKS_PATH = "peaks/v1.yaml"
@@ -42,26 +40,11 @@ class Device(NamedTuple):
 
 @dataclass(frozen=True)
 class PeakTable:
-    """The devices of one version of the table, in its order; made of its ``entries`` when somebody asks for one.
-
-    Every receipt names the version and the digest; few logs name a device.
-    """
+    """The devices of one version of the table, in its order."""
 
     version: int
     sha256: str
-    entries: Sequence[Any]
-    where: str
-
-    @cached_property
-    def devices(self) -> tuple[Device, ...]:
-        """The devices. Raises ``DataError`` for an entry that is none."""
-        devices: dict[str, Device] = {}
-        for position, entry in enumerate(self.entries):
-            device = _device(entry, f"{self.where}: devices[{position}]")
-            if device.id in devices:
-                raise DataError(f"device {device.id} stands twice", where=self.where)
-            devices[device.id] = device
-        return tuple(devices.values())
+    devices: tuple[Device, ...]
 
     def find(self, printed: str) -> Device | None:
         """Return the device that a printed name means, or None where the table has none or the name leaves it open."""
@@ -86,14 +69,9 @@ def normalise(printed: str) -> str:
 def load_peaks() -> PeakTable:
     """Return the table that ships with this version, read once per process.
 
-    Raises ``DataError`` where it is missing or no table; a broken entry is told by ``devices``.
+    Raises ``DataError`` as ``parse_peaks``, and where the file is missing.
     """
-    where = f"schemas/{PEAKS_PATH}"
-    try:
-        text = data_root("schemas").joinpath(PEAKS_PATH).read_bytes()
-    except OSError as error:
-        raise DataError("the peak table is missing", where=where, why=str(error)) from error
-    return _table(text, where)
+    return load_shipped(f"schemas/{PEAKS_PATH}", lambda packed: unpack(PeakTable, packed), parse_peaks)
 
 
 def parse_peaks(text: bytes, where: str) -> PeakTable:
@@ -102,17 +80,19 @@ def parse_peaks(text: bytes, where: str) -> PeakTable:
     Raises ``DataError`` that names the entry for unknown or missing keys, a repeated id, a rate that is no positive
     number or a sparse one that is not about twice the dense one, and a pattern that is none.
     """
-    table = _table(text, where)
-    table.devices  # noqa: B018  # which looks at every entry
-    return table
+    from receipt_cli.definitions.strict_yaml import read_yaml
 
-
-def _table(text: bytes, where: str) -> PeakTable:
-    data = load_definition(text, where, shipped=True)
+    data = read_yaml(text, where, shipped=True)
     entries = data.get("devices")
     if set(data) != set(_KEYS) or data["peaks"] != "accelerators" or type(data["version"]) is not int or not entries:
         raise DataError("not a peak table", where=where, why="needs peaks: accelerators, version, devices")
-    return PeakTable(data["version"], hashlib.sha256(text).hexdigest(), entries, where)
+    devices: dict[str, Device] = {}
+    for position, entry in enumerate(entries):
+        device = _device(entry, f"{where}: devices[{position}]")
+        if device.id in devices:
+            raise DataError(f"device {device.id} stands twice", where=where)
+        devices[device.id] = device
+    return PeakTable(data["version"], hashlib.sha256(text).hexdigest(), tuple(devices.values()))
 
 
 def _device(entry: Any, place: str) -> Device:

@@ -15,8 +15,7 @@ from typing import Any, Final, Literal, NamedTuple, get_args
 
 import regex
 
-from receipt_cli.definitions.load import load_definition
-from receipt_cli.definitions.resources import data_root
+from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.errors import DataError
 
 Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code"]
@@ -170,11 +169,11 @@ def load_catalogue() -> Catalogue:
     Raises ``DataError`` when the file is missing, is no strict YAML or does not have a catalogue's shape.
     Samples are not run here: ``marker_lint`` does that.
     """
-    where = f"grammars/{PATH}"
-    try:
-        text = data_root("grammars").joinpath(PATH).read_bytes()
-    except OSError as error:
-        raise DataError("no marker catalogue", where=where, try_="install receipt-cli again") from error
+    return load_shipped(f"grammars/{PATH}", lambda packed: unpack(Catalogue, packed), parse_catalogue)
+
+
+def parse_catalogue(text: bytes, where: str) -> Catalogue:
+    """Return the catalogue in ``text``. Raises ``DataError`` for the first finding of ``read_catalogue``."""
     catalogue, findings = read_catalogue(text, where)
     for found in findings:
         raise DataError(f"{found.marker or 'catalogue'}: {found.reason}", where=found.where)
@@ -183,7 +182,9 @@ def load_catalogue() -> Catalogue:
 
 def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFinding]]:
     """Return the catalogue and the findings on its shape; a broken marker is found and left out."""
-    data = load_definition(text, where, shipped=True)
+    from receipt_cli.definitions.strict_yaml import read_yaml
+
+    data = read_yaml(text, where, shipped=True)
     unknown = sorted(map(str, data.keys() - {"catalogue", "version", "head", "markers"}))
     problems = [f"unknown key {key!r}" for key in unknown]
     version, head, entries = data.get("version"), data.get("head", ""), data.get("markers")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from receipt_cli.definitions.load import load_definition
-from receipt_cli.definitions.resources import data_root
+from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
 from receipt_cli.errors import DataError
 
@@ -62,7 +62,8 @@ class Metric(NamedTuple):
         return "last" if self.klass in ("curve", "counter") else "median"
 
 
-class Registry(NamedTuple):
+@dataclass(frozen=True)
+class Registry:
     """The canonical metrics of one registry version.
 
     ``metrics`` is in id order. ``by_alias`` maps a lower-cased spelling, a metric's own name included, to the
@@ -72,8 +73,12 @@ class Registry(NamedTuple):
     version: int
     sha256: str
     metrics: tuple[Metric, ...]
-    by_name: Mapping[str, Metric]
     by_alias: Mapping[str, str]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Metric]:
+        """The metrics by name, in id order."""
+        return MappingProxyType({metric.name: metric for metric in self.metrics})
 
 
 @cache
@@ -82,12 +87,7 @@ def load_registry() -> Registry:
 
     Raises ``DataError`` when the file is missing or breaks a rule of the registry.
     """
-    where = f"schemas/{REGISTRY_PATH}"
-    try:
-        text = data_root("schemas").joinpath(REGISTRY_PATH).read_bytes()
-    except OSError as error:
-        raise DataError("the metric registry cannot be read", where=where, why=error.strerror or str(error)) from error
-    return parse_registry(text, where)
+    return load_shipped(f"schemas/{REGISTRY_PATH}", lambda packed: unpack(Registry, packed), parse_registry)
 
 
 def parse_registry(text: bytes, where: str) -> Registry:
@@ -96,7 +96,9 @@ def parse_registry(text: bytes, where: str) -> Registry:
     Raises ``DataError`` that names the entry for an unknown key or enum value, a repeated id or name, a name
     whose ending contradicts its unit, and an alias that is another metric's name.
     """
-    data = load_definition(text, where, shipped=True)
+    from receipt_cli.definitions.strict_yaml import read_yaml
+
+    data = read_yaml(text, where, shipped=True)
     version = data.get("version")
     if set(data) != set(_KEYS) or data["registry"] != "metrics" or type(version) is not int:
         raise DataError("not a metric registry", where=where, why="needs registry: metrics, version, metrics")
@@ -121,8 +123,7 @@ def parse_registry(text: bytes, where: str) -> Registry:
         version=version,
         sha256=hashlib.sha256(text).hexdigest(),
         metrics=tuple(metrics),
-        by_name=MappingProxyType({metric.name: metric for metric in metrics}),
-        by_alias=MappingProxyType(_aliases(metrics, by_name, where)),
+        by_alias=_aliases(metrics, by_name, where),
     )
 
 

@@ -1,7 +1,8 @@
-"""Where ``grammars/`` and ``schemas/`` are: inside an installed package, or in a checkout; and our own source."""
+"""``grammars/`` and ``schemas/``, inside an installed package or in a checkout; and files of the package itself."""
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,32 +18,61 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 @cache
 def data_root(kind: Kind) -> Traversable:
-    """Return the directory that holds ``kind``: the installed copy first, the checkout second.
+    """Return the directory of ``kind``: the installed copy first, the checkout second.
 
     Raises ``DataError`` when neither exists (a broken installation).
     """
-    if (_PACKAGE / kind).is_dir():
+    if is_installed(kind):
         return _PACKAGE / kind
     checkout = _PACKAGE.parent
     if (checkout / "pyproject.toml").is_file() and (checkout / kind).is_dir():
         return checkout / kind
-    packed = _packed().joinpath(kind)
+    packed = package_root().joinpath(kind)
     if packed.is_dir():
         return packed
     raise DataError(f"{kind}/ is missing from this installation", try_="install receipt-cli again")
 
 
-def read_module(name: str) -> bytes | None:
-    """Return the source of the module ``receipt_cli.NAME``, or None where only its bytecode is installed."""
-    root = _PACKAGE if _PACKAGE.is_dir() else _packed()
-    try:
-        return root.joinpath(f"{name.replace('.', '/')}.py").read_bytes()
-    except OSError:
-        return None
+def is_installed(kind: Kind) -> bool:
+    """Return whether ``kind`` is part of the package on disk, as a wheel installs it."""
+    return (_PACKAGE / kind).is_dir()
 
 
-def _packed() -> Traversable:
-    """Return the package where it is no folder, such as inside a zip archive."""
+def package_root() -> Traversable:
+    """Return the folder of the package ``receipt_cli``, which may be inside a zip archive."""
+    if _PACKAGE.is_dir():
+        return _PACKAGE
     from importlib import resources  # six milliseconds that an ordinary installation does not need
 
     return resources.files("receipt_cli")
+
+
+def read_shipped(where: str) -> bytes:
+    """Return the bytes of a shipped file such as ``schemas/index.yaml``. Raises ``DataError``."""
+    try:
+        return _shipped(where).read_bytes()
+    except FileNotFoundError as error:
+        raise DataError("a file of this installation is missing", where=where, try_="install receipt-cli again") from error
+    except OSError as error:
+        raise DataError("a file of this installation cannot be read", where=where, why=error.strerror or str(error)) from error
+
+
+def is_unchanged(where: str, size: int, sha256: str) -> bool:
+    """Return whether the shipped file ``where`` is still the one of this ``size`` in bytes and this ``sha256``.
+
+    In an installed package nothing but the size is compared: its files came with the same wheel.
+    """
+    path = _shipped(where)
+    try:
+        if not isinstance(path, Path):
+            return True  # inside an archive
+        if path.is_relative_to(_PACKAGE):
+            return path.stat().st_size == size
+        return hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+    except OSError:
+        return False
+
+
+def _shipped(where: str) -> Traversable:
+    kind, *parts = where.split("/")
+    return data_root("grammars" if kind == "grammars" else "schemas").joinpath(*parts)

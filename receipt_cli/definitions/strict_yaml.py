@@ -74,7 +74,7 @@ def read_yaml(text: bytes, where: str, *, shipped: bool = False) -> dict[str, An
     return data
 
 
-def locate_node(text: bytes, path: tuple[str | int, ...]) -> int:
+def locate(text: bytes, path: tuple[str | int, ...]) -> int:
     """Return the 1-based line of the node at ``path`` (keys and list indices), or of its nearest known ancestor."""
     try:
         node = yaml.compose(text.decode("utf-8", "replace"), Loader=_BASE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from receipt_cli.definitions.compiled import load_shipped
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained
@@ -16,7 +17,7 @@ from receipt_cli.events.epochs import count_epochs
 from receipt_cli.events.model import Event
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, gather
-from receipt_cli.grammar.catalog import INDUCED, definition
+from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.io.source import Source, Stream
@@ -52,9 +53,9 @@ class Fallback:
 @cache
 def load_generic() -> Vocabulary:
     """Return the vocabulary that ships. Raises ``DataError``."""
-    from receipt_cli.learn.vocabulary import load_vocabulary
+    from receipt_cli.learn.vocabulary import build_vocabulary, read_vocabulary
 
-    return load_vocabulary(definition(INDUCED), WHERE, load_registry())
+    return build_vocabulary(load_shipped(WHERE, dict, read_vocabulary), WHERE, load_registry())
 
 
 def learn_streams(streams: Sequence[Stream], vocabulary: Vocabulary) -> tuple[Learned | None, bool]:

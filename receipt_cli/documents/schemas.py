@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast, get_args
 
-from receipt_cli.definitions.load import load_definition
-from receipt_cli.definitions.resources import data_root
+from receipt_cli.definitions.compiled import load_shipped
+from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.errors import DataError
 
 Status = Literal["draft", "released", "deprecated"]
@@ -40,7 +40,7 @@ def list_schemas() -> tuple[SchemaEntry, ...]:
 
     Raises ``DataError`` when the index is missing or broken. Digests are checked by ``get_schema``.
     """
-    return parse_index(_read(INDEX_PATH), _INDEX)
+    return load_shipped(_INDEX, lambda rows: tuple(SchemaEntry(*row) for row in rows), parse_index)
 
 
 def parse_index(text: bytes, where: str) -> tuple[SchemaEntry, ...]:
@@ -49,7 +49,9 @@ def parse_index(text: bytes, where: str) -> tuple[SchemaEntry, ...]:
     Raises ``DataError`` for an entry with other keys, an unknown status, a path that leaves the folder, or a
     kind and version that stand twice.
     """
-    data = load_definition(text, where)
+    from receipt_cli.definitions.strict_yaml import read_yaml
+
+    data = read_yaml(text, where)
     entries = data.get("schemas")
     if set(data) != {"schemas"} or not isinstance(entries, list) or not entries:
         raise DataError("not an index of schemas", where=where, why="needs schemas: [...] and nothing else")
@@ -78,7 +80,11 @@ def get_schema(kind: str, version: str) -> tuple[bytes, dict[str, Any]]:
     """
     entry = find_entry(kind, version)
     text, where = read_entry(entry), f"schemas/{entry.path}"
-    return text, _parse_json(text, where) if entry.path.endswith(".json") else load_definition(text, where)
+    if entry.path.endswith(".json"):
+        return text, _parse_json(text, where)
+    from receipt_cli.definitions.strict_yaml import read_yaml
+
+    return text, read_yaml(text, where, shipped=True)
 
 
 def find_entry(name: str, version: str | None = None) -> SchemaEntry:
@@ -115,7 +121,7 @@ def read_version(stated: object) -> tuple[str, int, int] | None:
 
 def read_entry(entry: SchemaEntry) -> bytes:
     """Return the bytes of ``entry``; raises ``DataError`` when they are missing or do not have its digest."""
-    text = _read(entry.path)
+    text = read_shipped(f"schemas/{entry.path}")
     digest = hashlib.sha256(text).hexdigest()
     if digest != entry.sha256:
         raise DataError(
@@ -125,15 +131,6 @@ def read_entry(entry: SchemaEntry) -> bytes:
             try_="install receipt-cli again",
         )
     return text
-
-
-def _read(path: str) -> bytes:
-    try:
-        return data_root("schemas").joinpath(path).read_bytes()
-    except FileNotFoundError as error:
-        raise DataError("a schema file is missing", where=f"schemas/{path}", try_="install receipt-cli again") from error
-    except OSError as error:
-        raise DataError("a schema file cannot be read", where=f"schemas/{path}", why=error.strerror or str(error)) from error
 
 
 def _parse_json(text: bytes, where: str) -> dict[str, Any]:

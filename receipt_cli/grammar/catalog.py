@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from receipt_cli.definitions.load import load_definition
-from receipt_cli.definitions.resources import data_root
+from receipt_cli.definitions.compiled import find_compiled, load_shipped, unpack
+from receipt_cli.definitions.resources import data_root, read_shipped
 from receipt_cli.errors import DataError, InputError, UsageError
-from receipt_cli.grammar.bundle import load_all
+from receipt_cli.grammar.field_file import lazy_fields
 from receipt_cli.grammar.model import Grammar
 
 MAX_BYTES = 1 << 20
@@ -45,8 +45,15 @@ class Entry(NamedTuple):
 @cache
 def list_grammars() -> tuple[Entry, ...]:
     """Return the index, ordered by id and version. Raises ``DataError``."""
-    where = "grammars/index.yaml"
-    data = load_definition(_read_shipped("index.yaml"), where, shipped=True)
+    entries = load_shipped("grammars/index.yaml", lambda rows: [Entry(*row) for row in rows], parse_index)
+    return tuple(sorted([*entries, *_unlisted({e.path for e in entries})], key=lambda e: (e.id, e.version)))
+
+
+def parse_index(text: bytes, where: str) -> list[Entry]:
+    """Return the entries of the index in ``text``; ``where`` names it in errors. Raises ``DataError``."""
+    from receipt_cli.definitions.strict_yaml import read_yaml
+
+    data = read_yaml(text, where, shipped=True)
     entries = []
     for row in data.get("grammars", ()):
         try:
@@ -56,7 +63,7 @@ def list_grammars() -> tuple[Entry, ...]:
         if entry.status not in STATUSES:
             raise DataError(f"{entry.ref}: unknown status {entry.status!r}", where=where)
         entries.append(entry)
-    return tuple(sorted([*entries, *_unlisted({e.path for e in entries})], key=lambda e: (e.id, e.version)))
+    return entries
 
 
 def _unlisted(listed: set[str]) -> list[Entry]:
@@ -70,7 +77,7 @@ def _unlisted(listed: set[str]) -> list[Entry]:
                 version = _FILE.match(file.name)
                 path = f"{folder.name}/{file.name}"
                 if version is not None and path not in listed:
-                    digest = hashlib.sha256(_read_shipped(path)).hexdigest()
+                    digest = hashlib.sha256(read_shipped(f"grammars/{path}")).hexdigest()
                     found.append(Entry(folder.name, int(version[1]), path, "draft", "", digest))
     except OSError as error:
         raise DataError("cannot be listed", where="grammars/", why=error.strerror or str(error)) from error
@@ -87,26 +94,25 @@ class Fixtures(NamedTuple):
 @cache
 def list_fixtures() -> dict[str, Fixtures]:
     """Return what is kept for each grammar, by ``id@vN``. Raises ``DataError``."""
-    where = "grammars/fixtures.yaml"
-    data = load_definition(_read_shipped("fixtures.yaml"), where, shipped=True)
+    return load_shipped(
+        "grammars/fixtures.yaml", lambda rows: {name: Fixtures(*row) for name, row in rows.items()}, parse_fixtures
+    )
+
+
+def parse_fixtures(text: bytes, where: str) -> dict[str, Fixtures]:
+    """Return what is kept for each grammar in ``text``; ``where`` names it in errors. Raises ``DataError``."""
+    from receipt_cli.definitions.strict_yaml import read_yaml
+
+    data = read_yaml(text, where, shipped=True)
     try:
         return {row["grammar"]: Fixtures(row["run"], row["written"]) for row in data.get("fixtures", ())}
     except (KeyError, TypeError) as error:
         raise DataError("bad entry", where=where, why=str(error)) from error
 
 
-def _read_shipped(path: str) -> bytes:
-    try:
-        return data_root("grammars").joinpath(*path.split("/")).read_bytes()
-    except FileNotFoundError as error:
-        raise DataError("is missing here", where=f"grammars/{path}", try_="install receipt-cli again") from error
-    except OSError as error:
-        raise DataError("cannot be read", where=f"grammars/{path}", why=error.strerror or str(error)) from error
-
-
 def read_entry(entry: Entry) -> bytes:
     """Return the bytes of a shipped grammar. Raises ``DataError`` when it is missing, or a released one was changed."""
-    text = _read_shipped(entry.path)
+    text = read_shipped(f"grammars/{entry.path}")
     if entry.status != "draft" and hashlib.sha256(text).hexdigest() != entry.sha256:
         raise DataError(f"{entry.ref} is not the released file: its digest differs", where=f"grammars/{entry.path}")
     return text
@@ -116,12 +122,23 @@ def read_entry(entry: Entry) -> bytes:
 def shipped(with_samples: bool = False) -> tuple[Grammar, ...]:
     """Return every shipped grammar that is not deprecated, ordered by id and version."""
     wanted = [entry for entry in list_grammars() if entry.status != "deprecated" and entry.id != INDUCED]
-    texts = [(f"grammars/{entry.path}", read_entry(entry)) for entry in wanted]
-    if not with_samples:
-        return load_all(texts)
+    return tuple(_load(entry, with_samples) for entry in wanted)
+
+
+def _load(entry: Entry, with_samples: bool = False) -> Grammar:
+    """Return a shipped grammar: its compiled form, which has no samples, else what its text defines. Raises ``DataError``."""
+    where = f"grammars/{entry.path}"
+    packed = None if with_samples else find_compiled(where, "grammars")
+    if packed is not None:
+        grammar = unpack(Grammar, packed)
+        if entry.status == "draft" or grammar.sha256 == entry.sha256:
+            make = lazy_fields([rule.name for rule in grammar.rules], where)
+            for rule in grammar.rules:
+                vars(rule)["fields"] = make(rule.name, rule.fields)  # compiled they are plain definitions
+            return grammar
     from receipt_cli.grammar.parse import load_grammar
 
-    return tuple(load_grammar(text, where, with_samples=True, shipped=True) for where, text in texts)
+    return load_grammar(read_entry(entry), where, with_samples=with_samples, shipped=True)
 
 
 def shipped_by(version: str) -> tuple[Grammar, ...]:

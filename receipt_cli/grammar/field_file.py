@@ -9,8 +9,8 @@ from typing import Any
 
 import regex
 
-from receipt_cli.definitions.load import locate
 from receipt_cli.definitions.metrics import Registry, load_registry
+from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.model import FACTS, SCOPES, STRUCTURAL, TYPES, Field, LazyFields, Target
@@ -19,13 +19,13 @@ _FIELD = {"type", "printed_in", "null_if", "at_least", "scope", "value", "defini
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 
 
-def lazy_fields(rules: Sequence[str], where: str, text: bytes) -> Callable[[str, Mapping[str, Any]], LazyFields]:
-    """Return what makes the fields of one of ``rules``, all that ``text`` defines, of its name and their definitions."""
+def lazy_fields(rules: Sequence[str], where: str) -> Callable[[str, Mapping[str, Any]], LazyFields]:
+    """Return what makes the fields of one of ``rules``, all of the shipped file ``where``, of its name and their definitions."""
     registry = load_registry()
 
     def make(rule: str, bodies: Mapping[str, Any]) -> LazyFields:
         def field(name: str) -> Field:
-            reader = FieldReader({"rules": dict.fromkeys(rules)}, text, where, registry)
+            reader = FieldReader({"rules": dict.fromkeys(rules)}, lambda: read_shipped(where), where, registry)
             return reader.field(name, bodies[name], rule)
 
         return LazyFields(bodies, field)
@@ -36,7 +36,7 @@ def lazy_fields(rules: Sequence[str], where: str, text: bytes) -> Callable[[str,
 class FieldReader:
     """Reads fields of one definition; every refusal names the rule and the field, and the line."""
 
-    def __init__(self, data: dict[str, Any], text: bytes, where: str, registry: Registry) -> None:
+    def __init__(self, data: dict[str, Any], text: Callable[[], bytes], where: str, registry: Registry) -> None:
         self.data = data
         self.source = text
         self.where = where
@@ -45,9 +45,11 @@ class FieldReader:
     def fail(self, what: str, *path: object, key: str | None = None) -> DataError:
         """Return the refusal of what stands at ``path``, or under ``key`` there; the path of a rule begins with its name."""
         steps = [str(part) for part in (*path, *(() if key is None else (key,)))]
+        from receipt_cli.definitions.strict_yaml import locate
+
         rules = self.data.get("rules")
         root = ["rules"] if path and isinstance(rules, dict) and path[0] in rules else []
-        line = locate(self.source, (*root, *steps))
+        line = locate(self.source(), (*root, *steps))
         return DataError(f"{'.'.join(map(str, path))}: {what}" if path else what, where=f"{self.where}:{line}")
 
     def closed(self, data: object, allowed: set[str], *path: object) -> dict[str, Any]:

@@ -89,24 +89,24 @@ class LazyFields(Mapping[str, Field]):
     """The fields of a rule, each made when it is first asked for: most rules of what ships never read a line."""
 
     def __init__(self, bodies: Mapping[str, Any], make: Callable[[str], Field]) -> None:
-        self._bodies, self._make = bodies, make
+        self.bodies, self._make = bodies, make
         self._made: dict[str, Field] = {}
 
     def __getitem__(self, name: str) -> Field:
         if name not in self._made:
-            if name not in self._bodies:
+            if name not in self.bodies:
                 raise KeyError(name)
             self._made[name] = self._make(name)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._bodies)
+        return iter(self.bodies)
 
     def __len__(self) -> int:
-        return len(self._bodies)
+        return len(self.bodies)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._bodies
+        return name in self.bodies
 
     def __reduce__(self) -> tuple[type[dict[str, Field]], tuple[dict[str, Field]]]:
         return dict, (dict(self),)
@@ -114,13 +114,13 @@ class LazyFields(Mapping[str, Field]):
     @property
     def bounds(self) -> dict[str, float]:
         """The least value of each field that has one."""
-        return {name: float(body["at_least"]) for name, body in self._bodies.items() if body and "at_least" in body}
+        return {name: float(body["at_least"]) for name, body in self.bodies.items() if body and "at_least" in body}
 
     @property
     def printed(self) -> list[tuple[object, ...]]:
         """How each field is printed, as its definition says it: what two versions that read the same text share."""
         keys = ("type", "printed_in", "null_if", "value", "at_least")
-        return [(name, *((body or {}).get(key) for key in keys)) for name, body in self._bodies.items()]
+        return [(name, *((body or {}).get(key) for key in keys)) for name, body in self.bodies.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import regex
 
-from receipt_cli.definitions.load import load_definition
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.field_file import FieldReader
@@ -18,7 +17,6 @@ from receipt_cli.grammar.model import (
     UNITS_COUNTED,
     Block,
     Evidence,
-    Field,
     Grammar,
     LazyFields,
     Mapped,
@@ -36,16 +34,9 @@ def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped
     Only what the engine needs is checked here (shape, closed vocabularies, targets); ``lint`` proves the rest.
     ``with_samples`` also keeps samples. Raises ``DataError``.
     """
-    data = load_definition(text, where, shipped=shipped)
-    return read_grammar(data, text, where, with_samples=with_samples, trusted=shipped and not with_samples)
+    from receipt_cli.definitions.strict_yaml import read_yaml
 
-
-def read_grammar(data: dict[str, Any], text: bytes, where: str, *, with_samples: bool = False, trusted: bool = False) -> Grammar:
-    """Return the grammar that ``data``, the mapping that ``text`` holds, defines. Raises as ``load_grammar``.
-
-    ``trusted``: fields are made, and checked, when they are first asked for.
-    """
-    reader = _Reader(data, text, where, load_registry(), with_samples, trusted=trusted)
+    reader = _Reader(read_yaml(text, where, shipped=shipped), text, where, load_registry(), with_samples)
     return reader.grammar(hashlib.sha256(text).hexdigest())
 
 
@@ -112,11 +103,8 @@ _BLOCKS: dict[str, set[str]] = {
 class _Reader(FieldReader):
     """Walks one definition; every refusal names the rule and the field, and the line."""
 
-    def __init__(
-        self, data: dict[str, Any], text: bytes, where: str, registry: Registry, with_samples: bool, *, trusted: bool = False
-    ) -> None:
-        super().__init__(data, text, where, registry)
-        self.trusted = trusted
+    def __init__(self, data: dict[str, Any], text: bytes, where: str, registry: Registry, with_samples: bool) -> None:
+        super().__init__(data, lambda: text, where, registry)
         self.with_samples = with_samples
 
     def grammar(self, sha256: str) -> Grammar:
@@ -190,9 +178,8 @@ class _Reader(FieldReader):
         if not isinstance(fields, dict):
             raise self.fail("is not a mapping", name, "fields")
         bodies = {str(k): v for k, v in fields.items()}
-        made: Mapping[str, Field] = LazyFields(bodies, lambda key: self.field(key, bodies[key], name))
-        if not self.trusted:
-            made = dict(made)
+        made = LazyFields(bodies, lambda key: self.field(key, bodies[key], name))
+        list(made.values())  # each is made, and so checked
         rule = Rule(
             name=name,
             event=self.choice(data.get("event"), EVENTS, name, "event"),

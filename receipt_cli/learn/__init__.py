@@ -8,6 +8,8 @@ PUBLIC = {
     "learn": "learned",
     "Induced": "rules",
     "Vocabulary": "vocabulary",
+    "build_vocabulary": "vocabulary",
     "load_vocabulary": "vocabulary",
+    "read_vocabulary": "vocabulary",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -8,11 +8,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from receipt_cli.definitions.load import load_definition
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.errors import DataError
 
-_TOP = {"grammar", "version", "title", "layer", "words", "metrics", "units", "thresholds"}
+_TOP = {"grammar", "version", "title", "layer", "words", "metrics", "units", "thresholds", "sha256"}
 _WORDS = (
     "step", "step_letters", "epoch", "evaluation", "training", "averaging", "foreign", "loss", "validation_loss", "scores",
     "timings",
@@ -57,14 +56,25 @@ def stated_unit(text: str) -> str | None:
     return found.group(1) if found else None
 
 
+def read_vocabulary(text: bytes, where: str) -> dict[str, Any]:
+    """Return the definition in ``text``, with the digest of the text, for ``build_vocabulary``. Raises ``DataError``."""
+    from receipt_cli.definitions.strict_yaml import read_yaml
+
+    return read_yaml(text, where, shipped=True) | {"sha256": hashlib.sha256(text).hexdigest()}
+
+
 def load_vocabulary(text: bytes, where: str, registry: Registry, without: Collection[str] = ()) -> Vocabulary:
     """Return the vocabulary that ``text`` defines. Raises ``DataError``.
 
     ``without`` names trainers whose spellings are left out, as if nobody knew them.
     """
-    data = load_definition(text, where, shipped=True)
+    return build_vocabulary(read_vocabulary(text, where), where, registry, without)
+
+
+def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, without: Collection[str] = ()) -> Vocabulary:
+    """Return the vocabulary that ``data``, of ``read_vocabulary``, defines. Raises as ``load_vocabulary``."""
     if set(data) != _TOP or data["grammar"] != "generic" or set(data["words"]) != set(_WORDS):
-        raise DataError("not the vocabulary of generic reading", where=where, why=f"needs {', '.join(sorted(_TOP))}")
+        raise DataError("not the vocabulary of generic reading", where=where, why=f"needs {', '.join(sorted(_TOP - {'sha256'}))}")
     words: dict[str, list[str]] = {key: _texts(data["words"][key], key, where) for key in _WORDS}
     metrics = _texts(data["metrics"], "metrics", where)
     units = data["units"]
@@ -76,7 +86,7 @@ def load_vocabulary(text: bytes, where: str, registry: Registry, without: Collec
         raise DataError("thresholds are records and rising, both positive integers", where=where)
     return Vocabulary(
         version=data["version"],
-        sha256=hashlib.sha256(text).hexdigest(),
+        sha256=data["sha256"],
         title=data["title"],
         step=tuple(words["step"]),
         step_letters=frozenset(words["step_letters"]),

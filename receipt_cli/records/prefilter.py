@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ahocorasick_rs import BytesAhoCorasick
 
-from receipt_cli.definitions.cache import keep_bytes, recall_bytes
-
 if TYPE_CHECKING:
     import hyperscan
 
-SOME = 2 << 20
-"""Bytes after which the search is worth hyperscan, where it is installed and its tables are kept: 3 ms to import."""
 MUCH = 12 << 20
-"""Bytes after which it is worth making these tables: 30 ms."""
+"""Bytes after which the search is worth hyperscan, where it is installed: 3 ms to import, 30 ms to make its tables."""
 
 
 class Gate:
@@ -30,14 +23,14 @@ class Gate:
         self._automaton = BytesAhoCorasick(self.literals)
         self._searched = 0
         self._database: hyperscan.Database | None = None
-        self._again: float = SOME
+        self._tried = False
 
     def places(self, block: bytes) -> list[int]:
         """Return places in ``block``, ascending: at least one inside each record that holds a literal, and none in others."""
         self._searched += len(block)
-        if self._database is None and self._searched > self._again:
-            self._again = MUCH if self._searched <= MUCH else math.inf
-            self._database = self._prepared(make=self._searched > MUCH)
+        if self._searched > MUCH and not self._tried:
+            self._tried = True
+            self._database = self._prepared()
         if self._database is None:
             return [end - 1 for _, _, end in self._automaton.find_matches_as_indexes(block, overlapping=True)]
         ends: list[int] = []
@@ -58,28 +51,14 @@ class Gate:
         found = self._automaton.find_matches_as_indexes(record, overlapping=True)
         return {self.literals[index] for index, _, _ in found}
 
-    def _prepared(self, *, make: bool) -> hyperscan.Database | None:
-        """Return hyperscan's tables of all literals: those that are kept, or else where ``make`` is true, new ones.
-
-        None where there are none, or hyperscan is not installed or not for this machine.
-        """
+    def _prepared(self) -> hyperscan.Database | None:
+        """Return hyperscan's tables of all literals, or None where hyperscan is not installed or not for this machine."""
         try:
             import hyperscan
         except ImportError:
             return None
-        key = hashlib.sha256(repr((getattr(hyperscan, "__version__", ""), self.literals)).encode()).hexdigest()
-        name = f"gate-{key[0]}.bin"
-        known, _, tables = (recall_bytes(name) or b"").partition(b"\n")
-        if known == key.encode():
-            with suppress(hyperscan.error):  # made on another kind of machine
-                database = hyperscan.loadb(tables, hyperscan.HS_MODE_BLOCK)
-                database.scratch = hyperscan.Scratch(database)
-                return database
-        if not make:
-            return None
         database = hyperscan.Database()
         database.compile(expressions=self._shortest(), literal=True, flags=0)
-        keep_bytes(name, key.encode() + b"\n" + hyperscan.dumpb(database))
         return database
 
     def _shortest(self) -> list[bytes]:

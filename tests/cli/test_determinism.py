@@ -111,18 +111,3 @@ def test_a_log_of_many_pieces(tmp_path: Path) -> None:
         assert derived("run.log.gz", "--workers", workers, cwd=tmp_path) == want
         assert derived("-", "--workers", workers, cwd=tmp_path, stdin=log) == want
         assert derived("-", "--workers", workers, cwd=tmp_path, stdin=packed) == want
-
-
-def test_with_any_definition_cache(tmp_path: Path, want: bytes) -> None:
-    cache = tmp_path / "cache"
-    environ = {"XDG_CACHE_HOME": str(cache)}
-    assert derived(str(LOG), cwd=tmp_path, environ=environ) == want  # absent
-    kept = sorted((cache / "receipt-cli").glob("*.json"))
-    assert kept
-    assert derived(str(LOG), cwd=tmp_path, environ=environ) == want  # warm
-    for number, path in enumerate(kept):
-        data = path.read_bytes()
-        path.write_bytes((b"", b"{}", data[:-20], data.replace(b"loss", b"lass"), b"\xff\x00")[number % 5])
-    assert derived(str(LOG), cwd=tmp_path, environ=environ) == want  # corrupt
-    (tmp_path / "file").write_text("in the way", "utf-8")
-    assert derived(str(LOG), cwd=tmp_path, environ={"XDG_CACHE_HOME": str(tmp_path / "file")}) == want

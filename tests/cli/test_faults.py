@@ -165,26 +165,21 @@ def parsed(log: Path, *, less: tuple[str, ...] = (), limit: tuple[int, int] | No
 @pytest.mark.parametrize(
     ("less", "more"),
     [
-        (("HOME", "XDG_CACHE_HOME"), {}),
+        (("HOME",), {}),
         ((), {"TMPDIR": "/nowhere"}),
         (("LANG", "LC_ALL"), {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}),
-        ((), {"XDG_CACHE_HOME": "/dev/null"}),
-        ((), {"XDG_CACHE_HOME": "/proc"}),
+        ((), {"HOME": "/dev/null"}),
     ],
-    ids=["no home", "no TMPDIR", "locale C", "cache is a device", "cache takes nothing"],
+    ids=["no home", "no TMPDIR", "locale C", "home is a device"],
 )
 def test_the_same_receipt(log: Path, wanted: bytes, less: tuple[str, ...], more: dict[str, str]) -> None:
     assert parsed(log, less=less, **more) == wanted
 
 
-def test_a_damaged_cache(log: Path, wanted: bytes, tmp_path: Path) -> None:
-    parsed(log, XDG_CACHE_HOME=str(tmp_path))
-    kept = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert kept
-    for number, path in enumerate(kept):
-        data = path.read_bytes()
-        path.write_bytes(data[: len(data) // 2] if number % 2 else bytes(byte ^ 1 for byte in data))
-    assert parsed(log, XDG_CACHE_HOME=str(tmp_path)) == wanted
+def test_nothing_is_written_to_the_home(log: Path, wanted: bytes, tmp_path: Path) -> None:
+    empty = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+    assert parsed(log, less=empty, HOME=str(tmp_path)) == wanted
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_eight_files_open(log: Path, wanted: bytes) -> None:
@@ -202,7 +197,7 @@ def test_a_quota(log: Path, tmp_path: Path, process: Callable[..., Any]) -> None
     out = tmp_path / "out" / "run.receipt.json"
     out.parent.mkdir()
     out.write_bytes(b"old")
-    done = process("parse", log, "-o", out, preexec_fn=limit, env={"XDG_CACHE_HOME": str(tmp_path)})
+    done = process("parse", log, "-o", out, preexec_fn=limit)
     assert done.code == 6
     assert "cannot write" in done.stderr and "File too large" in done.stderr
     assert [path.name for path in out.parent.iterdir()] == [out.name]

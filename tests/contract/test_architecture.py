@@ -24,7 +24,7 @@ ROOMS: dict[str, str] = {
     "io": "errors problems",
     "numeric": "errors",
     "grammar": "definitions errors",
-    "records": "definitions",
+    "records": "",
     "wrap": "errors header io",
     "redaction": "problems records",
     "scan": "definitions errors grammar io numeric problems records",
@@ -104,7 +104,7 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)
 
 
-FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py")) if "_compiled" not in path.parts}
 
 
 def imported_names(tree: ast.AST) -> tuple[list[tuple[str, int]], list[str]]:

@@ -12,7 +12,7 @@ import regex
 
 from receipt_cli.authoring.lint_markers import lint_catalogue
 from receipt_cli.definitions.failure_markers import PATH, Category, MarkerHit, Reason, Role, load_catalogue
-from receipt_cli.definitions.load import load_definition
+from receipt_cli.definitions.strict_yaml import read_yaml
 
 STOPPED = {"preempted", "time_limit", "killed", "interrupted"}
 OUT_OF_MEMORY = {"cuda_oom", "host_oom"}
@@ -32,11 +32,11 @@ def test_the_catalogue_is_sound(text: bytes) -> None:
 
 def test_the_catalogue_keeps_its_schema(root: Path, text: bytes) -> None:
     schema = json.loads((root / "schemas" / "markers" / "v1.0.schema.json").read_text("utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(load_definition(text, PATH))
+    jsonschema.Draft202012Validator(schema).validate(read_yaml(text, PATH))
 
 
 def test_every_alternative_has_a_sample(text: bytes) -> None:
-    definition = load_definition(text, PATH)
+    definition = read_yaml(text, PATH)
     head = definition["head"].replace("\n", "")
     bare = []
     for marker in load_catalogue().markers:

@@ -9,11 +9,11 @@ from typing import Any, get_args
 import pytest
 from jsonschema import Draft202012Validator
 
+from receipt_cli.definitions import resources
 from receipt_cli.definitions.failure_markers import Category, Reason, Role
-from receipt_cli.definitions.load import load_definition
 from receipt_cli.definitions.metrics import REGISTRY_PATH, load_registry
+from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
-from receipt_cli.documents import schemas
 from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
 from receipt_cli.documents.schemas import SchemaEntry, get_schema, list_schemas, parse_index
 from receipt_cli.documents.validate import KINDS as DOCUMENT_KINDS
@@ -120,7 +120,7 @@ def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A copy of schemas/ that the package reads instead of its own."""
     folder = tmp_path / "schemas"
     shutil.copytree(SCHEMAS, folder)
-    monkeypatch.setattr(schemas, "data_root", lambda kind: tmp_path / kind)
+    monkeypatch.setattr(resources, "data_root", lambda kind: tmp_path / kind)
     list_schemas.cache_clear()
     yield folder
     list_schemas.cache_clear()
@@ -340,12 +340,12 @@ def test_definitions_are_found():
 
 @pytest.mark.parametrize("path", GRAMMARS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_shipped_grammar_is_of_the_schema(path: Path):
-    assert complaints("grammar", load_definition(path.read_bytes(), path.name)) == []
+    assert complaints("grammar", read_yaml(path.read_bytes(), path.name)) == []
 
 
 @pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
 def test_shipped_catalogue_is_of_the_schema(path: Path):
-    assert complaints("markers", load_definition(path.read_bytes(), path.name)) == []
+    assert complaints("markers", read_yaml(path.read_bytes(), path.name)) == []
 
 
 RULE = {"event": "step", "literal": "loss", "pattern": "x", "samples": [{"line": "loss 1"}]}

@@ -155,7 +155,7 @@ def watched(folder: Path, lines: list[list[str]]) -> list[tuple[str, list[str]]]
     (folder / "hook" / "watching.py").write_text(HOOK)
     env = {
         **os.environ, "PYTHONPATH": os.pathsep.join([str(folder / "hook"), str(ROOT)]), "EVENTS": str(folder / "events.json"),
-        "XDG_CACHE_HOME": str(folder / "cache"), "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"),
+        "HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"),
     }  # fmt: skip
     (folder / "tmp").mkdir()
     done = subprocess.run(
@@ -193,7 +193,7 @@ def test_no_path_of_a_log_is_opened_and_nothing_is_started(hostile: Path) -> Non
     network = [each for each in asked if each[0].startswith(("urllib.", "webbrowser.", "socket.getaddr", "socket.gethost"))]
     network += [each for each in asked if each[0].startswith("socket.") and each[1][1:] and each[1][1].startswith("(")]
     assert not network  # a socket whose address is a path is no network: it is how processes here talk
-    allowed = tuple(str(hostile / name) for name in ("out", "cache", "tmp", "home", "events.json"))
+    allowed = tuple(str(hostile / name) for name in ("out", "tmp", "events.json"))  # and nothing in the user's home
     for event, given in asked:
         writes = event == "open" and set(given[1]) & set("wax+") and given[0] not in ("/dev/null", os.devnull)
         changes = event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.chmod")

@@ -22,7 +22,6 @@ EVERY = 4096
 def main() -> None:
     """Fuzz until the time is over."""
     name, seconds, seed, folder, corpus, result = sys.argv[1:]
-    os.environ["XDG_CACHE_HOME"] = str(Path(folder).resolve() / "cache")  # what is made of definitions
     if importlib.util.find_spec("atheris") is not None and not os.environ.get("FUZZ_OWN"):
         _with_atheris(name, int(seconds), int(seed), Path(folder), Path(corpus), Path(result))
     else:

@@ -21,8 +21,7 @@ SLOW = {"parse": 8, "query": 20, "layouts": 30, "splits": 20, "learn": 20, "reco
 
 
 @pytest.fixture(autouse=True)
-def no_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)  # a target may go elsewhere
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from receipt_cli.authoring import lint
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.derive import plan_reading
@@ -13,7 +11,6 @@ from receipt_cli.scan.engine import Engine
 from tests.fuzz.feed import Feed
 from tests.fuzz.harness import ROOT
 
-os.environ["XDG_CACHE_HOME"] = "/dev/null/none"  # what is read of strange definitions need not be kept
 _LINES = b"iter 1: loss 2.5\nstep 2 | loss: 1.0 | lr: 3e-4\n{'loss': 1.5, 'step': 3}\nrow: 1 2.5\n" * 3
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 
 from receipt_cli.ci.gates_file import read_gates
@@ -11,7 +10,6 @@ from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.errors import DataError
 from tests.fuzz.feed import Feed
 
-os.environ["XDG_CACHE_HOME"] = "/dev/null/none"
 _CHECKS = ("finite_losses", "zero_exit_code", "has_steps", "no_oom", "completed")
 
 

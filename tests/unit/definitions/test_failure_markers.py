@@ -11,6 +11,7 @@ import regex
 from receipt_cli.authoring import lint_markers as marker_lint
 from receipt_cli.authoring.lint_markers import lint_catalogue
 from receipt_cli.definitions import failure_markers as markers
+from receipt_cli.definitions import resources
 from receipt_cli.definitions.failure_markers import Catalogue, Marker, MarkerHit, load_catalogue
 from receipt_cli.errors import DataError
 
@@ -403,9 +404,9 @@ def test_no_catalogue_is_told(text: str) -> None:
 
 
 def test_a_broken_installation_raises_a_data_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markers, "data_root", lambda kind: tmp_path)
+    monkeypatch.setattr(resources, "data_root", lambda kind: tmp_path)
     load = load_catalogue.__wrapped__
-    with pytest.raises(DataError, match="no marker catalogue"):
+    with pytest.raises(DataError, match="is missing"):
         load()
     (tmp_path / "markers").mkdir()
     (tmp_path / markers.PATH).write_text(GOOD.replace("rank: 1", "rank: 9"))

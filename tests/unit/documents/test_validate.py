@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipt_cli.definitions.load import load_definition
+from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.documents.invariants.rule import pointer, pointer_parts
 from receipt_cli.documents.validate import KINDS, Finding, has_errors, rules_of, validate_bytes, validate_document
 from receipt_cli.errors import DataError, InputError
@@ -31,7 +31,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def expectations(kind: Path) -> dict[str, Any]:
-    return load_definition((kind / "expectations.yaml").read_bytes(), f"{kind.name}/expectations.yaml")
+    return read_yaml((kind / "expectations.yaml").read_bytes(), f"{kind.name}/expectations.yaml")
 
 
 EXPECTED = {kind.name: expectations(kind) for kind in sorted(EXAMPLES.iterdir())}

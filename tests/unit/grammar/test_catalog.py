@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from receipt_cli.definitions import resources
 from receipt_cli.errors import DataError, InputError, ReceiptError, UsageError
 from receipt_cli.grammar import catalog
 from receipt_cli.grammar.catalog import definition, get_grammar, list_grammars, read_entry, read_file, shipped
@@ -29,7 +30,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             f"  - {{id: small, version: {version}, path: small/v{version}.yaml, status: {status}, since: '0', sha256: {digest}}}"
         )
     (root / "index.yaml").write_text("grammars:\n" + "\n".join(rows) + "\n")
-    monkeypatch.setattr(catalog, "data_root", lambda kind: root)
+    for module in (catalog, resources):
+        monkeypatch.setattr(module, "data_root", lambda kind: root)
     list_grammars.cache_clear()
     shipped.cache_clear()
     yield root

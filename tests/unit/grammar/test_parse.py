@@ -1,16 +1,10 @@
-"""A definition is read strictly, every refusal names its place, and the cache never changes what is read."""
+"""A definition is read strictly, and every refusal names its place."""
 
 import hashlib
-import os
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from receipt_cli.definitions import cache as definition_cache
-from receipt_cli.definitions.cache import cache_folder, keep, recall
-from receipt_cli.definitions.load import load_definition, locate
-from receipt_cli.definitions.strict_yaml import MAX_BYTES, MAX_DEPTH, read_yaml
+from receipt_cli.definitions.strict_yaml import MAX_BYTES, MAX_DEPTH, locate, read_yaml
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.parse import check_patterns, load_grammar
 
@@ -190,120 +184,3 @@ def test_locate() -> None:
     ]  # fmt: skip
     assert [locate(text, path) for path, _ in paths] == [line for _, line in paths]
     assert locate(b"a: [", ("a",)) == 1
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "receipt-cli"
-
-
-BIG = b"# " + b"x" * 300 + b"\n" + GOOD
-
-
-def test_a_definition_is_kept_and_recalled(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = load_definition(BIG, "f")
-    assert [p.suffix for p in cache.iterdir()] == [".json"]
-    assert cache.stat().st_mode & 0o777 == 0o700
-
-    def unread(text: bytes, where: str) -> None:
-        raise AssertionError("the cache was not used")
-
-    monkeypatch.setattr("receipt_cli.definitions.strict_yaml.read_yaml", unread)
-    assert load_definition(BIG, "f") == first
-
-
-def corrupt_nothing(path: Path) -> None:
-    path.unlink()
-
-
-def corrupt_cut(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-5])
-
-
-def corrupt_empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
-def corrupt_digest(path: Path) -> None:
-    path.write_bytes(b"0" * 64 + b"\n{}")
-
-
-def corrupt_bytes(path: Path) -> None:
-    path.write_bytes(b"\xff\xfe\n\x00")
-
-
-def corrupt_list(path: Path) -> None:
-    path.write_bytes(hashlib.sha256(b"[]").hexdigest().encode() + b"\n[]")
-
-
-def corrupt_json(path: Path) -> None:
-    path.write_bytes(hashlib.sha256(b"{").hexdigest().encode() + b"\n{")
-
-
-def corrupt_folder(path: Path) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-CORRUPTIONS = [
-    corrupt_nothing,
-    corrupt_cut,
-    corrupt_empty,
-    corrupt_digest,
-    corrupt_bytes,
-    corrupt_list,
-    corrupt_json,
-    corrupt_folder,
-]
-
-
-@pytest.mark.parametrize("corrupt", CORRUPTIONS)
-def test_a_bad_cache_is_passed_over(cache: Path, corrupt: Callable[[Path], None]) -> None:
-    first = load_definition(BIG, "f")
-    corrupt(next(cache.iterdir()))
-    assert recall(hashlib.sha256(BIG).hexdigest()) is None
-    assert load_definition(BIG, "f") == first
-    assert not list(cache.glob("*.tmp"))
-
-
-def test_a_foreign_cache_is_passed_over(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    load_definition(BIG, "f")
-    mine = os.getuid()
-    monkeypatch.setattr(definition_cache.os, "getuid", lambda: mine + 1)
-    assert recall(hashlib.sha256(BIG).hexdigest()) is None
-
-
-def test_a_cache_that_cannot_be_written(cache: Path) -> None:
-    cache.write_text("a file stands where the folder would be")
-    assert load_definition(BIG, "f") == load_definition(BIG, "f")
-    assert cache.is_file()
-
-
-def test_a_cache_that_cannot_be_replaced(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(definition_cache.os, "replace", full)
-    assert load_definition(BIG, "f")
-    assert list(cache.iterdir()) == []
-
-
-def test_only_what_json_gives_back_is_kept(cache: Path) -> None:
-    keep("a", {"a": {1: "integer key"}})
-    keep("b", {"a": {1, 2}})
-    keep("c", {"a": float("nan"), "b": [1, 1.0, True, None, "ü"]})
-    assert [recall(name) is not None for name in "abc"] == [False, False, True]
-
-
-def test_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert cache_folder() == tmp_path / ".cache" / "receipt-cli"
-
-    def homeless() -> Path:
-        raise RuntimeError("no home")
-
-    monkeypatch.setattr(definition_cache.Path, "home", homeless)
-    assert cache_folder() is None
-    assert load_definition(BIG, "f")

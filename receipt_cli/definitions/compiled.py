@@ -1,0 +1,107 @@
+"""Shipped definitions as the build compiled them: plain JSON in ``receipt_cli/_compiled``, so that no start reads YAML.
+
+``hatch_build.py`` writes it whenever a wheel or an editable installation is built. An entry counts only while the file
+that it was compiled from is unchanged and, in a checkout, the code that compiled it too; else the caller reads the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, Literal, TypeVar, cast
+
+from receipt_cli.definitions.resources import is_installed, is_unchanged, package_root, read_shipped
+
+FOLDER = "_compiled"
+Group = Literal["definitions", "grammars"]
+"""A file of the folder: every start reads the first; the second is large."""
+T = TypeVar("T")
+
+
+def load_shipped(where: str, restore: Callable[[Any], T], parse: Callable[[bytes, str], T]) -> T:
+    """Return the definition in the shipped file ``where``: restored from its compiled form, else parsed from its text.
+
+    Raises ``DataError`` where the file is missing, and what ``parse`` raises.
+    """
+    packed = find_compiled(where)
+    return restore(packed) if packed is not None else parse(read_shipped(where), where)
+
+
+def find_compiled(where: str, group: Group = "definitions") -> Any:
+    """Return the compiled form of the shipped file ``where`` (such as ``schemas/index.yaml``), or None."""
+    size, sha256, packed = _entries(group).get(where, (0, "", None))
+    return packed if packed is not None and is_unchanged(where, size, sha256) else None
+
+
+def code_digest(paths: list[str]) -> str:
+    """Return the digest of modules, given by their paths in the package. Raises ``OSError``."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(hashlib.sha256(package_root().joinpath(path).read_bytes()).digest())
+    return digest.hexdigest()
+
+
+@cache
+def _entries(group: Group) -> Mapping[str, tuple[int, str, Any]]:
+    """Return shipped file → its size, its digest and its compiled form."""
+    try:
+        table = json.loads(package_root().joinpath(FOLDER, f"{group}.json").read_bytes())
+        if is_installed("grammars") or code_digest(table["code"]) == table["sha256"]:
+            entries: dict[str, tuple[int, str, Any]] = table["entries"]
+            return entries
+    except (OSError, ValueError, KeyError, TypeError):  # not built, cut off, or of a module that is gone
+        pass
+    return {}
+
+
+def pack(value: Any) -> Any:
+    """Return ``value`` as JSON has it: a dataclass or a named tuple is a list of its parts, in declared order."""
+    if is_dataclass(value):
+        return [pack(getattr(value, part.name)) for part in fields(value)]
+    if isinstance(value, tuple):
+        return [pack(item) for item in value]
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, Mapping):
+        return {key: pack(item) for key, item in value.items()}
+    return value.decode("utf-8") if isinstance(value, bytes) else value
+
+
+def unpack(noun: type[T], values: list[Any]) -> T:
+    """Return the ``noun``, a dataclass or a named tuple, whose ``pack`` is ``values``."""
+    names, makers = _plan(cast(Hashable, noun))
+    parts = list(values)
+    for index, make in makers:
+        if parts[index] is not None:
+            parts[index] = make(parts[index])
+    if issubclass(noun, tuple):
+        return noun(*parts)
+    made = object.__new__(noun)  # its parts are set at once, which takes a quarter of a frozen ``__init__``
+    vars(made).update(zip(names, parts, strict=True))
+    return made
+
+
+@cache
+def _plan(noun: Any) -> tuple[tuple[str, ...], tuple[tuple[int, Callable[[Any], Any]], ...]]:
+    """Return the names of the parts, and what makes those that JSON does not have as they are, by their declared types."""
+    declared = {name: str(getattr(kind, "__forward_arg__", kind)) for name, kind in noun.__annotations__.items()}
+    nouns = vars(sys.modules[noun.__module__])
+    makers = [(index, _maker(kind, nouns)) for index, kind in enumerate(declared.values())]
+    return tuple(declared), tuple((index, make) for index, make in makers if make is not None)
+
+
+def _maker(declared: str, nouns: Mapping[str, Any]) -> Callable[[Any], Any] | None:
+    declared = declared.removesuffix(" | None")
+    if declared.startswith("frozenset["):
+        return frozenset
+    if declared.startswith("tuple["):
+        make = _maker(declared[len("tuple[") : -1].removesuffix(", ..."), nouns)
+        return tuple if make is None else lambda values: tuple([make(value) for value in values])
+    if declared == "bytes":
+        return str.encode
+    noun: Any = nouns.get(declared)
+    return (lambda values: unpack(noun, values)) if is_dataclass(noun) or hasattr(noun, "_fields") else None
