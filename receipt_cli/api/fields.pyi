@@ -537,7 +537,7 @@ class PhasesItem(View):
     def name(self) -> str | None:
         """Name of the phase; null when the log does not name it."""
     @property
-    def summary(self) -> Summary | None:
+    def summary(self) -> Summary:
         """Summary of the phase."""
 
 class Checks(View):

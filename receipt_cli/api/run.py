@@ -114,12 +114,12 @@ class Run:
         self.product, self.source = product, source
         self.notes: tuple[str, ...] = product.notes
 
-    @cached_property
+    @property
     def receipt(self) -> Receipt:
         """The receipt: the document that ``receipt parse --json`` prints."""
         return Receipt(self.product.document)
 
-    @cached_property
+    @property
     def metrics(self) -> Mapping[str, Metric]:
         """The metrics of the primary phase by name: printed ones, recomputed ones that are not printed, then ``other.NAME``."""
         return dict(_metrics(self.product.document["summary"] or {}))

@@ -32,7 +32,7 @@ class _Classes:
     def type_of(self, node: dict[str, Any], name: str) -> str:
         """Return the type of what ``node`` describes; an object with fields becomes the class ``name``."""
         if "$ref" in node:
-            name, node = _camel(node["$ref"].rpartition("/")[2]), resolved(node)
+            name, node = _camel(node["$ref"].rpartition("/")[2]), {**resolved(node), **node}  # which may narrow the type
         if "const" in node:
             return "str"
         if "enum" in node:
