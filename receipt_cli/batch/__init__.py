@@ -12,6 +12,7 @@ PUBLIC = {
     "Report": "model",
     "LocalPool": "pool",
     "RayEngine": "ray_engine",
+    "fetched_logs": "remote",
     "is_url": "remote",
     "Tally": "summary",
     "report_document": "summary",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -86,6 +87,31 @@ def fetched(url: str, siblings: Sequence[str]) -> Iterator[str]:
         except Exception as error:  # every protocol raises errors of its own
             raise _unread(url, error) from error
         yield local
+
+
+@contextmanager
+def fetched_logs(urls: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Give local copies of the logs at or below ``urls`` for a while: the path of each copy, and its URL.
+
+    The copies have the names that the logs have below what their URLs have in common. Raises as ``find_remote`` does.
+    """
+    found = {log.path: log for url in urls for log in find_remote(url, time.time())[0]}
+    if not found:
+        raise InputError("no log is there", where=mask_secrets(urls[0]), why="no file has a name that logs have")
+    common = len(posixpath.commonpath([posixpath.dirname(path) for path in found]))
+    with TemporaryDirectory(prefix="receipt-") as folder:
+        copies: dict[str, str] = {}
+        for url, log in found.items():
+            parts = [part.replace(os.sep, "_") for part in url[common:].split("/") if part not in ("", ".", "..")]
+            local = os.path.join(folder, *parts)
+            os.makedirs(os.path.dirname(local), exist_ok=True)
+            system, path = _open(url)
+            try:
+                system.get_file(path, local)
+            except Exception as error:  # every protocol raises errors of its own
+                raise _unread(url, error) from error
+            copies[local] = log.name
+        yield copies
 
 
 def _open(url: str) -> tuple[AbstractFileSystem, str]:

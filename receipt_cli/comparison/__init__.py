@@ -13,6 +13,7 @@ PUBLIC = {
     "contrast": "contrasts",
     "load_runs": "load",
     "make_run": "load",
+    "short_names": "load",
     "LEVEL": "metrics",
     "DEFAULT": "policy",
     "Policy": "policy",

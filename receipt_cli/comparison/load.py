@@ -31,7 +31,7 @@ def load_runs(
     """Return the runs of ``files`` (receipts or logs), and notes for the person who asked. Raises ``ReceiptError``."""
     runs: list[Run] = []
     notes: list[str] = []
-    for file, name in zip(files, _names(files), strict=True):
+    for file, name in zip(files, short_names(files), strict=True):
         document, product = read_given(file, environ=dict(os.environ), progress=progress)
         notes += [f"{name}: {text}" for text in product.notes] if product is not None else []
         runs.append(make_run(name, document, product, axis))
@@ -47,7 +47,7 @@ def make_run(name: str, document: dict[str, Any], product: Product | None, axis:
     return Run(name, document, steady, _curves(product, axis))
 
 
-def _names(files: Sequence[str]) -> list[str]:
+def short_names(files: Sequence[str]) -> list[str]:
     """Return the shortest ends of the paths that tell them apart."""
     parts = [PurePath(file).parts for file in files]
     for length in range(1, max(map(len, parts), default=1) + 1):

@@ -28,11 +28,13 @@ def read_given(
     exit_code: int | None = None,
     progress: Callable[[str], AbstractContextManager[Progress | None]],
     masked: bool = True,
+    workers: int | None = None,
 ) -> tuple[dict[str, Any], Product | None]:
     """Return the valid receipt that ``file`` is, or that its log gives, then with what else the log gave.
 
-    ``-`` is stdin; ``progress`` shows how far the reading of a log is. Unless ``masked`` is False, a receipt is given with
-    what looks like a secret masked: whoever wrote it may have masked less. Raises ``ReceiptError``.
+    ``-`` is stdin; ``progress`` shows how far the reading of a log is; ``workers`` scan it, by default as many as pay. Unless
+    ``masked`` is False, a receipt is given with what looks like a secret masked: whoever wrote it may have masked less. Raises
+    ``ReceiptError``.
     """
     from receipt_cli.documents.validate import has_errors, validate_bytes
     from receipt_cli.receipts.production import Request, produce
@@ -42,7 +44,7 @@ def read_given(
     data = _document(file)
     if data is None:
         with progress(file) as bar:
-            product = produce(Request(path=file, exit_code=exit_code, workers=AUTO, progress=bar, environ=environ))
+            product = produce(Request(path=file, exit_code=exit_code, workers=workers or AUTO, progress=bar, environ=environ))
         return product.document, product
     if exit_code is not None:
         raise UsageError("--exit-code goes with a log; a receipt has its own", where=file)

@@ -42,14 +42,14 @@ _TABLE = "records"
 def write_series(derivation: Derivation, path: Path) -> int:
     """Write the records of all phases to ``path``, atomically; return how many. Raises ``OutputError`` and ``UsageError``."""
     database = Database()
-    rows = _Rows(derivation)
+    rows = SeriesRows(derivation)
     footer = {"receipt_series": json.dumps(_footer(derivation, rows), ensure_ascii=False), "receipt_version": __version__}
     with database.columns(_TABLE, rows.arrays()):
         database.write_parquet(f"SELECT {', '.join(rows.expressions())} FROM {_TABLE}", path, footer)
     return rows.count
 
 
-def _footer(derivation: Derivation, rows: _Rows) -> dict[str, Any]:
+def _footer(derivation: Derivation, rows: SeriesRows) -> dict[str, Any]:
     by_name = derivation.registry.by_name
     return {
         "format": FORMAT,
@@ -84,23 +84,24 @@ class _Values:
         self.nonfinite[rows] = ~finite if known is None else ~finite & known
 
 
-class _Rows:
+class SeriesRows:
     """The records of a log as columns.
 
     ``metrics`` and ``others`` name what the records print, as the registry and the trainer spell it; ``names`` are their columns.
+    ``phases`` and ``kinds`` (of events) are what the columns ``phase_index`` and ``event`` count.
     """
 
     def __init__(self, derivation: Derivation) -> None:
         import numpy as np
 
-        self._phases = [safe_text(s.phase) or None if s.phase is not None else None for s in derivation.summaries]
+        self.phases = [safe_text(s.phase) or None if s.phase is not None else None for s in derivation.summaries]
         parts = [[e for e in s.series.events if _counts(e)] for s in derivation.summaries]
         named = {name for s in derivation.summaries for name in s.metrics}
         self.metrics = sorted(named, key=lambda name: derivation.registry.by_name[name].id)
         self.others = sorted({name for s in derivation.summaries for name in s.other_metrics})
         self.names = _distinct([*self.metrics, *(f"other.{name}" for name in safe_names(self.others))])
         self.count = sum(e.records for events in parts for e in events)
-        self._kinds = sorted({e.rule.event for events in parts for e in events})
+        self.kinds = sorted({e.rule.event for events in parts for e in events})
         self._whole = {name: np.zeros(self.count, np.int64) for name in ("phase_index", "event", "step", "line_number", "rank")}
         self._no_step = np.ones(self.count, np.bool_)
         self._values = {
@@ -118,7 +119,7 @@ class _Rows:
         """Set the rows of an event and of the run behind it, from ``row`` on."""
         rows = slice(row, row + event.records)
         self._whole["phase_index"][rows] = phase
-        self._whole["event"][rows] = self._kinds.index(event.rule.event)
+        self._whole["event"][rows] = self.kinds.index(event.rule.event)
         self._whole["rank"][rows] = event.rank
         self._whole["line_number"][row] = event.line
         if event.step is not None and abs(event.step) < _LARGEST:
@@ -144,7 +145,11 @@ class _Rows:
                     self._values[of, name].put_all(row, *found)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the columns, under short names: those of a log may hold anything."""
+        """Return the columns, under short names: those of a log may hold anything.
+
+        ``v0`` and so on are the values of ``names`` (float64 [n], NaN where there is none), ``n0`` and so on the rows that print
+        one that is not finite, if any does; ``rank`` is ``NO_RANK`` and ``no_step`` is set where the log does not say it.
+        """
         arrays: dict[str, NDArray[Any]] = {**self._whole, "no_step": self._no_step}
         for number, column in enumerate(self._values.values()):
             arrays[f"v{number}"] = column.values
@@ -158,8 +163,8 @@ class _Rows:
         told = "".join(f" || CASE WHEN n{number} THEN [{quoted(self.names[number])}] ELSE [] END" for number in bad)
         return [
             "phase_index::INTEGER AS phase_index",
-            f"({_texts(self._phases)})[phase_index + 1] AS phase",
-            f"({_texts(self._kinds)})[event + 1] AS event",
+            f"({_texts(self.phases)})[phase_index + 1] AS phase",
+            f"({_texts(self.kinds)})[event + 1] AS event",
             "CASE WHEN NOT no_step THEN step END AS step",
             "line_number",
             f"nullif(rank, {NO_RANK})::INTEGER AS rank",

@@ -14,6 +14,7 @@ PUBLIC = {
     "names": "query",
     "records": "query",
     "view_columns": "query",
+    "read_receipt": "reading",
     "read_receipts": "reading",
     "SeriesFiles": "series_files",
     "export": "sql_export",

@@ -1,0 +1,968 @@
+"""Written by `make goldens` from the schema 'receipt/1.2': change that instead."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from receipt_cli.api.view import View
+
+class ReceiptFields(View):
+    @property
+    def schema_version(self) -> str:
+        """Kind and version of the document. Major: meaning. Minor: optional fields added, nothing else."""
+    @property
+    def run(self) -> Run:
+        """Which run this is, as captured."""
+    @property
+    def header(self) -> Header:
+        """What ran where, with which code."""
+    @property
+    def summary(self) -> Summary | None:
+        """Summary of the primary phase: the one with most step records, the first on a tie. Null when no step was found
+        and the log holds lines that look like steps or metrics nobody can read: then zero steps would be a guess."""
+    @property
+    def phases(self) -> tuple[PhasesItem, ...]:
+        """Every phase in log order; one log often holds several (pre-training, fine-tuning, evaluation)."""
+    @property
+    def checks(self) -> Checks:
+        """What the log proves: true, false, or null where it cannot prove either. The first four decide health: healthy
+        is has_steps true and none of the four false; proven is all four true. No throughput threshold lives here."""
+    @property
+    def failure(self) -> Failure | None:
+        """Why the run failed, or null when nothing says that it did."""
+    @property
+    def goodput(self) -> Goodput | None:
+        """Where the wall time went, or null without wall-clock evidence."""
+    @property
+    def attachments(self) -> tuple[AttachmentsItem, ...]:
+        """Heavy artefacts out of band (profiles, traces, checkpoints); never inlined."""
+    @property
+    def derivation(self) -> Derivation:
+        """What the derived part was computed from and how; enough to compute it again."""
+
+class Run(View):
+    @property
+    def name(self) -> str | None:
+        """The run's own name, as whoever started it calls it."""
+    @property
+    def lane(self) -> str | None:
+        """A line of comparable runs: hardware and recipe together. Histories and gates are kept by lane."""
+    @property
+    def preset(self) -> str | None:
+        """Name of the recipe (configuration) that was trained."""
+    @property
+    def started_at(self) -> str | None:
+        """When the job started, UTC, RFC 3339 with Z."""
+    @property
+    def finished_at(self) -> str | None:
+        """When the job ended, UTC, RFC 3339 with Z."""
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the job as captured; negative for a signal."""
+    @property
+    def wall_time_s(self) -> float | None:
+        """Wall time of the job in seconds, as its wrapper measured it (receipt run); null when nobody did."""
+    @property
+    def peak_rss_bytes(self) -> int | None:
+        """Largest sum of the resident memory of the job's processes that its wrapper saw (receipt run), or, where that
+        is more, the most that one process held as the kernel has it; in bytes; null when nobody looked."""
+
+class Header(View):
+    @property
+    def git(self) -> HeaderGit:
+        """The source tree that was run."""
+    @property
+    def software(self) -> HeaderSoftware:
+        """Versions of what ran."""
+    @property
+    def hardware(self) -> HeaderHardware:
+        """The machines that trained."""
+    @property
+    def parallelism(self) -> HeaderParallelism | None:
+        """Degrees of parallelism; null when nothing is known about it."""
+    @property
+    def model(self) -> HeaderModel:
+        """The model that was trained."""
+    @property
+    def seeds(self) -> Mapping[str, int] | None:
+        """Random seeds by name; null when unknown."""
+    @property
+    def flags(self) -> Mapping[str, str | float | bool | None] | None:
+        """Settings that affect numerics or performance, and no others: name to value; null when unknown."""
+    @property
+    def execution(self) -> Mapping[str, Any] | None:
+        """How the program was executed: compile posture, and for each backend what was requested against what was
+        observed, such as {"attention_backend": {"requested": "fa3", "observed": "sdpa"}}; null when unknown."""
+    @property
+    def cost(self) -> HeaderCost | None:
+        """What the job costs; null when no rate is known."""
+    @property
+    def cwd(self) -> str | None:
+        """Working directory of the job."""
+    @property
+    def collected_at(self) -> str | None:
+        """When these facts were collected, UTC, RFC 3339 with Z."""
+    @property
+    def sources(self) -> Mapping[str, str]:
+        """Where each value comes from: a JSON pointer relative to the header (such as /git/commit; a pointer to an
+        object covers everything in it) to env:NAME (environment override), blob (one JSON override), file (a header
+        file written at job start), log:N (line N of the log), import:POINTER (that value of an imported document;
+        import:NAME#POINTER of its file of that name), host or git (read from the machine on request)."""
+
+class HeaderGit(View):
+    @property
+    def commit(self) -> str | None:
+        """Commit id, as long as it was recorded."""
+    @property
+    def branch(self) -> str | None:
+        """Branch name; null on a detached head."""
+    @property
+    def dirty(self) -> bool | None:
+        """Whether the tree held uncommitted changes to tracked files."""
+    @property
+    def message(self) -> str | None:
+        """First line of the commit message."""
+
+class HeaderSoftware(View):
+    @property
+    def python(self) -> str | None:
+        """Python version."""
+    @property
+    def platform(self) -> str | None:
+        """Operating system and architecture."""
+    @property
+    def torch(self) -> str | None:
+        """PyTorch version."""
+    @property
+    def cuda(self) -> str | None:
+        """CUDA (or ROCm) version that the framework uses."""
+    @property
+    def trainer(self) -> str | None:
+        """The training program, as grammars spell it, with its version after a blank where known."""
+    @property
+    def packages(self) -> Mapping[str, str] | None:
+        """Other installed packages that matter to the run: distribution name to version."""
+
+class HeaderHardware(View):
+    @property
+    def accelerators(self) -> tuple[HeaderHardwareAcceleratorsItem, ...] | None:
+        """Accelerators of the whole job, one entry per model; null when unknown."""
+    @property
+    def cpu_count(self) -> int | None:
+        """Logical CPUs of the reporting host."""
+    @property
+    def ram_bytes(self) -> int | None:
+        """Main memory of the reporting host, in bytes."""
+
+class HeaderHardwareAcceleratorsItem(View):
+    @property
+    def name(self) -> str | None:
+        """Product name as the driver reports it."""
+    @property
+    def count(self) -> int | None:
+        """How many of them took part."""
+    @property
+    def memory_bytes(self) -> int | None:
+        """Memory of one of them, in bytes."""
+
+class HeaderParallelism(View):
+    @property
+    def world_size(self) -> int | None:
+        """Processes (ranks) of the job."""
+    @property
+    def data(self) -> int | None:
+        """Data-parallel degree."""
+    @property
+    def tensor(self) -> int | None:
+        """Tensor-parallel degree."""
+    @property
+    def pipeline(self) -> int | None:
+        """Pipeline-parallel degree."""
+    @property
+    def context(self) -> int | None:
+        """Context-parallel (sequence-parallel) degree."""
+    @property
+    def expert(self) -> int | None:
+        """Expert-parallel degree."""
+
+class HeaderModel(View):
+    @property
+    def architecture(self) -> str | None:
+        """Name of the architecture."""
+    @property
+    def parameter_count(self) -> int | None:
+        """Number of parameters, all ranks together."""
+
+class HeaderCost(View):
+    @property
+    def hourly_rate(self) -> float:
+        """Price of the whole job per hour, in the currency."""
+    @property
+    def currency(self) -> str | None:
+        """Currency of the rate, such as USD."""
+    @property
+    def source(self) -> str | None:
+        """Where the rate comes from: a price list and its date, an invoice."""
+
+class Summary(View):
+    @property
+    def phase(self) -> str | None:
+        """Name of the phase; null when the log does not name it."""
+    @property
+    def steps(self) -> SummarySteps:
+        """The training-step records, each counted once."""
+    @property
+    def steady_state(self) -> SummarySteadyState:
+        """Which step records the steady window holds. The three counts add up to steps.record_count."""
+    @property
+    def training_time_s(self) -> float | None:
+        """Training time in seconds as the trainer reports it."""
+    @property
+    def parameter_count(self) -> int | None:
+        """Number of parameters as the log states it."""
+    @property
+    def metrics(self) -> Mapping[str, Stat]:
+        """Canonical metrics by name: as printed, converted to base units."""
+    @property
+    def other_metrics(self) -> Mapping[str, OtherStat]:
+        """Printed numbers that the registry does not know, by the name printed."""
+    @property
+    def derived(self) -> Mapping[str, DerivedStat]:
+        """Canonical metrics that were recomputed from the log's own figures, by name; beside the reported ones, never
+        instead of them."""
+    @property
+    def consistency(self) -> tuple[SummaryConsistencyItem, ...]:
+        """Reported against derived, one entry for each metric that is both."""
+    @property
+    def flags(self) -> tuple[SummaryFlagsItem, ...] | None:
+        """What is odd about the figures, by kind and metric: never a threshold on speed. Empty where nothing is."""
+    @property
+    def spikes(self) -> SummarySpikes | None:
+        """Sudden rises of loss and gradient norm; null where neither was printed often enough."""
+    @property
+    def bottleneck(self) -> SummaryBottleneck | None:
+        """What holds the run up, from the medians of the steady state; null where the log has no such figures."""
+    @property
+    def memory(self) -> SummaryMemory | None:
+        """How memory developed, where allocated and reserved memory or the allocator's own counts were printed; null
+        where not."""
+    @property
+    def ranks(self) -> Mapping[str, SummaryRanksValue] | None:
+        """What each rank printed itself, by rank; absent unless several ranks printed steps or memory. The other
+        figures of steps are of the rank with most records."""
+
+class SummarySteps(View):
+    @property
+    def first(self) -> int | None:
+        """Step number of the first record; null without records or without step numbers."""
+    @property
+    def last(self) -> int | None:
+        """Step number of the last record; null without records or without step numbers."""
+    @property
+    def planned(self) -> int | None:
+        """Steps that the run set out to do, as printed."""
+    @property
+    def record_count(self) -> int:
+        """Step records that stand: printed once each, redraws collapsed, overtaken ones left out."""
+    @property
+    def restart_count(self) -> int:
+        """How many times the run started again within the phase."""
+    @property
+    def superseded_count(self) -> int:
+        """Records that a restart overtook; left out of every statistic."""
+
+class SummarySteadyState(View):
+    @property
+    def rule(self) -> str:
+        """Name and version of the rule; import/N where the window is that of an imported document."""
+    @property
+    def record_count(self) -> int:
+        """Step records in the steady window."""
+    @property
+    def excluded_warmup(self) -> int:
+        """Step records left out as warm-up."""
+    @property
+    def excluded_implausible(self) -> int:
+        """Step records left out as impossible: MFU above 1, or a step time under 1 % of the median."""
+
+class Stat(View):
+    @property
+    def id(self) -> int:
+        """The metric's number in the registry: its identity, whatever its name becomes."""
+    @property
+    def window(self) -> Literal["all", "steady"]:
+        """Which records min, max, mean, median and the counts are over: all of the phase's, or those of the steady
+        state (summary.steady_state). A rate that was not printed for each step is over all."""
+    @property
+    def scope(self) -> Literal["global", "device", "rank"] | None:
+        """What one value covers: the whole job, one device or one rank; null where the metric's name says it or nobody
+        knows."""
+    @property
+    def definition(self) -> str | None:
+        """Slug of what exactly the printed number means (such as ema_0.9_debiased) where the grammar knows; null
+        otherwise."""
+    @property
+    def record_count(self) -> int:
+        """Records in the window that carry a value, finite or not. An imported document may state figures without it;
+        then it is 0."""
+    @property
+    def nonfinite_count(self) -> int:
+        """How many of them are NaN or infinite; they are left out of the figures below."""
+    @property
+    def first(self) -> float | None:
+        """First printed value, in any window; null when it is not finite."""
+    @property
+    def last(self) -> float | None:
+        """Last printed value, in any window; null when it is not finite."""
+    @property
+    def min(self) -> float | None:
+        """Smallest finite value in the window; null without one."""
+    @property
+    def max(self) -> float | None:
+        """Largest finite value in the window; null without one."""
+    @property
+    def mean(self) -> float | None:
+        """Exact mean of the finite values in the window, rounded once; null without one."""
+    @property
+    def median(self) -> float | None:
+        """Exact median of the finite values in the window (mean of the two middle ones); null without one."""
+
+class OtherStat(View):
+    @property
+    def window(self) -> Literal["all", "steady"]:
+        """Which records min, max, mean, median and the counts are over: all of the phase's, or those of the steady
+        state (summary.steady_state). A rate that was not printed for each step is over all."""
+    @property
+    def scope(self) -> Literal["global", "device", "rank"] | None:
+        """What one value covers: the whole job, one device or one rank; null where the metric's name says it or nobody
+        knows."""
+    @property
+    def definition(self) -> str | None:
+        """Slug of what exactly the printed number means (such as ema_0.9_debiased) where the grammar knows; null
+        otherwise."""
+    @property
+    def record_count(self) -> int:
+        """Records in the window that carry a value, finite or not. An imported document may state figures without it;
+        then it is 0."""
+    @property
+    def nonfinite_count(self) -> int:
+        """How many of them are NaN or infinite; they are left out of the figures below."""
+    @property
+    def first(self) -> float | None:
+        """First printed value, in any window; null when it is not finite."""
+    @property
+    def last(self) -> float | None:
+        """Last printed value, in any window; null when it is not finite."""
+    @property
+    def min(self) -> float | None:
+        """Smallest finite value in the window; null without one."""
+    @property
+    def max(self) -> float | None:
+        """Largest finite value in the window; null without one."""
+    @property
+    def mean(self) -> float | None:
+        """Exact mean of the finite values in the window, rounded once; null without one."""
+    @property
+    def median(self) -> float | None:
+        """Exact median of the finite values in the window (mean of the two middle ones); null without one."""
+
+class DerivedStat(View):
+    @property
+    def id(self) -> int:
+        """The metric's number in the registry: its identity, whatever its name becomes."""
+    @property
+    def window(self) -> Literal["all", "steady"]:
+        """Which records min, max, mean, median and the counts are over: all of the phase's, or those of the steady
+        state (summary.steady_state). A rate that was not printed for each step is over all."""
+    @property
+    def scope(self) -> Literal["global", "device", "rank"] | None:
+        """What one value covers: the whole job, one device or one rank; null where the metric's name says it or nobody
+        knows."""
+    @property
+    def definition(self) -> str | None:
+        """Slug of what exactly the printed number means (such as ema_0.9_debiased) where the grammar knows; null
+        otherwise."""
+    @property
+    def record_count(self) -> int:
+        """Records in the window that carry a value, finite or not. An imported document may state figures without it;
+        then it is 0."""
+    @property
+    def nonfinite_count(self) -> int:
+        """How many of them are NaN or infinite; they are left out of the figures below."""
+    @property
+    def first(self) -> float | None:
+        """First printed value, in any window; null when it is not finite."""
+    @property
+    def last(self) -> float | None:
+        """Last printed value, in any window; null when it is not finite."""
+    @property
+    def min(self) -> float | None:
+        """Smallest finite value in the window; null without one."""
+    @property
+    def max(self) -> float | None:
+        """Largest finite value in the window; null without one."""
+    @property
+    def mean(self) -> float | None:
+        """Exact mean of the finite values in the window, rounded once; null without one."""
+    @property
+    def median(self) -> float | None:
+        """Exact median of the finite values in the window (mean of the two middle ones); null without one."""
+    @property
+    def inputs(self) -> Mapping[str, str | float | bool | None]:
+        """What the figure was computed from: name to value or to where the value comes from."""
+
+class SummaryConsistencyItem(View):
+    @property
+    def metric(self) -> str:
+        """Name of the metric."""
+    @property
+    def reported(self) -> float | None:
+        """The reported figure."""
+    @property
+    def derived(self) -> float | None:
+        """The derived figure, over the same records."""
+    @property
+    def ratio(self) -> float | None:
+        """Reported over derived; null where it cannot be computed."""
+    @property
+    def consistent(self) -> bool | None:
+        """Whether the two agree within the tolerance of the derivation rules; null where the ratio is."""
+
+class SummaryFlagsItem(View):
+    @property
+    def kind(self) -> Literal[
+        "off_by_integer_factor", "mfu_above_one", "sparse_peak", "fixed_peak", "other_flops_convention",
+        "impossible_steps", "peak_unknown",
+    ]:
+        """Slug of the kind."""
+    @property
+    def metric(self) -> str:
+        """Metric that it is about."""
+    @property
+    def reported(self) -> float | None:
+        """The printed figure, in base units; null where there is none."""
+    @property
+    def derived(self) -> float | None:
+        """The figure recomputed, in base units; null where it cannot be."""
+    @property
+    def factor(self) -> float | None:
+        """What the printed figure must be multiplied by; null where no factor explains it."""
+    @property
+    def count(self) -> int | None:
+        """How many records it is about; null where it is about a figure of the whole phase."""
+    @property
+    def detail(self) -> str:
+        """One sentence for people."""
+
+class SummarySpikes(View):
+    @property
+    def rule(self) -> Literal["spikes/1"]:
+        """Version of the rule that finds them."""
+    @property
+    def metrics(self) -> Mapping[str, SummarySpikesMetricsValue]:
+        """By metric."""
+    @property
+    def marked_count(self) -> int | None:
+        """Spikes that the trainer itself marked in the log; null where it never does."""
+
+class SummarySpikesMetricsValue(View):
+    @property
+    def count(self) -> int:
+        """Records beyond the rule's warning factor of the running average, the critical ones among them."""
+    @property
+    def critical_count(self) -> int:
+        """Records beyond its critical factor."""
+    @property
+    def first(self) -> tuple[SummarySpikesMetricsValueFirstItem, ...]:
+        """The first of them."""
+
+class SummarySpikesMetricsValueFirstItem(View):
+    @property
+    def step(self) -> int | None:
+        """Its step; null where none was printed."""
+    @property
+    def value(self) -> float:
+        """The value printed."""
+    @property
+    def average(self) -> float:
+        """The running average before it."""
+
+class SummaryBottleneck(View):
+    @property
+    def rule(self) -> Literal["bottleneck/1"]:
+        """Version of the rule that decides."""
+    @property
+    def verdict(self) -> Literal["inference", "training", "data", "compute", "balanced", "unknown"]:
+        """The part of the pipeline that the rest waits for; unknown where the figures do not decide."""
+    @property
+    def medians(self) -> Mapping[str, float]:
+        """The figures that it rests on, by name, in base units; slopes are per step."""
+    @property
+    def because(self) -> str:
+        """One sentence for people: the comparison that decided."""
+
+class SummaryMemory(View):
+    @property
+    def rule(self) -> Literal["memory/1"]:
+        """Version of the rule that reads it."""
+    @property
+    def reading(self) -> Literal["steady", "growth", "fragmentation", "unknown"]:
+        """steady: neither climbs; growth: allocated memory climbs; fragmentation: reserved memory climbs and allocated
+        does not; unknown: too little was printed."""
+    @property
+    def figures(self) -> Mapping[str, float]:
+        """The figures that it rests on, by name: bytes, counts, or bytes per step (slopes)."""
+    @property
+    def growing(self) -> str | None:
+        """The bucket that grew most, where the log prints memory by bucket; null where none does."""
+    @property
+    def because(self) -> str:
+        """One sentence for people."""
+
+class SummaryRanksValue(View):
+    @property
+    def record_count(self) -> int:
+        """Different steps that it printed, and records without a step number."""
+    @property
+    def first(self) -> int | None:
+        """The first step that it printed."""
+    @property
+    def last(self) -> int | None:
+        """The last step that it printed."""
+    @property
+    def peak_memory_bytes(self) -> float | None:
+        """The largest memory figure that it printed, in bytes: a peak where it prints peaks."""
+
+class PhasesItem(View):
+    @property
+    def name(self) -> str | None:
+        """Name of the phase; null when the log does not name it."""
+    @property
+    def summary(self) -> Summary:
+        """Summary of the phase."""
+
+class Checks(View):
+    @property
+    def finite_losses(self) -> bool | None:
+        """Every training and validation loss printed is a finite number. Null when no loss was printed."""
+    @property
+    def zero_exit_code(self) -> bool | None:
+        """The job ended with exit code 0. False also where an error or a stop that the run did not get over ended it;
+        null when neither the log nor the caller says."""
+    @property
+    def has_steps(self) -> bool | None:
+        """At least one training step was recognised. Null only where an imported document does not tell."""
+    @property
+    def no_oom(self) -> bool | None:
+        """Neither device nor host ran out of memory for good. Null when the log cannot prove it (it breaks off)."""
+    @property
+    def steps_monotonic(self) -> bool | None:
+        """Within each attempt the step number only grew. Null without step numbers."""
+    @property
+    def completed(self) -> bool | None:
+        """The run did what it set out to do: its end was printed, or the last planned step was reached. Null when
+        unknown."""
+    @property
+    def mfu_plausible(self) -> bool | None:
+        """No printed MFU is above 1 or below 0. Null when none was printed."""
+    @property
+    def throughput_consistent(self) -> bool | None:
+        """Reported throughput agrees with the derived one. Null when there is nothing to compare."""
+
+class Failure(View):
+    @property
+    def reason(self) -> Literal[
+        "cuda_oom", "host_oom", "nan_loss", "nccl_timeout", "nccl_error", "cuda_error", "ecc_or_xid", "preempted",
+        "time_limit", "killed", "segfault", "disk_full", "import_error", "child_failed", "traceback", "interrupted",
+        "truncated", "no_grammar_match", "unknown",
+    ]:
+        """Stable slug of the most specific cause."""
+    @property
+    def category(self) -> Literal[
+        "memory", "hardware", "network", "numerics", "scheduler", "signal", "storage", "environment", "code", "unknown",
+    ]:
+        """What kind of cause it is."""
+    @property
+    def line_number(self) -> int | None:
+        """Line of the log that shows the cause, from 1."""
+    @property
+    def message(self) -> str | None:
+        """The cause as printed, bounded and free of control characters and secrets."""
+    @property
+    def log_tail(self) -> tuple[str, ...]:
+        """Last lines of the log, at most 50 and 8 KiB of UTF-8 together, free of control characters and secrets."""
+    @property
+    def markers(self) -> tuple[Marker, ...]:
+        """The markers that the run did not get over, in log order, at most 20."""
+
+class Marker(View):
+    @property
+    def id(self) -> str:
+        """Id of the marker in the catalogue; or loss_diverged, an observation over the values of the loss: at least 20
+        finite ones above 0, of which the median of the last tenth (1 to 10 records) is over 1.5 times that of the first
+        tenth and over twice the lowest."""
+    @property
+    def reason(self) -> Literal[
+        "cuda_oom", "host_oom", "nan_loss", "nccl_timeout", "nccl_error", "cuda_error", "ecc_or_xid", "preempted",
+        "time_limit", "killed", "segfault", "disk_full", "import_error", "child_failed", "traceback", "interrupted",
+        "truncated", "no_grammar_match", "unknown",
+    ] | None:
+        """Failure slug that the marker stands for; null for observations and completions."""
+    @property
+    def role(self) -> Literal[
+        "cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code",
+    ]:
+        """What the marker says: the cause, an external stop, an error, a mere consequence, an observation, a restart of
+        the same run, completion, or an exit code."""
+    @property
+    def count(self) -> int:
+        """How many times it was seen."""
+    @property
+    def first_line(self) -> int:
+        """Line of its first occurrence, from 1."""
+    @property
+    def last_line(self) -> int:
+        """Line of its last occurrence, from 1."""
+    @property
+    def message(self) -> str:
+        """Its first occurrence as printed, bounded and free of control characters and secrets."""
+
+class Goodput(View):
+    @property
+    def goodput_ratio(self) -> float:
+        """Share of the wall time spent in training steps that stand, 0 to 1."""
+    @property
+    def wall_time_s(self) -> float:
+        """Wall time in seconds."""
+    @property
+    def step_time_s(self) -> float:
+        """Time in seconds spent in training steps that stand."""
+    @property
+    def badput_s(self) -> GoodputBadputS:
+        """Seconds of wall time by what they were lost to; null where the log does not tell."""
+    @property
+    def evidence(self) -> str:
+        """Slug of what the wall time rests on, such as log_timestamps."""
+    @property
+    def rule(self) -> Literal["goodput/1"] | None:
+        """Version of the rule that attributes wall time."""
+    @property
+    def phase(self) -> str | None:
+        """Phase that the wall time is of, where it is not of the whole run; null where it is."""
+    @property
+    def step_evidence(self) -> str | None:
+        """Slug of what step_time_s rests on: trainer_total (printed by the trainer), step_times (sum of the printed
+        step times, the excess of warm-up records left out) trainer_loop (the trainer's printed duration of its training
+        loop, less the evaluations in it: an upper bound), log_timestamps (between step lines) or mixed (phases rest on
+        different evidence)."""
+    @property
+    def parts(self) -> GoodputParts | None:
+        """How each class of lost time is known. The seconds of a part are those of badput_s."""
+
+class GoodputBadputS(View):
+    @property
+    def checkpoint(self) -> float | None:
+        """Writing and loading checkpoints."""
+    @property
+    def eval(self) -> float | None:
+        """Evaluation."""
+    @property
+    def compilation(self) -> float | None:
+        """Compilation."""
+    @property
+    def data_loading(self) -> float | None:
+        """Waiting for data."""
+    @property
+    def initialization(self) -> float | None:
+        """From the start to the first step, as far as nothing else explains it."""
+    @property
+    def wasted_progress(self) -> float | None:
+        """Steps that a restart overtook."""
+    @property
+    def idle(self) -> float | None:
+        """What is left."""
+
+class GoodputParts(View):
+    @property
+    def checkpoint(self) -> Badput:
+        """What is known of checkpoint; UNPRODUCTIVE_CHECKPOINT_SAVE_TIME and UNPRODUCTIVE_CHECKPOINT_RESTORE_TIME in
+        ml-goodput-measurement."""
+    @property
+    def eval(self) -> Badput:
+        """What is known of eval; CUSTOM_BADPUT_EVENTS (eval) in ml-goodput-measurement."""
+    @property
+    def compilation(self) -> Badput:
+        """What is known of compilation; PROGRAM_STARTUP in ml-goodput-measurement."""
+    @property
+    def data_loading(self) -> Badput:
+        """What is known of data_loading; DATA_LOADING_SYNC and DATA_LOADING_ASYNC in ml-goodput-measurement."""
+    @property
+    def initialization(self) -> Badput:
+        """What is known of initialization; TPU_INITIALIZATION and TRAINING_PREP in ml-goodput-measurement."""
+    @property
+    def wasted_progress(self) -> Badput:
+        """What is known of wasted_progress; WASTED_PROGRESS_FROM_DISRUPTION in ml-goodput-measurement."""
+    @property
+    def idle(self) -> Badput:
+        """What is known of idle; OTHER in ml-goodput-measurement."""
+
+class Badput(View):
+    @property
+    def how(self) -> Literal["measured", "inferred", "unknown"]:
+        """measured: its beginning and end, or its duration, stand in the log; inferred: computed from other figures;
+        unknown: the log does not tell."""
+    @property
+    def count(self) -> int | None:
+        """How many spans it is made of; null where they were not counted."""
+    @property
+    def overlapped_s(self) -> float | None:
+        """Seconds of it that ran beside other work and are therefore no part of badput_s; null where unknown."""
+
+class AttachmentsItem(View):
+    @property
+    def kind(self) -> str:
+        """What it is, such as torch_profile."""
+    @property
+    def uri(self) -> str:
+        """Where it is."""
+    @property
+    def sha256(self) -> str | None:
+        """SHA-256 of its bytes."""
+    @property
+    def size_bytes(self) -> int | None:
+        """Its size in bytes."""
+
+class Derivation(View):
+    @property
+    def grammars(self) -> tuple[DerivationGrammarsItem, ...]:
+        """Grammars that read the log; the first is the primary phase's. Empty when none recognised it."""
+    @property
+    def markers(self) -> DerivationMarkers:
+        """The failure-marker catalogue."""
+    @property
+    def registry(self) -> DerivationRegistry:
+        """The metric registry."""
+    @property
+    def peaks(self) -> DerivationPeaks | None:
+        """The table of accelerator peaks: what a recomputed MFU is divided by where the log names the device and no
+        peak."""
+    @property
+    def rules(self) -> str:
+        """Version of everything in code that decides derived bytes: derive/N where a log was read, import/N where a
+        document of another system was."""
+    @property
+    def log(self) -> DerivationLog:
+        """The log, decompressed."""
+    @property
+    def origin(self) -> DerivationOrigin | None:
+        """Which document of another system the receipt was made from. Absent where a log was read. Where it is present,
+        derivation.log is of that document (and its files, where it is made of several), no grammar was used, and rules
+        is import/N."""
+    @property
+    def options(self) -> DerivationOptions:
+        """Options that change derived bytes, as given."""
+    @property
+    def launches(self) -> DerivationLaunches | None:
+        """Which of the runs that the log holds one after the other the receipt is of (a queue job, a sweep, an appended
+        log); restarts of one run are attempts of it and no launches. Absent when the log holds one run."""
+    @property
+    def lines(self) -> DerivationLines:
+        """What became of the records. The four counts add up to log.record_count."""
+    @property
+    def near_misses(self) -> DerivationNearMisses:
+        """Records that look like a rule's and do not match it: a sign that the format has drifted."""
+    @property
+    def problems(self) -> DerivationProblems:
+        """What was wrong with the log or ambiguous in it; a value in doubt is left out."""
+    @property
+    def observed(self) -> tuple[Marker, ...]:
+        """Every marker that was seen, in log order, at most 20, whether the run got over it or not."""
+    @property
+    def redactions(self) -> Mapping[str, int] | None:
+        """How often each class of secret was masked in the derived part of this document: the number of
+        [redacted:CLASS] that stand in phases, failure and derivation (summary repeats a phase). One secret that three
+        places quote counts three times; empty where nothing was masked."""
+    @property
+    def tool_version(self) -> str:
+        """Version of the program that derived; the one field left out when receipts are compared byte by byte."""
+
+class DerivationGrammarsItem(View):
+    @property
+    def id(self) -> str:
+        """Id of the grammar."""
+    @property
+    def version(self) -> int:
+        """Version of the grammar."""
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the grammar's file."""
+    @property
+    def chosen_by(self) -> Literal["only_version", "evidence", "default", "option"]:
+        """Why this version of the id: it is the only one, the log shows it, nothing shows any (the newest is taken), or
+        the caller said so."""
+
+class DerivationMarkers(View):
+    @property
+    def version(self) -> int:
+        """Version of the catalogue."""
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of its file."""
+
+class DerivationRegistry(View):
+    @property
+    def version(self) -> int:
+        """Version of the registry."""
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of its file."""
+
+class DerivationPeaks(View):
+    @property
+    def version(self) -> int:
+        """Version of the table."""
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of its file."""
+
+class DerivationLog(View):
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the decompressed bytes."""
+    @property
+    def size_bytes(self) -> int:
+        """Number of decompressed bytes."""
+    @property
+    def line_count(self) -> int:
+        """Newline characters, as wc -l counts, plus one for an unterminated last line."""
+    @property
+    def record_count(self) -> int:
+        """Records after progress-bar redraws were split at carriage returns."""
+    @property
+    def files(self) -> tuple[DerivationLogFilesItem, ...] | None:
+        """The files that were read as one run, in the order in which their lines are counted; absent for a log of one
+        file. sha256 above is then of the digests of this list, each as 64 hex digits and a newline; the sizes and
+        counts add up to those above."""
+
+class DerivationLogFilesItem(View):
+    @property
+    def name(self) -> str:
+        """Its path below the folder that all files have in common: ranks and the order of parts are read from it."""
+    @property
+    def rank(self) -> int | None:
+        """Rank that wrote the file, as its name says; null where it does not."""
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of its decompressed bytes."""
+    @property
+    def size_bytes(self) -> int:
+        """Number of its decompressed bytes."""
+    @property
+    def line_count(self) -> int:
+        """Its lines. Line numbers of the receipt count through the files: the first line of a file follows the last one
+        of the file before."""
+
+class DerivationOrigin(View):
+    @property
+    def kind(self) -> Literal["import"]:
+        """How the receipt came about."""
+    @property
+    def format(self) -> str:
+        """Slug of the format that was read, such as hf-trainer-state."""
+    @property
+    def format_version(self) -> str | None:
+        """Version of its format that the document states, as text; null when it states none."""
+    @property
+    def producer(self) -> str | None:
+        """Program that wrote the document, as far as the document says, with its version after a blank where known."""
+
+class DerivationOptions(View):
+    @property
+    def grammar(self) -> str | None:
+        """Grammar that the caller chose, as id@vN."""
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the job that the caller stated."""
+    @property
+    def wall(self) -> DerivationOptionsWall | None:
+        """Wall time that the caller stated; null or absent where the log alone speaks."""
+
+class DerivationOptionsWall(View):
+    @property
+    def seconds(self) -> float:
+        """Seconds from start to end."""
+    @property
+    def evidence(self) -> str:
+        """Slug of where it comes from: stated, receipt_run, started_and_finished (run.started_at and run.finished_at of
+        a file), wandb_summary or nanochat_report."""
+    @property
+    def phase(self) -> str | None:
+        """Phase that it is of; null for the whole run."""
+
+class DerivationLaunches(View):
+    @property
+    def count(self) -> int:
+        """Number of runs in the log."""
+    @property
+    def used(self) -> int:
+        """The one that the receipt is of, counted from 1; the last one unless the caller asked for all."""
+    @property
+    def first_line(self) -> int:
+        """Line with which it begins, from 1."""
+
+class DerivationLines(View):
+    @property
+    def matched(self) -> int:
+        """Records that a rule of a grammar read."""
+    @property
+    def ignored(self) -> int:
+        """Records that a grammar, an envelope or a marker knows and that carry no figure, and blank ones."""
+    @property
+    def unmatched(self) -> int:
+        """Records that nothing explains."""
+    @property
+    def undecodable(self) -> int:
+        """Records that could not be read at all."""
+
+class DerivationNearMisses(View):
+    @property
+    def count(self) -> int:
+        """How many there are."""
+    @property
+    def first(self) -> tuple[DerivationNearMissesFirstItem, ...]:
+        """The first of them."""
+
+class DerivationNearMissesFirstItem(View):
+    @property
+    def grammar(self) -> str:
+        """Grammar of the rule, as id@vN."""
+    @property
+    def rule(self) -> str:
+        """Name of the rule."""
+    @property
+    def line_number(self) -> int:
+        """Line of the record, from 1."""
+    @property
+    def excerpt(self) -> str:
+        """The record, bounded and free of control characters and secrets."""
+
+class DerivationProblems(View):
+    @property
+    def count(self) -> int:
+        """How many there are."""
+    @property
+    def first(self) -> tuple[DerivationProblemsFirstItem, ...]:
+        """The first of them."""
+
+class DerivationProblemsFirstItem(View):
+    @property
+    def kind(self) -> str:
+        """Stable slug of the problem."""
+    @property
+    def line_number(self) -> int | None:
+        """Line of the record, from 1; null when it is about the log as a whole."""
+    @property
+    def detail(self) -> str:
+        """What is wrong, in words."""
+    @property
+    def excerpt(self) -> str | None:
+        """The record, bounded and free of control characters and secrets."""

@@ -1,0 +1,68 @@
+"""A folder of receipts, asked in SQL."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from receipt_cli.api.receipt import Receipt
+from receipt_cli.errors import InputError
+
+_ID = re.compile(r"[0-9a-f]{4,64}\Z")
+
+
+class Store:
+    """The receipts that ``receipt rederive`` and ``receipt store add`` keep in a folder.
+
+    Raises ``InputError`` where there is no such folder. Questions need DuckDB: ``pip install 'receipt-cli[store]'``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        from receipt_cli.store.files import Store as Files
+
+        self.path = Path(os.fsdecode(path))
+        self._files = Files(self.path)
+        self._files.check_exists()
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Return the rows of the view ``runs``: one for the current receipt of each log, ordered by ``log_sha256``."""
+        return self.query("SELECT * FROM runs ORDER BY log_sha256")
+
+    @overload
+    def query(self, sql: str, *, frame: Literal[False] = False) -> list[dict[str, Any]]: ...
+    @overload
+    def query(self, sql: str, *, frame: Literal[True]) -> Any: ...
+    def query(self, sql: str, *, frame: bool = False) -> Any:
+        """Return the rows of one SELECT over the views: what ``receipt store query --json`` prints.
+
+        With ``frame`` a ``pandas.DataFrame``, or without pandas a ``pyarrow.Table``. Raises ``UsageError`` for what is no single
+        SELECT or cannot be answered, and where DuckDB is not installed.
+        """
+        from receipt_cli.store.index import open_store
+        from receipt_cli.store.query import names, records
+
+        database = open_store(self.path)
+        database.seal()
+        answer = database.ask(sql)
+        if not frame:
+            return records(answer)
+        from receipt_cli.api.frames import make_frame
+
+        keys = names(answer)
+        return make_frame({key: [row[number] for row in answer.rows] for number, key in enumerate(keys)})
+
+    def receipt(self, id: str) -> Receipt:
+        """Return the current receipt of the log whose digest is ``id`` (``log_sha256``), or the only one that begins with it.
+
+        Raises ``InputError`` where there is none, there are several, or it is damaged.
+        """
+        from receipt_cli.store.reading import read_receipt
+
+        found = self._files.history(id) if _ID.match(id) else []
+        logs = {receipt.log_sha256 for receipt in found}
+        if len(logs) != 1:
+            why = f"{len(logs)} logs have a digest that begins so" if logs else "an id is log_sha256 of runs, or its first digits"
+            raise InputError(f"the store has no one receipt {id!r}", where=str(self.path), why=why)
+        return Receipt(read_receipt(found[-1].path, found[-1].log_sha256))

@@ -1,0 +1,93 @@
+"""JSON documents as objects: ``receipt.summary.steps.last`` beside ``receipt["summary"]["steps"]["last"]``."""
+
+from __future__ import annotations
+
+import copy
+import reprlib
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+ITEM = "[]"
+"""The step of a path from an array to its items."""
+
+
+class View(Mapping[str, Any]):
+    """An object of a JSON document, read only: a mapping whose keys are attributes too.
+
+    Objects inside are views and arrays are tuples. An attribute of a receipt is None where the receipt has no such field but
+    the newest version of its schema does; an item is not.
+    """
+
+    __slots__ = ("_data", "_path")
+
+    def __init__(self, data: Mapping[str, Any], path: tuple[str, ...] | None = None) -> None:
+        """``path``: where ``data`` stands in a receipt; None for what is of no receipt."""
+        self._data, self._path = data, path
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object as ``json.load`` gives it; changes to it change nothing here."""
+        return copy.deepcopy(dict(self._data))
+
+    def __getitem__(self, key: str) -> Any:
+        return _wrapped(self._data[key], None if self._path is None else (*self._path, key))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._data == (other._data if isinstance(other, View) else other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({reprlib.repr(self._data)})"
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._data, *_fields(self._path)})
+
+    if not TYPE_CHECKING:  # type checkers know the attributes by their declarations, and refuse all others
+
+        def __getattr__(self, name: str) -> Any:
+            if not name.startswith("_"):
+                if name in self._data:
+                    return self[name]
+                if name in _fields(self._path):
+                    return None
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}", name=name, obj=self)
+
+
+def _wrapped(value: Any, path: tuple[str, ...] | None) -> Any:
+    if isinstance(value, dict):
+        return View(value, path)
+    if isinstance(value, list):
+        return tuple(_wrapped(item, None if path is None else (*path, ITEM)) for item in value)
+    return value
+
+
+@cache
+def receipt_schema() -> dict[str, Any]:
+    """Return the newest JSON Schema of receipts."""
+    from receipt_cli.documents.schemas import find_entry, get_json_schema
+
+    return get_json_schema(find_entry("receipt"))
+
+
+def resolved(node: dict[str, Any]) -> dict[str, Any]:
+    """Return what a node of the schema of receipts means: that which it refers to, or itself."""
+    found: dict[str, Any] = receipt_schema()["$defs"][node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+    return found
+
+
+def _fields(path: tuple[str, ...] | None) -> Collection[str]:
+    """Return the fields that the schema names for the object of a receipt at ``path``; none for an object of any keys."""
+    node = {} if path is None else receipt_schema()
+    for step in path or ():
+        node = resolved(node)
+        child = node.get("items") if step == ITEM else node.get("properties", {}).get(step, node.get("additionalProperties"))
+        node = child if isinstance(child, dict) else {}
+    fields: dict[str, Any] = resolved(node).get("properties", {})
+    return fields
