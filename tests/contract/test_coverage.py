@@ -14,11 +14,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from receipt_cli.cli.app import app
 from receipt_cli.documents.schema_fields import list_fields
 from receipt_cli.documents.schemas import get_json_schema, list_schemas
+from tests.tools.usage import refuse_command
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "coverage.md").read_text("utf-8")
@@ -75,23 +74,6 @@ def names_in(path: Path) -> frozenset[str]:
         elif isinstance(node, ast.ClassDef):
             found |= {f"{node.name}::{inner.name}" for inner in node.body if isinstance(inner, ast.FunctionDef)}
     return frozenset(name for name in found if name.split("::")[-1].startswith("test_"))
-
-
-def refuse_command(words: list[str]) -> str | None:
-    """Return why the command line would be wrong usage, or None; nothing runs."""
-    command = get_command(app)
-    while words and hasattr(command, "commands"):
-        name, *words = words
-        if name not in command.commands:
-            return f"no command {name}"
-        command = command.commands[name]
-    if hasattr(command, "commands"):
-        return "a group, not a command"
-    try:
-        command.make_context("receipt", words)
-    except Exception as error:  # typer's own copy of click has no public name
-        return str(error) or type(error).__name__
-    return None
 
 
 def refuse_span(span: str) -> str | None:

@@ -1,10 +1,10 @@
-"""The README does not lie: its commands run, print what it shows, and its help is the program's help.
+"""Run the commands of README and ``docs/``, and compare what they print with what the pages show.
 
-In a ``console`` block every command starts with ``$ receipt`` (``> `` continues it). The blocks run in order,
-in one folder that holds copies of ``fixtures/`` and ``grammars/``. A command exits with 0, or with N where it
-ends in ``# exit N``. What stands below a command must be what it prints, stdout and stderr together; ``...``
-stands for a part of a line, or alone on a line for any lines. Below a command of which only the exit code
-matters stands nothing.
+In a ``console`` block every command starts with ``$ receipt`` (``> `` continues it). The blocks of a page run in
+order, in one folder with copies of ``fixtures/`` and ``grammars/``. A command exits with 0, or with N if it ends in
+``# exit N``. The lines below a command must be what it prints, stdout and stderr together; ``...`` replaces a part
+of a line, or alone on a line any lines. Without lines below it, only the exit code counts. Blocks of the language
+``sh`` are examples with the reader's own files: ``test_documents.py`` parses their commands.
 """
 
 import os
@@ -18,6 +18,10 @@ from pathlib import Path
 import pytest
 
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    str(page.relative_to(ROOT)): page.read_text("utf-8") for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
 HELP = re.compile(r"(<!-- begin: (receipt[^>]*--help) -->\n```text\n)(.*?)(```\n<!-- end -->)", re.DOTALL)
 EXIT = re.compile(r"# exit (\d+)$")
 
@@ -34,19 +38,19 @@ class Command:
         return int(found[1]) if found else 0
 
 
-def read_commands(readme: str) -> list[Command]:
+def read_commands(page: str, name: str) -> list[Command]:
     commands: list[Command] = []
-    for block in BLOCK.finditer(readme):
-        first = readme.count("\n", 0, block.start()) + 2
+    for block in BLOCK.finditer(page):
+        first = page.count("\n", 0, block.start()) + 2
         in_block: list[Command] = []
         for number, line in enumerate(block[1].splitlines(), start=first):
             if line.startswith("$ "):
-                assert line.startswith("$ receipt "), f"README.md:{number}: a console block runs only receipt"
+                assert line.startswith("$ receipt "), f"{name}:{number}: a console block runs only receipt"
                 in_block.append(Command(number, line[2:]))
             elif line.startswith("> ") and in_block and not in_block[-1].output:
                 in_block[-1].text += "\n" + line[2:]
             else:
-                assert in_block, f"README.md:{number}: output without a command"
+                assert in_block, f"{name}:{number}: output without a command"
                 in_block[-1].output.append(line)
         for command in in_block:
             while command.output and not command.output[-1]:
@@ -94,16 +98,15 @@ def run(command: str, cwd: Path, env: dict[str, str]) -> tuple[int, str]:
     return done.returncode, done.stdout.decode()
 
 
-def test_commands_of_the_readme_do_what_it_says(root: Path, tmp_path: Path, shell: dict[str, str]) -> None:
-    commands = read_commands((root / "README.md").read_text("utf-8"))
-    assert commands
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if BLOCK.search(page)])
+def test_commands_of_a_page_do_what_it_shows(name: str, root: Path, tmp_path: Path, shell: dict[str, str]) -> None:
     work = tmp_path / "work"
     for folder in ("fixtures", "grammars"):
         shutil.copytree(root / folder, work / folder)
     wrong = []
-    for command in commands:
+    for command in read_commands(PAGES[name], name):
         code, output = run(command.text, work, shell)
-        place = f"README.md:{command.line}: $ {command.text}"
+        place = f"{name}:{command.line}: $ {command.text}"
         if code != command.exit_code:
             wrong.append(f"{place}\nexit {code}, not {command.exit_code}\n{output}")
         elif command.output and not output_pattern(command.output).fullmatch(output.rstrip("\n") + "\n"):
@@ -111,25 +114,27 @@ def test_commands_of_the_readme_do_what_it_says(root: Path, tmp_path: Path, shel
     assert not wrong, "\n".join(wrong)
 
 
-def test_help_in_the_readme_is_the_help_of_the_program(
-    root: Path, shell: dict[str, str], rewrite_goldens: bool
-) -> None:
-    readme = root / "README.md"
-    text = readme.read_text("utf-8")
+def test_the_readme_runs_what_it_shows() -> None:
+    assert len(read_commands(PAGES["README.md"], "README.md")) > 10
+    assert PAGES["README.md"].count("<!-- begin: receipt") == 1
 
+
+@pytest.mark.parametrize("name", [name for name, page in PAGES.items() if "<!-- begin: receipt" in page])
+def test_help_in_a_page_is_the_help_of_the_program(
+    name: str, root: Path, shell: dict[str, str], rewrite_goldens: bool
+) -> None:
     def current(block: re.Match[str]) -> str:
         code, output = run(block[2], root, shell)
         assert code == 0, output
         trimmed = "".join(f"{line.rstrip()}\n" for line in output.strip("\n").splitlines())
         return f"{block[1]}{trimmed}{block[4]}"
 
-    fresh, count = HELP.subn(current, text)
-    assert count == text.count("<!-- begin: receipt")
-    assert count
+    fresh, count = HELP.subn(current, PAGES[name])
+    assert count == PAGES[name].count("<!-- begin: receipt")
     if rewrite_goldens:
-        readme.write_text(fresh, "utf-8")
+        (root / name).write_text(fresh, "utf-8")
     else:
-        assert fresh == text, "run `make goldens`"
+        assert fresh == PAGES[name], "run `make goldens`"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +159,7 @@ def test_commands_are_read_with_their_output_and_exit_code() -> None:
     readme = (
         "# x\n```console\n$ receipt check a.log \\\n>   --json  # exit 1\nno\n\n$ receipt --version\n```\n"
     )
-    assert [(c.line, c.exit_code, c.output) for c in read_commands(readme)] == [
+    assert [(c.line, c.exit_code, c.output) for c in read_commands(readme, "README.md")] == [
         (3, 1, ["no"]),
         (7, 0, []),
     ]
@@ -162,4 +167,4 @@ def test_commands_are_read_with_their_output_and_exit_code() -> None:
 
 def test_a_console_block_with_another_program_is_refused() -> None:
     with pytest.raises(AssertionError, match=r"README\.md:2"):
-        read_commands("```console\n$ rm x\n```\n")
+        read_commands("```console\n$ rm x\n```\n", "README.md")
