@@ -74,7 +74,7 @@ class TestCompare:
         assert found.to_dict() == invoke("compare", LOG, OTHER, "--json").document
         assert found.contrasts[0].verdict == "not_comparable" and found.worse
         assert found.contrasts[0].runs == (OTHER.name,)
-        assert "loss" in [metric["name"] for metric in found.contrasts[0].metrics]
+        assert found.contrasts[0].outcome["failure"]["b"] == "cuda_oom"
 
     def test_receipts_and_options(self, receipt: Path, tmp_path: Path, invoke: Invoke) -> None:
         policy = tmp_path / "policy.yaml"

@@ -154,3 +154,9 @@ def test_installed_command_parses_a_log(root: Path, installed: Path) -> None:
     log = min((root / "fixtures" / "logs" / "nanogpt").glob("*.log"))
     receipt = run(installed / "venv" / "bin" / "receipt", "parse", log, "--json", cwd=installed)
     assert '"schema_version": "receipt/1.' in receipt
+
+
+def test_installed_package_has_the_python_api(root: Path, installed: Path) -> None:
+    log = root / "fixtures" / "logs" / "nanochat" / "speedrun-2025-10.log"
+    program = f"import receipt_cli; run = receipt_cli.read({str(log)!r}); print(run.metrics['loss'].last, run.receipt.run.name)"
+    assert run(installed / "venv" / "bin" / "python", "-c", program, cwd=installed).split() == ["5.135423", "None"]
