@@ -38,18 +38,10 @@ __all__ = [
 
 TYPE_CHECKING = False  # typing's constant: to import typing takes as long as all else here
 if TYPE_CHECKING:
-    from receipt_cli.api.commands import (
-        Comparison,
-        Finding,
-        Migration,
-        Verification,
-        compare,
-        migrate,
-        validate,
-        verify,
-    )
+    from receipt_cli.api.commands import compare, migrate, validate, verify
     from receipt_cli.api.receipt import Receipt, load
-    from receipt_cli.api.run import Metric, ReadOptions, Record, Run, read, read_all
+    from receipt_cli.api.results import Comparison, Finding, Metric, Migration, Verification
+    from receipt_cli.api.run import ReadOptions, Record, Run, read, read_all
     from receipt_cli.api.store import Store
     from receipt_cli.api.view import View
     from receipt_cli.errors import DataError, GrammarChoiceError, InputError, OutputError, ReceiptError, UsageError

@@ -7,17 +7,17 @@ validate. Every error is a ``ReceiptError``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "Comparison": "commands",
-    "Finding": "commands",
-    "Migration": "commands",
-    "Verification": "commands",
     "compare": "commands",
     "migrate": "commands",
     "validate": "commands",
     "verify": "commands",
     "Receipt": "receipt",
     "load": "receipt",
-    "Metric": "run",
+    "Comparison": "results",
+    "Finding": "results",
+    "Metric": "results",
+    "Migration": "results",
+    "Verification": "results",
     "ReadOptions": "run",
     "Record": "run",
     "Run": "run",

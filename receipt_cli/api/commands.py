@@ -2,133 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from receipt_cli.api.results import Comparison, Finding, Migration, Verification
 from receipt_cli.api.run import FilePath, Paths, Run, as_paths
-from receipt_cli.api.view import View
 from receipt_cli.errors import DataError, InputError, ReceiptError, UsageError
 
 if TYPE_CHECKING:
     from receipt_cli.io.source import Progress
     from receipt_cli.receipts.production import Product
-    from receipt_cli.verification.verifier import Verification as Verified
-
-    class Difference(View):
-        """One field that differs; its items ``old`` and ``new`` are there where the field is."""
-
-        pointer: str
-        kind: Literal["gained", "lost", "changed"]
-
-    class Contrast(View):
-        """A group of runs against the baseline."""
-
-        runs: tuple[str, ...]
-        verdict: Literal["comparable", "caveats", "not_comparable"]
-        reasons: tuple[str, ...]
-        fields: tuple[View, ...]
-        outcome: View
-        metrics: tuple[View, ...]
-        curves: tuple[View, ...]
-        notes: tuple[str, ...]
-
-Align = Literal["step", "tokens"]
-
-
-class Verification(View):
-    """Whether a log still gives a receipt: ``to_dict()`` is what ``receipt verify --json`` prints.
-
-    ``other`` names the inputs that are other than the recorded ones, and ``values`` where anything else differs. ``differences``
-    and ``invalid`` (what is wrong with the receipt by itself) are objects with a ``pointer``. ``notes`` are sentences for the
-    person who asked.
-    """
-
-    __slots__ = ("found", "notes")
-    receipt: str
-    logs: tuple[str, ...]
-    newest: bool
-    identical: bool
-    other: tuple[str, ...]
-    grammars: tuple[str, ...]
-    invalid: tuple[View, ...]
-    differences: tuple[Difference, ...]
-
-    def __init__(self, data: dict[str, Any], found: Verified) -> None:
-        super().__init__(data)
-        self.found = found
-        """The same with objects in it; no part of the API."""
-        self.notes = found.notes
-
-    @property
-    def verified(self) -> bool:
-        """True where the derived part is the same byte for byte, and the receipt is valid."""
-        return self.found.verified
-
-
-class Comparison(View):
-    """How runs differ from the first: ``to_dict()`` is what ``receipt compare --json`` prints.
-
-    Each of ``contrasts`` is a group of runs against the ``baseline``: its ``verdict``, ``reasons``, ``fields``, ``outcome``,
-    ``metrics``, ``curves`` and ``notes``. ``worse``: whether any is worse or not comparable, as ``--exit-code`` asks. ``notes``
-    are sentences for the person who asked.
-    """
-
-    __slots__ = ("notes", "worse")
-    schema_version: str
-    baseline: View
-    level: float
-    contrasts: tuple[Contrast, ...]
-
-    def __init__(self, data: dict[str, Any], worse: bool, notes: tuple[str, ...]) -> None:
-        super().__init__(data)
-        self.worse, self.notes = worse, notes
-
-
-class Migration(View):
-    """A document in a newer version: ``to_dict()`` is the row of its file in what ``receipt migrate --json`` prints.
-
-    ``versions`` are those that it went through, its own first. ``data`` is the new document's bytes, or the original's where
-    there was nothing to do.
-    """
-
-    __slots__ = ("data",)
-    file: str
-    versions: tuple[str, ...]
-    written: str | None
-    original_kept: str | None
-    differences: tuple[Difference, ...]
-
-    def __init__(self, data: dict[str, Any], document: bytes) -> None:
-        super().__init__(data)
-        self.data = document
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The new document."""
-        found: dict[str, Any] = json.loads(self.data)
-        return found
-
-
-class Finding(View):
-    """One thing that is wrong with a document: ``to_dict()`` is its row in what ``receipt validate --json`` prints.
-
-    ``severity`` is ``error``, or ``note`` for what is worth knowing. ``refusal`` is the error of a file that could not be judged.
-    """
-
-    __slots__ = ("refusal",)
-    file: str
-    pointer: str
-    rule: str
-    severity: Literal["error", "note"]
-    reason: str
-
-    def __init__(self, data: dict[str, Any], refusal: ReceiptError | None = None) -> None:
-        super().__init__(data)
-        self.refusal = refusal
 
 
 def verify(
@@ -155,20 +41,22 @@ def verify(
     document, invalid = read_receipt(_read(where), where)
     own = [get_grammar(os.path.abspath(os.fsdecode(path))) for path in grammars]
     found = derive_again(document, paths, invalid=invalid, own=own, newest=newest, workers=workers or AUTO, progress=progress)
-    return Verification({"receipt": where, "logs": paths, "newest": newest, **found.document()}, found)
+    row = {"receipt": where, "logs": paths, "newest": newest, **found.document()}
+    return Verification(row, verified=found.verified, notes=found.notes, found=found)
 
 
 def compare(
     *runs: FilePath | Run,
     policy: FilePath | None = None,
-    align: Align = "step",
+    align: Literal["step", "tokens"] = "step",
     workers: int | None = 1,
     progress: Callable[[str], AbstractContextManager[Progress | None]] | None = None,
 ) -> Comparison:
     """Compare runs with the first of them: receipts, logs, or runs that were read.
 
-    ``policy`` is a YAML file that decides which fields block, warn or are ignored; ``align`` says what curves are laid over one
-    another by. Raises ``UsageError`` for fewer than two runs, else as ``read`` and ``load`` do.
+    ``policy`` is a YAML file that decides which fields block, warn or are ignored; curves are laid over one another by ``align``;
+    ``progress`` returns the ``progress`` of each log by its name. Raises ``UsageError`` for fewer than two runs, else as ``read``
+    and ``load`` do.
     """
     from receipt_cli.comparison.contrasts import compare_runs
     from receipt_cli.comparison.load import make_run, short_names
@@ -177,7 +65,7 @@ def compare(
     from receipt_cli.receipts.open import read_given
 
     if len(runs) < 2:
-        raise UsageError("compare wants two runs or more", try_="receipt compare before.log after.log")
+        raise UsageError("compare needs two runs or more", try_="receipt compare before.log after.log")
     chosen = DEFAULT if policy is None else read_policy(_read(os.fsdecode(policy)), os.fsdecode(policy))
     files = [run.source if isinstance(run, Run) else os.fsdecode(run) for run in runs]
     loaded, notes = [], list[str]()
@@ -192,7 +80,7 @@ def compare(
         notes += [f"{name}: {text}" for text in product.notes] if product is not None else []
         loaded.append(make_run(name, document, product, align))
     compared, contrasts = compare_runs(loaded, chosen, load_registry(), align)
-    return Comparison(compared, any(contrast.bad for contrast in contrasts), tuple(notes))
+    return Comparison(compared, worse=any(contrast.bad for contrast in contrasts), notes=tuple(notes))
 
 
 def migrate(file: FilePath, *, to: str | None = None, output: FilePath | None = None, in_place: bool = False) -> Migration:
@@ -222,7 +110,7 @@ def migrate(file: FilePath, *, to: str | None = None, output: FilePath | None = 
         "original_kept": str(kept) if kept is not None else None,
         "differences": [difference.document() for difference in migrated.differences],
     }
-    return Migration(row, migrated.data)
+    return Migration(row, data=migrated.data)
 
 
 def validate(files: Paths) -> list[Finding]:
@@ -237,11 +125,11 @@ def validate(files: Paths) -> list[Finding]:
     for file in as_paths(files):
         try:
             rows = [(x.pointer, x.rule, x.severity, x.reason) for x in validate_bytes(_read(file), file)]
-            found += [Finding(_row(file, *row)) for row in rows]
+            found += [Finding(_row(file, *row), refusal=None) for row in rows]
         except ReceiptError as error:
             reason = f"{error.message}: {error.why}" if error.why else error.message
             what = ("/schema_version", "unknown_version") if isinstance(error, DataError) else ("", "unreadable")
-            refused.append(Finding(_row(file, *what, "error", reason), error))
+            refused.append(Finding(_row(file, *what, "error", reason), refusal=error))
     return found + refused
 
 

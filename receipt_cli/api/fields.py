@@ -1,6 +1,6 @@
 """Types of the objects in a receipt, for annotations: ``fields.pyi`` declares them, as the newest schema has them.
 
-A type checker tells ``Summary`` from ``Header``; while a program runs, each is a ``View``.
+For a type checker ``Summary`` and ``Header`` differ; while a program runs, each is a ``View``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records as a table of pandas or Arrow, and as curves of matplotlib: packages that are there only where somebody wants them."""
+"""Records as a table of pandas or Arrow, and as curves of matplotlib: packages that need not be installed."""
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ def draw(curves: Mapping[str, Mapping[str, tuple[NDArray[Any], NDArray[Any]]]], 
 
 
 def _plain(text: str) -> str:
-    """Return a name of a log as it is shown: matplotlib takes what stands between dollar signs for mathematics."""
+    """Return a name of a log as it is shown: matplotlib reads what is between dollar signs as mathematics."""
     return text.replace("$", r"\$")

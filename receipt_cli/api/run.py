@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, Unpack
 
 from receipt_cli.api.receipt import Receipt
-from receipt_cli.errors import UsageError
+from receipt_cli.api.results import Metric
+from receipt_cli.errors import ReceiptError, UsageError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ _CHUNK = 4096
 
 
 class ReadOptions(TypedDict, total=False):
-    """Options of ``read``: those of ``receipt parse`` that decide what the receipt says."""
+    """Options of ``read``: those of ``receipt parse`` that decide what is in the receipt."""
 
     grammar: FilePath | None
     """Read by this grammar: its id, ``ID@vN``, or a file; by default the log decides."""
@@ -56,38 +56,8 @@ class ReadOptions(TypedDict, total=False):
     """Return a run without metrics for a log that no grammar recognises; by default that raises ``GrammarChoiceError``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """Statistics of one metric in a run's primary phase, in the base unit.
-
-    ``min`` to ``median`` and ``record_count`` are over ``window``: all records of the phase, or those of its steady state. A
-    statistic is None where no finite value was printed.
-    """
-
-    name: str
-    id: int | None
-    """Number in the registry; None for a metric outside of it."""
-    unit: str | None
-    """Base unit (``"1"``: a number); None where nobody knows."""
-    source: Literal["reported", "derived", "other"]
-    """reported: printed by the trainer; derived: recomputed; other: printed, outside of the registry."""
-    window: Literal["all", "steady"]
-    scope: Literal["global", "device", "rank"] | None
-    definition: str | None
-    record_count: int
-    nonfinite_count: int
-    first: float | None
-    last: float | None
-    min: float | None
-    max: float | None
-    mean: float | None
-    median: float | None
-    headline: float | None
-    """The statistic that speaks for the run: the last value of a curve or counter, else the median."""
-
-
 class Record(NamedTuple):
-    """One record of a log that stands: a step, or another line that prints metrics.
+    """One record of a log that no restart overtook: a step, or another line that prints metrics.
 
     ``line`` is its line in the log, from 1; of several files, in all of them together. ``metrics`` has the finite values in base
     units, by the names of ``Run.columns``; ``nonfinite`` names those that print NaN or an infinity.
@@ -106,7 +76,7 @@ class Record(NamedTuple):
 class Run:
     """One run of a log. Made by ``read`` and ``read_all``.
 
-    ``notes`` are sentences for the person who asked, such as that the log holds several runs. ``product`` is what the run is made
+    ``notes`` are sentences for the person who asked, such as that the log has several runs. ``product`` is what the run is made
     of; it is no part of the API and may change.
     """
 
@@ -122,13 +92,7 @@ class Run:
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """The metrics of the primary phase by name: printed ones, recomputed ones that are not printed, then ``other.NAME``."""
-        return dict(_metrics(self.product.document["summary"] or {}))
-
-    @cached_property
-    def _rows(self) -> SeriesRows:
-        from receipt_cli.receipts.series_file import SeriesRows
-
-        return SeriesRows(self.product.derivation)
+        return {metric.name: metric for metric in _metrics(self.product.document["summary"] or {})}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -137,24 +101,18 @@ class Run:
 
     def records(self) -> Iterator[Record]:
         """Yield the records of all phases: the rows that ``receipt parse --series`` writes."""
-        from receipt_cli.records.envelope import NO_RANK
-
-        rows, arrays = self._rows, self._rows.arrays()
-        values = [(name, arrays[f"v{number}"], arrays.get(f"n{number}")) for number, name in enumerate(rows.names)]
-        whole = [arrays[name] for name in ("step", "no_step", "line_number", "rank", "phase_index", "event")]
-        for start in range(0, rows.count, _CHUNK):
+        names, arrays = self._rows.names, self._arrays
+        for start in range(0, self._rows.count, _CHUNK):
             part = slice(start, start + _CHUNK)
-            made: list[dict[str, float]] = [{} for _ in whole[0][part]]
             bad: dict[int, tuple[str, ...]] = {}
-            for name, numbers, nonfinite in values:
-                for row, number in enumerate(numbers[part].tolist()):
-                    if number == number:
-                        made[row][name] = number
-                for row in () if nonfinite is None else nonfinite[part].nonzero()[0].tolist():
+            for number, name in enumerate(names):
+                for row in arrays[f"n{number}"][part].nonzero()[0].tolist() if f"n{number}" in arrays else ():
                     bad[row] = (*bad.get(row, ()), name)
-            for row, (step, no_step, line, rank, phase, event) in enumerate(zip(*(a[part].tolist() for a in whole), strict=True)):
-                known = None if no_step else step, line, None if rank == NO_RANK else rank
-                yield Record(*known, phase, rows.phases[phase], rows.kinds[event], made[row], bad.get(row, ()))
+            values = [arrays[f"v{number}"][part].tolist() for number in range(len(names))]
+            places = [column.tolist() for column in self._places(part).values()]
+            for row, (step, line, rank, index, phase, event) in enumerate(zip(*places, strict=True)):
+                metrics = {name: column[row] for name, column in zip(names, values, strict=True) if column[row] == column[row]}
+                yield Record(step, line, rank, index, phase, event, metrics, bad.get(row, ()))
 
     def frame(self, *metrics: str) -> Any:
         """Return the records that print any of ``metrics`` (by default all of them, of all metrics) as a table.
@@ -166,22 +124,10 @@ class Run:
         import numpy as np
 
         from receipt_cli.api.frames import make_frame
-        from receipt_cli.records.envelope import NO_RANK
 
-        rows, arrays = self._rows, self._rows.arrays()
-        values = {name: self._values(name, arrays) for name in metrics or rows.names}
-        shown = ~np.isnan([*values.values()]).all(axis=0) if metrics else np.ones(rows.count, np.bool_)
-        texts = {name: np.array([*labels, None], object)[arrays[of]] for name, of, labels in (
-            ("phase", "phase_index", rows.phases), ("event", "event", rows.kinds))}  # fmt: skip
-        columns: dict[str, NDArray[Any]] = {
-            "step": np.ma.array(arrays["step"], mask=arrays["no_step"]),
-            "line": arrays["line_number"],
-            "rank": np.ma.array(arrays["rank"], mask=arrays["rank"] == NO_RANK),
-            "phase_index": arrays["phase_index"],
-            **texts,
-            **values,
-        }
-        return make_frame({name: column[shown] for name, column in columns.items()})
+        values = {name: self._values(name) for name in metrics or self.columns}
+        some: Any = ~np.isnan([*values.values()]).all(axis=0) if metrics else slice(None)
+        return make_frame({**self._places(some), **{name: column[some] for name, column in values.items()}})
 
     def plot(self, *metrics: str) -> list[Axes]:
         """Draw ``metrics`` (by default the loss) over the step with matplotlib; return the axes, one for each metric.
@@ -190,24 +136,48 @@ class Run:
         """
         from receipt_cli.api.frames import draw
 
-        rows, arrays = self._rows, self._rows.arrays()
-        chosen = metrics or ("loss" if "loss" in rows.names or not rows.names else rows.names[0],)
+        default = "loss" if "loss" in self.columns else next(iter(self.columns), "loss")
+        phase, step = self._arrays["phase_index"], self._arrays["step"]
         curves: dict[str, dict[str, tuple[NDArray[Any], NDArray[Any]]]] = {}
-        for name in chosen:
-            values = self._values(name, arrays)
-            curves[name] = {}
-            for index, phase in enumerate(rows.phases):
-                mine = (arrays["phase_index"] == index) & ~arrays["no_step"] & (values == values)
-                if mine.any():
-                    label = phase or f"phase {index}"
-                    curves[name][label] = arrays["step"][mine], values[mine]
+        for name in metrics or (default,):
+            values = self._values(name)
+            known = (values == values) & ~self._arrays["no_step"]
+            of_phase = {label or f"phase {index}": known & (phase == index) for index, label in enumerate(self._rows.phases)}
+            curves[name] = {label: (step[mine], values[mine]) for label, mine in of_phase.items() if mine.any()}
         return draw(curves, {name: metric.unit for name, metric in self.metrics.items()})
 
-    def _values(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    @cached_property
+    def _rows(self) -> SeriesRows:
+        from receipt_cli.receipts.series_file import SeriesRows
+
+        return SeriesRows(self.product.derivation)
+
+    @cached_property
+    def _arrays(self) -> Mapping[str, NDArray[Any]]:
+        return self._rows.arrays()
+
+    def _places(self, part: Any) -> dict[str, NDArray[Any]]:
+        """Return the columns that locate some of the records: those that ``part`` selects from an array."""
+        import numpy as np
+
+        from receipt_cli.records.envelope import NO_RANK
+
+        names = ("step", "no_step", "line_number", "rank", "phase_index", "event")
+        step, no_step, line, rank, phase, event = (self._arrays[name][part] for name in names)
+        return {
+            "step": np.ma.array(step, mask=no_step),
+            "line": line,
+            "rank": np.ma.array(rank, mask=rank == NO_RANK),
+            "phase_index": phase,
+            "phase": np.array(self._rows.phases, object)[phase],
+            "event": np.array(self._rows.kinds, object)[event],
+        }
+
+    def _values(self, name: str) -> NDArray[Any]:
         names = self._rows.names
         if name not in names:
             raise UsageError(f"no record prints the metric {name!r}", why=f"records print: {', '.join(names) or 'none'}")
-        return arrays[f"v{names.index(name)}"]
+        return self._arrays[f"v{names.index(name)}"]
 
     def _repr_html_(self) -> str:
         """Return a small table for a notebook."""
@@ -259,15 +229,14 @@ def as_paths(source: Paths) -> list[str]:
 
 @contextmanager
 def _at_hand(given: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Give the paths of logs that can be opened here; those behind URLs are copied. What is wrong with a copy names its URL."""
-    from receipt_cli.batch.remote import fetched_logs, is_url
-    from receipt_cli.errors import ReceiptError
-
-    if not any(map(is_url, given)):
+    """Yield the paths of logs that can be opened here; logs behind URLs are copied. The error of a copy names its URL."""
+    if not any("://" in path for path in given):
         yield given
         return
+    from receipt_cli.batch.remote import fetched_logs, is_url
+
     if not all(map(is_url, given)):
-        raise UsageError("some of the logs are behind a URL and some are not", why="the files of one run stand together")
+        raise UsageError("some of the logs are behind a URL and some are not", why="the files of one run are in one place")
     with fetched_logs(given) as copies:
         try:
             yield list(copies)
@@ -313,18 +282,16 @@ def _request(
     )
 
 
-def _metrics(summary: Mapping[str, Any]) -> Iterator[tuple[str, Metric]]:
-    """Yield the metrics of a phase's summary by name."""
+def _metrics(summary: Mapping[str, Any]) -> Iterator[Metric]:
+    """Yield the metrics of a phase's summary."""
     from receipt_cli.definitions.metrics import load_registry
 
-    known = load_registry().by_name
-    blocks = (("reported", "", "metrics"), ("derived", "", "derived"), ("other", "other.", "other_metrics"))
     printed: Mapping[str, Any] = summary.get("metrics", {})
-    for source, prefix, block in blocks:
+    for source, block in (("reported", "metrics"), ("derived", "derived"), ("other", "other_metrics")):
         for name, statistic in summary.get(block, {}).items():
-            if source != "derived" or name not in printed:
-                metric = known.get(name) if source != "other" else None
-                headline = metric.headline if metric is not None else "last"
-                facts = {field.name: statistic.get(field.name) for field in fields(Metric)}
-                told = {"name": prefix + name, "unit": metric and metric.unit, "source": source, "headline": statistic[headline]}
-                yield prefix + name, Metric(**{**facts, **told})
+            if source == "derived" and name in printed:
+                continue
+            known = load_registry().by_name.get(name) if source != "other" else None
+            headline, unit = (known.headline, known.unit) if known is not None else ("last", None)
+            called = {"name": name if source != "other" else f"other.{name}", "id": None, "unit": unit, "source": source}
+            yield Metric({**called, **statistic, "headline": statistic[headline]})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import reprlib
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
@@ -19,15 +18,15 @@ class View(Mapping[str, Any]):
     the newest version of its schema does; an item is not.
     """
 
-    __slots__ = ("_data", "_path")
+    __slots__ = ("_data", "_more", "_path")
 
-    def __init__(self, data: Mapping[str, Any], path: tuple[str, ...] | None = None) -> None:
-        """``path``: where ``data`` stands in a receipt; None for what is of no receipt."""
-        self._data, self._path = data, path
+    def __init__(self, data: Mapping[str, Any], path: tuple[str, ...] | None = None, /, **more: Any) -> None:
+        """``path``: the place of ``data`` in a receipt, None for what is of no receipt; ``more``: attributes that are no keys."""
+        self._data, self._path, self._more = data, path, more
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the object as ``json.load`` gives it; changes to it change nothing here."""
-        return copy.deepcopy(dict(self._data))
+        """Return the object as ``json.load`` would: a copy, no part of which is in two places."""
+        return {key: _copied(value) for key, value in self._data.items()}
 
     def __getitem__(self, key: str) -> Any:
         return _wrapped(self._data[key], None if self._path is None else (*self._path, key))
@@ -47,17 +46,25 @@ class View(Mapping[str, Any]):
         return f"{type(self).__name__}({reprlib.repr(self._data)})"
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._data, *_fields(self._path)})
+        return sorted({*super().__dir__(), *self._data, *self._more, *_fields(self._path)})
 
     if not TYPE_CHECKING:  # type checkers know the attributes by their declarations, and refuse all others
 
         def __getattr__(self, name: str) -> Any:
             if not name.startswith("_"):
+                if name in self._more:
+                    return self._more[name]
                 if name in self._data:
                     return self[name]
                 if name in _fields(self._path):
                     return None
             raise AttributeError(f"{type(self).__name__} has no field {name!r}", name=name, obj=self)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [_copied(item) for item in value] if isinstance(value, list) else value
 
 
 def _wrapped(value: Any, path: tuple[str, ...] | None) -> Any:

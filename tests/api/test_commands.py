@@ -110,7 +110,7 @@ class TestMigrate:
         assert [found.to_dict()] == json.loads(invoke("migrate", old, "--json").stdout)
         assert found.data == invoke("migrate", old).stdout
         assert (found.versions[0], found.written, old.read_bytes()) == ("receipt/1.0", None, before)
-        assert found.document["schema_version"] == found.versions[-1]
+        assert json.loads(found.data)["schema_version"] == found.versions[-1]
         assert found.differences[0].pointer == "/schema_version"
 
     def test_a_version_and_an_output(self, old: Path, tmp_path: Path) -> None:

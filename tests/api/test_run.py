@@ -124,6 +124,15 @@ def test_records_come_in_chunks_and_say_what_is_not_finite(tmp_path: Path) -> No
     assert run.metrics["loss"].nonfinite_count == 3
 
 
+def test_records_may_print_no_metric(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("".join(f"{{'loss': nan, 'grad_norm': inf, 'epoch': {n}.0}}\n" for n in range(1, 9)))
+    run = receipt_cli.read(log)
+    assert [(record.metrics, record.nonfinite) for record in run.records()] == [({}, ("loss", "grad_norm"))] * 8
+    assert len(run.frame("loss")) == 0 and len(run.frame()) == 8
+    assert [axes.lines[:] for axes in run.plot("loss")] == [[]]
+
+
 def test_all_runs_of_a_log(queue: Path, invoke: Invoke) -> None:
     runs = receipt_cli.read_all(queue)
     printed = [json.loads(line) for line in invoke("parse", "--all-runs", "--json", queue).stdout.splitlines()]
