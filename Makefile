@@ -75,8 +75,8 @@ type: $(DEV) ## mypy --strict
 	$(BIN)/mypy
 
 .PHONY: goldens
-goldens: $(DEV) ## rewrite golden files and the README's help; review the diff
-	$(PYTEST) tests/golden tests/contract/test_readme.py --rewrite-goldens
+goldens: $(DEV) ## rewrite golden files, the README's help and the types of receipts; review the diff
+	$(PYTEST) tests/golden tests/contract/test_readme.py tests/api/test_typing.py --rewrite-goldens
 
 .PHONY: lint-grammars
 lint-grammars: $(DEV) ## let every shipped grammar prove itself
