@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.series import finite, first_with, metric, not_finite_since, positions, read
-from receipt_cli.numeric.statistics import exact_median
+from receipt_cli.events.series import first_with, metric, not_finite_since, positions, read
+from receipt_cli.numeric.statistics import exact_median, finite, value_range
 from receipt_cli.problems import QUIET_RECORDS
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS
@@ -240,9 +240,9 @@ def _diverged(phases: Sequence[Phase]) -> Sighting | None:
     """
     for phase in reversed(phases):
         losses = finite(read(phase.steps, metric("loss")))
-        if not len(losses):
+        lowest, _ = value_range(losses)
+        if lowest is None:
             continue
-        lowest = float(min(losses) if isinstance(losses, list) else losses.min())
         if len(losses) < DIVERGED_RECORDS or lowest <= 0:
             return None
         some = min(10, max(1, len(losses) // 10))

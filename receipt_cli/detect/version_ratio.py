@@ -42,7 +42,7 @@ def version_ratio(engine: Engine, body: Body, grammar: Grammar, metric: str) -> 
 
 def _ratios(rate: NumberColumn, time: NumberColumn, tokens: float) -> array[float]:
     """Return rate times time over ``tokens`` of each row that has a rate and a time other than zero, where finite."""
-    if not is_large(len(rate.rows)):
+    if not is_large(rate.rows):
         seconds = dict(zip(time.rows, time.values, strict=True))
         found = (v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r))
         return array("d", (ratio for ratio in found if math.isfinite(ratio)))

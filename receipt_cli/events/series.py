@@ -12,6 +12,7 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.numeric.arrays import Joined
 from receipt_cli.numeric.spill import scratch
+from receipt_cli.numeric.statistics import Values, finite
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     Mask: TypeAlias = NDArray[np.bool_]
     Found: TypeAlias = tuple[Floats, Mask | None]
 
-Values: TypeAlias = "list[float] | Floats"
+Numbers: TypeAlias = "list[float] | Floats"
 """The numbers of one figure: a list, or a float64 array [n]."""
 
 
@@ -55,7 +56,7 @@ class Selection:
     count: int = 0
 
 
-def read(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> Values:
+def read(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> Numbers:
     """Return the values of a figure in the order of ``events``; of step records only those ``within``."""
     parts = _parts(events, figure, within)
     if len(parts) == 1 and isinstance(parts[0], list):
@@ -66,10 +67,10 @@ def read(events: Iterable[Event], figure: Figure, within: Selection | None = Non
     return values
 
 
-def _parts(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Values]:
+def _parts(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Numbers]:
     """Return the same in parts: lists, and an array for what a run holds, the run's own where all of it is wanted."""
     values: list[float] = []
-    parts: list[Values] = [values]
+    parts: list[Numbers] = [values]
     for event in events:
         number = figure.of_event(event)
         if number is not None and (within is None or event.rule.event != "step" or id(event) in within.events):
@@ -162,15 +163,6 @@ def positions(events: Iterable[Event]) -> Sequence[int]:
     joined = np.concatenate([np.array(singles, np.int64), *(run.at for run in runs)])
     joined.sort(kind="stable")  # mostly in order
     return array("q", joined.tobytes())
-
-
-def finite(values: Values) -> Values:
-    """Return the values that are neither NaN nor infinite."""
-    if isinstance(values, list):
-        return [value for value in values if math.isfinite(value)]
-    import numpy as np
-
-    return values[np.isfinite(values)]
 
 
 def first_with(events: Iterable[Event], figure: Figure, value: float) -> tuple[int, int]:

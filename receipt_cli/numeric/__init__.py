@@ -24,6 +24,9 @@ PUBLIC = {
     "describe": "statistics",
     "exact_mean": "statistics",
     "exact_median": "statistics",
+    "count_above": "statistics",
     "exact_sum": "statistics",
+    "finite": "statistics",
+    "value_range": "statistics",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -25,7 +25,7 @@ PIECE = 1 << 20
 
 def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> OrdinalSet:
     """Return the set of ``value >> shift``, but for the rows that ``without`` names."""
-    if not is_large(len(values)):
+    if not is_large(values):
         rows = set(without)
         return OrdinalSet([value >> shift for row, value in enumerate(values) if row not in rows])
     import numpy as np

@@ -33,7 +33,7 @@ STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_s
 
 def are_many(columns: RuleColumns) -> bool:
     """True for so many records that they are worth being read as arrays."""
-    return is_large(WEIGHT * len(columns))
+    return is_large(columns, WEIGHT)
 
 
 

@@ -168,6 +168,6 @@ def test_ratios_of_rates_and_times(rate: NumberColumn, time: NumberColumn, token
 
 def test_small_columns_do_not_load_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(magnitude, "sys", SimpleNamespace(modules={}))
-    assert not magnitude.is_large(magnitude.WORTH_IMPORT - 1) and magnitude.is_large(magnitude.WORTH_IMPORT)
+    assert not magnitude.is_large(range(magnitude.WORTH_IMPORT - 1)) and magnitude.is_large(range(magnitude.WORTH_IMPORT))
     monkeypatch.setattr(magnitude, "sys", SimpleNamespace(modules={"numpy": None}))
-    assert not magnitude.is_large(magnitude.WORTH_CALL - 1) and magnitude.is_large(magnitude.WORTH_CALL)
+    assert not magnitude.is_large(range(magnitude.WORTH_CALL - 1)) and magnitude.is_large(range(magnitude.WORTH_CALL))
