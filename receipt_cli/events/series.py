@@ -39,9 +39,9 @@ def metric(name: str) -> Figure:
     return Figure(lambda event: event.metrics.get(name), lambda run: run.metric(name))
 
 
-def other(name: str) -> Figure:
+def unregistered(name: str) -> Figure:
     """Return the reader of a metric outside the registry."""
-    return Figure(lambda event: event.others.get(name), lambda run: run.other(name))
+    return Figure(lambda event: event.unregistered.get(name), lambda run: run.unregistered_metric(name))
 
 
 @dataclass(slots=True)

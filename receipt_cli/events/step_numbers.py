@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from receipt_cli.events.model import Event, spread
+from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
 from receipt_cli.numeric.arrays import distinct_values
 
@@ -35,7 +35,7 @@ def number_steps(events: Sequence[Event], bars: Sequence[ProgressBars] = ()) -> 
     for grammar in {e.grammar.id for e in events if e.rule.event == "progress"} | {b.grammar for b in bars}:
         mine = [e for e in events if e.grammar.id == grammar]
         broken |= _number(mine, [b for b in bars if b.grammar == grammar])
-    return [e for event in events if event.rule.event != "progress" for e in (spread(event) if id(event) in broken else (event,))]
+    return [e for event in events if event.rule.event != "progress" for e in (expand(event) if id(event) in broken else (event,))]
 
 
 def _number(events: Sequence[Event], bars: Sequence[ProgressBars]) -> set[int]:

@@ -134,7 +134,7 @@ class RuleColumns:
     clock: Cells[float] = field(default_factory=lambda: Cells("d"))
     numbers: dict[str, NumberColumn] = field(default_factory=dict)
     texts: dict[str, TextColumn] = field(default_factory=dict)
-    others: dict[str, NumberColumn] = field(default_factory=dict)
+    unregistered: dict[str, NumberColumn] = field(default_factory=dict)
     headers: TextColumn = field(default_factory=TextColumn)
     cells: TextColumn = field(default_factory=TextColumn)
     pairs: TextColumn = field(default_factory=TextColumn)
@@ -146,7 +146,7 @@ class RuleColumns:
     def lasting(self) -> bool:
         """True when the memory of all columns is their own: see ``Cells.lasting``."""
         own = self.at.lasting and self.line.lasting and self.rank.lasting and self.clock.lasting
-        return own and all(column.lasting for column in (*self.numbers.values(), *self.others.values()))
+        return own and all(column.lasting for column in (*self.numbers.values(), *self.unregistered.values()))
 
     def open_row(self, at: int, line: int, rank: int, clock: float) -> int:
         """Add an event and return its row."""
@@ -170,7 +170,7 @@ class RuleColumns:
         self.clock.prepend(other.clock)
         self.numbers = _prepended(self.numbers, other.numbers, len(other), NumberColumn)
         self.texts = _prepended(self.texts, other.texts, len(other), TextColumn)
-        self.others = _prepended(self.others, other.others, len(other), NumberColumn)
+        self.unregistered = _prepended(self.unregistered, other.unregistered, len(other), NumberColumn)
         for ours, before in zip(self._unnamed, other._unnamed, strict=True):
             ours.prepend(before, len(other))
 
@@ -185,8 +185,8 @@ class RuleColumns:
             self.numbers.setdefault(name, NumberColumn()).extend(numbers, rows)
         for name, texts in other.texts.items():
             self.texts.setdefault(name, TextColumn()).extend(texts, rows)
-        for name, numbers in other.others.items():
-            self.others.setdefault(name, NumberColumn()).extend(numbers, rows)
+        for name, numbers in other.unregistered.items():
+            self.unregistered.setdefault(name, NumberColumn()).extend(numbers, rows)
         for ours, after in zip(self._unnamed, other._unnamed, strict=True):
             ours.extend(after, rows)
 

@@ -29,7 +29,7 @@ def find_bars(
     read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, columns: RuleColumns
 ) -> ProgressBars | None:
     """Return the bars of a rule, or None where its records say more than a step and a total, or are few."""
-    plain = rule.event == "progress" and rule.table is None and rule.block is None and not columns.others
+    plain = rule.event == "progress" and rule.table is None and rule.block is None and not columns.unregistered
     plain = plain and {rule.fields[name].target for name in columns.numbers} == {STEP, PLAN}
     if not plain or not are_many(columns):
         return None

@@ -145,7 +145,7 @@ def _joined(positions: Sequence[Sequence[int]]) -> Integers:
 
 
 def _beside(at: Integers, others: Integers) -> Integers:
-    """Return, ascending, the indices of the records that something among ``others`` parts from the one before."""
+    """Return, ascending, the indices of the records that something among ``unregistered`` parts from the one before."""
     import numpy as np
 
     found = distinct_values(np.concatenate([np.searchsorted(at, others, side) for side in ("left", "right")]))

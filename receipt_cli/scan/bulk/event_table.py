@@ -71,7 +71,7 @@ class _Field:
         self._members.append((number, start, self._plans.setdefault(plan, len(self._plans)), place))
         self.may_fail = self.may_fail or plan.first is not None
 
-    def settle(self, count: int) -> None:
+    def freeze(self, count: int) -> None:
         """Make the tables for the layouts below ``count``."""
         import numpy as np
 
@@ -126,7 +126,7 @@ class EventTable:
         layout = template.layout
         event = layout.events[index]
         listed: list[tuple[str, Value]] = [("numbers", value) for value in event.values]
-        listed += [("others", value) for value in event.others]
+        listed += [("unregistered", value) for value in event.unregistered]
         fields = []
         for place, (kind, value) in enumerate(listed):
             found = plan_of(layout, value)
@@ -155,7 +155,7 @@ class EventTable:
             self._prefixes.append(prefixes)
         return group
 
-    def settle(self, count: int) -> Flags:
+    def freeze(self, count: int) -> Flags:
         """Make the tables for the layouts below ``count``; return which of them have the event."""
         import numpy as np
 
@@ -167,7 +167,7 @@ class EventTable:
             self._has = np.zeros(count, np.bool_)
             self._has[numbers] = True
             for one in self._fields.values():
-                one.settle(count)
+                one.freeze(count)
         return self._has
 
     def columns(self, rows: Rows) -> tuple[list[Column], Flags | None]:
@@ -225,7 +225,7 @@ class EventTable:
         at = (rows.ordinals << POSITION_BITS) + self._offsets[rows.numbers]
         made = Piece(at, rows.block.line_of(rows.ordinals), *self._heads(rows))
         for column in columns:
-            (made.numbers if column.kind == "numbers" else made.others)[column.name] = column.rows, column.values
+            (made.numbers if column.kind == "numbers" else made.unregistered)[column.name] = column.rows, column.values
         return made
 
     def _heads(self, rows: Rows) -> tuple[Integers, Floats]:

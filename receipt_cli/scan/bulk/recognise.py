@@ -69,7 +69,7 @@ class Shelf:
         self.words = words
         self._factors = np.array([_FACTOR ** (2 * at + 1) % 2**64 for at in range(words)], np.uint64)
         self._members: list[tuple[int, int, Words, Words, int]] = []
-        self._settled = False
+        self._frozen = False
 
     def add(self, number: int, layout: Layout) -> None:
         """Let records of ``layout`` be recognised as ``number``."""
@@ -85,13 +85,13 @@ class Shelf:
         room[: len(moving)][moving] = 0x76
         sample[: len(moving)][moving] = 0x30
         self._members.append((number, key, sample.view("<u8"), room.view("<u8"), len(moving)))
-        self._settled = False
+        self._frozen = False
 
-    def _settle(self) -> None:
+    def _freeze(self) -> None:
         """Make the tables of all layouts, sorted by their keys."""
         import numpy as np
 
-        if self._settled:
+        if self._frozen:
             return
         self._members.sort(key=lambda member: member[1])
         numbers, keys, masked, room, lengths = zip(*self._members, strict=True)
@@ -100,13 +100,13 @@ class Shelf:
         self._masked, self._room = np.array(masked, np.uint64), np.array(room, np.uint64)
         self._slots = np.zeros(1 << _SLOT_BITS, np.int64)
         self._slots[self._slot_of(self._keys)] = np.arange(len(keys))
-        self._settled = True
+        self._frozen = True
 
     def recognise(self, words: Words, lengths: Integers) -> Integers:
         """Return the number (n,) of the layout of each record, or -1; for ``words`` see ``cut_words``."""
         import numpy as np
 
-        self._settle()
+        self._freeze()
         keys = self._keys_of(words)
         guess = self._slots[self._slot_of(keys)]
         fits = self._fit(words, lengths, guess)
