@@ -18,12 +18,8 @@ from receipt_cli.numeric.column import Cells
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from receipt_cli.numeric.array_types import Floats, Integers, Mask
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-    Mask: TypeAlias = NDArray[np.bool_]
     Found: TypeAlias = tuple[Floats, Mask | None]
     Rows: TypeAlias = slice | Integers
 

@@ -15,11 +15,8 @@ from receipt_cli.numeric.spill import scratch
 from receipt_cli.numeric.statistics import Values, finite
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from receipt_cli.numeric.array_types import Floats, Mask
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Mask: TypeAlias = NDArray[np.bool_]
     Found: TypeAlias = tuple[Floats, Mask | None]
 
 Numbers: TypeAlias = "list[float] | Floats"

@@ -11,17 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[np.int64]
 
 MIN_RECORDS = 3
 

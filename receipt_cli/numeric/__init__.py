@@ -3,6 +3,11 @@
 from receipt_cli.rooms import doors
 
 PUBLIC = {
+    "Bytes": "array_types",
+    "Floats": "array_types",
+    "Integers": "array_types",
+    "Mask": "array_types",
+    "Words": "array_types",
     "Joined": "arrays",
     "distinct_values": "arrays",
     "is_large": "arrays",

@@ -15,9 +15,8 @@ from receipt_cli.numeric.spill import Room
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 
-    Array = NDArray[Any]
+    from receipt_cli.numeric.array_types import Array
 
 N = TypeVar("N", int, float)
 

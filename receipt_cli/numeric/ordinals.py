@@ -5,18 +5,13 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from pyroaring import BitMap, BitMap64
 
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[np.int64]
 
 OrdinalSet: TypeAlias = BitMap64
 PIECE = 1 << 20

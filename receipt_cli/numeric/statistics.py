@@ -7,15 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import is_large
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
 
 Values: TypeAlias = "Sequence[float] | Floats"
 """A list, an ``array('d')`` or a float64 array (n,)."""

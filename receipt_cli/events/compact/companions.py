@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from receipt_cli.events.compact.frame import are_many, labels
 from receipt_cli.events.compact.regular import worth_it
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.column import Cells
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[np.int64]
-    Mask: TypeAlias = NDArray[np.bool_]
 
 Read = tuple[Grammar, Rule, RuleColumns]
 Attached = Mapping[tuple[str, str], Mapping[str, "Integers"]]

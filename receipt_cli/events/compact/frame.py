@@ -14,12 +14,10 @@ from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-    Mask: TypeAlias = NDArray[np.bool_]
+    from receipt_cli.numeric.array_types import Floats, Integers, Mask
+
     Rows: TypeAlias = slice | Integers
 
 WEIGHT = 2
@@ -34,8 +32,6 @@ STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_s
 def are_many(columns: RuleColumns) -> bool:
     """True for so many records that they are worth being read as arrays."""
     return is_large(columns, WEIGHT)
-
-
 
 
 def labels(rule: Rule, columns: RuleColumns) -> set[float]:

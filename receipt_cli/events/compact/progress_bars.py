@@ -7,22 +7,14 @@ behind a record.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.events.compact.frame import PLAN, STEP, Frame, are_many
 from receipt_cli.events.rows import ProgressBars
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[np.int64]
-
-
 
 
 def find_bars(

@@ -22,12 +22,8 @@ from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.layout import EventLayout, Value
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
-    Flags = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+    from receipt_cli.numeric.array_types import Floats, Integers, Mask
 
 MANY_ROWS = 1024
 """Records of a layout in a block from which on it is read for itself."""
@@ -46,7 +42,7 @@ class Rows:
     numbers: Integers
     counts: Integers
 
-    def choose(self, rows: Flags) -> Rows:
+    def choose(self, rows: Mask) -> Rows:
         """Return some of the rows."""
         import numpy as np
 
@@ -155,7 +151,7 @@ class EventTable:
             self._prefixes.append(prefixes)
         return group
 
-    def freeze(self, count: int) -> Flags:
+    def freeze(self, count: int) -> Mask:
         """Make the tables for the layouts below ``count``; return which of them have the event."""
         import numpy as np
 
@@ -170,7 +166,7 @@ class EventTable:
                 one.freeze(count)
         return self._has
 
-    def columns(self, rows: Rows) -> tuple[list[Column], Flags | None]:
+    def columns(self, rows: Rows) -> tuple[list[Column], Mask | None]:
         """Return all values of the rows, by first appearance, and which rows have one that cannot be taken; None: none.
 
         Those are rows with values out of bounds, and with what looks like a number and is none.
@@ -182,7 +178,7 @@ class EventTable:
         out = np.empty((len(fields), count))
         rest = self._convert_alone(rows, fields, out)
         made: list[tuple[int, int, Column]] = []
-        bad: Flags | None = None
+        bad: Mask | None = None
         for one, values in zip(fields, out, strict=True):
             one.convert(rows, rest, values)
             plans = one.plans[rows.numbers]

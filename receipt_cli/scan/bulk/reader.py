@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import plain
 from receipt_cli.records.prefilter import Prefilter
@@ -24,13 +25,6 @@ from receipt_cli.scan.bulk.result import BlockResult
 from receipt_cli.scan.bulk.template import Template
 from receipt_cli.scan.layout import MAX_LENGTH, Layout
 from receipt_cli.scan.segment import RuleKey, SegmentBody
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
 
 ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProblems], None]
 """``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, where problems go."""
@@ -190,7 +184,7 @@ def _returns_are_ends(raw: bytes) -> bool:
     return True
 
 
-def _read_templates(templates: Templates, records: Records, rows: Integers, result: BlockResult, taken: Flags) -> None:
+def _read_templates(templates: Templates, records: Records, rows: Integers, result: BlockResult, taken: Mask) -> None:
     """Read those of the records ``rows`` that have a template, and mark them in ``taken``."""
     import numpy as np
 
@@ -235,7 +229,7 @@ def _recognise(templates: Templates, records: Records, rows: Integers) -> tuple[
     return rows[found], known[found]
 
 
-def _read_together(templates: Templates, rows: Rows, result: BlockResult, taken: Flags) -> None:
+def _read_together(templates: Templates, rows: Rows, result: BlockResult, taken: Mask) -> None:
     """Read records of any number of plain templates."""
     import numpy as np
 
@@ -268,7 +262,7 @@ def _read_together(templates: Templates, rows: Rows, result: BlockResult, taken:
             _miss(result, rows.block, name, len(missed), named, rows.ordinals[first])
 
 
-def _read_one(template: Template, ordinals: Integers, records: Records, result: BlockResult, taken: Flags) -> None:
+def _read_one(template: Template, ordinals: Integers, records: Records, result: BlockResult, taken: Mask) -> None:
     """Read records of one template, whose values are not all plain numbers."""
     matrix = bytes_at(records.buffer, records.starts[ordinals], template.length)
     numbers, inside = template.values(matrix)
@@ -295,7 +289,7 @@ def _miss(result: BlockResult, records: Records, name: str, count: int, rules: S
     result.miss(name, count, zip(rules, first.tolist(), records.line_of(first).tolist(), texts, strict=True))
 
 
-def _candidates(prefilter: Prefilter, records: Records, taken: Flags) -> Integers:
+def _candidates(prefilter: Prefilter, records: Records, taken: Mask) -> Integers:
     """Return the records that hold a literal and are not taken, ascending."""
     import numpy as np
 

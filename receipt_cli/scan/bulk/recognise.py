@@ -7,18 +7,8 @@ every byte is the layout's, or a digit where that has one that moves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from receipt_cli.numeric.array_types import Bytes, Integers, Mask, Words
 from receipt_cli.scan.layout import MAX_LENGTH, Layout
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Bytes = NDArray[np.uint8]
-    Flags = NDArray[np.bool_]
-    Integers = NDArray[np.int64]
-    Words = NDArray[np.uint64]
 
 WORD = 8
 CHUNK = 2048
@@ -36,7 +26,7 @@ def words_for(length: int) -> int:
     return -(-length // WORD)
 
 
-def moving_digits(layout: Layout) -> Flags:
+def moving_digits(layout: Layout) -> Mask:
     """Return which bytes of a layout are digits that may be others."""
     import numpy as np
 
@@ -143,11 +133,11 @@ class Shelf:
             np.matmul(ones, self._factors, out=keys[begin : begin + CHUNK])
         return keys
 
-    def _fit(self, words: Words, lengths: Integers, members: Integers) -> Flags:
+    def _fit(self, words: Words, lengths: Integers, members: Integers) -> Mask:
         """Return which records have the layout of their entry of ``members``."""
         import numpy as np
 
-        fits: Flags = self._lengths[members] == lengths
+        fits: Mask = self._lengths[members] == lengths
         other, room = (np.empty((min(CHUNK, len(words)), self.words), np.uint64) for _ in range(2))
         for begin in range(0, len(words), CHUNK):
             some, which = words[begin : begin + CHUNK], members[begin : begin + CHUNK]
