@@ -134,12 +134,7 @@ def _name_rows(events: list[Event], columns: RuleColumns, rule: Rule, problems: 
             problems.append(Problem("table_row_without_header", event.line, f"{rule.name}: cells do not fit the header", ""))
             continue
         for name, text in bound[0].items():
-            value, readable = convert(rule.fields[name], text)
-            if value is not None:
-                _put(event, rule, name, value)
-            elif not readable:
-                detail = f"{event.grammar.ref} {rule.name}.{name}: {text[:64]!r}"
-                problems.append(Problem("unreadable_value", event.line, detail, text[:EXCERPT_BYTES]))
+            _put_text(event, rule, name, text, problems)
         event.unregistered.update(bound[1])
         named.append(event)
     return named
@@ -207,10 +202,14 @@ def _put_row(
     if isinstance(value, float):
         event.unregistered[name] = value
         return
-    read, readable = convert(rule.fields[name], value)
-    if read is not None:
-        _put(event, rule, name, read)
-    elif not readable:
-        detail = f"{event.grammar.ref} {rule.name}.{name}: {value[:64]!r}"
-        problems.append(Problem("unreadable_value", event.line, detail, value[:EXCERPT_BYTES]))
+    _put_text(event, rule, name, value, problems)
     named.setdefault(id(event), set()).add(name)
+
+
+def _put_text(event: Event, rule: Rule, name: str, text: str, problems: list[Problem]) -> None:
+    value, readable = convert(rule.fields[name], text)
+    if value is not None:
+        _put(event, rule, name, value)
+    elif not readable:
+        detail = f"{event.grammar.ref} {rule.name}.{name}: {text[:64]!r}"
+        problems.append(Problem("unreadable_value", event.line, detail, text[:EXCERPT_BYTES]))

@@ -23,7 +23,7 @@ class Phase:
     """One stage of training, in log order.
 
     ``steps`` are the records that stand; ``attempts`` how many of them each attempt contributes; ``superseded`` the
-    records that a later attempt overtook, ``duplicates`` those printed again.
+    records that a later attempt overtook.
     """
 
     grammar: Grammar
@@ -37,7 +37,6 @@ class Phase:
     standalone_events: list[Event] = field(default_factory=list)
     attempts: list[list[Event]] = field(default_factory=list)
     superseded: list[Event] = field(default_factory=list)
-    duplicates: int = 0
 
     @property
     def steps(self) -> list[Event]:
@@ -214,7 +213,7 @@ def _resolve(phase: Phase) -> None:
         if not attempts:
             attempts.append([event])
         elif event.step is None or numbered is None or numbered.step is None:
-            _unnumbered(phase, attempts[-1], event)
+            _add_unnumbered(attempts[-1], event)
         elif event.step == numbered.step:
             _same_step(phase, attempts, numbered, event)
         elif event.step > numbered.step:
@@ -243,12 +242,11 @@ def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], 
     return stand, [e for e in parts if e.step is not None and e.step >= limit]
 
 
-def _unnumbered(phase: Phase, attempt: list[Event], event: Event) -> None:
+def _add_unnumbered(attempt: list[Event], event: Event) -> None:
     """Add a record where a step number is missing, unless another rank printed the same one just before."""
     last = attempt[-1]
-    if event.step is None and event.rule.name == last.rule.name and event.rank != last.rank and event.same_values(last):
-        phase.duplicates += 1
-    else:
+    again = event.step is None and event.rule.name == last.rule.name and event.rank != last.rank and event.same_values(last)
+    if not again:
         attempt.append(event)
 
 
@@ -264,7 +262,6 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
         last.metrics, last.unregistered = {**last.metrics, **event.metrics}, {**last.unregistered, **event.unregistered}
         last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
     elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank or not _began_anew(phase, last, event):
-        phase.duplicates += 1
         last.fill(event)  # a companion line stands behind the last copy
     else:
         attempts.append([event])

@@ -12,7 +12,7 @@ PUBLIC = {
     "distinct_values": "arrays",
     "is_large": "arrays",
     "Cells": "column",
-    "WORTH_CALL": "column",
+    "shifted": "column",
     "MIN_VALUES": "intervals",
     "Spread": "intervals",
     "half_width": "intervals",

@@ -227,6 +227,11 @@ def _restored(code: str, data: Any) -> Cells[Any]:
     return made
 
 
+def shifted(values: array[int], by: int) -> array[int]:
+    """Return ``values`` (int64) plus ``by``."""
+    return array("q", _shifted(values, by)) if by and values else values
+
+
 def _shifted(values: Cells[N] | array[N], by: int) -> bytes | memoryview:
     """Return the bytes of ``values`` plus ``by``."""
     few = values._few if isinstance(values, Cells) else values

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from receipt_cli.numeric.column import WORTH_CALL, Cells
+from receipt_cli.numeric.column import Cells, shifted
 
 POSITION_BITS = 17
 """Low bits of ``at``: where in its record an event begins. A record is capped at 2**16 bytes."""
@@ -17,19 +16,6 @@ POSITION_BITS = 17
 def place(record: int, offset: int = 0) -> int:
     """Return the sortable position of an event: the ordinal of its record, then its offset inside."""
     return (record << POSITION_BITS) | offset
-
-
-def shifted(values: array[int], by: int) -> array[int]:
-    """Return ``values`` plus ``by``."""
-    if not by or not values:
-        return values
-    if "numpy" not in sys.modules or len(values) < WORTH_CALL:
-        return array("q", [value + by for value in values])
-    import numpy as np
-
-    moved = array("q")
-    moved.frombytes((np.frombuffer(values, np.int64) + by).tobytes())
-    return moved
 
 
 C = TypeVar("C", "NumberColumn", "TextColumn")

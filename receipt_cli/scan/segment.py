@@ -5,12 +5,13 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 
+from receipt_cli.numeric.column import shifted
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.records.split import Fragment
-from receipt_cli.scan.columns import Bounded, RuleColumns, place, shifted
+from receipt_cli.scan.columns import Bounded, RuleColumns, place
 
 TAIL_KEPT = 32 * 1024
 HEAD_KEPT = 32 * 1024
