@@ -26,7 +26,7 @@ from receipt_cli.io.source import Source
 from receipt_cli.scan.bulk import reader as bulk
 from receipt_cli.scan.bulk import schedule
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.segment import KEPT_HITS, Body
+from receipt_cli.scan.segment import KEPT_HITS, SegmentBody
 
 LARGEST = 16 << 20
 PIECE = 512 << 10
@@ -74,7 +74,7 @@ def find_difference(left: Any, right: Any, path: str = "") -> str | None:
     return None if left == right else f"{path}: {str(left)[:120]} / {str(right)[:120]}"
 
 
-def plain_body(body: Body) -> dict[str, Any]:
+def plain_body(body: SegmentBody) -> dict[str, Any]:
     """Return what whole records gave as plain values that compare: NaN equals NaN, and 0 is not -0."""
     counts = {
         name: getattr(body, name)
@@ -98,7 +98,7 @@ def plain_body(body: Body) -> dict[str, Any]:
 def _columns(columns: Any) -> dict[str, Any]:
     numbers = {
         f"{kind} {name}": [list(column.rows), [_number(value) for value in column.values]]
-        for kind in ("numbers", "others")
+        for kind in ("numbers", "unregistered")
         for name, column in getattr(columns, kind).items()
     }
     unnamed = {name: getattr(columns, name) for name in ("headers", "cells", "pairs")}

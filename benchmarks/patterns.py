@@ -208,7 +208,7 @@ def readers() -> Iterator[Row]:
 def whole_records() -> Iterator[Row]:
     """Yield the rows of records that pass every gate, each filled up in another way, through all rules and markers."""
     engine = Engine(shipped(), load_catalogue(), by_layout=False)
-    gates = b" ".join(sorted({*engine.gates, *engine.marker_gates})).decode("latin-1")
+    gates = b" ".join(sorted({*engine.rules_by_literal, *engine.markers_by_literal})).decode("latin-1")
     fillers = (" ", "0", "a", "a ", "a:1 ", "a=1 ", "1,", "| ", ": ", "{", '"', "'", "(", "[", "=", "\x01")
     for attack in (Attack(gates, filler, "") for filler in fillers):
 

@@ -37,7 +37,7 @@ from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.segment import Body
+from receipt_cli.scan.segment import SegmentBody
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class Reading:
 
     engine: Engine
     gathered: Gathered
-    body: Body
+    body: SegmentBody
     options: Options
     detection: Detection
     grammars: Sequence[Grammar]
@@ -279,7 +279,7 @@ def _spans(phases: Sequence[Phase], launch: Launch) -> list[tuple[int, int]]:
     return list(zip(starts, [*starts[1:], launch.end], strict=False))
 
 
-def _problems(body: Body, more: Sequence[Problem]) -> tuple[int, tuple[Problem, ...]]:
+def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[int, tuple[Problem, ...]]:
     found = [problem for _, problem in body.problems.first]
     if body.nul_count:
         found.append(Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", ""))
@@ -296,7 +296,7 @@ def _dropped(summaries: Sequence[Summary]) -> list[Problem]:
     ]
 
 
-def _near(body: Body, grammars: Sequence[Grammar]) -> tuple[int, tuple[NearMiss, ...]]:
+def _near(body: SegmentBody, grammars: Sequence[Grammar]) -> tuple[int, tuple[NearMiss, ...]]:
     near = [body.near[g.id] for g in grammars if g.id in body.near]
     first = sorted((entry for n in near for entry in n.first), key=lambda entry: entry[0])
     return sum(n.count for n in near), tuple(miss for _, miss in first[:MAX_FIRST])
@@ -305,10 +305,10 @@ def _near(body: Body, grammars: Sequence[Grammar]) -> tuple[int, tuple[NearMiss,
 def _first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
     facts: dict[str, tuple[float | str, int]] = {}
     if phases:
-        lines = [e.line for e in (*phases[0].raw, *phases[0].evals, *phases[0].singles)]
+        lines = [e.line for e in (*phases[0].step_events, *phases[0].evals, *phases[0].standalone_events)]
         if phases[0].grammar.trainer:
             facts["trainer"] = (phases[0].grammar.trainer, min(lines))
-    events = sorted((e for p in phases for e in p.singles), key=lambda e: e.at)
+    events = sorted((e for p in phases for e in p.standalone_events), key=lambda e: e.at)
     for event in events:
         for name, value in event.facts.items():
             facts.setdefault(name, (value, event.line))
@@ -317,7 +317,7 @@ def _first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
     return facts
 
 
-def _rule_records(engine: Engine, body: Body, grammars: Sequence[Grammar]) -> dict[tuple[str, str], int]:
+def _rule_records(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar]) -> dict[tuple[str, str], int]:
     """Return how many events each rule of the chosen grammars read."""
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
     return {key: len(columns) for key, columns in read.items() if columns is not None}

@@ -58,7 +58,7 @@ def _half_digit(printed: Statistic) -> float:
 def phase_facts(phase: Phase, before: Mapping[str, float | str]) -> dict[str, float | str]:
     """Return what the phase printed about itself, over what earlier phases printed about the batch and the world."""
     own: dict[str, float | str] = {}
-    for event in phase.singles:
+    for event in phase.standalone_events:
         for name, value in event.facts.items():
             own.setdefault(name, value)
     return {**{k: v for k, v in before.items() if k not in ("parameter_count", "training_time_s", "exit_code")}, **own}

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.series import finite, first_with, metric, not_finite_since, positions, read
-from receipt_cli.numeric.statistics import exact_median
+from receipt_cli.events.series import first_with, metric, not_finite_since, positions, read
+from receipt_cli.numeric.statistics import exact_median, finite, value_range
 from receipt_cli.problems import QUIET_RECORDS
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS
-from receipt_cli.scan.segment import Body
+from receipt_cli.scan.segment import SegmentBody
 
 CONVICTING = ("cause", "stop", "error", "consequence")
 FATAL = ("cause", "stop", "error")
@@ -76,8 +76,8 @@ class Ending:
 class _Progress:
     """What speaks for the run: positions of steps, of new attempts and of proofs of completion."""
 
-    def __init__(self, body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
-        events = [e for p in phases for e in (*p.raw, *p.evals, *p.singles)]
+    def __init__(self, body: SegmentBody, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
+        events = [e for p in phases for e in (*p.step_events, *p.evals, *p.standalone_events)]
         self.steps = positions(e for p in phases for e in (*p.steps, *p.superseded))  # once each, however often printed
         self.epochs = sorted(e.at for p in phases for e in p.steps if e.rule.counts == "epoch")
         self.attempts = [a[0].at for p in phases for a in p.attempts[1:] if a]
@@ -111,7 +111,7 @@ class _Progress:
 
 
 def judge(
-    body: Body, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None, *, recognised: bool = False
+    body: SegmentBody, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None, *, recognised: bool = False
 ) -> Ending:
     """Return how the run ended. ``exit_code`` is the one that the caller knows, or None.
 
@@ -149,7 +149,7 @@ def judge(
         reason = _reason_of(code, "unknown")
         return Ending(reason, CATEGORIES[reason], line, f"exit code {code}", False, code, tuple(sightings))
     if last is not None and last.failed_end:
-        event = [e for e in last.singles if e.rule.event == "end" and "status" in e.texts][-1]
+        event = [e for e in last.standalone_events if e.rule.event == "end" and "status" in e.texts][-1]
         message = f"the run ended with status {event.texts['status']}"
         return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
     if last is None and not recognised:
@@ -193,7 +193,9 @@ def _only_launcher(best: Sighting, verdict: Verdict) -> bool:
     return best.marker.reason != "nccl_error" or verdict.exit_code != -6  # aborted by its own watchdog
 
 
-def _first_of_culprit(verdict: Verdict, best: Sighting, catalogue: Catalogue, body: Body, progress: _Progress) -> Sighting | None:
+def _first_of_culprit(
+    verdict: Verdict, best: Sighting, catalogue: Catalogue, body: SegmentBody, progress: _Progress
+) -> Sighting | None:
     """Return the first error of the rank that failed first, when the first error of all is another rank's."""
     if best.marker.role != "error" or best.rank in (NO_RANK, verdict.rank, verdict.local_rank):
         return None
@@ -205,7 +207,7 @@ def _first_of_culprit(verdict: Verdict, best: Sighting, catalogue: Catalogue, bo
     return min(found, key=lambda s: s.at >> POSITION_BITS, default=None)
 
 
-def _sight(marker: Marker, body: Body, progress: _Progress, rank: int | None = None) -> Sighting | None:
+def _sight(marker: Marker, body: SegmentBody, progress: _Progress, rank: int | None = None) -> Sighting | None:
     """Return what counts of a marker's hits: the first that the run did not get over, else the first.
 
     Consequences of ranks that only followed another one count for nothing. With ``rank`` only its own hits count.
@@ -240,9 +242,9 @@ def _diverged(phases: Sequence[Phase]) -> Sighting | None:
     """
     for phase in reversed(phases):
         losses = finite(read(phase.steps, metric("loss")))
-        if not len(losses):
+        lowest, _ = value_range(losses)
+        if lowest is None:
             continue
-        lowest = float(min(losses) if isinstance(losses, list) else losses.min())
         if len(losses) < DIVERGED_RECORDS or lowest <= 0:
             return None
         some = min(10, max(1, len(losses) // 10))
@@ -306,7 +308,8 @@ def _nan_loss(phases: Sequence[Phase]) -> int | None:
     """
     for name in ("loss", "val_loss"):
         for phase in reversed(phases):
-            events = phase.steps if name == "loss" else sorted((*phase.steps, *phase.evals, *phase.singles), key=lambda e: e.at)
+            every = (*phase.steps, *phase.evals, *phase.standalone_events)
+            events = phase.steps if name == "loss" else sorted(every, key=lambda e: e.at)
             line = not_finite_since(events, metric(name))
             if line is not None:
                 return line or None

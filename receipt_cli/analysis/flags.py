@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,10 +10,9 @@ from receipt_cli.analysis.flops import PRINTED, named_convention, positive
 from receipt_cli.analysis.recompute import Workings
 from receipt_cli.definitions.accelerators import Device, load_peaks
 from receipt_cli.events.model import Event
-from receipt_cli.events.series import Figure, finite, metric, read
-from receipt_cli.numeric.arrays import is_large
+from receipt_cli.events.series import metric, read
 from receipt_cli.numeric.precision import TOLERANCE
-from receipt_cli.numeric.statistics import Statistic
+from receipt_cli.numeric.statistics import Statistic, count_above, finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,7 @@ def _above_one(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: W
     figure = metric("mfu_ratio") if printed else None if derived is None else derived.figure
     if figure is None:
         return
-    count, largest = _count_above(steps, figure, 1.0)
+    count, largest = count_above(read(steps, figure), 1.0)
     if count:
         said = "the trainer prints" if printed else "the log's own figures give"
         detail = f"{said} an MFU above 1 in {count} {'record' if count == 1 else 'records'}: no device does more than its peak"
@@ -171,7 +169,7 @@ def _impossible(steps: Sequence[Event], metrics: Mapping[str, Statistic], made: 
     figure = metric(name) if printed or derived is None else derived.figure
     device = made.device
     bound = BEYOND * (device.flops_per_s if device is not None else load_peaks().highest)
-    count, largest = _count_above(steps, figure, bound)
+    count, largest = count_above(read(steps, figure), bound)
     if not count:
         return
     whose = device.name if device is not None else "any device of the peak table"
@@ -201,19 +199,6 @@ def _unknown_peak(
     derived = made.found.get("mfu_ratio")
     found = None if derived is None else derived.statistic.median
     yield Flag("peak_unknown", "mfu_ratio", None, found, None, len(mfu) if wasted else None, detail)
-
-
-def _count_above(steps: Sequence[Event], figure: Figure, bound: float) -> tuple[int, float]:
-    """Return how many values of all step records are finite and above ``bound``, and the largest of them."""
-    values = read(steps, figure)
-    if not hasattr(values, "dtype") and not is_large(len(values)):
-        above = [value for value in values if bound < value < math.inf]
-        return len(above), max(above, default=0.0)
-    import numpy as np
-
-    array = np.asarray(values, np.float64)
-    chosen = array[(array > bound) & (array < math.inf)]
-    return len(chosen), float(chosen.max()) if len(chosen) else 0.0
 
 
 def _rate(value: float) -> str:

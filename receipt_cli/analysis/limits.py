@@ -28,7 +28,7 @@ def largest(phases: Sequence[Phase]) -> list[int]:
 
 def _odd(phase: Phase) -> bool:
     """True where a loss is not finite, an MFU is above 1, or the run started again."""
-    events = [*phase.steps, *phase.evals, *phase.singles]
+    events = [*phase.steps, *phase.evals, *phase.standalone_events]
     losses = (event.metrics.get(name, 0.0) for event in events for name in LOSSES)
     return bool(phase.restarts) or not all(map(math.isfinite, losses)) or any(e.metrics.get("mfu_ratio", 0.0) > 1 for e in events)
 

@@ -95,12 +95,10 @@ def spikes_of(values: Values, warning: float, critical: float) -> tuple[int, int
 
     None where they are too few, or any is negative. Long and short columns give the same bits, however they came.
     """
-    if isinstance(values, list | tuple) and not is_large(len(values)):
-        return _judge(values, warning, critical)
-    return _judge_array(values, warning, critical)
+    return (_judge_array if is_large(values) else _judge)(values, warning, critical)
 
 
-def _judge(values: Sequence[float], warning: float, critical: float) -> tuple[int, int, list[tuple[int, float, float]]] | None:
+def _judge(values: Values, warning: float, critical: float) -> tuple[int, int, list[tuple[int, float, float]]] | None:
     usable = [(index, value) for index, value in enumerate(values) if 0 < value < math.inf]
     if len(usable) <= LEAST or any(value < 0 for value in values):
         return None

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.rows import RowRun
-from receipt_cli.events.series import Selection, finite, metric, read
-from receipt_cli.numeric.statistics import exact_median
+from receipt_cli.events.series import Selection, metric, read
+from receipt_cli.numeric.statistics import exact_median, finite
 
 STEADY_RULE = "steady/1"
 _WARMUP_PARTS = 10

@@ -14,9 +14,9 @@ from receipt_cli.analysis.recompute import recompute
 from receipt_cli.analysis.spikes import Spikes, find_spikes
 from receipt_cli.analysis.steady import SteadyState, steady_records
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.events.model import Event, spread
+from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.series import Figure, Selection, Series, ends, metric, other, read
+from receipt_cli.events.series import Figure, Selection, Series, ends, metric, read, unregistered
 from receipt_cli.numeric.statistics import Statistic, describe
 
 MAX_OTHERS = 256
@@ -70,11 +70,11 @@ def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry
         training_time_s=_number(phase.fact("training_time_s")),
         parameter_count=_parameters(phase),
     )
-    events = sorted([*steps, *phase.evals, *phase.singles], key=lambda e: e.at)
+    events = sorted([*steps, *phase.evals, *phase.standalone_events], key=lambda e: e.at)
     _metrics(summary, events, steady, registry)
     _others(summary, events)
     _derive(summary, phase, steady, facts)
-    summary.spikes = find_spikes(steps, phase.singles)
+    summary.spikes = find_spikes(steps, phase.standalone_events)
     return summary
 
 
@@ -110,13 +110,13 @@ def _describe(
 
 
 def _others(summary: Summary, events: list[Event]) -> None:
-    names = list(dict.fromkeys(n for e in events for n in e.other_names))
-    names = [name for name in names if ends(events, other(name)) is not None]
+    names = list(dict.fromkeys(n for e in events for n in e.unregistered_names))
+    names = [name for name in names if ends(events, unregistered(name)) is not None]
     if len(names) > MAX_OTHERS:  # in the order in which they were printed
-        names = list(dict.fromkeys(n for event in events for e in spread(event) for n in e.others))
+        names = list(dict.fromkeys(n for event in events for e in expand(event) for n in e.unregistered))
     summary.dropped_others = max(0, len(names) - MAX_OTHERS)
     for name in sorted(names[:MAX_OTHERS]):
-        summary.other_metrics[name] = _describe(events, Selection(), "all", other(name), None, None)
+        summary.other_metrics[name] = _describe(events, Selection(), "all", unregistered(name), None, None)
 
 
 def _derive(summary: Summary, phase: Phase, steady: Selection, facts: Mapping[str, float | str]) -> None:
@@ -133,7 +133,7 @@ def _derive(summary: Summary, phase: Phase, steady: Selection, facts: Mapping[st
         found = compare(name, summary.metrics.get(name), one.statistic) if one.comparable else None
         if found is not None:
             summary.consistency.append(found)
-    summary.flags = find_oddities(steps, phase.singles, summary.metrics, made, summary.consistency)
+    summary.flags = find_oddities(steps, phase.standalone_events, summary.metrics, made, summary.consistency)
 
 
 def _parameters(phase: Phase) -> int | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from receipt_cli.scan.columns import POSITION_BITS
-from receipt_cli.scan.segment import Body, Hits
+from receipt_cli.scan.segment import Hits, SegmentBody
 
 VERDICT, RANK, EXIT_CODE = "root_cause", "failed_rank", "rank_exit_code"
 """Markers: the heading of the verdict; the line of each failed rank; the line of its exit code."""
@@ -34,7 +34,7 @@ class Verdict(NamedTuple):
         return f"rank {self.rank} (local rank {self.local_rank}) failed first: {how}"
 
 
-def find_verdict(body: Body) -> Verdict | None:
+def find_verdict(body: SegmentBody) -> Verdict | None:
     """Return the first verdict of the log that names a culprit: a rank that was told to stop is none while another is."""
     hits = body.markers
     heads, ranks, codes = hits.get(VERDICT), hits.get(RANK), hits.get(EXIT_CODE)

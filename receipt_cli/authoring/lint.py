@@ -98,7 +98,7 @@ def _extract_line(rule: Rule, line: str) -> list[Extraction]:
                 bound = bind_cells(rule.table, header, event.cells)
                 if bound is None:
                     continue
-                event.texts, event.others = bound
+                event.texts, event.unregistered = bound
             if event.row is None or rule.block is None:
                 events.append(event)
                 begun = set()
@@ -122,7 +122,7 @@ def _join_row(spec: Block, event: Extraction, row: Extraction, begun: set[str]) 
     if bound is not None and isinstance(bound[1], str):
         event.texts.setdefault(bound[0], bound[1])
     elif bound is not None and isinstance(bound[1], float):
-        event.others.setdefault(bound[0], bound[1])
+        event.unregistered.setdefault(bound[0], bound[1])
 
 
 def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
@@ -286,7 +286,7 @@ class _Linter:
                 yield self.finding(path, f"{rule.name}: {name} cannot read {text!r}", snippet=sample.line)
             elif value is not None:
                 got[name] = value
-        for title, have, want in (("field", got, sample.fields), ("other value", event.others, sample.others)):
+        for title, have, want in (("field", got, sample.fields), ("other value", event.unregistered, sample.others)):
             for name in sorted({*have, *want}, key=str):
                 if name not in want or name not in have or not _same(have[name], want[name]):
                     stated = repr(want[name]) if name in want else "nothing"

@@ -10,7 +10,7 @@ from receipt_cli.grammar.model import Evidence, Grammar, Rule
 from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.segment import Body
+from receipt_cli.scan.segment import SegmentBody
 
 MIN_SECONDARY = 3
 """Step records that a second trainer must explain alone to be one."""
@@ -71,7 +71,7 @@ class Choice(NamedTuple):
     generic: bool = False
 
 
-def detect(engine: Engine, body: Body, *, forced: Grammar | None = None, choice: Choice | None = None) -> Detection:
+def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, choice: Choice | None = None) -> Detection:
     """Choose the grammars of a scanned log.
 
     ``forced`` or a ``choice`` made before decides instead, where it explains at least one record.
@@ -110,7 +110,7 @@ def detect(engine: Engine, body: Body, *, forced: Grammar | None = None, choice:
 
 
 def _records(
-    engine: Engine, body: Body, versions: Sequence[Grammar], *, steps: bool = False, evidence: bool = True
+    engine: Engine, body: SegmentBody, versions: Sequence[Grammar], *, steps: bool = False, evidence: bool = True
 ) -> OrdinalSet:
     """Return the ordinals of the records that a grammar's rules explain.
 
@@ -132,7 +132,7 @@ def _records(
     return OrdinalSet.union(OrdinalSet(), *found)
 
 
-def _rules(engine: Engine, body: Body, grammar: Grammar) -> int:
+def _rules(engine: Engine, body: SegmentBody, grammar: Grammar) -> int:
     """Return how many rules that identify a trainer read something."""
     read = ((rule, engine.columns(body, grammar, rule)) for rule in grammar.rules if rule.event in EVIDENCE)
     return sum(1 for rule, columns in read if columns is not None and _whole(columns, rule))
@@ -171,7 +171,7 @@ def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:
     return count_switches(left, right, few + 1) > few
 
 
-def _version(engine: Engine, body: Body, versions: Sequence[Grammar]) -> Chosen:
+def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> Chosen:
     """Choose among versions that read the same text: the newest that the log proves, else the newest it allows."""
     ordered = sorted(versions, key=lambda g: g.version)
     if len(ordered) == 1:
@@ -188,7 +188,7 @@ def _version(engine: Engine, body: Body, versions: Sequence[Grammar]) -> Chosen:
 
 
 def _again(
-    engine: Engine, body: Body, by_id: dict[str, list[Grammar]], candidates: Sequence[Candidate], choice: Choice
+    engine: Engine, body: SegmentBody, by_id: dict[str, list[Grammar]], candidates: Sequence[Candidate], choice: Choice
 ) -> Iterator[Chosen]:
     """Yield what was chosen before, best first, with what decides its version here where that is the same version."""
     before = {chosen.grammar.id: chosen for chosen in choice.chosen}
@@ -197,7 +197,7 @@ def _again(
         yield chosen if chosen.grammar is before[candidate.id].grammar else before[candidate.id]
 
 
-def _holds(engine: Engine, body: Body, grammar: Grammar, evidence: Evidence) -> bool:
+def _holds(engine: Engine, body: SegmentBody, grammar: Grammar, evidence: Evidence) -> bool:
     if evidence.seen is not None:
         name, _, field = evidence.seen.partition(".")
         rules = [rule for rule in grammar.rules if rule.name == name]
@@ -208,7 +208,7 @@ def _holds(engine: Engine, body: Body, grammar: Grammar, evidence: Evidence) -> 
     return version_ratio(engine, body, grammar, evidence.metric or "") == evidence.equals
 
 
-def count_explained(engine: Engine, body: Body, grammars: Iterable[Grammar]) -> tuple[int, int, int]:
+def count_explained(engine: Engine, body: SegmentBody, grammars: Iterable[Grammar]) -> tuple[int, int, int]:
     """Return how many records the grammars matched, ignored by rule (blank ones too), and could not decode.
 
     A record counts once, as the first of these that it is.

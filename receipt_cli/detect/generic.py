@@ -23,7 +23,7 @@ from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.problems import Problem
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.segment import Body
+from receipt_cli.scan.segment import SegmentBody
 
 if TYPE_CHECKING:
     from receipt_cli.learn.learned import Learned
@@ -87,7 +87,7 @@ def wanted(detection: Detection) -> bool:
     return not any(c.grammar.layer in ("trainer", "format") and known[c.grammar.id].step_records for c in detection.chosen)
 
 
-def leaves_lines(engine: Engine, body: Body, detection: Detection) -> bool:
+def leaves_lines(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
     """True when the grammars that were chosen for a scanned log leave records to learn from.
 
     False where a benchmark explains all of them, or all but a torn one or two beside the steps that it printed itself.
@@ -140,7 +140,7 @@ def read_generically(
     return Fallback(engine, once_more, found, grammar)
 
 
-def _settled(engine: Engine, body: Body, grammar: Grammar, learned: Learned, base: Sequence[Grammar]) -> Grammar | None:
+def _settled(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned, base: Sequence[Grammar]) -> Grammar | None:
     """Return ``grammar`` as it stands beside the steps that a library or a benchmark printed, or None where they suffice.
 
     The library's lines join the trainer's where they are about the same steps, and are left out where they count
@@ -166,7 +166,7 @@ def _settled(engine: Engine, body: Body, grammar: Grammar, learned: Learned, bas
     return grammar if _step_numbers(printed) <= _step_numbers(steps) - {None} else own
 
 
-def _steps(engine: Engine, body: Body, grammar: Grammar) -> list[Event]:
+def _steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> list[Event]:
     told = read_events(engine, body, [grammar], runs=True, copies=True)
     return [e for e in number_steps(count_epochs(told.events), told.bars) if e.is_step]
 

@@ -11,10 +11,10 @@ from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.scan.columns import NumberColumn
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.segment import Body
+from receipt_cli.scan.segment import SegmentBody
 
 
-def version_ratio(engine: Engine, body: Body, grammar: Grammar, metric: str) -> str | None:
+def version_ratio(engine: Engine, body: SegmentBody, grammar: Grammar, metric: str) -> str | None:
     """Say what the printed ``metric`` is of the derived one: ``1``, ``inverse_gradient_accumulation``, or unknown.
 
     Unknown (None) also when the gradient is not accumulated, since both are then the same number.
@@ -42,7 +42,7 @@ def version_ratio(engine: Engine, body: Body, grammar: Grammar, metric: str) -> 
 
 def _ratios(rate: NumberColumn, time: NumberColumn, tokens: float) -> array[float]:
     """Return rate times time over ``tokens`` of each row that has a rate and a time other than zero, where finite."""
-    if not is_large(len(rate.rows)):
+    if not is_large(rate.rows):
         seconds = dict(zip(time.rows, time.values, strict=True))
         found = (v * seconds[r] / tokens for r, v in zip(rate.rows, rate.values, strict=True) if seconds.get(r))
         return array("d", (ratio for ratio in found if math.isfinite(ratio)))
@@ -58,7 +58,7 @@ def _ratios(rate: NumberColumn, time: NumberColumn, tokens: float) -> array[floa
     return array("d", ratios[np.isfinite(ratios) & (seconds_of != 0)].tobytes())
 
 
-def _first_fact(engine: Engine, body: Body, grammar: Grammar, name: str) -> float | None:
+def _first_fact(engine: Engine, body: SegmentBody, grammar: Grammar, name: str) -> float | None:
     found: list[tuple[int, float]] = []
     for rule in grammar.rules:
         columns = engine.columns(body, grammar, rule)

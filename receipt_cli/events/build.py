@@ -15,11 +15,11 @@ from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.extraction import bind_cells, bind_row, convert
-from receipt_cli.scan.segment import Body
+from receipt_cli.scan.segment import SegmentBody
 
 
 def read_events(
-    engine: Engine, body: Body, grammars: Sequence[Grammar], *, runs: bool = False, copies: bool = False
+    engine: Engine, body: SegmentBody, grammars: Sequence[Grammar], *, runs: bool = False, copies: bool = False
 ) -> ReadEvents:
     """Return the events that ``grammars`` read.
 
@@ -72,9 +72,9 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
         for row, text in zip(texts.rows, texts.values, strict=True):
             if where is None or row in where:
                 _put(events[row] if where is None else where[row], rule, name, text)
-    for name, numbers in columns.others.items():
+    for name, numbers in columns.unregistered.items():
         for event, value in _pairs(events, numbers, kept):
-            event.others[name] = value
+            event.unregistered[name] = value
     if kept is not None and where is not None:
         for row, run in kept.runs.items():
             where[row].run = run
@@ -115,7 +115,7 @@ def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
         elif target in COUNTERS:
             event.counters = {**(event.counters or {}), target: int(value)}
     elif kind == "other":
-        event.others[target] = value
+        event.unregistered[target] = value
 
 
 def _name_rows(events: list[Event], columns: RuleColumns, rule: Rule, problems: list[Problem]) -> list[Event]:
@@ -134,13 +134,8 @@ def _name_rows(events: list[Event], columns: RuleColumns, rule: Rule, problems: 
             problems.append(Problem("table_row_without_header", event.line, f"{rule.name}: cells do not fit the header", ""))
             continue
         for name, text in bound[0].items():
-            value, readable = convert(rule.fields[name], text)
-            if value is not None:
-                _put(event, rule, name, value)
-            elif not readable:
-                detail = f"{event.grammar.ref} {rule.name}.{name}: {text[:64]!r}"
-                problems.append(Problem("unreadable_value", event.line, detail, text[:EXCERPT_BYTES]))
-        event.others.update(bound[1])
+            _put_text(event, rule, name, text, problems)
+        event.unregistered.update(bound[1])
         named.append(event)
     return named
 
@@ -205,12 +200,16 @@ def _put_row(
     event: Event, rule: Rule, name: str, value: str | float, problems: list[Problem], named: dict[int, set[str]]
 ) -> None:
     if isinstance(value, float):
-        event.others[name] = value
+        event.unregistered[name] = value
         return
-    read, readable = convert(rule.fields[name], value)
-    if read is not None:
-        _put(event, rule, name, read)
-    elif not readable:
-        detail = f"{event.grammar.ref} {rule.name}.{name}: {value[:64]!r}"
-        problems.append(Problem("unreadable_value", event.line, detail, value[:EXCERPT_BYTES]))
+    _put_text(event, rule, name, value, problems)
     named.setdefault(id(event), set()).add(name)
+
+
+def _put_text(event: Event, rule: Rule, name: str, text: str, problems: list[Problem]) -> None:
+    value, readable = convert(rule.fields[name], text)
+    if value is not None:
+        _put(event, rule, name, value)
+    elif not readable:
+        detail = f"{event.grammar.ref} {rule.name}.{name}: {text[:64]!r}"
+        problems.append(Problem("unreadable_value", event.line, detail, text[:EXCERPT_BYTES]))

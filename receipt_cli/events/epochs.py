@@ -156,7 +156,7 @@ def _records(events: list[Event]) -> list[Event]:
                 continue
             if name in done and rule.redraw and event.step is not None and last[name].step == event.step:
                 last[name].metrics.update(event.metrics)
-                last[name].others.update(event.others)
+                last[name].unregistered.update(event.unregistered)
                 continue
             last[name] = event
             done.discard(name)

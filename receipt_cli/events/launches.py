@@ -18,7 +18,7 @@ from typing import NamedTuple
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.model import Event
 from receipt_cli.scan.columns import POSITION_BITS
-from receipt_cli.scan.segment import Body, Hits
+from receipt_cli.scan.segment import Hits, SegmentBody
 
 END = 1 << 62
 MODEL = frozenset({"parameter_count", "model_name"})
@@ -47,7 +47,7 @@ class Launch(NamedTuple):
     line: int = 1
 
 
-def split_launches(events: Sequence[Event], body: Body, catalogue: Catalogue) -> list[Launch]:
+def split_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalogue) -> list[Launch]:
     """Return the runs of a log in log order, at least one, each with its events.
 
     A launch without a banner of its own (a fold) goes by the banner before it.
@@ -66,7 +66,7 @@ def split_launches(events: Sequence[Event], body: Body, catalogue: Catalogue) ->
     return launches
 
 
-def window(body: Body, launch: Launch) -> Body:
+def window(body: SegmentBody, launch: Launch) -> SegmentBody:
     """Return ``body`` with the markers of one launch only."""
     if (launch.start, launch.end) == (0, END):
         return body
@@ -99,7 +99,7 @@ def _introduction(events: Sequence[Event]) -> list[Event]:
 class _Walk:
     """One pass over the events that finds where another launch begins."""
 
-    def __init__(self, events: Sequence[Event], body: Body, catalogue: Catalogue) -> None:
+    def __init__(self, events: Sequence[Event], body: SegmentBody, catalogue: Catalogue) -> None:
         self.events = events
         self.troubles = _positions(body, catalogue, ("cause", "stop", "error"))
         self.restarts = _positions(body, catalogue, ("restart",), PREEMPTED)
@@ -312,7 +312,7 @@ class _Walk:
             track.values.setdefault(clock, event)
 
 
-def _positions(body: Body, catalogue: Catalogue, roles: tuple[str, ...], also: str = "") -> list[int]:
+def _positions(body: SegmentBody, catalogue: Catalogue, roles: tuple[str, ...], also: str = "") -> list[int]:
     wanted = (m.id for m in catalogue.markers if m.role in roles or m.id == also)
     return sorted(at for name in wanted if name in body.markers for at in body.markers[name].at)
 

@@ -19,7 +19,7 @@ Meaning = tuple[str | None, str | None]
 class Event:
     """One thing that a trainer printed.
 
-    ``metrics`` and ``others`` hold numbers in base units; ``facts`` numbers or texts; ``texts`` what has no number;
+    ``metrics`` and ``unregistered`` hold numbers in base units; ``facts`` numbers or texts; ``texts`` what has no number;
     ``counters`` what a trainer that counts by epoch printed (see ``grammar.COUNTERS``). ``run`` are the step records
     that follow this one so regularly that none has an event of its own; they are of its rule and rank, and share its plan.
     """
@@ -34,7 +34,7 @@ class Event:
     planned: int | None = None
     counters: dict[str, int] | None = None
     metrics: dict[str, float] = field(default_factory=dict)
-    others: dict[str, float] = field(default_factory=dict)
+    unregistered: dict[str, float] = field(default_factory=dict)
     facts: dict[str, float | str] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     rules: tuple[str, ...] = ()
@@ -67,9 +67,9 @@ class Event:
         return self.metrics if self.run is None else {**self.metrics, **self.run.metrics}
 
     @property
-    def other_names(self) -> Iterable[str]:
+    def unregistered_names(self) -> Iterable[str]:
         """The same of metrics outside the registry."""
-        return self.others if self.run is None else {**self.others, **self.run.others}
+        return self.unregistered if self.run is None else {**self.unregistered, **self.run.unregistered}
 
     def prints(self, name: str) -> bool:
         """True when it prints a metric, or a record of its run does."""
@@ -93,12 +93,12 @@ class Event:
     def fill(self, other: Event) -> None:
         """Add the values that ``other`` has and this event has not."""
         self.metrics = {**other.metrics, **self.metrics}
-        self.others = {**other.others, **self.others}
+        self.unregistered = {**other.unregistered, **self.unregistered}
         self.meanings = {**other.meanings, **self.meanings}
 
     def same_values(self, other: Event) -> bool:
         """True when both print the same numbers (NaN equals NaN)."""
-        return _equal(self.metrics, other.metrics) and _equal(self.others, other.others) and self.facts == other.facts
+        return _equal(self.metrics, other.metrics) and _equal(self.unregistered, other.unregistered) and self.facts == other.facts
 
 
 def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
@@ -122,7 +122,7 @@ class ReadEvents(NamedTuple):
         return {copy.rank for copy in self.copies}.union(*(bars.ranks for bars in self.bars))
 
 
-def spread(event: Event) -> list[Event]:
+def expand(event: Event) -> list[Event]:
     """Return the event and those of its run, each as one of its own."""
     return [event] if event.run is None else [replace(event, run=None), *_records(event, event.run)]
 
@@ -148,7 +148,7 @@ def _records(event: Event, run: RowRun) -> list[Event]:
         at, line, clock = run.record(index)
         made = Event(at, line, event.rank, clock, event.grammar, event.rule, planned=event.planned, meanings=event.meanings)
         made.rules = (event.rule.name,)
-        made.step, made.metrics, made.others = run.values(index)
+        made.step, made.metrics, made.unregistered = run.values(index)
         if event.counters is not None:
             count = run.count(index)
             made.counters = event.counters if count is None else {**event.counters, "epoch_step": count}

@@ -23,7 +23,7 @@ class Phase:
     """One stage of training, in log order.
 
     ``steps`` are the records that stand; ``attempts`` how many of them each attempt contributes; ``superseded`` the
-    records that a later attempt overtook, ``duplicates`` those printed again.
+    records that a later attempt overtook.
     """
 
     grammar: Grammar
@@ -32,12 +32,11 @@ class Phase:
     ended: bool = False
     failed_end: bool = False
     first_at: int = 0
-    raw: list[Event] = field(default_factory=list)
+    step_events: list[Event] = field(default_factory=list)
     evals: list[Event] = field(default_factory=list)
-    singles: list[Event] = field(default_factory=list)
+    standalone_events: list[Event] = field(default_factory=list)
     attempts: list[list[Event]] = field(default_factory=list)
     superseded: list[Event] = field(default_factory=list)
-    duplicates: int = 0
 
     @property
     def steps(self) -> list[Event]:
@@ -52,17 +51,17 @@ class Phase:
     @property
     def planned(self) -> int | None:
         """The planned number of steps, as last printed."""
-        for event in reversed(self.raw):
+        for event in reversed(self.step_events):
             if event.planned is not None:
                 return event.planned
-        for event in reversed(self.singles):
+        for event in reversed(self.standalone_events):
             if event.planned is not None:
                 return event.planned
         return None
 
     def fact(self, name: str) -> float | str | None:
         """Return what the phase first printed for a fact, or None."""
-        for event in self.singles:
+        for event in self.standalone_events:
             if name in event.facts:
                 return event.facts[name]
         return None
@@ -72,8 +71,8 @@ def split_phases(events: Iterable[Event]) -> list[Phase]:
     """Return the phases of a log, each with its attempts resolved."""
     sweep = _Sweep()
     for event in events:
-        sweep.take(event)
-    phases = _settle(sweep.phases)
+        sweep.add(event)
+    phases = _merge_nameless(sweep.phases)
     for phase in phases:
         _resolve(phase)
     return phases
@@ -92,7 +91,7 @@ class _Sweep:
         self.phases.append(phase)
         return phase
 
-    def take(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
         kind = event.rule.event
         if kind == "step" and event.rule.companion:
             self.companion(event)
@@ -103,7 +102,7 @@ class _Sweep:
         elif kind == "end":
             phase = self.current if self._mine(event) else self.open(event)
             assert phase is not None
-            phase.singles.append(event)
+            phase.standalone_events.append(event)
             status = event.texts.get("status", "aborted" if phase.failed_end else "success").lower()
             phase.failed_end = status not in ("success", "ok")
             phase.ended = not phase.failed_end
@@ -111,7 +110,7 @@ class _Sweep:
             phase = self.single(event)
             phase.evals.append(event)
         elif kind in ("header", "checkpoint", "compile", "failure"):
-            self.single(event).singles.append(event)
+            self.single(event).standalone_events.append(event)
 
     def _mine(self, event: Event) -> bool:
         return self.current is not None and self.current.grammar.id == event.grammar.id
@@ -122,9 +121,9 @@ class _Sweep:
         tag = event.rule.phase
         if phase is None or not self._mine(event):
             return self.open(event, tag, tag is not None)
-        if phase.ended or (tag is not None and phase.name is not None and tag != phase.name and phase.raw):
+        if phase.ended or (tag is not None and phase.name is not None and tag != phase.name and phase.step_events):
             return self.open(event, tag, tag is not None)
-        if event.rule.event == "header" and phase.raw and _other_model(phase, event):
+        if event.rule.event == "header" and phase.step_events and _other_model(phase, event):
             return self.open(event)
         if tag is not None and phase.name is None:
             phase.name, phase.named = tag, True
@@ -133,20 +132,21 @@ class _Sweep:
     def phase(self, event: Event) -> None:
         name = event.rule.phase or event.texts.get("phase")
         phase = self.current
-        if phase is not None and self._mine(event) and not phase.raw and not phase.named and not phase.ended:
+        if phase is not None and self._mine(event) and not phase.step_events and not phase.named and not phase.ended:
             phase.name, phase.named = name, True
-            phase.singles.append(event)
-        elif phase is None or phase.name != name or phase.raw or phase.ended or not self._mine(event):
-            self.open(event, name, True).singles.append(event)
+            phase.standalone_events.append(event)
+        elif phase is None or phase.name != name or phase.step_events or phase.ended or not self._mine(event):
+            self.open(event, name, True).standalone_events.append(event)
         else:
-            phase.singles.append(event)
+            phase.standalone_events.append(event)
 
     def companion(self, event: Event) -> None:
         """Add the values of a line without a step to the record before it; before any record they stand alone."""
         phase = self.current
-        last = phase.raw[-1] if phase is not None and self._mine(event) and phase.raw and not phase.ended else None
+        running = phase is not None and self._mine(event) and not phase.ended
+        last = phase.step_events[-1] if phase is not None and running and phase.step_events else None
         if last is None:
-            self.single(event).singles.append(event)
+            self.single(event).standalone_events.append(event)
         elif event.rule.name not in last.rules:
             last.join(event)
 
@@ -156,15 +156,15 @@ class _Sweep:
         if phase is None or not self._mine(event) or phase.ended:
             phase = self.open(event, tag)
         elif tag is not None and phase.name is not None and tag != phase.name:
-            phase = self.open(event, tag) if phase.raw or phase.named else phase
+            phase = self.open(event, tag) if phase.step_events or phase.named else phase
             phase.name = tag
-        elif phase.raw and _starts_over(phase.raw[-1], event) and _other_plan(phase, event):
+        elif phase.step_events and _starts_over(phase.step_events[-1], event) and _other_plan(phase, event):
             phase = self.open(event, tag)
         else:
             phase.failed_end = False  # that was the end of an attempt
         if tag is not None and phase.name is None:
             phase.name = tag
-        phase.raw.append(event)
+        phase.step_events.append(event)
 
 
 def _starts_over(last: Event, event: Event) -> bool:
@@ -172,7 +172,8 @@ def _starts_over(last: Event, event: Event) -> bool:
 
 
 def _other_plan(phase: Phase, event: Event) -> bool:
-    return event.planned is not None and phase.raw[-1].planned is not None and event.planned != phase.raw[-1].planned
+    last = phase.step_events[-1].planned
+    return event.planned is not None and last is not None and event.planned != last
 
 
 def _other_model(phase: Phase, event: Event) -> bool:
@@ -181,38 +182,38 @@ def _other_model(phase: Phase, event: Event) -> bool:
     return count is not None and known is not None and count != known
 
 
-def _settle(phases: list[Phase]) -> list[Phase]:
+def _merge_nameless(phases: list[Phase]) -> list[Phase]:
     """Fold nameless phases without steps into their neighbour of the same grammar: the one before, else the next."""
-    settled: list[Phase] = []
+    kept: list[Phase] = []
     for number, phase in enumerate(phases):
-        if phase.raw or phase.named:
-            settled.append(phase)
+        if phase.step_events or phase.named:
+            kept.append(phase)
             continue
-        into = settled[-1] if settled and settled[-1].grammar.id == phase.grammar.id else None
+        into = kept[-1] if kept and kept[-1].grammar.id == phase.grammar.id else None
         later = phases[number + 1] if number + 1 < len(phases) else None
         if into is not None:
-            into.singles += phase.singles
+            into.standalone_events += phase.standalone_events
             into.evals += phase.evals
             into.ended, into.failed_end = into.ended or phase.ended, into.failed_end or phase.failed_end
         elif later is not None and later.grammar.id == phase.grammar.id:
-            later.singles[:0] = phase.singles
+            later.standalone_events[:0] = phase.standalone_events
             later.evals[:0] = phase.evals
             later.first_at = phase.first_at
             later.ended, later.failed_end = later.ended or phase.ended, later.failed_end or phase.failed_end
         else:
-            settled.append(phase)
-    return settled
+            kept.append(phase)
+    return kept
 
 
 def _resolve(phase: Phase) -> None:
     """Collapse redraws and duplicates, join companion lines of one step, split attempts, drop overtaken records."""
     attempts: list[list[Event]] = []
     numbered: Event | None = None  # the last record of the running attempt that has a step
-    for event in phase.raw:
+    for event in phase.step_events:
         if not attempts:
             attempts.append([event])
         elif event.step is None or numbered is None or numbered.step is None:
-            _unnumbered(phase, attempts[-1], event)
+            _add_unnumbered(attempts[-1], event)
         elif event.step == numbered.step:
             _same_step(phase, attempts, numbered, event)
         elif event.step > numbered.step:
@@ -226,7 +227,7 @@ def _resolve(phase: Phase) -> None:
     limit: float = math.inf
     standing: list[list[Event]] = []
     for attempt in reversed(attempts):
-        stand, overtaken = _overtaken(attempt, limit)
+        stand, overtaken = _split_superseded(attempt, limit)
         standing.append(stand)
         phase.superseded.extend(overtaken)
         limit = min([limit, *(e.step for e in attempt if e.step is not None)])
@@ -234,19 +235,18 @@ def _resolve(phase: Phase) -> None:
     phase.evals = _current_evals(phase, attempts)
 
 
-def _overtaken(attempt: list[Event], limit: float) -> tuple[list[Event], list[Event]]:
+def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], list[Event]]:
     """Return the records of an attempt that stand, and those from ``limit`` on, which a later attempt overtook."""
     parts = [part for event in attempt for part in cut(event, limit)] if limit < math.inf else attempt
     stand = [e for e in parts if e.step is None or e.step < limit]
     return stand, [e for e in parts if e.step is not None and e.step >= limit]
 
 
-def _unnumbered(phase: Phase, attempt: list[Event], event: Event) -> None:
+def _add_unnumbered(attempt: list[Event], event: Event) -> None:
     """Add a record where a step number is missing, unless another rank printed the same one just before."""
     last = attempt[-1]
-    if event.step is None and event.rule.name == last.rule.name and event.rank != last.rank and event.same_values(last):
-        phase.duplicates += 1
-    else:
+    again = event.step is None and event.rule.name == last.rule.name and event.rank != last.rank and event.same_values(last)
+    if not again:
         attempt.append(event)
 
 
@@ -259,10 +259,9 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
     if event.rule.name not in last.rules:  # another line about the same step
         last.join(event)
     elif event.rule.redraw:
-        last.metrics, last.others = {**last.metrics, **event.metrics}, {**last.others, **event.others}
+        last.metrics, last.unregistered = {**last.metrics, **event.metrics}, {**last.unregistered, **event.unregistered}
         last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
     elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank or not _began_anew(phase, last, event):
-        phase.duplicates += 1
         last.fill(event)  # a companion line stands behind the last copy
     else:
         attempts.append([event])
@@ -270,7 +269,7 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
 
 def _began_anew(phase: Phase, last: Event, event: Event) -> bool:
     """True when the trainer introduced itself again between two records of one step: a restart, not another rank."""
-    return any(last.at < single.at < event.at for single in phase.singles if single.rule.event in ("header", "compile"))
+    return any(last.at < single.at < event.at for single in phase.standalone_events if single.rule.event in ("header", "compile"))
 
 
 def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from receipt_cli.events.model import Event, spread
+from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import RankCopies, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.records.envelope import NO_RANK
 
@@ -101,7 +101,7 @@ def leading_rank(events: list[Event]) -> list[Event]:
     leaders = {key: min(c, key=lambda rank: (-c[rank], rank)) for key, c in counts.items() if len(c) > 1}
     if not leaders:
         return events
-    events = [e for event in events for e in (spread(event) if _other(event, leaders) else (event,))]
+    events = [e for event in events for e in (expand(event) if _other(event, leaders) else (event,))]
     led: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
     wanted: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
     runs: dict[tuple[str, str], list[RowRun]] = {key: [] for key in leaders}

@@ -18,12 +18,8 @@ from receipt_cli.numeric.column import Cells
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from receipt_cli.numeric.array_types import Floats, Integers, Mask
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-    Mask: TypeAlias = NDArray[np.bool_]
     Found: TypeAlias = tuple[Floats, Mask | None]
     Rows: TypeAlias = slice | Integers
 
@@ -47,7 +43,7 @@ def is_memory(name: str) -> bool:
 class RowRun:
     """``n`` rows of ``columns``, ascending: of one rank and one plan, their steps ascending strictly or absent.
 
-    ``metrics`` and ``others`` name the columns that may hold values, that which counts first. ``numbers`` are the
+    ``metrics`` and ``unregistered`` name the columns that may hold values, that which counts first. ``numbers`` are the
     steps; where it is None, ``step`` is the column that prints them, if one does. ``inside`` is the column that counts
     inside an epoch, ascending strictly too; the other counters are those of the record before, and so is all else that
     an event says: grammar, rule, rank, planned steps, meanings. ``epoch`` is what they are all of, where no column says it.
@@ -58,7 +54,7 @@ class RowRun:
     rows: Rows
     n: int
     metrics: Mapping[str, Sequence[NumberColumn]]
-    others: Mapping[str, Sequence[NumberColumn]]
+    unregistered: Mapping[str, Sequence[NumberColumn]]
     step: NumberColumn | None = None
     numbers: Integers | None = None
     inside: NumberColumn | None = None
@@ -126,9 +122,9 @@ class RowRun:
             return np.full(self.n, self.epoch), None
         return self._read(self.metrics.get(name, ()))
 
-    def other(self, name: str) -> Found | None:
+    def unregistered_metric(self, name: str) -> Found | None:
         """Return the same of a metric outside the registry."""
-        return self._read(self.others.get(name, ()))
+        return self._read(self.unregistered.get(name, ()))
 
     def filled(self, name: str) -> Floats | None:
         """Return the values of a metric (float64 [n]), NaN where a record has none; None where none has."""
@@ -168,7 +164,7 @@ class RowRun:
             step = None if (printed := _value(self.step, row)) is None else int(printed)
         metrics, others = (
             {name: value for name, columns in named.items() if (value := _first(columns, row)) is not None}
-            for named in (self.metrics, self.others)
+            for named in (self.metrics, self.unregistered)
         )
         if self.epoch is not None:
             metrics.setdefault("epoch", self.epoch)

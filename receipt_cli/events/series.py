@@ -12,16 +12,14 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.numeric.arrays import Joined
 from receipt_cli.numeric.spill import scratch
+from receipt_cli.numeric.statistics import Values, finite
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from receipt_cli.numeric.array_types import Floats, Mask
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Mask: TypeAlias = NDArray[np.bool_]
     Found: TypeAlias = tuple[Floats, Mask | None]
 
-Values: TypeAlias = "list[float] | Floats"
+Numbers: TypeAlias = "list[float] | Floats"
 """The numbers of one figure: a list, or a float64 array [n]."""
 
 
@@ -38,9 +36,9 @@ def metric(name: str) -> Figure:
     return Figure(lambda event: event.metrics.get(name), lambda run: run.metric(name))
 
 
-def other(name: str) -> Figure:
+def unregistered(name: str) -> Figure:
     """Return the reader of a metric outside the registry."""
-    return Figure(lambda event: event.others.get(name), lambda run: run.other(name))
+    return Figure(lambda event: event.unregistered.get(name), lambda run: run.unregistered_metric(name))
 
 
 @dataclass(slots=True)
@@ -55,7 +53,7 @@ class Selection:
     count: int = 0
 
 
-def read(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> Values:
+def read(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> Numbers:
     """Return the values of a figure in the order of ``events``; of step records only those ``within``."""
     parts = _parts(events, figure, within)
     if len(parts) == 1 and isinstance(parts[0], list):
@@ -66,10 +64,10 @@ def read(events: Iterable[Event], figure: Figure, within: Selection | None = Non
     return values
 
 
-def _parts(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Values]:
+def _parts(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Numbers]:
     """Return the same in parts: lists, and an array for what a run holds, the run's own where all of it is wanted."""
     values: list[float] = []
-    parts: list[Values] = [values]
+    parts: list[Numbers] = [values]
     for event in events:
         number = figure.of_event(event)
         if number is not None and (within is None or event.rule.event != "step" or id(event) in within.events):
@@ -162,15 +160,6 @@ def positions(events: Iterable[Event]) -> Sequence[int]:
     joined = np.concatenate([np.array(singles, np.int64), *(run.at for run in runs)])
     joined.sort(kind="stable")  # mostly in order
     return array("q", joined.tobytes())
-
-
-def finite(values: Values) -> Values:
-    """Return the values that are neither NaN nor infinite."""
-    if isinstance(values, list):
-        return [value for value in values if math.isfinite(value)]
-    import numpy as np
-
-    return values[np.isfinite(values)]
 
 
 def first_with(events: Iterable[Event], figure: Figure, value: float) -> tuple[int, int]:

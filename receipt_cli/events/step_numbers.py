@@ -11,17 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
 
-from receipt_cli.events.model import Event, spread
+from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[np.int64]
 
 MIN_RECORDS = 3
 
@@ -35,7 +29,7 @@ def number_steps(events: Sequence[Event], bars: Sequence[ProgressBars] = ()) -> 
     for grammar in {e.grammar.id for e in events if e.rule.event == "progress"} | {b.grammar for b in bars}:
         mine = [e for e in events if e.grammar.id == grammar]
         broken |= _number(mine, [b for b in bars if b.grammar == grammar])
-    return [e for event in events if event.rule.event != "progress" for e in (spread(event) if id(event) in broken else (event,))]
+    return [e for event in events if event.rule.event != "progress" for e in (expand(event) if id(event) in broken else (event,))]
 
 
 def _number(events: Sequence[Event], bars: Sequence[ProgressBars]) -> set[int]:

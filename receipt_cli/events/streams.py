@@ -21,7 +21,7 @@ from receipt_cli.problems import QUIET_RECORDS, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.segment import TAIL_KEPT, Body, Hits, Stretch
+from receipt_cli.scan.segment import TAIL_KEPT, Hits, Segment, SegmentBody
 from receipt_cli.scan.workers import scan_source
 
 Place = tuple[int, int, int, int, int]
@@ -57,7 +57,7 @@ class LogFacts:
 class Gathered:
     """A log as read. ``starts`` and ``lines`` are the first record and the lines before each stream."""
 
-    body: Body
+    body: SegmentBody
     log: LogFacts
     streams: Sequence[Stream]
     problems: list[Problem] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Gathered:
         data, size = self.tails[number]
         return data, len(data) < size
 
-    def in_order(self, events: list[Event]) -> tuple[list[Event], Body]:
+    def in_order(self, events: list[Event]) -> tuple[list[Event], SegmentBody]:
         """Return the events in the order of the run, and the body with its markers in the same order.
 
         Raises ``UsageError`` where the streams are not of one run.
@@ -155,17 +155,17 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
     """Read all streams, each file once. Raises ``InputError``."""
     if len(streams) == 1 and len(streams[0].parts) == 1:
         return gathered_from(engine, scan_source(engine, streams[0].parts[0], workers), streams[0])
-    whole, files = Body(), list[FileFacts]()
+    whole, files = SegmentBody(), list[FileFacts]()
     gathered = Gathered(whole, LogFacts("", 0, 0, 0), streams, starts=[], lines=[])
     for stream in streams:
         counts = [0] * len(stream.parts)
         try:
-            stretch = engine.scan(_blocks(stream.parts, counts))
+            segment = engine.scan(_blocks(stream.parts, counts))
         except BaseException:
             for part in stream.parts:
                 part.close()  # and what reads ahead of it
             raise
-        body, lines = engine.finish(stretch)
+        body, lines = engine.finish(segment)
         body.lines = lines
         counts[-1] = body.lines - sum(counts[:-1])  # with a last line that is open
         for part, name, count in zip(stream.parts, stream.names, counts, strict=True):
@@ -174,8 +174,8 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
             gathered.changed |= part.changed
         gathered.starts.append(whole.records)
         gathered.lines.append(whole.lines)
-        gathered.tails.append((stretch.last_bytes, stretch.size))
-        gathered.heads.append(stretch.first_bytes)
+        gathered.tails.append((segment.last_bytes, segment.size))
+        gathered.heads.append(segment.first_bytes)
         whole.extend(body)
     digest = hashlib.sha256("".join(f"{file.sha256}\n" for file in files).encode("ascii")).hexdigest()
     size = sum(file.size_bytes for file in files)
@@ -183,12 +183,12 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
     return gathered
 
 
-def gathered_from(engine: Engine, stretch: Stretch, stream: Stream) -> Gathered:
+def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
     """Return what ``stretch``, the fold of all bytes of a stream of one part, gives; it is used up."""
-    source, heads = stream.parts[0], [stretch.first_bytes]
-    body, lines = engine.finish(stretch)
+    source, heads = stream.parts[0], [segment.first_bytes]
+    body, lines = engine.finish(segment)
     log = LogFacts(source.sha256, source.size_bytes, lines, body.records)
-    tails = [(stretch.last_bytes, source.size_bytes)]
+    tails = [(segment.last_bytes, source.size_bytes)]
     return Gathered(body, log, [stream], list(source.problems), tails=tails, heads=heads, changed=source.changed)
 
 

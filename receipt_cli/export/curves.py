@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from receipt_cli.definitions.metrics import Metric
-from receipt_cli.events.series import other, placed
+from receipt_cli.events.series import placed, unregistered
 from receipt_cli.receipts.production import Product
 from receipt_cli.redaction.mask import mask_secrets
 
@@ -77,7 +77,7 @@ def _printed(product: Product, phases: Sequence[Phase]) -> Iterator[tuple[Phase,
         for name in sorted(summary.metrics, key=lambda name: by_name[name].id):
             yield phase, name, by_name[name], summary.series.curve(name)
         for name in sorted(summary.other_metrics):
-            yield phase, f"other/{mask_secrets(name)}", None, placed(summary.series.events, other(name))
+            yield phase, f"other/{mask_secrets(name)}", None, placed(summary.series.events, unregistered(name))
 
 
 def _ascending(places: Floats, values: Floats) -> tuple[Floats, Floats]:

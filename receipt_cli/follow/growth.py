@@ -13,7 +13,7 @@ from receipt_cli.errors import InputError, UsageError
 from receipt_cli.events.streams import gathered_from
 from receipt_cli.io.compression import HEAD, compression_of
 from receipt_cli.io.source import SPOOLED, Source, Stream
-from receipt_cli.scan.segment import Stretch
+from receipt_cli.scan.segment import Segment
 
 if TYPE_CHECKING:
     from pickle import PickleBuffer
@@ -58,7 +58,7 @@ class Growth:
         self._stream = Stream((self.source,), (Path(path).name,))
         self._plan = plan
         self._workers = workers
-        self._stretch = Stretch()
+        self._stretch = Segment()
 
     @property
     def size_bytes(self) -> int:
@@ -89,15 +89,15 @@ class Growth:
             raise InputError("the log is empty", where=self.source.name)
         return self._read(self._stretch)
 
-    def _read(self, stretch: Stretch) -> Reading:
-        return self._plan.read(gathered_from(self._plan.engine, stretch, self._stream), self._workers)
+    def _read(self, segment: Segment) -> Reading:
+        return self._plan.read(gathered_from(self._plan.engine, segment, self._stream), self._workers)
 
 
-def _copied(stretch: Stretch) -> Stretch:
-    """Return the same stretch, to be used up before the other one grows: it shares the memory of the large columns."""
+def _copied(segment: Segment) -> Segment:
+    """Return the same segment, to be used up before the other one grows: it shares the memory of the large columns."""
     import pickle
 
     columns: list[PickleBuffer] = []
-    rest = pickle.dumps(stretch, protocol=5, buffer_callback=columns.append)
-    copied: Stretch = pickle.loads(rest, buffers=[column.raw() for column in columns])
+    rest = pickle.dumps(segment, protocol=5, buffer_callback=columns.append)
+    copied: Segment = pickle.loads(rest, buffers=[column.raw() for column in columns])
     return copied

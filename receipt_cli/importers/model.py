@@ -128,7 +128,7 @@ class ForeignRun:
         rule = self._rules.setdefault(kind, Rule(kind, kind, ()))
         event = Event(place(len(self.events)), line, NO_RANK, clock, self.grammar, rule, rules=(kind,))
         event.step, event.planned = values.step, values.planned
-        event.metrics, event.others, event.facts = values.metrics, values.others, values.facts
+        event.metrics, event.unregistered, event.facts = values.metrics, values.others, values.facts
         event.meanings = self._meanings.setdefault((kind, *values.meanings), values.meanings)  # one for all of a kind
         self.events.append(event)
 

@@ -3,11 +3,16 @@
 from receipt_cli.rooms import doors
 
 PUBLIC = {
+    "Bytes": "array_types",
+    "Floats": "array_types",
+    "Integers": "array_types",
+    "Mask": "array_types",
+    "Words": "array_types",
     "Joined": "arrays",
     "distinct_values": "arrays",
     "is_large": "arrays",
     "Cells": "column",
-    "WORTH_CALL": "column",
+    "shifted": "column",
     "MIN_VALUES": "intervals",
     "Spread": "intervals",
     "half_width": "intervals",
@@ -24,6 +29,9 @@ PUBLIC = {
     "describe": "statistics",
     "exact_mean": "statistics",
     "exact_median": "statistics",
+    "count_above": "statistics",
     "exact_sum": "statistics",
+    "finite": "statistics",
+    "value_range": "statistics",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeAlias, overload
 
@@ -21,9 +21,13 @@ WORTH_CALL = 2048
 """Entries from which on it is faster once it is loaded."""
 
 
-def is_large(count: int) -> bool:
-    """True when ``count`` entries are worth numpy."""
-    return count >= (WORTH_CALL if "numpy" in sys.modules else WORTH_IMPORT)
+def is_large(values: Sized, weight: int = 1) -> bool:
+    """True for numpy's arrays, and for so many entries, each of ``weight``, that they are worth becoming one.
+
+    The choice never shows in a result: both ways give the same bits.
+    """
+    worth = WORTH_CALL if "numpy" in sys.modules else WORTH_IMPORT
+    return hasattr(values, "dtype") or weight * len(values) >= worth
 
 
 def distinct_values(values: NDArray[Any]) -> NDArray[Any]:

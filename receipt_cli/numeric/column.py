@@ -15,9 +15,8 @@ from receipt_cli.numeric.spill import Room
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
 
-    Array = NDArray[Any]
+    from receipt_cli.numeric.array_types import Array
 
 N = TypeVar("N", int, float)
 
@@ -226,6 +225,11 @@ def _restored(code: str, data: Any) -> Cells[Any]:
 
     made._few = np.frombuffer(data, np.int64 if code == "q" else np.float64)
     return made
+
+
+def shifted(values: array[int], by: int) -> array[int]:
+    """Return ``values`` (int64) plus ``by``."""
+    return array("q", _shifted(values, by)) if by and values else values
 
 
 def _shifted(values: Cells[N] | array[N], by: int) -> bytes | memoryview:

@@ -12,15 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal
 
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.student_t import quantile
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
 
 Estimate = Literal["mean", "median"]
 

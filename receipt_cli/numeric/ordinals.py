@@ -5,18 +5,13 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from pyroaring import BitMap, BitMap64
 
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[np.int64]
 
 OrdinalSet: TypeAlias = BitMap64
 PIECE = 1 << 20
@@ -25,7 +20,7 @@ PIECE = 1 << 20
 
 def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> OrdinalSet:
     """Return the set of ``value >> shift``, but for the rows that ``without`` names."""
-    if not is_large(len(values)):
+    if not is_large(values):
         rows = set(without)
         return OrdinalSet([value >> shift for row, value in enumerate(values) if row not in rows])
     import numpy as np

@@ -7,15 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import is_large
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
 
 Values: TypeAlias = "Sequence[float] | Floats"
 """A list, an ``array('d')`` or a float64 array (n,)."""
@@ -62,7 +57,7 @@ def exact_mean(values: Values) -> float | None:
 
 def exact_sum(values: Values) -> float:
     """Return the correctly rounded sum. Raises ``OverflowError`` where it is beyond float64."""
-    return _sum(_array(values)) if _is_large(values) else math.fsum(values)
+    return _sum(_array(values)) if is_large(values) else math.fsum(values)
 
 
 def exact_median(values: Values) -> float | None:
@@ -70,7 +65,7 @@ def exact_median(values: Values) -> float | None:
     if not len(values):
         return None
     low, high = (len(values) - 1) // 2, len(values) // 2
-    middle = _ranked(_array(values), low, high) if _is_large(values) else sorted(values)[low : high + 1]
+    middle = _ranked(_array(values), low, high) if is_large(values) else sorted(values)[low : high + 1]
     return middle[0] if low == high else exact_mean(middle)
 
 
@@ -79,27 +74,22 @@ def describe(printed: Values, windowed: Values, window: str, *, scope: str | Non
 
     NaN and infinities are counted and take no part; a first or last that is not finite is None.
     """
-    finite = _finite(windowed)
-    lowest, highest = _range(finite)
+    kept = finite(windowed)
+    lowest, highest = value_range(kept)
     first, last = float(printed[0]), float(printed[-1])
     return Statistic(
         window=window,
         scope=scope,
         definition=definition,
         record_count=len(windowed),
-        nonfinite_count=len(windowed) - len(finite),
+        nonfinite_count=len(windowed) - len(kept),
         first=first if math.isfinite(first) else None,
         last=last if math.isfinite(last) else None,
         min=lowest,
         max=highest,
-        mean=exact_mean(finite),
-        median=exact_median(finite),
+        mean=exact_mean(kept),
+        median=exact_median(kept),
     )
-
-
-def _is_large(values: Values) -> bool:
-    """True for an array of numpy's, and for what is worth becoming one."""
-    return hasattr(values, "dtype") or is_large(len(values))
 
 
 def _array(values: Values) -> Floats:
@@ -109,21 +99,33 @@ def _array(values: Values) -> Floats:
     return np.asarray(values, np.float64)
 
 
-def _finite(values: Values) -> Values:
-    if not _is_large(values):
+def finite(values: Values) -> Values:
+    """Return the values that are neither NaN nor infinite, in order."""
+    if not is_large(values):
         return [v for v in values if math.isfinite(v)]
     import numpy as np
 
     array = _array(values)
-    finite = np.isfinite(array)
-    return array if finite.all() else array[finite]
+    known = np.isfinite(array)
+    return array if known.all() else array[known]
 
 
-def _range(values: Values) -> tuple[float | None, float | None]:
+def count_above(values: Values, bound: float) -> tuple[int, float]:
+    """Return how many values are finite and above ``bound``, and the largest of them, 0.0 where there is none."""
+    kept = finite(values)
+    if not is_large(kept):
+        above = [value for value in kept if value > bound]
+        return len(above), max(above, default=0.0)
+    array = _array(kept)
+    high = array[array > bound]
+    return len(high), float(high.max()) if len(high) else 0.0
+
+
+def value_range(values: Values) -> tuple[float | None, float | None]:
     """Return the first of the smallest and the first of the largest of finite values: zero has two signs."""
     if not len(values):
         return None, None
-    if not _is_large(values):
+    if not is_large(values):
         return min(values), max(values)
     array = _array(values)
     lowest, highest = float(array.min()), float(array.max())

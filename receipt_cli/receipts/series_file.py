@@ -125,7 +125,7 @@ class SeriesRows:
         if event.step is not None and abs(event.step) < _LARGEST:
             self._whole["step"][row] = event.step
             self._no_step[row] = False
-        for of, printed in (("metric", event.metrics), ("other", event.others)):
+        for of, printed in (("metric", event.metrics), ("other", event.unregistered)):
             for name, value in printed.items():
                 if (of, name) in self._values:
                     self._values[of, name].put(row, value)
@@ -138,7 +138,8 @@ class SeriesRows:
         if len(steps):
             self._whole["step"][rows] = steps
             self._no_step[rows] = False
-        for of, names, read in (("metric", event.metric_names, run.metric), ("other", event.other_names, run.other)):
+        kinds = (("metric", event.metric_names, run.metric), ("other", event.unregistered_names, run.unregistered_metric))
+        for of, names, read in kinds:
             for name in names:
                 found = read(name) if (of, name) in self._values else None
                 if found is not None:
@@ -174,7 +175,7 @@ class SeriesRows:
 
 
 def _counts(event: Event) -> bool:
-    return event.is_step or bool(event.metrics) or bool(event.others)
+    return event.is_step or bool(event.metrics) or bool(event.unregistered)
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -23,7 +23,7 @@ PUBLIC = {
     "Text": "literals",
     "Value": "literals",
     "parse_object": "literals",
-    "Gate": "prefilter",
+    "Prefilter": "prefilter",
     "Fragment": "split",
     "RECORD_CAP": "split",
     "Walk": "split",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from receipt_cli.records.prefilter import Gate
+from receipt_cli.records.prefilter import Prefilter
 
 METRIC_LINE = re.compile(
     rb"(?i)\b(?:step|iter(?:ation)?|epoch|batch|loss|lr|acc(?:uracy)?|ppl|tok(?:ens)?/s(?:ec)?|mfu)\b[^\n\r\d]{0,12}\d[^\n\r]*+"
@@ -45,8 +45,8 @@ def _hits(pattern: re.Pattern[bytes], words: tuple[bytes, ...], records: bytes) 
 
 
 @cache
-def _gate(words: tuple[bytes, ...]) -> Gate:
-    return Gate(words)
+def _gate(words: tuple[bytes, ...]) -> Prefilter:
+    return Prefilter(words)
 
 
 def _readable(record: bytes) -> bool:

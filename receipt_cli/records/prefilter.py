@@ -15,7 +15,7 @@ MUCH = 12 << 20
 """Bytes after which the search is worth hyperscan, where it is installed: 3 ms to import, 30 ms to make its tables."""
 
 
-class Gate:
+class Prefilter:
     """Finds where literals stand. ``literals`` hold no line end and are not empty."""
 
     def __init__(self, literals: Sequence[bytes]) -> None:

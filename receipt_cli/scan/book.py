@@ -1,4 +1,4 @@
-"""One record of a log → what the rules make of it, booked into the columns of a stretch."""
+"""One record of a log → what the rules make of it, booked into the columns of a segment."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank
 from receipt_cli.scan.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
-from receipt_cli.scan.extraction import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, convert, read_other, read_record
+from receipt_cli.scan.extraction import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, convert, read_record, read_unregistered
 from receipt_cli.scan.layout import Layout, Value
-from receipt_cli.scan.segment import Body, Hits
+from receipt_cli.scan.segment import Hits, SegmentBody
 
-Found = list[tuple[int, Problem]]
+PlacedProblems = list[tuple[int, Problem]]
 NAN = float("nan")
 
 
@@ -69,28 +69,28 @@ def examine(record: bytes, tried: Iterable[tuple[Grammar, Rule, bool]]) -> Outco
     return outcome
 
 
-def book(body: Body, outcome: Outcome, record: bytes, ordinal: int, line: int, found: Found) -> None:
-    """Add what was found in one record to ``body``, and to ``found`` the problems of it."""
+def book(body: SegmentBody, outcome: Outcome, record: bytes, ordinal: int, line: int, problems: PlacedProblems) -> None:
+    """Add what was found in one record to ``body``, and to ``problems`` the problems of it."""
     for grammar, rule in outcome.late:
         problem = Problem("pattern_timeout", line, f"{grammar.ref} {rule.name} took too long", excerpt(record))
-        found.append((place(ordinal), problem))
+        problems.append((place(ordinal), problem))
     for grammar, _ in outcome.ignored:
         ignore(body, grammar.id, ordinal)
     for grammar, rule, events in outcome.read:
         columns = body.rules.setdefault((grammar.ref, rule.name), RuleColumns())
         for event in events:
-            _store(found, columns, grammar, rule, record, event, ordinal, line)
+            _store(problems, columns, grammar, rule, record, event, ordinal, line)
     for grammar, rule in outcome.crowded:
         detail = f"{grammar.ref} {rule.name}: {MAX_EVENTS} events of one record are read, and what follows them is not"
-        found.append((place(ordinal), Problem("events_dropped", line, detail, excerpt(record))))
+        problems.append((place(ordinal), Problem("events_dropped", line, detail, excerpt(record))))
     for grammar, rule in outcome.near():
         miss(body, grammar.id, rule.name, record, ordinal, line)
     for hit in outcome.marks:
         mark(body, hit.marker.id, hit.start, hit.exit_code, record, ordinal, line)
 
 
-def replay(body: Body, layout: Layout, record: bytes, ordinal: int, line: int, found: Found) -> None:
-    """Add what a record of ``layout`` gives to ``body``, and to ``found`` the problems of it."""
+def replay(body: SegmentBody, layout: Layout, record: bytes, ordinal: int, line: int, problems: PlacedProblems) -> None:
+    """Add what a record of ``layout`` gives to ``body``, and to ``problems`` the problems of it."""
     for name in layout.ignored:
         ignore(body, name, ordinal)
     for event in layout.events:
@@ -113,14 +113,14 @@ def replay(body: Body, layout: Layout, record: bytes, ordinal: int, line: int, f
                     columns.numbers.setdefault(value.name, NumberColumn()).append(row, number)
                 else:
                     printed = value_text(value, record)
-                    found.append((at, unreadable(event.grammar, event.rule, value.name, printed, line, record)))
+                    problems.append((at, unreadable(event.grammar, event.rule, value.name, printed, line, record)))
             else:
                 printed = value_text(value, record)
-                _put(found, columns, event.grammar, event.rule, value.name, printed, row, at, line, record)
-        for value in event.others:
+                _put(problems, columns, event.grammar, event.rule, value.name, printed, row, at, line, record)
+        for value in event.unregistered:
             number = read_value(value, record[value.start : value.end])
             if number is not None:
-                columns.others.setdefault(value.name, NumberColumn()).append(row, number)
+                columns.unregistered.setdefault(value.name, NumberColumn()).append(row, number)
     for name, rule in layout.near:
         miss(body, name, rule, record, ordinal, line)
     for name, start in layout.marks:
@@ -134,15 +134,15 @@ def value_text(value: Value, record: bytes) -> str:
 
 def read_value(value: Value, text: bytes) -> float | None:
     """Return the number of an undeclared key in base units, or None."""
-    return float(text) if value.direct else read_other(text.decode("utf-8", "replace"))
+    return float(text) if value.direct else read_unregistered(text.decode("utf-8", "replace"))
 
 
-def ignore(body: Body, name: str, ordinal: int) -> None:
+def ignore(body: SegmentBody, name: str, ordinal: int) -> None:
     """Count a record that grammar ``name`` ignores, once."""
     body.ignored.setdefault(name, OrdinalSet()).add(ordinal)
 
 
-def miss(body: Body, name: str, rule: str, record: bytes, ordinal: int, line: int) -> None:
+def miss(body: SegmentBody, name: str, rule: str, record: bytes, ordinal: int, line: int) -> None:
     """Count a record that a rule of grammar ``name`` nearly matches, and keep it if it is one of the first."""
     near = body.near.setdefault(name, Bounded(MAX_FIRST))
     if len(near.first) < MAX_FIRST:
@@ -156,7 +156,7 @@ def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
     return [hit for marker in markers if (hit := marker.search(record)) is not None]
 
 
-def mark(body: Body, name: str, start: int, code: int | None, record: bytes, ordinal: int, line: int) -> None:
+def mark(body: SegmentBody, name: str, start: int, code: int | None, record: bytes, ordinal: int, line: int) -> None:
     """Book the hit of a marker whose message begins at ``start`` of a record."""
     text = record[start : start + EXCERPT_BYTES].decode("utf-8", "replace")
     hits = body.markers.setdefault(name, Hits())
@@ -169,7 +169,7 @@ def excerpt(record: bytes) -> str:
 
 
 def _store(
-    found: Found,
+    problems: PlacedProblems,
     columns: RuleColumns,
     grammar: Grammar,
     rule: Rule,
@@ -193,13 +193,13 @@ def _store(
         columns.pairs.append(row, "\t".join(event.row)[:MAX_EXCERPT])
         return
     for name, text in event.texts.items():
-        _put(found, columns, grammar, rule, name, text, row, at, line, record)
-    for key, number in event.others.items():
-        columns.others.setdefault(key, NumberColumn()).append(row, number)
+        _put(problems, columns, grammar, rule, name, text, row, at, line, record)
+    for key, number in event.unregistered.items():
+        columns.unregistered.setdefault(key, NumberColumn()).append(row, number)
 
 
 def _put(
-    found: Found,
+    problems: PlacedProblems,
     columns: RuleColumns,
     grammar: Grammar,
     rule: Rule,
@@ -212,7 +212,7 @@ def _put(
 ) -> None:
     value, readable = convert(rule.fields[name], text)
     if not readable:
-        found.append((at, unreadable(grammar, rule, name, text, line, record)))
+        problems.append((at, unreadable(grammar, rule, name, text, line, record)))
     elif isinstance(value, str):
         columns.texts.setdefault(name, TextColumn()).append(row, value[:EXCERPT_BYTES])
     elif value is not None:

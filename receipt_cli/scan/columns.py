@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from receipt_cli.numeric.column import WORTH_CALL, Cells
+from receipt_cli.numeric.column import Cells, shifted
 
 POSITION_BITS = 17
 """Low bits of ``at``: where in its record an event begins. A record is capped at 2**16 bytes."""
@@ -17,19 +16,6 @@ POSITION_BITS = 17
 def place(record: int, offset: int = 0) -> int:
     """Return the sortable position of an event: the ordinal of its record, then its offset inside."""
     return (record << POSITION_BITS) | offset
-
-
-def shifted(values: array[int], by: int) -> array[int]:
-    """Return ``values`` plus ``by``."""
-    if not by or not values:
-        return values
-    if "numpy" not in sys.modules or len(values) < WORTH_CALL:
-        return array("q", [value + by for value in values])
-    import numpy as np
-
-    moved = array("q")
-    moved.frombytes((np.frombuffer(values, np.int64) + by).tobytes())
-    return moved
 
 
 C = TypeVar("C", "NumberColumn", "TextColumn")
@@ -134,7 +120,7 @@ class RuleColumns:
     clock: Cells[float] = field(default_factory=lambda: Cells("d"))
     numbers: dict[str, NumberColumn] = field(default_factory=dict)
     texts: dict[str, TextColumn] = field(default_factory=dict)
-    others: dict[str, NumberColumn] = field(default_factory=dict)
+    unregistered: dict[str, NumberColumn] = field(default_factory=dict)
     headers: TextColumn = field(default_factory=TextColumn)
     cells: TextColumn = field(default_factory=TextColumn)
     pairs: TextColumn = field(default_factory=TextColumn)
@@ -146,7 +132,7 @@ class RuleColumns:
     def lasting(self) -> bool:
         """True when the memory of all columns is their own: see ``Cells.lasting``."""
         own = self.at.lasting and self.line.lasting and self.rank.lasting and self.clock.lasting
-        return own and all(column.lasting for column in (*self.numbers.values(), *self.others.values()))
+        return own and all(column.lasting for column in (*self.numbers.values(), *self.unregistered.values()))
 
     def open_row(self, at: int, line: int, rank: int, clock: float) -> int:
         """Add an event and return its row."""
@@ -170,7 +156,7 @@ class RuleColumns:
         self.clock.prepend(other.clock)
         self.numbers = _prepended(self.numbers, other.numbers, len(other), NumberColumn)
         self.texts = _prepended(self.texts, other.texts, len(other), TextColumn)
-        self.others = _prepended(self.others, other.others, len(other), NumberColumn)
+        self.unregistered = _prepended(self.unregistered, other.unregistered, len(other), NumberColumn)
         for ours, before in zip(self._unnamed, other._unnamed, strict=True):
             ours.prepend(before, len(other))
 
@@ -185,8 +171,8 @@ class RuleColumns:
             self.numbers.setdefault(name, NumberColumn()).extend(numbers, rows)
         for name, texts in other.texts.items():
             self.texts.setdefault(name, TextColumn()).extend(texts, rows)
-        for name, numbers in other.others.items():
-            self.others.setdefault(name, NumberColumn()).extend(numbers, rows)
+        for name, numbers in other.unregistered.items():
+            self.unregistered.setdefault(name, NumberColumn()).extend(numbers, rows)
         for ours, after in zip(self._unnamed, other._unnamed, strict=True):
             ours.extend(after, rows)
 

@@ -1,4 +1,4 @@
-"""Blocks of bytes → columns, marker hits and counts of one stretch of a log; stretches merge associatively.
+"""Blocks of bytes → columns, marker hits and counts of one segment of a log; segments merge associatively.
 
 Only what a record says by itself is read here. What depends on its neighbours (phases, attempts, duplicates, the
 columns of a table) is decided afterwards, over the columns. That is why a log may be cut anywhere, in a character,
@@ -17,7 +17,7 @@ from receipt_cli.grammar.model import Grammar, LazyFields, Rule
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import plain, without_count
 from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
-from receipt_cli.records.prefilter import Gate
+from receipt_cli.records.prefilter import Prefilter
 from receipt_cli.records.split import (
     RECORD_CAP,
     Fragment,
@@ -29,13 +29,13 @@ from receipt_cli.records.split import (
     invalid_records,
     last_end,
 )
-from receipt_cli.scan.book import Found, book, examine, excerpt, replay, search_markers
+from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
 from receipt_cli.scan.bulk.layout_cache import LayoutCache
 from receipt_cli.scan.bulk.schedule import Schedule
 from receipt_cli.scan.columns import RuleColumns, place
 from receipt_cli.scan.layout import MASK, MAX_LENGTH
 from receipt_cli.scan.learn_layout import learn_layout
-from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, Body, RuleKey, Stretch
+from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody
 
 if TYPE_CHECKING:
     from receipt_cli.scan.bulk.reader import BulkReader
@@ -48,7 +48,7 @@ class Engine:
         """Without ``by_layout`` every record goes through the patterns: slower, and the same result."""
         self.grammars = tuple(grammars)
         self.catalogue = catalogue
-        self.gates: dict[bytes, list[tuple[int, Grammar, Rule, bool]]] = {}
+        self.rules_by_literal: dict[bytes, list[tuple[int, Grammar, Rule, bool]]] = {}
         self.shared: dict[RuleKey, RuleKey] = {}
         order = 0
         seen: dict[tuple[object, ...], RuleKey] = {}
@@ -61,12 +61,12 @@ class Engine:
                 if self.shared[key] != key:
                     continue  # another version of this trainer reads the same text: one pass serves both
                 for literal in rule.literals:
-                    self.gates.setdefault(literal, []).append((order, grammar, rule, rule.event == "ignored"))
-        self.marker_gates: dict[bytes, list[Marker]] = {}
+                    self.rules_by_literal.setdefault(literal, []).append((order, grammar, rule, rule.event == "ignored"))
+        self.markers_by_literal: dict[bytes, list[Marker]] = {}
         for marker in catalogue.markers:
             for literal in marker.literals:
-                self.marker_gates.setdefault(literal, []).append(marker)
-        self.gate = Gate(sorted({*self.gates, *self.marker_gates}))
+                self.markers_by_literal.setdefault(literal, []).append(marker)
+        self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
         self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
         self.layouts = LayoutCache()
         self.schedule = Schedule()
@@ -77,9 +77,9 @@ class Engine:
         """What reads blocks in bulk."""
         from receipt_cli.scan.bulk.reader import BulkReader  # small logs need nothing of it
 
-        return BulkReader(self.gate, self.take, self.layouts)
+        return BulkReader(self.prefilter, self.read_record, self.layouts)
 
-    def columns(self, body: Body, grammar: Grammar, rule: Rule) -> RuleColumns | None:
+    def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
         return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
 
@@ -87,15 +87,15 @@ class Engine:
         """Say that a log of ``size`` bytes comes."""
         self.schedule.expect(size)
 
-    def scan(self, blocks: Iterable[bytes]) -> Stretch:
-        """Return the fold of the stretch that ``blocks`` make up, however they are cut."""
+    def scan(self, blocks: Iterable[bytes]) -> Segment:
+        """Return the fold of the segment that ``blocks`` make up, however they are cut."""
         scanner = _Scanner(self)
         for block in blocks:
             scanner.feed(block)
-        return scanner.stretch
+        return scanner.segment
 
-    def merge(self, left: Stretch, right: Stretch) -> Stretch:
-        """Return the fold of two neighbouring stretches; ``left`` and ``right`` are used up. Associative."""
+    def merge(self, left: Segment, right: Segment) -> Segment:
+        """Return the fold of two neighbouring segments; ``left`` and ``right`` are used up. Associative."""
         open_end = left.tail if left.head_end else left.head
         left.last_bytes = (left.last_bytes + right.last_bytes)[-TAIL_KEPT:]
         if len(left.first_bytes) < HEAD_KEPT:
@@ -121,27 +121,27 @@ class Engine:
             left.tail = right.tail
         return left
 
-    def _close(self, stretch: Stretch, fragment: Fragment, end: bytes) -> None:
+    def _close(self, segment: Segment, fragment: Fragment, end: bytes) -> None:
         """End the open record of ``stretch``: it becomes the head, or a record of the body."""
-        if not stretch.head_end:
-            stretch.head_end = end
+        if not segment.head_end:
+            segment.head_end = end
             return
-        self.close_into(stretch.body, fragment, end)
-        stretch.tail = Fragment()
+        self.close_into(segment.body, fragment, end)
+        segment.tail = Fragment()
 
-    def close_into(self, body: Body, fragment: Fragment, end: bytes) -> None:
+    def close_into(self, body: SegmentBody, fragment: Fragment, end: bytes) -> None:
         """Read one record from its fragment."""
         self.read(body, fragment.data + end, fragment.length)
 
-    def finish(self, stretch: Stretch) -> tuple[Body, int]:
-        """Return the body of a stretch that is a whole log, and the log's line count (as ``wc -l``, plus an open last)."""
-        body = Body()
-        if not stretch.head_end:
-            last = stretch.head
+    def finish(self, segment: Segment) -> tuple[SegmentBody, int]:
+        """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last)."""
+        body = SegmentBody()
+        if not segment.head_end:
+            last = segment.head
         else:
-            self.close_into(body, stretch.head, stretch.head_end)
-            body.extend(stretch.body)
-            last = stretch.tail
+            self.close_into(body, segment.head, segment.head_end)
+            body.extend(segment.body)
+            last = segment.tail
         lines = body.lines
         if not last.empty:
             self.close_into(body, last, b"\r" if last.carriage else b"\n")
@@ -152,7 +152,7 @@ class Engine:
             body.step_like = MAX_SEEN  # they do, and it does not depend on where the log was cut
         return body, lines
 
-    def read(self, body: Body, raw: bytes, length: int | None = None) -> None:
+    def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
         if length is not None or not self.by_layout:
             self._read_each(body, raw, length)
@@ -163,7 +163,7 @@ class Engine:
             else:
                 self._read_each(body, piece)
 
-    def _read_each(self, body: Body, raw: bytes, length: int | None = None) -> None:
+    def _read_each(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
         """Match whole records into ``body``, one by one."""
         raw, found = _capped(raw, length, body.records, body.lines)
         _count_nuls(body, raw, body.lines)
@@ -179,7 +179,7 @@ class Engine:
         body.records += lines + (buffer.count(b"\r") if redraws else 0)
         _add_problems(body, found)
 
-    def _read_block(self, earlier: Body, raw: bytes) -> Body:
+    def _read_block(self, earlier: SegmentBody, raw: bytes) -> SegmentBody:
         """Return the body of whole records that are read in bulk; ``earlier`` is that of the records before them."""
         raw, found = _capped(raw, None, 0, 0)
         block = self.bulk.read_block(raw, found)
@@ -189,14 +189,14 @@ class Engine:
         _add_problems(block, found)
         return block
 
-    def _is_looking(self, earlier: Body, body: Body) -> bool:
+    def _is_looking(self, earlier: SegmentBody, body: SegmentBody) -> bool:
         return earlier.metric_like.count < MAX_SEEN or self._needs_steps(earlier, body)
 
-    def _needs_steps(self, earlier: Body, body: Body) -> bool:
+    def _needs_steps(self, earlier: SegmentBody, body: SegmentBody) -> bool:
         """True as long as what looks like a step may matter: where rules read steps, it does not (see ``finish``)."""
         return earlier.step_like < MAX_SEEN and not (self._has_steps(body) or self._has_steps(earlier))
 
-    def _looks(self, body: Body, earlier: Body, buffer: bytes, first: int) -> None:
+    def _looks(self, body: SegmentBody, earlier: SegmentBody, buffer: bytes, first: int) -> None:
         """Note the first records that look like metrics, and whether any look like steps: what nobody may read.
 
         ``first`` is the ordinal of the first record of ``buffer``; what the rules read of it stands in ``body``.
@@ -209,16 +209,16 @@ class Engine:
         if uncertain:
             body.step_like += count_step_lines(buffer, MAX_SEEN - earlier.step_like)
 
-    def _has_steps(self, body: Body) -> bool:
+    def _has_steps(self, body: SegmentBody) -> bool:
         return sum(len(columns) for key, columns in body.rules.items() if key in self._step_rules) >= MAX_SEEN
 
-    def _match(self, body: Body, buffer: bytes, redraws: bool, invalid: list[int], found: Found) -> None:
+    def _match(self, body: SegmentBody, buffer: bytes, redraws: bool, invalid: list[int], problems: PlacedProblems) -> None:
         """Find the records with a literal, read them in order, and book the outcome of each."""
         bad = set(invalid)
         body.undecodable += len(bad)
         done = ordinal = line = 0
         records = Walk(buffer, redraws)
-        for at in self.gate.places(buffer):
+        for at in self.prefilter.places(buffer):
             if at <= records.end:
                 continue  # in the record before
             start, end = records.around(at)
@@ -226,9 +226,9 @@ class Engine:
             line += newlines
             ordinal += newlines + (buffer.count(b"\r", done, start) if redraws else 0)
             done = start
-            self.take(body, buffer[start:end], body.records + ordinal, body.lines + line + 1, start in bad, found)
+            self.read_record(body, buffer[start:end], body.records + ordinal, body.lines + line + 1, start in bad, problems)
 
-    def take(self, body: Body, record: bytes, ordinal: int, line: int, bad: bool, found: Found) -> None:
+    def read_record(self, body: SegmentBody, record: bytes, ordinal: int, line: int, bad: bool, problems: PlacedProblems) -> None:
         """Read one record that holds a literal; ``bad`` when it is not UTF-8, and was counted so."""
         masked = b""
         self.schedule.taken += 1
@@ -240,22 +240,22 @@ class Engine:
                 layout.count += 1
                 if self.schedule.in_bulk:
                     self.bulk.note(layout)
-                replay(body, layout, record, ordinal, line, found)
+                replay(body, layout, record, ordinal, line, problems)
                 return
-        literals = self.gate.literals_in(record)
-        tried = {entry[0]: entry[1:] for literal in literals for entry in self.gates.get(literal, ())}
+        literals = self.prefilter.literals_in(record)
+        tried = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
         outcome = examine(record, [tried[order] for order in sorted(tried)])
-        markers = {m.id: m for literal in sorted(literals) for m in self.marker_gates.get(literal, ())}
+        markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
         outcome.marks = search_markers(markers.values(), record)
-        book(body, outcome, record, ordinal, line, found)
+        book(body, outcome, record, ordinal, line, problems)
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
         if masked and not outcome.crowded and self.layouts.wanted(masked):  # what is crowded is told each time
-            self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.gate.numbered))
+            self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.prefilter.numbered))
 
 
-def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[bytes, Found]:
+def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[bytes, PlacedProblems]:
     """Return whole records cut to ``RECORD_CAP`` bytes each, and a problem for each cut.
 
     ``length``: as for ``Engine.read``; ``records`` and ``lines`` count those before ``raw``.
@@ -263,7 +263,7 @@ def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[b
     raw, cuts = cap_records(raw)
     if length is not None and length > len(raw):
         cuts = [(0, length)]
-    found: Found = []
+    problems: PlacedProblems = []
     done = 0
     for offset, size in cuts:
         ends, returns = count_ends(raw[done:offset])
@@ -271,11 +271,11 @@ def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[b
         lines += ends
         records += ends + returns
         detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
-        found.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
-    return raw, found
+        problems.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
+    return raw, problems
 
 
-def _count_nuls(body: Body, raw: bytes, lines: int) -> None:
+def _count_nuls(body: SegmentBody, raw: bytes, lines: int) -> None:
     """Count the NUL bytes of ``raw``, which ``lines`` line ends precede."""
     if b"\x00" in raw:
         body.nul_count += raw.count(b"\x00")
@@ -283,8 +283,8 @@ def _count_nuls(body: Body, raw: bytes, lines: int) -> None:
             body.nul_line = lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
 
 
-def _add_problems(body: Body, found: Found) -> None:
-    for at, problem in sorted(found, key=lambda entry: entry[0]):
+def _add_problems(body: SegmentBody, problems: PlacedProblems) -> None:
+    for at, problem in sorted(problems, key=lambda entry: entry[0]):
         body.problems.add(at, problem)
 
 
@@ -302,44 +302,44 @@ def _reading(rule: Rule) -> tuple[object, ...]:
 
 
 class _Scanner:
-    """Feeds blocks into one stretch."""
+    """Feeds blocks into one segment."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
-        self.stretch = Stretch()
+        self.segment = Segment()
 
     def feed(self, block: bytes) -> None:
-        stretch = self.stretch
+        segment = self.segment
         if not block:
             return
-        stretch.size += len(block)
-        stretch.last_bytes = (stretch.last_bytes + block[-TAIL_KEPT:])[-TAIL_KEPT:]
-        if len(stretch.first_bytes) < HEAD_KEPT:
-            stretch.first_bytes = (stretch.first_bytes + block[:HEAD_KEPT])[:HEAD_KEPT]
-        pending = stretch.tail if stretch.head_end else stretch.head
+        segment.size += len(block)
+        segment.last_bytes = (segment.last_bytes + block[-TAIL_KEPT:])[-TAIL_KEPT:]
+        if len(segment.first_bytes) < HEAD_KEPT:
+            segment.first_bytes = (segment.first_bytes + block[:HEAD_KEPT])[:HEAD_KEPT]
+        pending = segment.tail if segment.head_end else segment.head
         if pending.carriage:
             pending.carriage = False
             half = block.startswith(b"\n")
-            self.engine._close(stretch, pending, b"\r\n" if half else b"\r")
+            self.engine._close(segment, pending, b"\r\n" if half else b"\r")
             block = block[1:] if half else block
-            pending = stretch.tail
+            pending = segment.tail
         end = last_end(block)
         if not end:
             pending.extend(block)
             return
         begin = 0
-        if stretch.head_end and pending.length == len(pending.data):
-            self.engine.read(stretch.body, b"".join((pending.data, memoryview(block)[:end])))
+        if segment.head_end and pending.length == len(pending.data):
+            self.engine.read(segment.body, b"".join((pending.data, memoryview(block)[:end])))
             begin = end
-        elif not stretch.head_end or pending.length:
+        elif not segment.head_end or pending.length:
             begin = first_end(block)
             terminator = b"\r\n" if block[begin - 2 : begin] == b"\r\n" else block[begin - 1 : begin]
             pending.extend(block[: begin - len(terminator)])
-            self.engine._close(stretch, pending, terminator)
+            self.engine._close(segment, pending, terminator)
         if begin < end:
-            self.engine.read(stretch.body, block[begin:end])
-        stretch.tail = Fragment()
-        stretch.tail.extend(block[end:])
+            self.engine.read(segment.body, block[begin:end])
+        segment.tail = Fragment()
+        segment.tail.extend(block[end:])
 
 
 def _join(left: Fragment, right: Fragment) -> None:

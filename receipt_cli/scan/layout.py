@@ -120,7 +120,7 @@ class EventLayout:
     offset: int
     prefix: Prefix | None
     values: tuple[Value, ...]
-    others: tuple[Value, ...]
+    unregistered: tuple[Value, ...]
     bounds: tuple[tuple[int, float], ...]
 
 

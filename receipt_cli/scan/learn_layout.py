@@ -172,13 +172,13 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
         if value is None:
             return None
         values.append(value)
-    others = []
-    for key in extraction.others:
-        start, end = extraction.other_spans.get(key, NOWHERE)
+    unregistered = []
+    for key in extraction.unregistered:
+        start, end = extraction.unregistered_spans.get(key, NOWHERE)
         direct = _is_plain(masked[start:end])
         if start < 0 or (not direct and _is_twice(record, key, extraction.keys)):
             return None
-        others.append(Value(key, start, end, direct=direct, shift=b"", spec=None))
+        unregistered.append(Value(key, start, end, direct=direct, shift=b"", spec=None))
     bounds = []
     for name, least in rule.bounds.items():
         index = next((i for i, value in enumerate(values) if value.name == name), None)
@@ -193,7 +193,7 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
         min(extraction.start, 65535),
         Prefix.of(prefix) if prefix else None,
         tuple(values),
-        tuple(others),
+        tuple(unregistered),
         tuple(bounds),
     )
 

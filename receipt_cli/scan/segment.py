@@ -1,16 +1,17 @@
-"""What a stretch of a log gave: columns, marker hits and counts, open at both ends; pieces extend one another."""
+"""What a segment of a log gave: columns, marker hits and counts, open at both ends; pieces extend one another."""
 
 from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, field
 
+from receipt_cli.numeric.column import shifted
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.records.split import Fragment
-from receipt_cli.scan.columns import Bounded, RuleColumns, place, shifted
+from receipt_cli.scan.columns import Bounded, RuleColumns, place
 
 TAIL_KEPT = 32 * 1024
 HEAD_KEPT = 32 * 1024
@@ -54,7 +55,7 @@ class Hits:
 
 
 @dataclass(slots=True)
-class Body:
+class SegmentBody:
     """What whole records gave: see the fields. ``records`` and ``lines`` count record ends and ``\\n``."""
 
     records: int = 0
@@ -72,8 +73,8 @@ class Body:
     nul_count: int = 0
     nul_line: int | None = None
 
-    def extend(self, other: Body) -> None:
-        """Add the body of the stretch that follows, which is used up."""
+    def extend(self, other: SegmentBody) -> None:
+        """Add the body of the segment that follows, which is used up."""
         records, lines = self.records, self.lines
         for key, columns in other.rules.items():
             known = self.rules.setdefault(key, RuleColumns())
@@ -106,8 +107,8 @@ class Body:
 
 
 @dataclass(slots=True)
-class Stretch:
-    """The fold of a stretch of a log: open at both ends.
+class Segment:
+    """The fold of a segment of a log: open at both ends.
 
     ``head`` is what stands before the first record end and ``head_end`` that end (empty when there is none, and then
     ``head`` is all there is); ``tail`` is what stands after the last.
@@ -115,7 +116,7 @@ class Stretch:
 
     head: Fragment = field(default_factory=Fragment)
     head_end: bytes = b""
-    body: Body = field(default_factory=Body)
+    body: SegmentBody = field(default_factory=SegmentBody)
     tail: Fragment = field(default_factory=Fragment)
     size: int = 0
     last_bytes: bytes = b""

@@ -1,4 +1,4 @@
-"""A log in pieces, scanned by several processes; what each makes of its piece is merged to the same stretch as one pass.
+"""A log in pieces, scanned by several processes; what each makes of its piece is merged to the same segment as one pass.
 
 Processes and not threads: a scan is many short calls, and threads that take the interpreter from one another for each of
 them are slower together than one alone. The log is read once, by the caller, whose threads decompress it and take its
@@ -21,7 +21,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.io.source import BLOCK, Source
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.segment import Stretch
+from receipt_cli.scan.segment import Segment
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -51,10 +51,10 @@ _shared: mmap | None = None
 """The memory that the caller and its workers share, ``ROOM`` bytes for each piece in work."""
 
 Packed = tuple[bytes, tuple[int, ...]]
-"""A stretch without its columns; where they begin in its shared memory, and how many bytes each takes there in turn."""
+"""A segment without its columns; where they begin in its shared memory, and how many bytes each takes there in turn."""
 
 
-def scan_source(engine: Engine, source: Source, workers: int | None = None) -> Stretch:
+def scan_source(engine: Engine, source: Source, workers: int | None = None) -> Segment:
     """Scan ``source`` and return the fold of all of it, which does not depend on ``workers``, by default 1.
 
     Raises ``InputError``.
@@ -76,7 +76,7 @@ def _auto(source: Source) -> int:
     return min(MOST, os.cpu_count() or 1) if size >= MIN_PARALLEL else 1
 
 
-def _in_pieces(engine: Engine, source: Source, count: int) -> Stretch:
+def _in_pieces(engine: Engine, source: Source, count: int) -> Segment:
     """Return the fold of all pieces, each scanned by one of ``count`` processes; the log is read here."""
     from concurrent.futures.process import BrokenProcessPool
 
@@ -85,7 +85,7 @@ def _in_pieces(engine: Engine, source: Source, count: int) -> Stretch:
         return engine.scan(source.blocks())
     pool, shared = begun
     places = deque(range(count + WAITING))
-    whole = Stretch()
+    whole = Segment()
     pieces: deque[tuple[int, Future[Packed]]] = deque()
 
     def merge() -> None:
@@ -171,17 +171,17 @@ def _scan_piece(text: list[bytes] | int, place: int) -> Packed:
     assert _engine is not None
     at = place * ROOM
     if isinstance(text, int):
-        stretch = _engine.scan(_blocks(at, at + text))
+        segment = _engine.scan(_blocks(at, at + text))
         at += -(-text // ALIGNED) * ALIGNED
     else:
-        stretch = _engine.scan(text)
+        segment = _engine.scan(text)
     if _shared is None:
-        return pickle.dumps(stretch), ()
+        return pickle.dumps(segment), ()
     columns: list[PickleBuffer] = []
-    rest = pickle.dumps(stretch, protocol=5, buffer_callback=columns.append)
+    rest = pickle.dumps(segment, protocol=5, buffer_callback=columns.append)
     sizes = tuple(column.raw().nbytes for column in columns)
     if at + sum(sizes) > (place + 1) * ROOM:
-        return pickle.dumps(stretch), ()
+        return pickle.dumps(segment), ()
     start = at
     for column, length in zip(columns, sizes, strict=True):
         _shared[at : at + length] = column.raw()
@@ -189,8 +189,8 @@ def _scan_piece(text: list[bytes] | int, place: int) -> Packed:
     return rest, (start - place * ROOM, *sizes)
 
 
-def _unpacked(rest: bytes, sizes: tuple[int, ...], shared: mmap | None, at: int) -> Stretch:
-    """Return the stretch that a worker packed. Its columns stand in the shared memory: they last until it is used again."""
+def _unpacked(rest: bytes, sizes: tuple[int, ...], shared: mmap | None, at: int) -> Segment:
+    """Return the segment that a worker packed. Its columns stand in the shared memory: they last until it is used again."""
     import pickle
 
     columns: list[memoryview] = []
@@ -200,8 +200,8 @@ def _unpacked(rest: bytes, sizes: tuple[int, ...], shared: mmap | None, at: int)
             at += sizes[0]
         columns.append(memoryview(shared)[at : at + length])
         at += length
-    stretch: Stretch = pickle.loads(rest, buffers=columns)
-    return stretch
+    segment: Segment = pickle.loads(rest, buffers=columns)
+    return segment
 
 
 def _blocks(start: int, end: int) -> Iterator[bytes]:

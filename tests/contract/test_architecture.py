@@ -108,6 +108,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
 # Slow to load, and of no use to whoever only derives.
 NOT_FOR_DERIVE = {"git", "hyperscan", "jsonschema", "numpy", "psutil", "pynvml", "rich", "typer"}
 
+
 def module_name(path: Path) -> str:
     parts = path.relative_to(PACKAGE).with_suffix("").parts
     return ".".join(parts[:-1] if len(parts) > 1 and parts[-1] == "__init__" else parts)

@@ -22,7 +22,7 @@ from receipt_cli.scan.extraction import (
     read_record,
 )
 from receipt_cli.scan.learn_layout import learn_layout
-from receipt_cli.scan.segment import Body
+from receipt_cli.scan.segment import SegmentBody
 from tests.fuzz.feed import Feed, choice
 
 
@@ -46,7 +46,7 @@ def rule_target(kind: str) -> tuple[Callable[[bytes], None], Callable[[], list[b
             check(rule, record, event)
         outcome = examine(record, [(grammar, rule, rule.event == "ignored")])
         assert not outcome.late
-        book(Body(), outcome, record, 0, 1, [])
+        book(SegmentBody(), outcome, record, 0, 1, [])
         if record.isascii():
             learn_layout(record, outcome, [], frozenset())
         assert bool(read_record(rule, record)) == bool(outcome.read or outcome.ignored)
@@ -65,7 +65,7 @@ def rule_target(kind: str) -> tuple[Callable[[bytes], None], Callable[[], list[b
 def check(rule: Rule, record: bytes, event: Extraction) -> None:
     """Raise where ``event`` is not in ``record``, or holds what no receipt can."""
     assert 0 <= event.start <= event.end <= len(record), (event.start, event.end)
-    spans = [*event.spans.items(), *event.other_spans.items()]
+    spans = [*event.spans.items(), *event.unregistered_spans.items()]
     for name, (start, end) in spans:
         assert (start, end) == NOWHERE or 0 <= start <= end <= len(record), (name, start, end)
     for start, end in (*event.keys, *event.unread):
@@ -78,7 +78,7 @@ def check(rule: Rule, record: bytes, event: Extraction) -> None:
         value, readable = convert(rule.fields[name], text)
         assert value is None or readable
         assert not isinstance(value, float) or math.isnan(value) or abs(value) <= math.inf
-    for key, number in event.others.items():
+    for key, number in event.unregistered.items():
         key.encode()
         assert 0 < len(key) <= 256 and isinstance(number, float)
     if event.row is not None and rule.block is not None:

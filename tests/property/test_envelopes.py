@@ -100,7 +100,7 @@ def read(grammar: Grammar, rule: Rule, log: bytes) -> tuple[dict[Any, Any], list
     one = engine(grammar.ref)
     body, _ = one.finish(one.scan([log]))
     columns = one.columns(body, grammar, rule) or RuleColumns()
-    kinds = {"number": columns.numbers, "text": columns.texts, "other": columns.others}
+    kinds = {"number": columns.numbers, "text": columns.texts, "other": columns.unregistered}
     values = {(k, n): (list(c.rows), list(map(str, c.values))) for k, named in kinds.items() for n, c in named.items()}
     own = rule.pattern is not None and rule.pattern.startswith("^(?:.{")  # the pattern itself allows for any head
     swallowed = [own or not at & ((1 << POSITION_BITS) - 1) for at in columns.at]

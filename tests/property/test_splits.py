@@ -16,7 +16,7 @@ from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.scan.columns import NumberColumn
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.segment import Body, Stretch
+from receipt_cli.scan.segment import Segment, SegmentBody
 
 ENGINE = Engine(shipped(), load_catalogue())
 LOGS = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "logs").glob("*/*.log"))
@@ -46,11 +46,11 @@ PIECES = [
 logs = st.lists(st.sampled_from(PIECES) | st.binary(max_size=6), max_size=40).map(b"".join)
 
 
-def whole(log: bytes) -> tuple[Body, int, bytes, int]:
+def whole(log: bytes) -> tuple[SegmentBody, int, bytes, int]:
     return closed(ENGINE.scan([log]))
 
 
-def closed(stretch: Stretch) -> tuple[Body, int, bytes, int]:
+def closed(stretch: Segment) -> tuple[SegmentBody, int, bytes, int]:
     body, lines = ENGINE.finish(stretch)
     return body, lines, stretch.last_bytes, stretch.size
 
@@ -89,7 +89,7 @@ def test_merging_neighbours_equals_one_pass(log: bytes, places: list[int]) -> No
 def test_merge_is_associative(log: bytes, places: list[int]) -> None:
     pieces = cut(log, places)
 
-    def right_fold() -> Stretch:
+    def right_fold() -> Segment:
         parts = [ENGINE.scan([part]) for part in pieces]
         folded = parts.pop()
         while parts:

@@ -64,7 +64,7 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
 
 
 def _life(phases: Sequence[Phase], launch: Launch, edges: Edges) -> Life | ClockBack | None:
-    steps = [event for phase in phases for event in phase.raw]
+    steps = [event for phase in phases for event in phase.step_events]
     lines = (min(e.line for e in steps), max(_last_line(e) for e in steps)) if steps else (1 << 62, 0)
     return find_life(launch.events, launch.start, edges, lines)
 

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.rows import RowRun
-from receipt_cli.events.series import finite
-from receipt_cli.numeric.statistics import exact_median, exact_sum
+from receipt_cli.numeric.statistics import exact_median, exact_sum, finite
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from receipt_cli.events.series import Values
+    from receipt_cli.numeric.statistics import Values
 
     Floats: TypeAlias = NDArray[np.float64]
 

@@ -229,7 +229,7 @@ class _Phase:
     def _again(self, dead: Try, one: Try) -> float:
         """Return when an attempt began: with its first line of its own, else when the one before printed its last."""
         last = dead.events[-1]
-        found = [e for e in self.phase.singles if last.last_at < e.at < one.first.at and not math.isnan(e.clock)]
+        found = [e for e in self.phase.standalone_events if last.last_at < e.at < one.first.at and not math.isnan(e.clock)]
         anew = [e.clock for e in sorted(found, key=lambda e: e.at) if e.rule.event in ("header", "compile", "phase")]
         clocks = [e.clock for e in found if e.rule.event in ("checkpoint", "failure", "end")]
         return anew[0] if anew else max([last_clock(last), *clocks])
@@ -283,7 +283,7 @@ class _Phase:
         """Return the trainer's own total of its steps, printed at the end or beside the last record; None without one."""
         if len(self.tries) > 1:
             return None  # of which attempt it is, nobody knows
-        for event in self.phase.singles:
+        for event in self.phase.standalone_events:
             value = event.facts.get("training_time_s")
             if is_time(value):
                 return value if _definition(event, "training_time_s") == TRAINING_ONLY else None
@@ -298,7 +298,7 @@ class _Phase:
         value = self.phase.fact("training_time_s")
         if len(self.tries) > 1 or not is_time(value):
             return None
-        end = next(event for event in self.phase.singles if "training_time_s" in event.facts)
+        end = next(event for event in self.phase.standalone_events if "training_time_s" in event.facts)
         inside = [mark for mark in self.marks if mark.event.at < end.at]
         if any(mark.seconds is None for mark in inside):
             return None

@@ -7,20 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from receipt_cli.events.compact.frame import are_many, labels
 from receipt_cli.events.compact.regular import worth_it
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.column import Cells
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[np.int64]
-    Mask: TypeAlias = NDArray[np.bool_]
 
 Read = tuple[Grammar, Rule, RuleColumns]
 Attached = Mapping[tuple[str, str], Mapping[str, "Integers"]]
@@ -63,7 +57,7 @@ def _may_follow(rule: Rule, columns: RuleColumns) -> bool:
 def _clash(rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns) -> bool:
     """True where both print a figure of one name that is outside the registry."""
     ours, theirs = (
-        {*c.others, *(r.fields[name].target[1] for name in c.numbers if r.fields[name].target[0] == "other")}
+        {*c.unregistered, *(r.fields[name].target[1] for name in c.numbers if r.fields[name].target[0] == "other")}
         for r, c in ((rule, columns), (companion, its))
     )
     return not ours.isdisjoint(theirs)
@@ -92,8 +86,8 @@ def _merged(
     for name, column in its.numbers.items():
         fields[f"{companion.name}\t{name}"] = companion.fields[name]
         numbers[f"{companion.name}\t{name}"] = _moved(column, owners, mask, len(columns))
-    others = {name: _moved(column, owners, mask, len(columns)) for name, column in its.others.items()}
-    return replace(rule, fields=fields), replace(columns, numbers=numbers, others={**columns.others, **others})
+    others = {name: _moved(column, owners, mask, len(columns)) for name, column in its.unregistered.items()}
+    return replace(rule, fields=fields), replace(columns, numbers=numbers, unregistered={**columns.unregistered, **others})
 
 
 def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int) -> NumberColumn:
@@ -115,6 +109,6 @@ def _chosen(columns: RuleColumns, rows: Integers) -> RuleColumns:
     at, line, rank, clock = (Cells.of(part.whole()[rows]) for part in (columns.at, columns.line, columns.rank, columns.clock))
     numbers, others = (
         {name: _moved(column, places, mask, len(rows)) for name, column in named.items()}
-        for named in (columns.numbers, columns.others)
+        for named in (columns.numbers, columns.unregistered)
     )
     return RuleColumns(at, line, rank, clock, numbers, {}, others)

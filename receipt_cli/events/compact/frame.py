@@ -14,12 +14,10 @@ from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-    Mask: TypeAlias = NDArray[np.bool_]
+    from receipt_cli.numeric.array_types import Floats, Integers, Mask
+
     Rows: TypeAlias = slice | Integers
 
 WEIGHT = 2
@@ -33,9 +31,7 @@ STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_s
 
 def are_many(columns: RuleColumns) -> bool:
     """True for so many records that they are worth being read as arrays."""
-    return is_large(WEIGHT * len(columns))
-
-
+    return is_large(columns, WEIGHT)
 
 
 def labels(rule: Rule, columns: RuleColumns) -> set[float]:
@@ -61,8 +57,8 @@ class Frame:
         self.columns, self.chosen = columns, chosen
         targets = {name: rule.fields[name].target for name in columns.numbers}
         self.metrics = [(t[1], columns.numbers[name]) for name, t in targets.items() if t[0] == "metric"]
-        self.others = [(t[1], columns.numbers[name]) for name, t in targets.items() if t[0] == "other"]
-        self.others += columns.others.items()
+        self.unregistered = [(t[1], columns.numbers[name]) for name, t in targets.items() if t[0] == "other"]
+        self.unregistered += columns.unregistered.items()
         self.step = [columns.numbers[name] for name, t in targets.items() if t == STEP]
         self.epoch_known = [self._mask(column.dense, column.rows) for name, column in self.metrics if name == "epoch"]
         self.inside = [columns.numbers[name] for name, t in targets.items() if t == INSIDE]
@@ -85,7 +81,7 @@ class Frame:
 
         None where every row is a record: where nothing numbers all of them, or a later frame may say less than another.
         """
-        numbers = [column for _, column in (*self.metrics, *self.others)]
+        numbers = [column for _, column in (*self.metrics, *self.unregistered)]
         full = all(column.dense and len(column.values) == len(self.columns) for column in numbers)
         if not full or any(is_memory(name) for name, _ in self.metrics):
             return None
@@ -173,7 +169,7 @@ class Frame:
         others: dict[str, list[NumberColumn]] = {}
         for name, column in self.metrics:
             metrics.setdefault(name, []).append(column)  # of two fields of one metric the first counts
-        for name, column in self.others:
+        for name, column in self.unregistered:
             others.setdefault(name, []).insert(0, column)  # and of two others the last
         chosen: Rows = slice(start, stop)
         if ends is not None:

@@ -7,29 +7,21 @@ behind a record.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.events.compact.frame import PLAN, STEP, Frame, are_many
 from receipt_cli.events.rows import ProgressBars
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[np.int64]
-
-
 
 
 def find_bars(
     read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, columns: RuleColumns
 ) -> ProgressBars | None:
     """Return the bars of a rule, or None where its records say more than a step and a total, or are few."""
-    plain = rule.event == "progress" and rule.table is None and rule.block is None and not columns.others
+    plain = rule.event == "progress" and rule.table is None and rule.block is None and not columns.unregistered
     plain = plain and {rule.fields[name].target for name in columns.numbers} == {STEP, PLAN}
     if not plain or not are_many(columns):
         return None

@@ -7,22 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.events.compact.frame import Frame, labels
 from receipt_cli.events.rows import RankCopies, is_memory
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
+from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
-    Integers: TypeAlias = NDArray[np.int64]
-
-
 
 
 def set_aside(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from receipt_cli.events.compact.frame import Frame, are_many, labels
 from receipt_cli.events.rows import HEAD, TAIL, RowRun
@@ -19,10 +19,8 @@ from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
-    Integers: TypeAlias = NDArray[np.int64]
+    from receipt_cli.numeric.array_types import Integers
 
 SPAN = 128
 """A stretch with fewer records is read record by record."""
@@ -145,7 +143,7 @@ def _joined(positions: Sequence[Sequence[int]]) -> Integers:
 
 
 def _beside(at: Integers, others: Integers) -> Integers:
-    """Return, ascending, the indices of the records that something among ``others`` parts from the one before."""
+    """Return, ascending, the indices of the records that something among ``unregistered`` parts from the one before."""
     import numpy as np
 
     found = distinct_values(np.concatenate([np.searchsorted(at, others, side) for side in ("left", "right")]))

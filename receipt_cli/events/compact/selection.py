@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.events.compact.companions import attach
 from receipt_cli.events.compact.progress_bars import find_bars
@@ -12,13 +11,8 @@ from receipt_cli.events.compact.rank_copies import set_aside
 from receipt_cli.events.compact.regular import KeptRows, find_runs, surroundings, worth_it
 from receipt_cli.events.rows import ProgressBars, RankCopies
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.scan.columns import RuleColumns
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Integers = NDArray[np.int64]
+    from receipt_cli.numeric.array_types import Integers
 
 
 def bytes_at(buffer: bytes, places: Integers, width: int) -> NDArray[np.uint8]:

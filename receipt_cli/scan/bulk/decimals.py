@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Bytes = NDArray[np.uint8]
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Words = NDArray[np.uint64]
+    from receipt_cli.numeric.array_types import Bytes, Floats, Integers, Words
 
 MAX_DIGITS = 24
 """Digits of a mantissa, leading zeros included: ``repr`` writes up to 21 before it turns to an exponent."""

@@ -22,12 +22,8 @@ from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.layout import EventLayout, Value
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
-    Flags = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+    from receipt_cli.numeric.array_types import Floats, Integers, Mask
 
 MANY_ROWS = 1024
 """Records of a layout in a block from which on it is read for itself."""
@@ -46,7 +42,7 @@ class Rows:
     numbers: Integers
     counts: Integers
 
-    def choose(self, rows: Flags) -> Rows:
+    def choose(self, rows: Mask) -> Rows:
         """Return some of the rows."""
         import numpy as np
 
@@ -71,7 +67,7 @@ class _Field:
         self._members.append((number, start, self._plans.setdefault(plan, len(self._plans)), place))
         self.may_fail = self.may_fail or plan.first is not None
 
-    def settle(self, count: int) -> None:
+    def freeze(self, count: int) -> None:
         """Make the tables for the layouts below ``count``."""
         import numpy as np
 
@@ -126,7 +122,7 @@ class EventTable:
         layout = template.layout
         event = layout.events[index]
         listed: list[tuple[str, Value]] = [("numbers", value) for value in event.values]
-        listed += [("others", value) for value in event.others]
+        listed += [("unregistered", value) for value in event.unregistered]
         fields = []
         for place, (kind, value) in enumerate(listed):
             found = plan_of(layout, value)
@@ -155,7 +151,7 @@ class EventTable:
             self._prefixes.append(prefixes)
         return group
 
-    def settle(self, count: int) -> Flags:
+    def freeze(self, count: int) -> Mask:
         """Make the tables for the layouts below ``count``; return which of them have the event."""
         import numpy as np
 
@@ -167,10 +163,10 @@ class EventTable:
             self._has = np.zeros(count, np.bool_)
             self._has[numbers] = True
             for one in self._fields.values():
-                one.settle(count)
+                one.freeze(count)
         return self._has
 
-    def columns(self, rows: Rows) -> tuple[list[Column], Flags | None]:
+    def columns(self, rows: Rows) -> tuple[list[Column], Mask | None]:
         """Return all values of the rows, by first appearance, and which rows have one that cannot be taken; None: none.
 
         Those are rows with values out of bounds, and with what looks like a number and is none.
@@ -182,7 +178,7 @@ class EventTable:
         out = np.empty((len(fields), count))
         rest = self._convert_alone(rows, fields, out)
         made: list[tuple[int, int, Column]] = []
-        bad: Flags | None = None
+        bad: Mask | None = None
         for one, values in zip(fields, out, strict=True):
             one.convert(rows, rest, values)
             plans = one.plans[rows.numbers]
@@ -225,7 +221,7 @@ class EventTable:
         at = (rows.ordinals << POSITION_BITS) + self._offsets[rows.numbers]
         made = Piece(at, rows.block.line_of(rows.ordinals), *self._heads(rows))
         for column in columns:
-            (made.numbers if column.kind == "numbers" else made.others)[column.name] = column.rows, column.values
+            (made.numbers if column.kind == "numbers" else made.unregistered)[column.name] = column.rows, column.values
         return made
 
     def _heads(self, rows: Rows) -> tuple[Integers, Floats]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.units import read_number
+from receipt_cli.numeric.array_types import Floats, Integers, Words
 from receipt_cli.scan.bulk.block import bytes_at
 from receipt_cli.scan.bulk.decimals import (
     EXACT_INTEGER,
@@ -21,15 +21,6 @@ from receipt_cli.scan.bulk.decimals import (
     double_double,
     exact,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Bytes = NDArray[np.uint8]
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Words = NDArray[np.uint64]
 
 LEAD = 32
 """Bytes that must stand before a number: it is read in words that end where it does."""

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Bytes = NDArray[np.uint8]
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+    from receipt_cli.numeric.array_types import Bytes, Floats, Integers
 
 _KEY_DIGITS = 18
 """Digits that an int64 holds."""

@@ -1,6 +1,6 @@
 """A block of whole records → the body that it gives, records of known layouts together.
 
-Records whose layout has a template are read at once. What is left goes through the gate, and those with a literal one by
+Records whose layout has a template are read at once. What is left goes through the prefilter, and those with a literal one by
 one. What both gave is put into the order of the log at the end of the block.
 """
 
@@ -8,32 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import plain
-from receipt_cli.records.prefilter import Gate
+from receipt_cli.records.prefilter import Prefilter
 from receipt_cli.records.split import vanishes_before_end
-from receipt_cli.scan.book import Found
+from receipt_cli.scan.book import PlacedProblems
 from receipt_cli.scan.bulk.block import Records, bytes_at
 from receipt_cli.scan.bulk.event_table import Column, EventTable, Rows
 from receipt_cli.scan.bulk.layout_cache import LayoutCache
 from receipt_cli.scan.bulk.mixed_decimals import LEAD
 from receipt_cli.scan.bulk.recognise import WORD, Shelves, cut_words
-from receipt_cli.scan.bulk.result import Harvest
+from receipt_cli.scan.bulk.result import BlockResult
 from receipt_cli.scan.bulk.template import Template
 from receipt_cli.scan.layout import MAX_LENGTH, Layout
-from receipt_cli.scan.segment import Body, RuleKey
+from receipt_cli.scan.segment import RuleKey, SegmentBody
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Integers = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
-
-ReadRecord: TypeAlias = Callable[[Body, bytes, int, int, bool, Found], None]
-"""Body, bytes of the record, its ordinal and line, whether it is not UTF-8, where its problems go: ``Engine.take``."""
+ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProblems], None]
+"""``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, where problems go."""
 MIN_COUNT = 8
 """Records of a layout that were read one by one before it gets a template."""
 MIN_ROWS = 12
@@ -133,9 +127,9 @@ class Templates:
 class BulkReader:
     """Reads blocks of whole records; those of layouts that come often together, the others one by one."""
 
-    def __init__(self, gate: Gate, read_record: ReadRecord, layouts: LayoutCache) -> None:
+    def __init__(self, prefilter: Prefilter, read_record: ReadRecord, layouts: LayoutCache) -> None:
         """``read_record`` reads a single record that holds a literal; ``layouts`` are those known so far."""
-        self._gate, self._read_record = gate, read_record
+        self._prefilter, self._read_record = prefilter, read_record
         self._templates = Templates()
         for layout in layouts.known():
             self.note(layout)
@@ -145,8 +139,8 @@ class BulkReader:
         if layout.count >= MIN_COUNT and not layout.marks:
             self._templates.add(layout)
 
-    def read_block(self, raw: bytes, found: Found) -> Body:
-        """Return the body of the whole records ``raw``; ``found`` gets their problems."""
+    def read_block(self, raw: bytes, problems: PlacedProblems) -> SegmentBody:
+        """Return the body of the whole records ``raw``; ``problems`` gets their problems."""
         import numpy as np
 
         keep_memory()
@@ -154,24 +148,24 @@ class BulkReader:
         buffer = plain(raw, keep_returns=paired)
         records = Records(buffer, paired=paired)
         bad = records.find_invalid()
-        body = Body(len(records.starts), records.lines, records.count_blank(), len(bad))
+        body = SegmentBody(len(records.starts), records.lines, records.count_blank(), len(bad))
         templates = self._templates
-        harvest = Harvest(found)
+        result = BlockResult(problems)
         taken = np.zeros(len(records.starts), np.bool_)
-        _read_templates(templates, records, np.arange(len(taken)), harvest, taken)
-        rows = _candidates(self._gate, records, taken)
+        _read_templates(templates, records, np.arange(len(taken)), result, taken)
+        rows = _candidates(self._prefilter, records, taken)
         step = AT_ONCE
         while len(rows):
             some, rows, known = rows[:step], rows[step:], templates.made
             starts, ends, lines = records.starts[some].tolist(), records.ends[some].tolist(), records.line_of(some).tolist()
             for row, start, end, line in zip(some.tolist(), starts, ends, lines, strict=True):
-                self._read_record(body, buffer[start:end], row, line, row in bad, found)
+                self._read_record(body, buffer[start:end], row, line, row in bad, problems)
             if templates.made > known:  # the others of the block may have these layouts too
-                _read_templates(templates, records, rows, harvest, taken)
+                _read_templates(templates, records, rows, result, taken)
                 left = rows[~taken[rows]]
                 step = AT_ONCE if len(rows) - len(left) >= step else 2 * step
                 rows = left
-        harvest.into(body)
+        result.merge_into(body)
         return body
 
 
@@ -190,7 +184,7 @@ def _returns_are_ends(raw: bytes) -> bool:
     return True
 
 
-def _read_templates(templates: Templates, records: Records, rows: Integers, harvest: Harvest, taken: Flags) -> None:
+def _read_templates(templates: Templates, records: Records, rows: Integers, result: BlockResult, taken: Mask) -> None:
     """Read those of the records ``rows`` that have a template, and mark them in ``taken``."""
     import numpy as np
 
@@ -203,11 +197,11 @@ def _read_templates(templates: Templates, records: Records, rows: Integers, harv
         special = np.zeros(len(templates), np.bool_)
         special[templates.special] = True
         for number in np.flatnonzero(special & (counts >= MIN_ROWS)).tolist():
-            _read_one(templates[number], ordinals[numbers == number], records, harvest, taken)
+            _read_one(templates[number], ordinals[numbers == number], records, result, taken)
         kept = ~special[numbers]
         ordinals, numbers = ordinals[kept], numbers[kept]
         counts[special] = 0
-    _read_together(templates, Rows(records, ordinals, records.starts[ordinals], numbers, counts), harvest, taken)
+    _read_together(templates, Rows(records, ordinals, records.starts[ordinals], numbers, counts), result, taken)
 
 
 def _recognise(templates: Templates, records: Records, rows: Integers) -> tuple[Integers, Integers]:
@@ -235,7 +229,7 @@ def _recognise(templates: Templates, records: Records, rows: Integers) -> tuple[
     return rows[found], known[found]
 
 
-def _read_together(templates: Templates, rows: Rows, harvest: Harvest, taken: Flags) -> None:
+def _read_together(templates: Templates, rows: Rows, result: BlockResult, taken: Mask) -> None:
     """Read records of any number of plain templates."""
     import numpy as np
 
@@ -244,7 +238,7 @@ def _read_together(templates: Templates, rows: Rows, harvest: Harvest, taken: Fl
     parts: list[tuple[RuleKey, EventTable, Rows, list[Column]]] = []
     bad = np.zeros(len(rows.numbers), np.bool_)
     for (key, _), table in templates.tables.items():
-        held = table.settle(len(templates))[rows.numbers]
+        held = table.freeze(len(templates))[rows.numbers]
         if held.any():
             part = rows if held.all() else rows.choose(held)
             columns, wrong = table.columns(part)
@@ -252,23 +246,23 @@ def _read_together(templates: Templates, rows: Rows, harvest: Harvest, taken: Fl
             if wrong is not None:
                 bad[np.flatnonzero(held)[wrong]] = True
     if bad.any():  # these are read one by one
-        _read_together(templates, rows.choose(~bad), harvest, taken)
+        _read_together(templates, rows.choose(~bad), result, taken)
         return
     taken[rows.ordinals] = True
     for key, table, part, columns in parts:
-        harvest.pieces.setdefault(key, []).append(table.piece(part, columns))
+        result.pieces.setdefault(key, []).append(table.piece(part, columns))
     for name, members in templates.ignored.items():
         if rows.counts[members].any():
-            harvest.ignored.setdefault(name, []).append(rows.ordinals[np.isin(rows.numbers, members)])
+            result.ignored.setdefault(name, []).append(rows.ordinals[np.isin(rows.numbers, members)])
     for name, rules in templates.near.items():
         if rows.counts[list(rules)].any():
             missed = np.flatnonzero(np.isin(rows.numbers, list(rules)))
             first = missed[:MAX_FIRST]
             named = [rules[number] for number in rows.numbers[first].tolist()]
-            _miss(harvest, rows.block, name, len(missed), named, rows.ordinals[first])
+            _miss(result, rows.block, name, len(missed), named, rows.ordinals[first])
 
 
-def _read_one(template: Template, ordinals: Integers, records: Records, harvest: Harvest, taken: Flags) -> None:
+def _read_one(template: Template, ordinals: Integers, records: Records, result: BlockResult, taken: Mask) -> None:
     """Read records of one template, whose values are not all plain numbers."""
     matrix = bytes_at(records.buffer, records.starts[ordinals], template.length)
     numbers, inside = template.values(matrix)
@@ -278,24 +272,24 @@ def _read_one(template: Template, ordinals: Integers, records: Records, harvest:
             return
     taken[ordinals] = True
     layout = template.layout
-    pieces = template.pieces(matrix, numbers, ordinals, records.line_of(ordinals), harvest.found)
+    pieces = template.pieces(matrix, numbers, ordinals, records.line_of(ordinals), result.problems)
     for event, piece in zip(layout.events, pieces, strict=True):
-        harvest.pieces.setdefault(event.key, []).append(piece)
+        result.pieces.setdefault(event.key, []).append(piece)
     for name in layout.ignored:
-        harvest.ignored.setdefault(name, []).append(ordinals)
+        result.ignored.setdefault(name, []).append(ordinals)
     for name, rule in layout.near:
         first = ordinals[:MAX_FIRST]
-        _miss(harvest, records, name, len(ordinals), [rule] * len(first), first)
+        _miss(result, records, name, len(ordinals), [rule] * len(first), first)
 
 
-def _miss(harvest: Harvest, records: Records, name: str, count: int, rules: Sequence[str], first: Integers) -> None:
+def _miss(result: BlockResult, records: Records, name: str, count: int, rules: Sequence[str], first: Integers) -> None:
     """Note near-misses of grammar ``name``: their count, and the rules that nearly matched the first of them."""
     places = zip(records.starts[first].tolist(), records.ends[first].tolist(), strict=True)
     texts = [records.buffer[start:end] for start, end in places]
-    harvest.miss(name, count, zip(rules, first.tolist(), records.line_of(first).tolist(), texts, strict=True))
+    result.miss(name, count, zip(rules, first.tolist(), records.line_of(first).tolist(), texts, strict=True))
 
 
-def _candidates(gate: Gate, records: Records, taken: Flags) -> Integers:
+def _candidates(prefilter: Prefilter, records: Records, taken: Mask) -> Integers:
     """Return the records that hold a literal and are not taken, ascending."""
     import numpy as np
 
@@ -306,7 +300,7 @@ def _candidates(gate: Gate, records: Records, taken: Flags) -> Integers:
     begins = records.starts[left[np.concatenate([[0], breaks + 1])]]
     stops = records.ends[left[np.concatenate([breaks, [len(left) - 1]])]]
     pieces = [records.buffer[begin:stop] for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)]
-    found = np.array(gate.places(b"\n".join(pieces)), np.int64)  # what is taken has literals, too: each would be told
+    found = np.array(prefilter.places(b"\n".join(pieces)), np.int64)  # what is taken has literals, too: each would be told
     lengths = stops - begins + 1
     firsts = np.cumsum(lengths) - lengths
     piece = np.searchsorted(firsts, found, "right") - 1

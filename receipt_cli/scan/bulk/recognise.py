@@ -7,18 +7,8 @@ every byte is the layout's, or a digit where that has one that moves.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from receipt_cli.numeric.array_types import Bytes, Integers, Mask, Words
 from receipt_cli.scan.layout import MAX_LENGTH, Layout
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Bytes = NDArray[np.uint8]
-    Flags = NDArray[np.bool_]
-    Integers = NDArray[np.int64]
-    Words = NDArray[np.uint64]
 
 WORD = 8
 CHUNK = 2048
@@ -36,7 +26,7 @@ def words_for(length: int) -> int:
     return -(-length // WORD)
 
 
-def moving_digits(layout: Layout) -> Flags:
+def moving_digits(layout: Layout) -> Mask:
     """Return which bytes of a layout are digits that may be others."""
     import numpy as np
 
@@ -69,7 +59,7 @@ class Shelf:
         self.words = words
         self._factors = np.array([_FACTOR ** (2 * at + 1) % 2**64 for at in range(words)], np.uint64)
         self._members: list[tuple[int, int, Words, Words, int]] = []
-        self._settled = False
+        self._frozen = False
 
     def add(self, number: int, layout: Layout) -> None:
         """Let records of ``layout`` be recognised as ``number``."""
@@ -85,13 +75,13 @@ class Shelf:
         room[: len(moving)][moving] = 0x76
         sample[: len(moving)][moving] = 0x30
         self._members.append((number, key, sample.view("<u8"), room.view("<u8"), len(moving)))
-        self._settled = False
+        self._frozen = False
 
-    def _settle(self) -> None:
+    def _freeze(self) -> None:
         """Make the tables of all layouts, sorted by their keys."""
         import numpy as np
 
-        if self._settled:
+        if self._frozen:
             return
         self._members.sort(key=lambda member: member[1])
         numbers, keys, masked, room, lengths = zip(*self._members, strict=True)
@@ -100,13 +90,13 @@ class Shelf:
         self._masked, self._room = np.array(masked, np.uint64), np.array(room, np.uint64)
         self._slots = np.zeros(1 << _SLOT_BITS, np.int64)
         self._slots[self._slot_of(self._keys)] = np.arange(len(keys))
-        self._settled = True
+        self._frozen = True
 
     def recognise(self, words: Words, lengths: Integers) -> Integers:
         """Return the number (n,) of the layout of each record, or -1; for ``words`` see ``cut_words``."""
         import numpy as np
 
-        self._settle()
+        self._freeze()
         keys = self._keys_of(words)
         guess = self._slots[self._slot_of(keys)]
         fits = self._fit(words, lengths, guess)
@@ -143,11 +133,11 @@ class Shelf:
             np.matmul(ones, self._factors, out=keys[begin : begin + CHUNK])
         return keys
 
-    def _fit(self, words: Words, lengths: Integers, members: Integers) -> Flags:
+    def _fit(self, words: Words, lengths: Integers, members: Integers) -> Mask:
         """Return which records have the layout of their entry of ``members``."""
         import numpy as np
 
-        fits: Flags = self._lengths[members] == lengths
+        fits: Mask = self._lengths[members] == lengths
         other, room = (np.empty((min(CHUNK, len(words)), self.words), np.uint64) for _ in range(2))
         for begin in range(0, len(words), CHUNK):
             some, which = words[begin : begin + CHUNK], members[begin : begin + CHUNK]

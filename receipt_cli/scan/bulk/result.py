@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, TypeVar
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_in
 from receipt_cli.problems import MAX_FIRST, NearMiss
-from receipt_cli.scan.book import Found, excerpt
+from receipt_cli.scan.book import PlacedProblems, excerpt
 from receipt_cli.scan.bulk.template import Piece
 from receipt_cli.scan.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
-from receipt_cli.scan.segment import Body, RuleKey
+from receipt_cli.scan.segment import RuleKey, SegmentBody
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Integers = NDArray[np.int64]
+    from receipt_cli.numeric.array_types import Integers
 
 
 @dataclass(slots=True)
-class Harvest:
-    """Events by rule, records that are ignored by grammar, near-misses, and problems, which go to ``found``."""
+class BlockResult:
+    """Events by rule, records that are ignored by grammar, near-misses, and problems, which go to ``problems``."""
 
-    found: Found
+    problems: PlacedProblems
     pieces: dict[RuleKey, list[Piece]] = field(default_factory=dict)
     ignored: dict[str, list[Integers]] = field(default_factory=dict)
     near: dict[str, Bounded[NearMiss]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Harvest:
             near.first.append((place(ordinal), NearMiss(name, rule, line, excerpt(record))))
         near.first = sorted(near.first, key=lambda entry: entry[0])[:MAX_FIRST]
 
-    def into(self, body: Body) -> None:
+    def merge_into(self, body: SegmentBody) -> None:
         """Put everything into ``body``, which has what was read one by one, in the order of the log."""
 
         for key, pieces in self.pieces.items():
@@ -78,7 +78,7 @@ def in_order(single: RuleColumns, pieces: list[Piece]) -> RuleColumns:
         begin = first[index]
         return row[begin : begin + counts[index]] if rows is None else row[begin + rows]
 
-    for kind in ("numbers", "others"):
+    for kind in ("numbers", "unregistered"):
         parts: dict[str, list[tuple[Integers, NDArray[np.float64]]]] = {}
         for index, piece in enumerate(pieces):
             for name, (rows, values) in getattr(piece, kind).items():
@@ -128,5 +128,5 @@ def _piece(columns: RuleColumns) -> Piece:
         np.array(columns.clock),
         numbers(columns.numbers),
         {name: (np.array(text.rows), text.values) for name, text in columns.texts.items()},
-        numbers(columns.others),
+        numbers(columns.unregistered),
     )

@@ -26,7 +26,7 @@ WORTH_CALL = 8000
 
 
 class Schedule:
-    """What was read of a log so far: ``seen`` bytes, ``taken`` records that the gate let through."""
+    """What was read of a log so far: ``seen`` bytes, ``taken`` records that the prefilter let through."""
 
     def __init__(self) -> None:
         self.taken = 0

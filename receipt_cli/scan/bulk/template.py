@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.records.envelope import NO_RANK
-from receipt_cli.scan.book import NAN, Found, read_value, unreadable, value_text
+from receipt_cli.scan.book import NAN, PlacedProblems, read_value, unreadable, value_text
 from receipt_cli.scan.bulk.decimals import DecimalFields, DecimalPlan
 from receipt_cli.scan.bulk.prefixes import Prefixes
 from receipt_cli.scan.bulk.recognise import moving_digits
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Bytes = NDArray[np.uint8]
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+    from receipt_cli.numeric.array_types import Bytes, Floats, Integers
 
 
 @dataclass(slots=True)
@@ -43,7 +41,7 @@ class Piece:
     clock: Floats
     numbers: dict[str, tuple[Integers | None, Floats]] = field(default_factory=dict)
     texts: dict[str, tuple[Integers | None, list[str]]] = field(default_factory=dict)
-    others: dict[str, tuple[Integers | None, Floats]] = field(default_factory=dict)
+    unregistered: dict[str, tuple[Integers | None, Floats]] = field(default_factory=dict)
 
 
 @lru_cache(4096)
@@ -74,7 +72,7 @@ class Template:
         self._direct: dict[Value, int] = {}
         self.plain = True
         for event in layout.events:
-            for value in (*event.values, *event.others):
+            for value in (*event.values, *event.unregistered):
                 found = plan_of(layout, value)
                 if found is not None:
                     self._direct[value] = len(fields)
@@ -99,8 +97,10 @@ class Template:
                     inside = ~low if inside is None else inside & ~low
         return numbers, inside
 
-    def pieces(self, matrix: Bytes, numbers: Floats, ordinals: Integers, lines: Integers, found: Found) -> Iterator[Piece]:
-        """Yield for each event of the layout what all records give; ``found`` gets their problems."""
+    def pieces(
+        self, matrix: Bytes, numbers: Floats, ordinals: Integers, lines: Integers, problems: PlacedProblems
+    ) -> Iterator[Piece]:
+        """Yield for each event of the layout what all records give; ``problems`` gets their problems."""
         import numpy as np
 
         for event, prefixes in zip(self.layout.events, self.prefixes, strict=True):
@@ -115,15 +115,15 @@ class Template:
                 if read is not None and (value.direct or not np.isnan(read).any()):
                     piece.numbers[value.name] = None, read
                 else:
-                    self._convert(piece, event, value, matrix, found)
-            for value in event.others:
+                    self._convert(piece, event, value, matrix, problems)
+            for value in event.unregistered:
                 if value in self._direct:
-                    piece.others[value.name] = None, numbers[self._direct[value]]
+                    piece.unregistered[value.name] = None, numbers[self._direct[value]]
                 else:
                     _read_others(piece, value, matrix)
             yield piece
 
-    def _convert(self, piece: Piece, event: EventLayout, value: Value, matrix: Bytes, found: Found) -> None:
+    def _convert(self, piece: Piece, event: EventLayout, value: Value, matrix: Bytes, problems: PlacedProblems) -> None:
         """Add a value that is no plain number: each distinct text is read once."""
         assert value.spec is not None
         texts, which = _distinct(value, matrix)
@@ -132,7 +132,7 @@ class Template:
             for row in () if readable else (which == index).nonzero()[0].tolist():
                 record = matrix[row, : self.length].tobytes()
                 problem = unreadable(event.grammar, event.rule, value.name, texts[index], int(piece.line[row]), record)
-                found.append((int(piece.at[row]), problem))
+                problems.append((int(piece.at[row]), problem))
         numbers = [number for number, _ in read]
         if any(isinstance(number, str) for number in numbers):
             rows, kept = _kept(numbers, which, lambda number: isinstance(number, str))
@@ -147,7 +147,7 @@ def _read_others(piece: Piece, value: Value, matrix: Bytes) -> None:
     numbers = [read_value(value, text.encode("utf-8")) for text in texts]
     if any(number is not None for number in numbers):
         rows, kept = _kept(numbers, which, lambda number: number is not None)
-        piece.others[value.name] = rows, _floats(numbers)[kept]
+        piece.unregistered[value.name] = rows, _floats(numbers)[kept]
 
 
 def _distinct(value: Value, matrix: Bytes) -> tuple[list[str], Integers]:

@@ -19,15 +19,27 @@ from receipt_cli.scan.extraction.model import (
     Span,
     convert,
     fields_below,
-    read_other,
+    read_unregistered,
 )
 from receipt_cli.scan.extraction.pairs import find_pairs
 from receipt_cli.scan.extraction.pattern import find_matches
 from receipt_cli.scan.extraction.table import bind_cells, find_row
 
 __all__ = [
-    "MAX_EVENTS", "NOWHERE", "TIME_BOX_S", "Extraction", "PatternTimeout", "Span", "bind_cells", "bind_row", "convert",
-    "extract", "extract_behind", "fields_below", "read_other", "read_record",
+    "MAX_EVENTS",
+    "NOWHERE",
+    "TIME_BOX_S",
+    "Extraction",
+    "PatternTimeout",
+    "Span",
+    "bind_cells",
+    "bind_row",
+    "convert",
+    "extract",
+    "extract_behind",
+    "fields_below",
+    "read_record",
+    "read_unregistered",
 ]  # fmt: skip
 
 

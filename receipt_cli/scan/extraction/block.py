@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from receipt_cli.grammar.model import Block, Rule
-from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, add_groups, clean_text, read_other
+from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, add_groups, clean_text, read_unregistered
 
 
 def find_block_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
@@ -27,5 +27,5 @@ def bind_row(spec: Block, row: tuple[str, str]) -> tuple[str, str | float] | Non
         return spec.keys[key], value
     if not spec.other or key in spec.ignore or not 0 < len(key) <= MAX_KEY:
         return None
-    other = read_other(value)
+    other = read_unregistered(value)
     return (key, other) if other is not None else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Mapped, Rule
 from receipt_cli.records.literals import NotALiteral, Number, Text, Value, parse_object
-from receipt_cli.scan.extraction.model import MAX_EVENTS, MAX_KEY, NOWHERE, Box, Extraction, Span, read_other
+from receipt_cli.scan.extraction.model import MAX_EVENTS, MAX_KEY, NOWHERE, Box, Extraction, Span, read_unregistered
 
 _MAX_OPENINGS = 16
 
@@ -82,10 +82,10 @@ def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
         for key, value in data.items():
             if key in spec.keys or key in spec.ignore or not 0 < len(key) <= MAX_KEY or not isinstance(value, str):
                 continue
-            other = read_other(value.strip())
+            other = read_unregistered(value.strip())
             if other is not None:
-                event.others[_utf8(key)] = other
-                event.other_spans[_utf8(key)] = _place(value)
+                event.unregistered[_utf8(key)] = other
+                event.unregistered_spans[_utf8(key)] = _place(value)
             else:
                 event.unread.append(_place(value))
     return event

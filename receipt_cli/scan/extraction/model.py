@@ -27,7 +27,7 @@ NOWHERE: Span = (-1, -1)
 class Extraction:
     """One event as printed: its span in the record, the text of each field, and values under keys nobody declared.
 
-    ``spans`` and ``other_spans`` say where in the record these texts and numbers stand, ``keys`` where what named them
+    ``spans`` and ``unregistered_spans`` say where in the record these texts and numbers stand, ``keys`` where what named them
     does, or decided that this is an event, ``unread`` where values under undeclared keys that are no numbers do. Tables
     and blocks do not say it.
 
@@ -38,9 +38,9 @@ class Extraction:
     start: int
     end: int
     texts: dict[str, str] = field(default_factory=dict)
-    others: dict[str, float] = field(default_factory=dict)
+    unregistered: dict[str, float] = field(default_factory=dict)
     spans: dict[str, Span] = field(default_factory=dict)
-    other_spans: dict[str, Span] = field(default_factory=dict)
+    unregistered_spans: dict[str, Span] = field(default_factory=dict)
     keys: list[Span] = field(default_factory=list)
     unread: list[Span] = field(default_factory=list)
     header: tuple[str, ...] | None = None
@@ -51,7 +51,7 @@ class Extraction:
         """Count all places from ``by`` bytes earlier on."""
         self.start, self.end = self.start + by, self.end + by
         self.spans = {name: _moved(span, by) for name, span in self.spans.items()}
-        self.other_spans = {name: _moved(span, by) for name, span in self.other_spans.items()}
+        self.unregistered_spans = {name: _moved(span, by) for name, span in self.unregistered_spans.items()}
         self.keys = [_moved(span, by) for span in self.keys]
         self.unread = [_moved(span, by) for span in self.unread]
 
@@ -108,7 +108,7 @@ def stripped(raw: bytes, start: int) -> Span:
     return begin, begin + len(raw.strip())
 
 
-def read_other(text: str) -> float | None:
+def read_unregistered(text: str) -> float | None:
     """Return the number that an undeclared key's value spells in base units, or None. numpy's own repr counts as a number."""
     if text.startswith("np.") and text.endswith(")"):
         text = text[text.find("(") + 1 : -1]

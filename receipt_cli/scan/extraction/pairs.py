@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from receipt_cli.grammar.model import Pairs, Rule
-from receipt_cli.scan.extraction.model import MAX_EVENTS, MAX_KEY, Box, Extraction, add_groups, clean_text, read_other, stripped
+from receipt_cli.scan.extraction.model import (
+    MAX_EVENTS,
+    MAX_KEY,
+    Box,
+    Extraction,
+    add_groups,
+    clean_text,
+    read_unregistered,
+    stripped,
+)
 
 
 def find_pairs(rule: Rule, pairs: Pairs, record: bytes, box: Box) -> Iterator[Extraction]:
@@ -35,14 +44,14 @@ def find_pairs(rule: Rule, pairs: Pairs, record: bytes, box: Box) -> Iterator[Ex
                     event.spans[name] = stripped(cell.value, cell.value_at)
                 event.end = end
             elif pairs.other and key not in pairs.ignore:
-                other = read_other(value)
+                other = read_unregistered(value)
                 span = stripped(cell.value, cell.value_at)
                 if other is None or not 0 < len(key) <= MAX_KEY:
                     event.unread.append(span)
                     continue
-                if key not in event.others:
-                    event.others[key] = other
-                    event.other_spans[key] = span
+                if key not in event.unregistered:
+                    event.unregistered[key] = other
+                    event.unregistered_spans[key] = span
                 event.end = end
             elif key in pairs.ignore:
                 event.end = end

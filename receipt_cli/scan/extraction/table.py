@@ -5,7 +5,7 @@ from __future__ import annotations
 import regex
 
 from receipt_cli.grammar.model import Rule, Table
-from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_text, read_other
+from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_text, read_unregistered
 
 _CELL = regex.compile(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
 
@@ -30,12 +30,12 @@ def bind_cells(spec: Table, header: tuple[str, ...], cells: tuple[str, ...]) -> 
     if len(values) != len(header):
         return None
     texts: dict[str, str] = {}
-    others: dict[str, float] = {}
+    unregistered: dict[str, float] = {}
     for name, text in zip(header, values, strict=True):
         if name in spec.keys:
             texts[spec.keys[name]] = text
         elif spec.other and name not in spec.ignore:
-            other = read_other(text)
+            other = read_unregistered(text)
             if other is not None:
-                others[name[:MAX_KEY]] = other
-    return texts, others
+                unregistered[name[:MAX_KEY]] = other
+    return texts, unregistered

@@ -11,7 +11,7 @@ import numpy as np
 from receipt_cli.definitions.units import MAX_TEXT, SPECIAL_UNITS, UNITS, read_number, shift_of
 from receipt_cli.scan.bulk.decimals import DecimalPlan
 from receipt_cli.scan.bulk.mixed_decimals import LEAD, MixedDecimals
-from receipt_cli.scan.extraction import read_other
+from receipt_cli.scan.extraction import read_unregistered
 from tests.fuzz.feed import Feed
 
 _NAMES: tuple[str | None, ...] = (None, *sorted(SPECIAL_UNITS), *sorted(UNITS))
@@ -25,7 +25,7 @@ def target(data: bytes) -> None:
     text = feed.rest().decode("latin-1")
     value = read_number(text, unit)
     assert value is None or isinstance(value, float)
-    read_other(text)
+    read_unregistered(text)
     if _PLAIN.fullmatch(text) and len(text) <= MAX_TEXT and unit not in ("suffix", "hms"):
         with localcontext(_EXACT):
             exact = Decimal(text) * (UNITS[unit].factor if unit in UNITS else 1)

@@ -6,7 +6,7 @@ from benchmarks.identity import find_difference, plain_body
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.segment import Stretch
+from receipt_cli.scan.segment import Segment
 from tests.fuzz.feed import Feed, choice, cut
 from tests.fuzz.targets import layouts
 
@@ -19,13 +19,13 @@ def target(data: bytes) -> None:
     log = feed.rest()
     pieces = cut(log, places)
     whole, blocks = _ENGINE.scan([log]), _ENGINE.scan(pieces)
-    left = Stretch()
+    left = Segment()
     for piece in pieces:
         left = _ENGINE.merge(left, _ENGINE.scan([piece]))
     middle = len(pieces) // 2
     sides = []
     for part in (pieces[:middle], pieces[middle:]):
-        side = Stretch()
+        side = Segment()
         for piece in part:
             side = _ENGINE.merge(side, _ENGINE.scan([piece]))
         sides.append(side)
@@ -35,7 +35,7 @@ def target(data: bytes) -> None:
         assert difference is None, difference
 
 
-def _plain(stretch: Stretch) -> dict[str, object]:
+def _plain(stretch: Segment) -> dict[str, object]:
     size, last = stretch.size, stretch.last_bytes
     body, lines = _ENGINE.finish(stretch)
     return {"size": size, "last": last, "lines": lines, **plain_body(body)}

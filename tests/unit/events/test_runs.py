@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from receipt_cli.events.model import Event, cut, spread
+from receipt_cli.events.model import Event, cut, expand
 from receipt_cli.events.rows import TAIL, RowRun, count_distinct, steps_among
 from receipt_cli.events.series import ends, first_with, metric, not_finite_since, positions, read
 from receipt_cli.grammar.model import Rule
@@ -48,7 +48,7 @@ def event() -> Event:
 
 
 def test_a_run_reads_as_its_events_do(event: Event) -> None:
-    events = spread(event)
+    events = expand(event)
     assert [e.step for e in events] == list(range(10, 90, 2))
     assert [e.line for e in events] == list(range(1, ROWS + 1))
     for name in ("loss", "grad_norm"):
@@ -63,14 +63,14 @@ def test_the_first_of_two_columns_counts(event: Event) -> None:
     _, _, others = event.run.values(2)
     assert others == {"width": 3.0}
     assert event.run.values(3)[2] == {"width": 5 - 4 / 10}
-    found = event.run.other("width")
+    found = event.run.unregistered_metric("width")
     assert found is not None and found[1] is not None and found[1].tolist().index(False) == ROWS - 3  # row 38 has neither
 
 
 def test_a_run_is_cut_before_a_step(event: Event) -> None:
     parts = cut(event, 41)
     assert [e.step for e in parts] == [10, *range(40 - 2 * (TAIL - 1), 41, 2), 42]
-    assert [e.step for part in parts for e in spread(part)] == list(range(10, 90, 2))
+    assert [e.step for part in parts for e in expand(part)] == list(range(10, 90, 2))
     assert parts[-2].run is None and parts[-1].last_step == 88
     for step in (0, 10, 89, math.inf):
         assert cut(event, step) == [event]
@@ -81,7 +81,7 @@ def test_where_a_figure_stands(event: Event) -> None:
     assert first_with([event], metric("loss"), 5 - 7 / 10) == (place(7), 8)
     assert not_finite_since([event], metric("loss")) == 0
     assert event.run is not None
-    assert not_finite_since([*spread(event)[:5], *spread(event)[20:21]], metric("loss")) == 21
+    assert not_finite_since([*expand(event)[:5], *expand(event)[20:21]], metric("loss")) == 21
     part = Event(
         place(20), 21, NO_RANK, math.nan, cast(Any, None), RULE, 50, metrics={"loss": math.inf}, run=event.run.part(37, 39)
     )

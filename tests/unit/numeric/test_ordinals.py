@@ -23,7 +23,7 @@ from receipt_cli.numeric import ordinals
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, place
-from receipt_cli.scan.segment import Body
+from receipt_cli.scan.segment import SegmentBody
 
 LARGE = 1 << 32
 """From here on an ordinal needs more than 32 bits."""
@@ -61,7 +61,7 @@ def test_columns_become_sets(large: bool, values: list[int], ascend: bool, data:
 # What detection is, said with sets.
 
 
-def records_by_hand(engine: Any, body: Body, versions: Sequence[Grammar], steps: bool, evidence: bool) -> set[int]:
+def records_by_hand(engine: Any, body: SegmentBody, versions: Sequence[Grammar], steps: bool, evidence: bool) -> set[int]:
     found: set[int] = set()
     for grammar in versions:
         for rule in grammar.rules:
@@ -77,7 +77,7 @@ def records_by_hand(engine: Any, body: Body, versions: Sequence[Grammar], steps:
     return found
 
 
-def counts_by_hand(engine: Any, body: Body, grammars: Sequence[Grammar]) -> tuple[int, int, int]:
+def counts_by_hand(engine: Any, body: SegmentBody, grammars: Sequence[Grammar]) -> tuple[int, int, int]:
     matched = set().union(*(records_by_hand(engine, body, [g], False, False) for g in grammars))
     ignored = set().union(*(body.ignored.get(g.id, ()) for g in grammars)) - matched
     unread = set(body.undecodable_matched) - matched - ignored
@@ -107,7 +107,7 @@ def test_detection_is_what_sets_say(seed: int, monkeypatch: pytest.MonkeyPatch) 
     rng = random.Random(seed)
     span = rng.choice([4, 60, 400])
     grammars = tuple(g for g in shipped() if rng.random() < 0.3)
-    body = Body(records=span, blank=rng.randrange(5), undecodable=rng.randrange(3))
+    body = SegmentBody(records=span, blank=rng.randrange(5), undecodable=rng.randrange(3))
     for grammar in grammars:
         for rule in grammar.rules:
             if rng.random() < 0.2:
@@ -168,6 +168,6 @@ def test_ratios_of_rates_and_times(rate: NumberColumn, time: NumberColumn, token
 
 def test_small_columns_do_not_load_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(magnitude, "sys", SimpleNamespace(modules={}))
-    assert not magnitude.is_large(magnitude.WORTH_IMPORT - 1) and magnitude.is_large(magnitude.WORTH_IMPORT)
+    assert not magnitude.is_large(range(magnitude.WORTH_IMPORT - 1)) and magnitude.is_large(range(magnitude.WORTH_IMPORT))
     monkeypatch.setattr(magnitude, "sys", SimpleNamespace(modules={"numpy": None}))
-    assert not magnitude.is_large(magnitude.WORTH_CALL - 1) and magnitude.is_large(magnitude.WORTH_CALL)
+    assert not magnitude.is_large(range(magnitude.WORTH_CALL - 1)) and magnitude.is_large(range(magnitude.WORTH_CALL))

@@ -7,7 +7,7 @@ import pytest
 
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import load_grammar
-from receipt_cli.scan.extraction import MAX_EVENTS, PatternTimeout, bind_cells, convert, extract, read_other
+from receipt_cli.scan.extraction import MAX_EVENTS, PatternTimeout, bind_cells, convert, extract, read_unregistered
 from receipt_cli.scan.extraction.mapping import lookup
 
 HEAD = "grammar: small\nversion: 1\ntitle: small\ntrainer: small\nrules:\n  rule:\n    event: step\n    literal: 'loss'\n"
@@ -18,7 +18,7 @@ def grammar(body: str) -> Grammar:
 
 
 def read(body: str, record: bytes) -> list[tuple[dict[str, str], dict[str, float]]]:
-    return [(e.texts, e.others) for e in extract(grammar(body).rules[0], record)]
+    return [(e.texts, e.unregistered) for e in extract(grammar(body).rules[0], record)]
 
 
 PATTERN = r"""
@@ -255,7 +255,7 @@ def test_a_value_part_has_a_time_box(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_other_values_are_numbers_only() -> None:
     texts = ["1.5", "-1", "nan", "Infinity", "none", "", "1e3", "12ms", "info"]
-    assert [read_other(t) is not None for t in texts] == [True, True, True, True, False, False, True, False, False]
+    assert [read_unregistered(t) is not None for t in texts] == [True, True, True, True, False, False, True, False, False]
 
 
 def test_lookup_of_dotted_keys() -> None:

@@ -1,0 +1,18 @@
+"""Types of numpy arrays, for annotations: the names load nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
+Bytes: TypeAlias = "NDArray[np.uint8]"
+Floats: TypeAlias = "NDArray[np.float64]"
+Integers: TypeAlias = "NDArray[np.int64]"
+Mask: TypeAlias = "NDArray[np.bool_]"
+Words: TypeAlias = "NDArray[np.uint64]"
