@@ -28,7 +28,7 @@ MOST_FILES = 4
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SPAN = re.compile(r"`([^`\n]+)`")
-PATH = re.compile(r"(?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:py|md|toml|yaml|yml|txt)|Makefile")
+PATH = re.compile(r"(?:[\w.-]+/)+|(?:[\w.-]+/)*[\w.-]+\.(?:py|js|md|toml|ya?ml|json|txt)|Makefile")
 ENTRY = re.compile(r"^## (\d+)\. (.*)$", re.MULTILINE)
 
 
@@ -198,4 +198,4 @@ def test_what_is_wrong_is_found() -> None:
     assert refuse_path("analysis/none.py") == "analysis/none.py: no such path"
     assert refuse_path("derive.py::nothing_here") == "derive.py::nothing_here: no such name"
     assert refuse_path("derive.py::derive") is None
-    assert paths("`io/source.py` and `a/b/` and `derive/2.x y` and `steady`") == ["io/source.py", "a/b/"]
+    assert paths("`io/source.py` and `a/b/` and `derive/2` and `steady`") == ["io/source.py", "a/b/"]
