@@ -7,6 +7,7 @@ of a line, or alone on a line any lines. Without lines below it, only the exit c
 ``sh`` are examples with the reader's own files: ``test_documents.py`` parses their commands.
 """
 
+import doctest
 import os
 import re
 import shutil
@@ -117,6 +118,16 @@ def test_commands_of_a_page_do_what_it_shows(name: str, root: Path, tmp_path: Pa
 def test_the_readme_runs_what_it_shows() -> None:
     assert len(read_commands(PAGES["README.md"], "README.md")) > 10
     assert PAGES["README.md"].count("<!-- begin: receipt") == 1
+
+
+def test_the_python_of_the_readme_does_what_it_shows(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    examples = "\n".join(re.findall(r"^```python\n(.*?)^```$", PAGES["README.md"], re.MULTILINE | re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {}, "README.md", "README.md", 0)
+    assert test.examples
+    wrong: list[str] = []
+    doctest.DocTestRunner().run(test, out=wrong.append)
+    assert not wrong, "".join(wrong)
 
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if "<!-- begin: receipt" in page])
