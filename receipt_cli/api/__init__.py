@@ -2,6 +2,7 @@
 
 In: paths and URLs of logs and documents. Out: ``Run``, ``Receipt``, ``Store`` and the results of verify, compare, migrate and
 validate. Every error is a ``ReceiptError``.
+Start with ``run`` (a log), ``receipt`` (a document), ``commands`` (verify, compare, migrate, validate).
 """
 
 from receipt_cli.rooms import doors

@@ -1,4 +1,8 @@
-"""authoring."""
+"""Help authors of grammars: lint, test, explain, and draft a grammar from a log.
+
+In: grammar and marker files, logs. Out: findings with a place in the file, or the text of a draft.
+Start with ``lint`` (one file), ``check`` (all that ``receipt grammar lint`` does).
+"""
 
 from receipt_cli.rooms import doors
 

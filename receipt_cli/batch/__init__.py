@@ -1,4 +1,8 @@
-"""Many logs → receipts in a store: on one machine or several, resumable, and the same bytes whoever does it."""
+"""Derive the receipts of many logs into a store, on one machine or on Ray.
+
+In: paths, folders, patterns, URLs, and a store. Out: one outcome per log; the store's bytes do not depend on engine or order.
+Start with ``coordinator`` (the run of a batch), ``worker`` (one log).
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,4 +1,8 @@
-"""A receipt in a CI job: gates, and what the job's page, its annotations, test reports and outputs say of them."""
+"""Judge a run in a CI job by checks and gates, and write what the CI system shows.
+
+In: a receipt or product, a gates file, baselines. Out: a verdict; page, annotations, outputs, JUnit and SARIF.
+Start with ``verdict`` (the ruling), ``delivery`` (the outputs).
+"""
 
 from receipt_cli.rooms import doors
 

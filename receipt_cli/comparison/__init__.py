@@ -1,4 +1,8 @@
-"""Two runs and more: whether they are comparable, and then what differs."""
+"""Compare runs: first whether they are comparable, then metrics, curves and outcome.
+
+In: receipts or logs, a policy. Out: a comparison document with intervals; or the answer whether B is a rerun of A.
+Start with ``contrasts`` (a comparison), ``comparable`` (the header), ``rerun`` (reproducibility).
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,4 +1,8 @@
-"""definitions."""
+"""Load the data that ships: metrics, failure markers, accelerators, units.
+
+In: YAML in ``grammars/`` and ``schemas/``, or its compiled form. Out: frozen tables; a broken file raises ``DataError``.
+Start with ``metrics`` (the registry), ``resources`` (where the files are).
+"""
 
 from receipt_cli.rooms import doors
 

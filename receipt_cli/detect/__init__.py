@@ -1,4 +1,8 @@
-"""detect."""
+"""Choose the grammars that explain a log, or fall back to generic parsing.
+
+In: the body of a scanned log, the grammars that scanned it. Out: ``Detection``: the chosen grammars and why.
+Start with ``choose``, then ``generic`` (unknown trainers).
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,4 +1,8 @@
-"""documents."""
+"""Validate, migrate, compare and serialise the documents that carry a ``schema_version``.
+
+In: documents (dicts) or their bytes. Out: findings with JSON pointers, newer documents, differences, canonical bytes.
+Start with ``validate``, then ``schemas`` (what ships) and ``migrate``.
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,6 +1,8 @@
-"""What a running trainer may import: goodput spans, temporal performance, ablation receipts, step lines.
+"""Instrument a trainer: goodput spans, step records, ablation receipts, step lines. Imports only the standard library.
 
-The standard library alone. ``receipt_cli.emit.push``, ``.otel`` and ``.profiling`` are imported by whoever wants them.
+In: calls from a training script. Out: lines that ``receipt parse`` reads, and documents. ``receipt_cli.emit.push``, ``.otel`` and
+``.profiling`` are optional and imported by name.
+Start with ``step_printer`` (lines), ``goodput_tracker`` (spans).
 """
 
 from receipt_cli.emit.ablation import AblationReceipt

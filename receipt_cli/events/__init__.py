@@ -1,4 +1,8 @@
-"""events."""
+"""Turn the columns of a scanned log into events, launches, phases and series.
+
+In: a body and its chosen grammars. Out: events in log order; the launches and phases that they form; series of their values.
+Start with ``build`` (events), ``launches``, ``phases``, ``series``.
+"""
 
 from receipt_cli.rooms import doors
 

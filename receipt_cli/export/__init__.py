@@ -1,4 +1,8 @@
-"""Receipts, and the records of logs, in the formats of other systems: one module a format."""
+"""Write a run in the formats of other systems, one module per format.
+
+In: a receipt, and the records of its log if there is one. Out: bytes, or files at a path; nothing is sent.
+Start with ``formats`` (the list), ``run`` (what every format is written from).
+"""
 
 from receipt_cli.rooms import doors
 

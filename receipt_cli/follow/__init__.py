@@ -1,4 +1,8 @@
-"""Following the log of a job that runs: what is appended goes into the same fold, and the receipt comes at its end."""
+"""Parse a log that still grows, and finish with the receipt of the whole log.
+
+In: a file or pipe, and when to stop. Out: snapshots for the live view, then the fold of all bytes read.
+Start with ``loop``, then ``tail`` (files) and ``snapshot`` (the view).
+"""
 
 from receipt_cli.rooms import doors
 

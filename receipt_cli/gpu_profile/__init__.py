@@ -1,4 +1,8 @@
-"""Recorded streams of GPU events in: the session of a profiler → a ``gpu_profile`` document that says where the time went."""
+"""Convert recorded GPU events to a ``gpu_profile`` document.
+
+In: a GPU Flight session, or tables of ``nsys stats``. Out: busy time, kernels, copies, scopes, samples, and known losses.
+Start with ``importing``, then ``session`` (GPU Flight) and ``nsys`` (tables).
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,4 +1,8 @@
-"""The captured header of a receipt: one file one source of facts, every value with its origin."""
+"""Collect the facts of a job at its start: git, packages, hardware, flags.
+
+In: environment variables, a header file, the log's own lines, the local machine. Out: a header in which every value has a source.
+Start with ``collect`` (all sources in order of priority).
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,4 +1,8 @@
-"""What changed when a lane slowed down: change points over the runs of a store, and the header fields that changed there."""
+"""Find where the runs of a lane changed, and the header fields that changed there.
+
+In: receipts of a store. Out: a history document: change points, spikes, candidate causes.
+Start with ``lane_history``, then ``changes`` (the statistics).
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,4 +1,8 @@
-"""Other systems' records of a run in: training receipts, reports and summaries → a receipt that names its origin."""
+"""Convert other systems' records of a run to receipts that name their origin.
+
+In: a document such as ``trainer_state.json``. Out: a receipt; records pass through the functions for logs.
+Start with ``importing`` (the door), ``formats`` (the list), then the module of a format.
+"""
 
 from receipt_cli.rooms import doors
 

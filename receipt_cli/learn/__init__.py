@@ -1,4 +1,8 @@
-"""The log of an unknown trainer → the grammar that reads it, mined from its own lines. No module here reads or writes files."""
+"""Induce a grammar from the log of an unknown trainer.
+
+In: the text of a log, a vocabulary. Out: rules that reproduce every kept sample, or none. No module here reads or writes files.
+Start with ``learned``, then ``shapes``, ``counters`` and ``rules`` in this order.
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,4 +1,8 @@
-"""Secrets of a text → masks that name their class: see ``mask.mask_secrets``."""
+"""Mask secrets and control characters in text that is shown or stored.
+
+In: text from a log, header or document. Out: the same text with ``[redacted:CLASS]`` marks, cut to its bound.
+Start with ``text`` (the functions for callers), ``mask`` (the classes of secrets).
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,8 +1,9 @@
-"""Documents, findings and tables as text for a terminal: functions of their arguments that print nothing.
+"""Format documents, findings and tables as text for the terminal and as Markdown.
 
-The layout is written by hand. It imports and runs in a few milliseconds; a terminal library takes longer than
-that to import alone, and no output here needs what it can do more. Import from the modules: this one stays empty, so
-that a command loads only what it shows."""
+In: documents and typed results. Out: strings; nothing is printed. The layout is our own code: a terminal library takes longer to
+import than a summary takes to render.
+Start with ``terminal.page`` (lines and tables), ``receipt.summary`` (the summary of a receipt).
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,4 +1,8 @@
-"""Receipts on disk, and questions to them."""
+"""Keep receipts in a folder of immutable files, and answer SQL over them.
+
+In: receipts, one SELECT. Out: files named by digests; rows of documented views.
+Start with ``files`` (the folder), ``views`` (the columns), ``query``.
+"""
 
 from receipt_cli.rooms import doors
 

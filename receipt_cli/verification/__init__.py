@@ -1,4 +1,8 @@
-"""verify."""
+"""Derive a receipt from its log again, and compare the bytes.
+
+In: a receipt and its log. Out: the same, or every field that differs and which definition changed.
+Start with ``verifier``.
+"""
 
 from receipt_cli.rooms import doors
 

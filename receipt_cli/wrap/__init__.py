@@ -1,4 +1,8 @@
-"""``receipt run``: a command as it would run alone, with its output kept and its end recorded."""
+"""Run a command for ``receipt run`` unchanged, keep its output, and record its end.
+
+In: a command and file names. Out: its log, exit status, wall time and peak memory.
+Start with ``job`` (the run), then ``tee`` (output) and ``signals``.
+"""
 
 from receipt_cli.rooms import doors
 

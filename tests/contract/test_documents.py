@@ -157,6 +157,16 @@ def test_the_map_lists_the_rooms() -> None:
     assert listed == list(ast.literal_eval(rooms))
 
 
+@pytest.mark.parametrize("room", sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")))
+def test_a_room_says_what_goes_in_and_out_and_where_to_start(room: str) -> None:
+    doc = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text("utf-8"))) or ""
+    assert re.search(r"^In: .*\. Out: ", doc, re.MULTILINE | re.DOTALL)
+    first = re.findall(r"``([\w.]+)``", doc.partition("Start with ")[2])
+    assert first
+    assert [name for name in first if not (PACKAGE / room / f"{name.replace('.', '/')}.py").exists()
+            and not (PACKAGE / room / name).is_dir()] == []  # fmt: skip
+
+
 @pytest.mark.parametrize("title", recipes(PAGES["CONTRIBUTING.md"]))
 def test_a_recipe_opens_few_files_and_is_proven(title: str) -> None:
     body = recipes(PAGES["CONTRIBUTING.md"])[title]
