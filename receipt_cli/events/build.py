@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from receipt_cli.events.compact.regular import KeptRows
-from receipt_cli.events.compact.selection import CompactRows, compact
 from receipt_cli.events.model import Event, ReadEvents
+from receipt_cli.events.rows import CompactRows, KeptRows, are_many
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.problems import EXCERPT_BYTES, Problem
 from receipt_cli.records.envelope import NO_RANK
@@ -29,7 +28,11 @@ def read_events(
     events: list[Event] = []
     problems: list[Problem] = []
     read = [(g, r, columns) for g in grammars for r in g.rules if (columns := engine.columns(body, g, r)) is not None]
-    rows = compact(read, copies=copies) if runs else CompactRows(read)
+    rows = CompactRows(read)
+    if runs and any(are_many(columns) for _, _, columns in read):
+        from receipt_cli.events.compact.selection import compact  # small logs need nothing of it
+
+        rows = compact(read, copies=copies)
     for grammar in grammars:
         orphans: dict[int, Problem] = {}
         joined: set[int] = set()

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.arrays import distinct_values, is_large
 from receipt_cli.numeric.column import Cells
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
@@ -30,7 +31,14 @@ MAX_EPOCHS = 1_000_000
 """Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
 TAIL = 8
 """Events kept at its end: more than a late companion line looks back."""
+WEIGHT = 2
+"""An object for a record costs as much as so many entries of a column."""
 _LARGE = 1 << 62
+
+
+def are_many(columns: RuleColumns) -> bool:
+    """True for so many records that they are worth being read as arrays."""
+    return is_large(columns, WEIGHT)
 
 
 @cache
@@ -273,6 +281,59 @@ class ProgressBars:
         """Return positions and steps of the bars with this total."""
         mine = self.totals == total
         return self.at[mine], self.steps[mine]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRows:
+    """Rows that are events of their own (int64, ascending), and by such a row the run that follows it.
+
+    ``rank`` is that of all records where only one rank is named in the log, perhaps by one of a run.
+    """
+
+    rows: Integers
+    runs: Mapping[int, RowRun]
+    rank: int | None
+
+    def places(self, columns: RuleColumns) -> Iterable[tuple[int, int, int, float]]:
+        """Yield position, line, rank and clock of each of the rows kept."""
+        import numpy as np
+
+        parts = (columns.at, columns.line, columns.rank, columns.clock)
+        return zip(*(np.asarray(part)[self.rows].tolist() for part in parts), strict=True)
+
+    def values(self, numbers: NumberColumn) -> tuple[list[int], list[float]]:
+        """Return the indices in ``rows`` of those that have a value, and the values."""
+        import numpy as np
+
+        if numbers.dense:
+            count = int(np.searchsorted(self.rows, len(numbers.values)))
+            return list(range(count)), np.asarray(numbers.values)[self.rows[:count]].tolist()
+        rows = np.asarray(numbers.rows)
+        places = np.searchsorted(rows, self.rows)
+        found = np.flatnonzero(rows[np.minimum(places, len(rows) - 1)] == self.rows) if len(rows) else places[:0]
+        return found.tolist(), np.asarray(numbers.values)[places[found]].tolist()
+
+
+@dataclass(frozen=True, slots=True)
+class CompactRows:
+    """``read``: the columns to make events of, with the values of companions at the records that they follow.
+
+    ``kept``, by grammar and rule: the rows that become events; all, where a rule has no entry. ``bars`` and ``copies``
+    have no event.
+    """
+
+    read: Sequence[tuple[Grammar, Rule, RuleColumns]]
+    kept: Mapping[tuple[str, str], KeptRows] = field(default_factory=dict)
+    attached: Mapping[tuple[str, str], Mapping[str, Integers]] = field(default_factory=dict)
+    bars: list[ProgressBars] = field(default_factory=list)
+    copies: list[RankCopies] = field(default_factory=list)
+
+    def companions(self, grammar: Grammar, rule: Rule, rows: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
+        """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
+        for companion, owners in self.attached.get((grammar.id, rule.name), {}).items():
+            import numpy as np
+
+            yield companion, np.flatnonzero(np.isin(np.asarray(rows), owners)).tolist()
 
 
 def count_distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:

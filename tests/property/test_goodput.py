@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.analysis.goodput.model import CLASSES, Wall
 from receipt_cli.derive import Derivation, Options, read_log
+from receipt_cli.events import rows
 from receipt_cli.events.compact import regular
 from receipt_cli.events.rows import HEAD, TAIL
 from receipt_cli.io.source import Source, Stream
@@ -136,7 +137,7 @@ def test_neither_columns_nor_workers_change_it(count: int, stride: int, evals: l
     check(one)
     assert one.goodput is not None
     assert not any(event.run is not None for event in one.summaries[0].series.events)
-    with patch.multiple(regular, are_many=lambda columns: True, SPAN=HEAD + TAIL + 2, LEAST=1):
+    with patch.multiple(regular, SPAN=HEAD + TAIL + 2, LEAST=1), patch.object(rows, "WEIGHT", 1 << 40):
         columns = read(text, wall, workers=1)
     assert any(event.run is not None for event in columns.summaries[0].series.events)
     assert columns.goodput == one.goodput

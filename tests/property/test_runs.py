@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.derive import Derivation, Options, read_log
-from receipt_cli.events import phases
-from receipt_cli.events.compact import frame, regular
+from receipt_cli.events import phases, rows
+from receipt_cli.events.compact import regular
 from receipt_cli.events.compact.frame import DISTINCT
 from receipt_cli.events.launches import COMPARED
 from receipt_cli.events.rows import HEAD, TAIL
@@ -213,7 +213,7 @@ logs = st.lists(parts, min_size=1, max_size=8).map(lambda made: "\n".join(line f
 @contextmanager
 def in_columns(wanted: bool) -> Iterator[None]:
     """Leave all records in their columns that may stay there, or none."""
-    with patch.multiple(regular, **MARGINS), patch.object(frame, "WEIGHT", (1 << 40) if wanted else 0):
+    with patch.multiple(regular, **MARGINS), patch.object(rows, "WEIGHT", (1 << 40) if wanted else 0):
         yield
 
 

@@ -9,8 +9,11 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from receipt_cli.events.compact.frame import are_many, labels
+import numpy as np
+
+from receipt_cli.events.compact.frame import labels
 from receipt_cli.events.compact.regular import worth_it
+from receipt_cli.events.rows import are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.column import Cells
@@ -65,8 +68,6 @@ def _clash(rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns) 
 
 def _owners(main: RuleColumns, its: RuleColumns, others: Sequence[Integers]) -> tuple[Integers, Mask]:
     """Return the row of ``main`` before each row of a companion, and which of these nothing else parts from it."""
-    import numpy as np
-
     at, mine = its.at.whole(), main.at.whole()
     between = np.sort(np.concatenate([np.empty(0, np.int64), *others]))
     ascending = bool((mine[1:] > mine[:-1]).all()) and bool((at[1:] > at[:-1]).all())
@@ -92,8 +93,6 @@ def _merged(
 
 def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int) -> NumberColumn:
     """Return the values whose rows are in ``mask``, each at its row's place among ``count`` rows."""
-    import numpy as np
-
     held = np.asarray(column.rows)
     chosen = mask[held]
     rows, values = places[held[chosen]], column.values.whole()[chosen]
@@ -102,8 +101,6 @@ def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int) -> Nu
 
 def _chosen(columns: RuleColumns, rows: Integers) -> RuleColumns:
     """Return the columns of some of the rows."""
-    import numpy as np
-
     mask, places = np.zeros(len(columns), np.bool_), np.zeros(len(columns), np.int64)
     mask[rows], places[rows] = True, np.arange(len(rows))
     at, line, rank, clock = (Cells.of(part.whole()[rows]) for part in (columns.at, columns.line, columns.rank, columns.clock))

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from receipt_cli.events.rows import HEAD, MAX_EPOCHS, RowRun, is_memory
 from receipt_cli.grammar.model import COUNTERS, Rule
-from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.spill import scratch
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = slice | Integers
 
-WEIGHT = 2
-"""An object for a record costs as much as so many entries of a column."""
 DISTINCT = 20
 """So many positions in training differ in the head of a stretch: as many as are compared between two launches."""
 EXACT = 1 << 53
@@ -29,15 +28,8 @@ EXACT = 1 << 53
 STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_steps", "rank", "epoch_step"))
 
 
-def are_many(columns: RuleColumns) -> bool:
-    """True for so many records that they are worth being read as arrays."""
-    return is_large(columns, WEIGHT)
-
-
 def labels(rule: Rule, columns: RuleColumns) -> set[float]:
     """Return the lowest and the highest rank that the records are labelled with."""
-    import numpy as np
-
     said: list[NDArray[Any]] = [columns.rank.whole()]
     said += [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == RANK]
     found: set[float] = set()
@@ -52,8 +44,6 @@ class Frame:
     """The rows of one rule that count, seen as arrays; ``chosen`` as in ``find_runs``. A mask that is None is all true."""
 
     def __init__(self, rule: Rule, columns: RuleColumns, chosen: Integers | None) -> None:
-        import numpy as np
-
         self.columns, self.chosen = columns, chosen
         targets = {name: rule.fields[name].target for name in columns.numbers}
         self.metrics = [(t[1], columns.numbers[name]) for name, t in targets.items() if t[0] == "metric"]
@@ -95,8 +85,6 @@ class Frame:
 
     def breaks(self, one_rank: bool) -> Mask | None:
         """Return where a record does not go on from the one before (bool [rows]); None where numbers are too large."""
-        import numpy as np
-
         if self.steps is None or self.plan is None or self.ranks is None or len(self.inside) > 1:
             return None
         found = np.zeros(len(self.steps), np.bool_)
@@ -122,8 +110,6 @@ class Frame:
 
     def _back(self) -> Mask:
         """Return which records after the first are not further in training than the one before, as far as they say it."""
-        import numpy as np
-
         assert self.steps is not None
         back = self._descends(self.steps)
         if self.numbered is None:
@@ -141,8 +127,6 @@ class Frame:
 
     def ends(self, start: int, stop: int) -> Integers | None:
         """Return the last frame of each record of a stretch; None where every row is a record."""
-        import numpy as np
-
         if self.frames is None:
             return None
         ends = start + np.flatnonzero(self.frames[start + 1 : stop] != self.frames[start : stop - 1])
@@ -150,8 +134,6 @@ class Frame:
 
     def head(self, start: int, stop: int) -> int:
         """Return how many records of a stretch stay events at its beginning; all of them where epochs tell too little."""
-        import numpy as np
-
         if self._numbered(start):
             return HEAD
         epochs = self.epochs[start:stop]
@@ -162,8 +144,6 @@ class Frame:
 
     def run(self, start: int, stop: int, ends: Integers | None = None) -> RowRun:
         """Return the run of the rows from ``start`` to ``stop`` (exclusive), or only of those at ``ends``."""
-        import numpy as np
-
         assert self.steps is not None
         metrics: dict[str, list[NumberColumn]] = {}
         others: dict[str, list[NumberColumn]] = {}
@@ -193,8 +173,6 @@ class Frame:
 
     def _mask(self, dense: bool, rows: Sequence[int]) -> Mask | None:
         """Return which of the rows that count are among ``rows``; None for all."""
-        import numpy as np
-
         if dense and len(rows) == len(self.columns):
             return None
         mask = np.zeros(len(self.columns), np.bool_)
@@ -204,8 +182,6 @@ class Frame:
 
     def _ranks(self, columns: Sequence[NumberColumn]) -> Integers | None:
         """Return the rank of each row: as a field says it, else the label of its line."""
-        import numpy as np
-
         labels: Integers = self._taken(self.columns.rank.whole())
         if not columns:
             return labels
@@ -217,8 +193,6 @@ class Frame:
 
         The numbers are None where float64 does not tell them apart.
         """
-        import numpy as np
-
         if len(columns) == 1 and columns[0].dense and len(columns[0].values) == len(self.columns):
             values = columns[0].values.whole()
             if bool(np.isfinite(values).all()):
@@ -239,8 +213,6 @@ class Frame:
 
     def metric(self, name: str) -> Floats:
         """Return what each row prints for a metric, NaN where nothing."""
-        import numpy as np
-
         found = np.full(len(self.columns), np.nan)
         for column in (column for target, column in reversed(self.metrics) if target == name):  # the first field counts
             found[np.asarray(column.rows)] = column.values.whole()
@@ -250,8 +222,6 @@ class Frame:
 
 def _whole(values: Floats) -> Integers:
     """Return finite ``values`` (float64 [n]) as whole numbers."""
-    import numpy as np
-
     if values.strides == (0,):  # all are one
         return np.broadcast_to(values[:1].astype(np.int64), len(values))
     found = scratch(np.int64, len(values))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from receipt_cli.events.compact.frame import PLAN, STEP, Frame, are_many
-from receipt_cli.events.rows import ProgressBars
+import numpy as np
+
+from receipt_cli.events.compact.frame import PLAN, STEP, Frame
+from receipt_cli.events.rows import ProgressBars, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
@@ -39,7 +41,5 @@ def find_bars(
 
 def _meets(at: Integers, others: Sequence[int]) -> bool:
     """True when something stands where a bar stands: their order is then that of their rules."""
-    import numpy as np
-
     places = np.asarray(others, np.int64)
     return bool((np.searchsorted(at, places, "left") != np.searchsorted(at, places, "right")).any())

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from receipt_cli.events.compact.frame import Frame, labels
 from receipt_cli.events.rows import RankCopies, is_memory
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
@@ -23,8 +25,6 @@ def set_aside(
 
     The leader is the rank with most step records, the lowest on a tie, as ``ranks.leading_rank`` has it.
     """
-    import numpy as np
-
     counted = any(field.target[1] in COUNTERS for field in (rule.fields[name] for name in columns.numbers))
     redrawn = any(r.redraw for g, r, _ in read if g is grammar)  # a bar is compared with the record before it
     if counted or redrawn or len(labels(rule, columns)) < 2:
@@ -56,8 +56,6 @@ def set_aside(
 
 def _sizes(frame: Frame) -> Floats:
     """Return the largest finite memory figure of each row, NaN where it has none."""
-    import numpy as np
-
     largest = np.full(len(frame.columns), math.nan)
     for name in {name for name, _ in frame.metrics if is_memory(name)}:
         values = frame.metric(name)

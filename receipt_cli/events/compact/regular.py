@@ -7,16 +7,18 @@ compares a record with those around it looks no further.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from receipt_cli.events.compact.frame import Frame, are_many, labels
-from receipt_cli.events.rows import HEAD, TAIL, RowRun
+import numpy as np
+
+from receipt_cli.events.compact.frame import Frame, labels
+from receipt_cli.events.rows import HEAD, TAIL, KeptRows, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
-from receipt_cli.scan.columns import NumberColumn, RuleColumns
+from receipt_cli.scan.columns import RuleColumns
 
 if TYPE_CHECKING:
 
@@ -26,37 +28,6 @@ SPAN = 128
 """A stretch with fewer records is read record by record."""
 LEAST = 16
 """Fewer records between two evaluations stay events."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeptRows:
-    """Rows that are events of their own (int64, ascending), and by such a row the run that follows it.
-
-    ``rank`` is that of all records where only one rank is named in the log, perhaps by one of a run.
-    """
-
-    rows: Integers
-    runs: Mapping[int, RowRun]
-    rank: int | None
-
-    def places(self, columns: RuleColumns) -> Iterable[tuple[int, int, int, float]]:
-        """Yield position, line, rank and clock of each of the rows kept."""
-        import numpy as np
-
-        parts = (columns.at, columns.line, columns.rank, columns.clock)
-        return zip(*(np.asarray(part)[self.rows].tolist() for part in parts), strict=True)
-
-    def values(self, numbers: NumberColumn) -> tuple[list[int], list[float]]:
-        """Return the indices in ``rows`` of those that have a value, and the values."""
-        import numpy as np
-
-        if numbers.dense:
-            count = int(np.searchsorted(self.rows, len(numbers.values)))
-            return list(range(count)), np.asarray(numbers.values)[self.rows[:count]].tolist()
-        rows = np.asarray(numbers.rows)
-        places = np.searchsorted(rows, self.rows)
-        found = np.flatnonzero(rows[np.minimum(places, len(rows) - 1)] == self.rows) if len(rows) else places[:0]
-        return found.tolist(), np.asarray(numbers.values)[places[found]].tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +51,6 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
 
     ``chosen``: the rows that count, ascending; None: all.
     """
-    import numpy as np
-
     at: Integers = columns.at.whole()
     if chosen is not None:
         at = at[chosen]
@@ -137,14 +106,10 @@ def surroundings(
 
 
 def _joined(positions: Sequence[Sequence[int]]) -> Integers:
-    import numpy as np
-
     return np.concatenate([np.empty(0, np.int64), *(np.asarray(places, np.int64) for places in positions)])
 
 
 def _beside(at: Integers, others: Integers) -> Integers:
     """Return, ascending, the indices of the records that something among ``unregistered`` parts from the one before."""
-    import numpy as np
-
     found = distinct_values(np.concatenate([np.searchsorted(at, others, side) for side in ("left", "right")]))
     return found[found < len(at)]

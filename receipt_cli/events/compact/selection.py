@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from receipt_cli.events.compact.companions import attach
 from receipt_cli.events.compact.progress_bars import find_bars
 from receipt_cli.events.compact.rank_copies import set_aside
-from receipt_cli.events.compact.regular import KeptRows, find_runs, surroundings, worth_it
-from receipt_cli.events.rows import ProgressBars, RankCopies
+from receipt_cli.events.compact.regular import find_runs, surroundings, worth_it
+from receipt_cli.events.rows import CompactRows, KeptRows, RankCopies
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.numeric.array_types import Integers
 from receipt_cli.scan.columns import RuleColumns
-
-
-@dataclass(frozen=True, slots=True)
-class CompactRows:
-    """``read``: the columns to make events of, with the values of companions at the records that they follow.
-
-    ``kept``, by grammar and rule: the rows that become events; all, where a rule has no entry. ``bars`` and ``copies``
-    have no event.
-    """
-
-    read: Sequence[tuple[Grammar, Rule, RuleColumns]]
-    kept: Mapping[tuple[str, str], KeptRows] = field(default_factory=dict)
-    attached: Mapping[tuple[str, str], Mapping[str, Integers]] = field(default_factory=dict)
-    bars: list[ProgressBars] = field(default_factory=list)
-    copies: list[RankCopies] = field(default_factory=list)
-
-    def companions(self, grammar: Grammar, rule: Rule, rows: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
-        """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
-        for companion, owners in self.attached.get((grammar.id, rule.name), {}).items():
-            import numpy as np
-
-            yield companion, np.flatnonzero(np.isin(np.asarray(rows), owners)).tolist()
 
 
 def compact(read: Sequence[tuple[Grammar, Rule, RuleColumns]], *, copies: bool) -> CompactRows:

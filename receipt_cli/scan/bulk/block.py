@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from receipt_cli.records.split import is_utf8
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from receipt_cli.numeric.array_types import Integers
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 def bytes_at(buffer: bytes, places: Integers, width: int) -> NDArray[np.uint8]:
     """Return the ``width`` bytes (n, width) from each of ``places`` (n,) on; all of them must be in ``buffer``."""
-    import numpy as np
-
     view: NDArray[np.void] = np.ndarray((len(buffer) - width + 1,), f"V{width}", buffer, strides=(1,))
     return view[places].view(np.uint8).reshape(len(places), width)
 
@@ -30,8 +29,6 @@ class Records:
     """
 
     def __init__(self, buffer: bytes, *, paired: bool) -> None:
-        import numpy as np
-
         self.buffer = buffer
         data = self.data = np.frombuffer(buffer, np.uint8)
         redraws = b"\r" in buffer
@@ -60,8 +57,6 @@ class Records:
 
     def find_invalid(self) -> set[int]:
         """Return the records that are not UTF-8."""
-        import numpy as np
-
         if self.buffer.isascii() or is_utf8(self.buffer):
             return set()
         places = np.searchsorted(self.ends, np.flatnonzero(self.data >= 0x80))
@@ -75,8 +70,6 @@ class Records:
 
     def count_blank(self) -> int:
         """Return how many records hold nothing but blanks and tabs."""
-        import numpy as np
-
         some = np.flatnonzero(self.lengths)
         first, last = self.data[self.starts[some]], self.data[self.ends[some] - 1]
         edges = ((first == 0x20) | (first == 0x09)) & ((last == 0x20) | (last == 0x09))

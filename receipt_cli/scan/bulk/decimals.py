@@ -20,10 +20,11 @@ from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from receipt_cli.definitions.units import MAX_TEXT, find_factor, is_grouped, read_number, split_suffix
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from receipt_cli.numeric.array_types import Bytes, Floats, Integers, Words
@@ -125,8 +126,6 @@ class DecimalFields:
 
     def __init__(self, fields: Sequence[tuple[int, DecimalPlan]]) -> None:
         """``fields``: the column where each number begins, and its plan."""
-        import numpy as np
-
         self.fields = tuple(fields)
         found = [(field, word) for field in range(len(fields)) for word in fields[field][1].words]
         found.sort(key=lambda pair: -len(pair[1].masks))  # those that move a digit stand in one slice
@@ -143,8 +142,6 @@ class DecimalFields:
 
         The bytes of a row must be adjacent; rows may have any distance.
         """
-        import numpy as np
-
         if out is None:
             out = np.empty((len(self.fields), len(matrix)), np.float64)
         for begin in range(0, len(matrix), CHUNK):
@@ -157,8 +154,6 @@ class DecimalFields:
 
     def _fold(self, rows: Bytes) -> Words:
         """Return the integers (words, n) that the digits of each word spell."""
-        import numpy as np
-
         words = np.empty((len(self._stops), len(rows)), np.uint64)
         for i, stop in enumerate(self._stops):
             if stop >= _WORD:
@@ -177,8 +172,6 @@ class DecimalFields:
 
 def add_digits(words: Words) -> None:
     """Turn each of ``words`` (adjacent) from eight digits, a byte each and the first one lowest, to what they spell."""
-    import numpy as np
-
     # Neighbouring digits to numbers below 100, those below 10**4, those below 10**8.
     pairs, fours = words.view(np.uint16), words.view(np.uint32)
     pairs *= np.uint16(10 << 8 | 1)
@@ -220,8 +213,6 @@ def _words(mantissa: str, begin: int, weight: int) -> tuple[Word, ...]:
 
 def _finish(plan: DecimalPlan, words: Sequence[Words], text: Bytes, out: Floats) -> None:
     """Write the values of one field to ``out``; ``text`` (n, width) are its bytes."""
-    import numpy as np
-
     mantissa = words[0] if plan.words[0].weight == 1 else words[0] * np.uint64(plan.words[0].weight)
     for word, values in zip(plan.words[1:], words[1:], strict=True):
         mantissa = mantissa + values * np.uint64(word.weight % 2**64)
@@ -257,8 +248,6 @@ def _read_rows(plan: DecimalPlan, text: Bytes, rows: NDArray[np.intp], out: Floa
 
 
 def _exponents(digits: Bytes) -> Integers:
-    import numpy as np
-
     values = (digits[:, 0] & _DIGIT).astype(np.int64)
     return values if digits.shape[1] == 1 else values * 10 + (digits[:, 1] & _DIGIT)
 
@@ -266,16 +255,12 @@ def _exponents(digits: Bytes) -> Integers:
 @cache
 def _tens() -> tuple[Floats, Floats]:
     """Return the powers of ten up to the largest that a plan and an exponent can have, and what each lacks."""
-    import numpy as np
-
     tens = [10**n for n in range(_POWERS)]
     return np.array([float(ten) for ten in tens]), np.array([float(ten - int(float(ten))) for ten in tens])
 
 
 def exact(integers: Integers, power: int | Integers, factor: float | Floats, out: Floats) -> None:
     """Write ``integers`` * 10**power * factor to ``out``; of the steps, only one rounds."""
-    import numpy as np
-
     if isinstance(power, int):
         if power < 0:
             np.divide(integers, float(10**-power) / factor, out=out)
@@ -289,8 +274,6 @@ def exact(integers: Integers, power: int | Integers, factor: float | Floats, out
 
 def double_double(integers: Integers, power: int | Integers) -> tuple[Floats, NDArray[np.bool_]]:
     """Return ``integers`` * 10**power as float64s, and which of them are correctly rounded for certain."""
-    import numpy as np
-
     high: float | Floats
     low: float | Floats
     if isinstance(power, int):
@@ -321,8 +304,6 @@ def double_double(integers: Integers, power: int | Integers) -> tuple[Floats, ND
 
 def _product(left: Floats, right: float | Floats) -> tuple[Floats, Floats]:
     """Return ``left`` * ``right``, rounded, and the exact error of that."""
-    import numpy as np
-
     product = left * right
     scaled = left * SPLITTER
     left_high = scaled - (scaled - left)

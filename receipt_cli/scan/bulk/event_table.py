@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.book import NAN
@@ -44,8 +46,6 @@ class Rows:
 
     def choose(self, rows: Mask) -> Rows:
         """Return some of the rows."""
-        import numpy as np
-
         numbers = self.numbers[rows]
         counts = np.bincount(numbers, minlength=len(self.counts))
         return Rows(self.block, self.ordinals[rows], self.starts[rows], numbers, counts)
@@ -69,8 +69,6 @@ class _Field:
 
     def freeze(self, count: int) -> None:
         """Make the tables for the layouts below ``count``."""
-        import numpy as np
-
         self.starts, self.plans, self.places = np.zeros((3, count), np.int64)
         self.plans[:] = -1
         numbers, starts, plans, places = np.array(self._members, np.int64).T
@@ -80,8 +78,6 @@ class _Field:
 
     def convert(self, rows: Rows, some: Integers | None, out: Floats) -> None:
         """Write the values of the rows ``some`` (None: all) to ``out``, where their layouts have it."""
-        import numpy as np
-
         numbers = rows.numbers if some is None else rows.numbers[some]
         plans = self.plans[numbers]
         if len(plans) and plans.min() < 0:
@@ -140,8 +136,6 @@ class EventTable:
 
     def _group(self, sample: bytes, event: EventLayout, prefixes: Prefixes | None) -> int:
         """Return which prefixes have the layout of this one, or -1 where it has none."""
-        import numpy as np
-
         if event.prefix is None or prefixes is None:
             return -1
         text = np.frombuffer(sample, np.uint8, event.prefix.end)
@@ -153,8 +147,6 @@ class EventTable:
 
     def freeze(self, count: int) -> Mask:
         """Make the tables for the layouts below ``count``; return which of them have the event."""
-        import numpy as np
-
         if self._count != count:
             self._count = count
             self._offsets, self._group_of = np.zeros((2, count), np.int64)
@@ -171,8 +163,6 @@ class EventTable:
 
         Those are rows with values out of bounds, and with what looks like a number and is none.
         """
-        import numpy as np
-
         count = len(rows.numbers)
         fields = [one for one in self._fields.values() if (rows.counts[one.plans >= 0]).any()]
         out = np.empty((len(fields), count))
@@ -198,8 +188,6 @@ class EventTable:
 
     def _convert_alone(self, rows: Rows, fields: Sequence[_Field], out: Floats) -> Integers | None:
         """Convert the layouts with many rows each for itself; return the rows that are left, None: all."""
-        import numpy as np
-
         many = [number for number in np.flatnonzero(rows.counts >= MANY_ROWS).tolist() if number in self._alone]
         if not many:
             return None
@@ -226,8 +214,6 @@ class EventTable:
 
     def _heads(self, rows: Rows) -> tuple[Integers, Floats]:
         """Return the rank and the clock of each row."""
-        import numpy as np
-
         count = len(rows.numbers)
         groups = self._group_of[rows.numbers]
         lowest, highest = int(groups.min()), int(groups.max())

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from receipt_cli.definitions.units import read_number
 from receipt_cli.numeric.array_types import Floats, Integers, Words
 from receipt_cli.scan.bulk.block import bytes_at
@@ -34,8 +36,6 @@ class MixedDecimals:
     """Numbers that have one of several plans each."""
 
     def __init__(self, plans: Sequence[DecimalPlan]) -> None:
-        import numpy as np
-
         self.plans = tuple(plans)
         self._alone = [DecimalFields([(0, plan)]) for plan in plans]
         most = LEAD // _WORD
@@ -69,8 +69,6 @@ class MixedDecimals:
         At least ``LEAD`` bytes stand before each place, and every number has its plan's layout. NaN is what
         ``DecimalPlan.convert`` gives it for.
         """
-        import numpy as np
-
         out = np.empty(len(places))
         for begin in range(0, len(places), CHUNK):
             some = slice(begin, begin + CHUNK)
@@ -78,8 +76,6 @@ class MixedDecimals:
         return out
 
     def _convert(self, buffer: bytes, places: Integers, which: Integers, out: Floats) -> None:
-        import numpy as np
-
         present = np.flatnonzero(np.bincount(which, minlength=len(self.plans)))
         if len(present) == 1:
             self._convert_alone(buffer, places, int(present[0]), out)
@@ -103,8 +99,6 @@ class MixedDecimals:
         self._alone[index].convert(text, out[None])
 
     def _convert_together(self, buffer: bytes, places: Integers, which: Integers, present: Integers, out: Floats) -> None:
-        import numpy as np
-
         integers = self._mantissas(buffer, places, which, present).view(np.int64)  # signed ones convert faster
         power, factor = self._power[which], self._factor[which]
         if self._turn[present].any():
@@ -122,8 +116,6 @@ class MixedDecimals:
 
     def _mantissas(self, buffer: bytes, places: Integers, which: Integers, present: Integers) -> Words:
         """Return the digits (n,) of each number as an integer."""
-        import numpy as np
-
         count = int(self._words[present].max())
         window = bytes_at(buffer, places + (self._stops[which] - count * _WORD), count * _WORD).view("<u8")
         mantissa: Words = np.zeros(len(places), np.uint64)
@@ -139,8 +131,6 @@ class MixedDecimals:
         return mantissa
 
     def _exponents(self, buffer: bytes, places: Integers, which: Integers) -> Integers:
-        import numpy as np
-
         printed = bytes_at(buffer, places + (self._exponent_stops[which] - 2), 2).view("<u2")[:, 0]
         printed &= self._exponent_masks[which]
         return ((printed & np.uint16(_DIGIT)) * np.uint16(10) + (printed >> np.uint16(8))).astype(np.int64)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from receipt_cli.records.envelope import read_clock
 from receipt_cli.scan.bulk.decimals import DecimalFields, DecimalPlan
 from receipt_cli.scan.extraction import NOWHERE
 from receipt_cli.scan.layout import MAX_KEPT, Prefix
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from receipt_cli.numeric.array_types import Bytes, Floats, Integers
@@ -26,8 +27,6 @@ class Prefixes:
 
     def __init__(self, prefix: Prefix, moving: NDArray[np.bool_]) -> None:
         """``moving`` (at least ``prefix.end``,) says which bytes are digits that may be others."""
-        import numpy as np
-
         self.prefix = prefix
         self.moving = moving[: prefix.end]
         varies = moving[: prefix.end].copy()
@@ -45,8 +44,6 @@ class Prefixes:
 
     def read(self, matrix: Bytes) -> tuple[Integers, Floats]:
         """Return the ranks and the clocks (n,) of the records in ``matrix`` (n, at least the prefix's length)."""
-        import numpy as np
-
         rank, whole, offset, moves = self._days_of(matrix)
         ranks = rank.astype(np.int64)
         moving = moves > 0
@@ -66,8 +63,6 @@ class Prefixes:
 
     def _days_of(self, matrix: Bytes) -> Floats:
         """Return what ``Prefix.day`` gives, as columns (4, n)."""
-        import numpy as np
-
         if not len(self._columns):
             return np.repeat(self._read_days(matrix[:1]), len(matrix), axis=1)
         digits = matrix[:, self._columns]
@@ -94,8 +89,6 @@ class Prefixes:
 
     def _read_days(self, matrix: Bytes) -> Floats:
         """Return what ``Prefix.day`` gives, one record at a time."""
-        import numpy as np
-
         prefix = self.prefix
         texts = [row[: prefix.end].tobytes() for row in matrix]
         return np.array([prefix.day(text if prefix.time == NOWHERE else prefix.midnight(text)) for text in texts], np.float64).T

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeAlias
 
+import numpy as np
+
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import plain
@@ -50,8 +52,6 @@ def keep_memory() -> None:
     glibc gives memory back, page by page, as soon as twice the largest block ever freed is free, and takes as long to
     get it again as a block takes to read. A large one that is never touched raises that bound (see ``mallopt(3)``).
     """
-    import numpy as np
-
     np.empty(_LARGE, np.uint8)
 
 
@@ -141,8 +141,6 @@ class BulkReader:
 
     def read_block(self, raw: bytes, problems: PlacedProblems) -> SegmentBody:
         """Return the body of the whole records ``raw``; ``problems`` gets their problems."""
-        import numpy as np
-
         keep_memory()
         paired = _returns_are_ends(raw)
         buffer = plain(raw, keep_returns=paired)
@@ -171,8 +169,6 @@ class BulkReader:
 
 def _returns_are_ends(raw: bytes) -> bool:
     """True when no ``\\r`` comes to stand before a ``\\n`` by what vanishes between them."""
-    import numpy as np
-
     if b"\r" not in raw or b"\x08" in raw:
         return False
     data = np.frombuffer(raw, np.uint8)
@@ -186,8 +182,6 @@ def _returns_are_ends(raw: bytes) -> bool:
 
 def _read_templates(templates: Templates, records: Records, rows: Integers, result: BlockResult, taken: Mask) -> None:
     """Read those of the records ``rows`` that have a template, and mark them in ``taken``."""
-    import numpy as np
-
     ordinals, numbers = _recognise(templates, records, rows)
     if not len(ordinals):
         return
@@ -206,8 +200,6 @@ def _read_templates(templates: Templates, records: Records, rows: Integers, resu
 
 def _recognise(templates: Templates, records: Records, rows: Integers) -> tuple[Integers, Integers]:
     """Return those of the records ``rows``, ascending, that have a template, and the number of each one's."""
-    import numpy as np
-
     if not len(templates):
         return rows[:0], rows[:0]
     lengths = records.lengths[rows]
@@ -231,8 +223,6 @@ def _recognise(templates: Templates, records: Records, rows: Integers) -> tuple[
 
 def _read_together(templates: Templates, rows: Rows, result: BlockResult, taken: Mask) -> None:
     """Read records of any number of plain templates."""
-    import numpy as np
-
     if not len(rows.numbers):
         return
     parts: list[tuple[RuleKey, EventTable, Rows, list[Column]]] = []
@@ -291,8 +281,6 @@ def _miss(result: BlockResult, records: Records, name: str, count: int, rules: S
 
 def _candidates(prefilter: Prefilter, records: Records, taken: Mask) -> Integers:
     """Return the records that hold a literal and are not taken, ascending."""
-    import numpy as np
-
     left = np.flatnonzero(~taken)
     if not len(left):
         return left

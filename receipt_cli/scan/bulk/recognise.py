@@ -7,6 +7,8 @@ every byte is the layout's, or a digit where that has one that moves.
 
 from __future__ import annotations
 
+import numpy as np
+
 from receipt_cli.numeric.array_types import Bytes, Integers, Mask, Words
 from receipt_cli.scan.layout import MAX_LENGTH, Layout
 
@@ -28,8 +30,6 @@ def words_for(length: int) -> int:
 
 def moving_digits(layout: Layout) -> Mask:
     """Return which bytes of a layout are digits that may be others."""
-    import numpy as np
-
     sample = np.frombuffer(layout.sample, np.uint8)
     moving = (sample >= 0x30) & (sample <= 0x39)
     for start, end, _ in layout.fixed:
@@ -42,8 +42,6 @@ def cut_words(matrix: Bytes, lengths: Integers) -> Words:
 
     The last word of a row must be the one that its record ends in. What stands behind the record is set to 0 there.
     """
-    import numpy as np
-
     words: Words = matrix.view("<u8")
     ends = np.array([(1 << WORD * (kept or WORD)) - 1 for kept in range(WORD)], np.uint64)
     words[:, -1] &= ends[lengths % WORD]
@@ -54,8 +52,6 @@ class Shelf:
     """The layouts whose records take the same number of words, each with the number that it is known by."""
 
     def __init__(self, words: int) -> None:
-        import numpy as np
-
         self.words = words
         self._factors = np.array([_FACTOR ** (2 * at + 1) % 2**64 for at in range(words)], np.uint64)
         self._members: list[tuple[int, int, Words, Words, int]] = []
@@ -63,8 +59,6 @@ class Shelf:
 
     def add(self, number: int, layout: Layout) -> None:
         """Let records of ``layout`` be recognised as ``number``."""
-        import numpy as np
-
         moving = moving_digits(layout)
         sample = np.zeros(self.words * WORD, np.uint8)
         sample[: len(moving)] = np.frombuffer(layout.sample, np.uint8)
@@ -79,8 +73,6 @@ class Shelf:
 
     def _freeze(self) -> None:
         """Make the tables of all layouts, sorted by their keys."""
-        import numpy as np
-
         if self._frozen:
             return
         self._members.sort(key=lambda member: member[1])
@@ -94,8 +86,6 @@ class Shelf:
 
     def recognise(self, words: Words, lengths: Integers) -> Integers:
         """Return the number (n,) of the layout of each record, or -1; for ``words`` see ``cut_words``."""
-        import numpy as np
-
         self._freeze()
         keys = self._keys_of(words)
         guess = self._slots[self._slot_of(keys)]
@@ -114,13 +104,9 @@ class Shelf:
 
     @staticmethod
     def _slot_of(keys: Words) -> Integers:
-        import numpy as np
-
         return (keys >> np.uint64(64 - _SLOT_BITS)).view(np.int64)
 
     def _keys_of(self, words: Words) -> Words:
-        import numpy as np
-
         keys = np.empty(len(words), np.uint64)
         low, spare = (np.empty((min(CHUNK, len(words)), self.words), np.uint64) for _ in range(2))
         for begin in range(0, len(words), CHUNK):
@@ -135,8 +121,6 @@ class Shelf:
 
     def _fit(self, words: Words, lengths: Integers, members: Integers) -> Mask:
         """Return which records have the layout of their entry of ``members``."""
-        import numpy as np
-
         fits: Mask = self._lengths[members] == lengths
         other, room = (np.empty((min(CHUNK, len(words)), self.words), np.uint64) for _ in range(2))
         for begin in range(0, len(words), CHUNK):
@@ -156,8 +140,6 @@ class Shelves:
     """All layouts that are recognised, by the words that they take."""
 
     def __init__(self) -> None:
-        import numpy as np
-
         self.by_words: dict[int, Shelf] = {}
         self.lengths = np.zeros(MAX_LENGTH + 2, np.bool_)
         """The lengths that some layout has."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_in
 from receipt_cli.problems import MAX_FIRST, NearMiss
@@ -15,7 +17,6 @@ from receipt_cli.scan.columns import Bounded, NumberColumn, RuleColumns, TextCol
 from receipt_cli.scan.segment import RuleKey, SegmentBody
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from receipt_cli.numeric.array_types import Integers
@@ -57,8 +58,6 @@ T = TypeVar("T")
 
 def in_order(single: RuleColumns, pieces: list[Piece]) -> RuleColumns:
     """Return the events of one rule, those read one by one and those of all templates, in the order of the log."""
-    import numpy as np
-
     if len(single):
         pieces = [_piece(single), *pieces]
     counts = [len(piece.at) for piece in pieces]
@@ -113,8 +112,6 @@ def _by_appearance(parts: dict[str, list[tuple[Integers, T]]]) -> list[tuple[str
 
 def _piece(columns: RuleColumns) -> Piece:
     """Return events that were read one by one as a piece."""
-    import numpy as np
-
     def numbers(found: dict[str, NumberColumn]) -> dict[str, tuple[Integers | None, NDArray[np.float64]]]:
         return {
             name: (None if len(column.values) == len(columns) else np.array(column.rows), np.array(column.values))

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.book import NAN, PlacedProblems, read_value, unreadable, value_text
@@ -22,7 +24,6 @@ from receipt_cli.scan.extraction import convert
 from receipt_cli.scan.layout import MASK, EventLayout, Layout, Value
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from receipt_cli.numeric.array_types import Bytes, Floats, Integers
@@ -84,8 +85,6 @@ class Template:
 
     def values(self, matrix: Bytes) -> tuple[Floats, NDArray[np.bool_] | None]:
         """Return the numbers that have a plan (fields, n), and which records are in bounds; None: all are."""
-        import numpy as np
-
         if self.decimals is None:
             return np.empty((0, len(matrix))), None
         numbers = self.decimals.convert(matrix)
@@ -101,8 +100,6 @@ class Template:
         self, matrix: Bytes, numbers: Floats, ordinals: Integers, lines: Integers, problems: PlacedProblems
     ) -> Iterator[Piece]:
         """Yield for each event of the layout what all records give; ``problems`` gets their problems."""
-        import numpy as np
-
         for event, prefixes in zip(self.layout.events, self.prefixes, strict=True):
             at = (ordinals << POSITION_BITS) + event.offset
             if prefixes is None:
@@ -152,8 +149,6 @@ def _read_others(piece: Piece, value: Value, matrix: Bytes) -> None:
 
 def _distinct(value: Value, matrix: Bytes) -> tuple[list[str], Integers]:
     """Return the distinct texts of a value, and which of them each record has."""
-    import numpy as np
-
     if value.constant is not None or value.start == value.end:
         return [value_text(value, b"")], np.zeros(len(matrix), np.int64)
     column = np.ascontiguousarray(matrix[:, value.start : value.end]).view(f"S{value.end - value.start}")[:, 0]
@@ -165,8 +160,6 @@ def _kept(
     numbers: Sequence[float | str | None], which: Integers, wanted: Callable[[float | str | None], bool]
 ) -> tuple[Integers | None, Integers]:
     """Return the rows with a wanted value (None: all), and the index of the value of each."""
-    import numpy as np
-
     good = np.array([wanted(number) for number in numbers])
     if good.all():
         return None, which
@@ -175,6 +168,4 @@ def _kept(
 
 
 def _floats(numbers: Sequence[float | str | None]) -> Floats:
-    import numpy as np
-
     return np.array([number if isinstance(number, float) else NAN for number in numbers], np.float64)
