@@ -1,4 +1,7 @@
-"""detect."""
+"""Choose the grammars that read a scanned log, or learn one from the log itself (``generic``).
+
+In: an engine and the scanned body of a log. Out: ``Detection``: the chosen grammars, and how well each grammar explains it.
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,6 +1,6 @@
-"""What a running trainer may import: goodput spans, temporal performance, ablation receipts, step lines.
+"""The API for running trainers: goodput spans, temporal performance, ablation receipts, step lines.
 
-The standard library alone. ``receipt_cli.emit.push``, ``.otel`` and ``.profiling`` are imported by whoever wants them.
+Uses the standard library alone. ``receipt_cli.emit.push``, ``.otel`` and ``.profiling`` must be imported explicitly.
 """
 
 from receipt_cli.emit.ablation import AblationReceipt

@@ -1,4 +1,4 @@
-"""Following the log of a job that runs: what is appended goes into the same fold, and the receipt comes at its end."""
+"""Follow the log of a running job: appended bytes go into one fold, and the receipt follows at the end."""
 
 from receipt_cli.rooms import doors
 

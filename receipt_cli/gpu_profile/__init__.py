@@ -1,4 +1,4 @@
-"""Recorded streams of GPU events in: the session of a profiler → a ``gpu_profile`` document that says where the time went."""
+"""Import recorded GPU events: the session of a profiler → a ``gpu_profile`` document of where the time went."""
 
 from receipt_cli.rooms import doors
 

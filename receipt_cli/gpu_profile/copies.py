@@ -14,7 +14,7 @@ _KIND = (0, 1 << 31)
 
 @dataclass(slots=True)
 class Moved:
-    """What was moved one way: ``size`` in bytes is None where a record does not say it."""
+    """Copies in one direction: their number, nanoseconds and bytes. ``size`` is None where a record lacks it."""
 
     count: int = 0
     total_ns: int = 0
@@ -28,7 +28,7 @@ class Moved:
 
 
 class Copies:
-    """All copies and fills of a session: by number of a kind, whose meaning the vendor decides, or by direction."""
+    """All copies and fills of a session: by direction, or by a number whose meaning depends on the vendor."""
 
     def __init__(self) -> None:
         self.by_kind: dict[int | None, Moved] = {}
@@ -51,7 +51,7 @@ class Copies:
         return lost
 
     def _kind(self, kind: int | None) -> Moved:
-        """Return where copies of a kind are counted; no table has kinds above 255, and they are unknown together."""
+        """Return the counts of a kind. Kinds above 255 are in no table: they count as one unknown kind."""
         return self.by_kind.setdefault(kind if kind is not None and kind < 256 else None, Moved())
 
     def add_event(self, record: Json, *, fill: bool) -> bool:
@@ -67,7 +67,7 @@ class Copies:
         return True
 
     def merged(self, table: Mapping[int, str]) -> dict[str, Moved]:
-        """Return what was moved, by direction; ``table`` says what the numbers mean, others are unknown."""
+        """Return the copies by direction; ``table`` maps the numbers of kinds, all others are unknown."""
         found = {direction: Moved(m.count, m.total_ns, m.size) for direction, m in self.by_direction.items()}
         for kind, moved in self.by_kind.items():
             direction = "unknown" if kind is None else table.get(kind, "unknown")

@@ -15,7 +15,7 @@ _DIGITS = 19
 
 
 class Dictionary:
-    """The names of one kind: ``kernel_dict`` or ``scope_name_dict``. Updates may stand anywhere in the stream."""
+    """The names of one kind: ``kernel_dict`` or ``scope_name_dict``. Updates may come anywhere in the stream."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -23,7 +23,7 @@ class Dictionary:
         self._characters = 0
 
     def update(self, record: Json, noted: Noted, file: str, line: int) -> None:
-        """Take what a ``dictionary_update`` says of this kind."""
+        """Add the names of this kind from a ``dictionary_update``."""
         stated = record.get(self.key)
         if stated is None:
             return
@@ -37,7 +37,7 @@ class Dictionary:
                 noted.problem("name_twice", f"{file}: {self.key}: id {int(text)} has two names: neither counts", line=line)
 
     def name(self, identity: int) -> str | None:
-        """Return the name of an id, fit to be shown, or None where the stream gives none that is certain."""
+        """Return the name of an id, safe for a document; None for an unknown or ambiguous id."""
         name = self._names.get(identity)
         return None if name is None else shown(name)
 
@@ -54,5 +54,5 @@ class Dictionary:
 
 
 def shown(name: str) -> str | None:
-    """Return a recorded name as a document may hold it, or None where nothing of it is left."""
+    """Return a recorded name, safe for a document; None where nothing of it is left."""
     return safe_text(name, MAX_NAME) or None

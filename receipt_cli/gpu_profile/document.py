@@ -1,4 +1,4 @@
-"""A session → the ``gpu_profile`` document: figures in base units, whatever is in doubt null."""
+"""Build the ``gpu_profile`` document of a session: figures in base units, null where in doubt."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def document_of(session: Session, run: Mapping[str, str | None], attachments: Se
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What stands around the events: ``label`` names them, ``run`` may lack keys, ``files`` and ``records`` are what was read."""
+    """The document's parts beside the events. ``run`` may lack keys; ``files`` and ``records`` describe the input."""
 
     label: str
     run: Mapping[str, Any]
@@ -111,7 +111,7 @@ def assemble(origin: Origin, events: Document, noted: Noted) -> Document:
 
 
 def _spans(session: Session) -> dict[int, Spans | None]:
-    """Return when each device was busy, by number; None where that is not known of it."""
+    """Return the busy intervals of each device by number, None where they are unknown."""
     recorded = session.kernels.spans
     numbers = session.inventory.numbers | set(session.samples.devices) | set(session.samples.memory)
     numbers |= {number for number in recorded if number is not None}
@@ -159,7 +159,7 @@ def _kernels(session: Session) -> Document:
 
 
 def kernel_table(found: Mapping[str, Timing], together: Timing, launches: int) -> Document:
-    """Return what is told of kernels: those of the longest total one by one."""
+    """Return the block of kernels: totals, and the kernels of the longest total time one by one."""
     top = sorted(found.items(), key=lambda item: (-item[1].total, item[0]))[:_MAX_KERNELS]
     return {
         "name_count": len(found),
@@ -176,7 +176,7 @@ def _scopes(session: Session) -> list[Document]:
         opened[_name(key, session.scope_names)] += count
         found.setdefault(_name(key, session.scope_names), Timing())
     order = sorted(found.items(), key=lambda item: (-item[1].total, item[0]))[:_MAX_SCOPES]
-    # gpufl's ``warmup`` counts iterations that ran before a scope was opened; which scopes were a warm-up it does not say.
+    # gpufl's ``warmup`` counts iterations before a scope was opened; it does not mark scopes as warm-up.
     return [{"name": name, **timing.figures(), "warmup_count": None, "open_count": opened[name]} for name, timing in order]
 
 
@@ -193,7 +193,7 @@ def _copies(session: Session) -> list[Document]:
 
 
 def directions(moved_by: Mapping[str, Moved]) -> list[Document]:
-    """Return what was moved each way, in the order of the schema."""
+    """Return the copies by direction, in the order of the schema."""
     return [
         {
             "direction": way,
@@ -238,7 +238,7 @@ def _metrics(session: Session, sampler: Sampler | None, whose: str) -> Document:
 
 
 def _header(session: Session) -> Document:
-    """Return a header that knows the devices which the program saw."""
+    """Return a header with the devices that were visible to the program."""
     inventory, place = session.inventory, session.inventory.place
     if place is None:
         return merge(())
@@ -256,7 +256,7 @@ def _memory(session: Session, number: int) -> int | None:
 
 
 def _tell(session: Session, *, complete: bool) -> None:
-    """Note what only the whole stream shows."""
+    """Record the problems of the stream as a whole."""
     noted, kernels, scopes = session.noted, session.kernels, session.scopes
     for (kind, name), count in sorted(session.columns.items()):
         noted.problem("unknown_column", f"{kind}: column {name} is not known and was left out, in {count} batches", count=count)

@@ -1,4 +1,4 @@
-"""The folder or the files of a recorded session → a valid ``gpu_profile`` document."""
+"""Import the folder or the files of a recorded session as a valid ``gpu_profile`` document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOOKED_AT = 3
 def is_recording(paths: Sequence[str]) -> bool:
     """True where ``paths`` are folders, or files that begin with records of a session.
 
-    Nothing is refused, and nothing is taken from a pipe: what is no file is no recording.
+    Never raises and never reads from a pipe: only files and folders can be recordings.
     """
     return all(path.is_dir() or (path.is_file() and _holds_records(path)) for path in map(Path, paths))
 
@@ -64,8 +64,8 @@ def import_session(
 ) -> dict[str, Any]:
     """Return the document of the session ``session`` (None: the only one) in the folder, or the files, ``paths``.
 
-    Raises ``InputError`` for what cannot be read, ``OtherSessions`` where it holds several sessions or not that one, and
-    ``UsageError`` for options that no document can hold.
+    Raises ``InputError`` for input that cannot be read, ``OtherSessions`` where it has several sessions or lacks that one,
+    and ``UsageError`` for options that no document can contain.
     """
     run = run_texts(name=name, lane=lane, preset=preset)
     attached = [read_attachment(attachment) for attachment in attachments]
@@ -86,7 +86,7 @@ def _listing(paths: Sequence[Path], noted: Noted) -> Listing:
             raise UsageError("two of the files have the same name", why="a session has each of its files once")
         return list_files(paths)
     if len(paths) > 1:
-        raise UsageError("wants one folder, or files", why="a session is in a folder of its own")
+        raise UsageError("needs one folder, or files", why="a session is in a folder of its own")
     return list_session(folders[0], noted)
 
 

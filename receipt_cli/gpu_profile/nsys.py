@@ -1,7 +1,7 @@
-"""The tables that ``nsys stats --format csv`` prints of kernels and of copies → the ``gpu_profile`` document of them.
+"""Import the tables of kernels and copies that ``nsys stats --format csv`` prints as a ``gpu_profile`` document.
 
-Read by the names of the columns: reports of other versions have more of them, in another order. Sizes of copies are printed in
-rounded megabytes and stay out.
+Columns are read by name: other versions of the report have more of them, in another order. Sizes of copies are printed in
+rounded megabytes and are left out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MOST = 1 << 60
 
 
 class _Tables:
-    """What the tables of a report say."""
+    """The tables of a report."""
 
     def __init__(self) -> None:
         self.kernels: Timings[str] = Timings(MAX_NAMES)
@@ -48,7 +48,7 @@ class _Tables:
         self.noted = Noted()
 
     def read(self, name: str, lines: Lines) -> None:
-        """Take the tables of one file."""
+        """Add the tables of one file."""
         header: list[str] = []
         for line in lines:
             if not line.data.strip():
@@ -81,7 +81,7 @@ class _Tables:
     def _begin(self, header: Sequence[str], name: str) -> None:
         kind = "kernels" if set(_KERNELS) <= set(header) else "copies" if set(_COPIES) <= set(header) else ""
         if kind in self.seen:
-            raise InputError(f"holds a second table of {kind}", where=name, why="of which profile each is, nothing says")
+            raise InputError(f"has two tables of {kind}", where=name, why="cannot tell which profile each belongs to")
         self.seen += [kind] if kind else []
 
     def _row(self, row: Mapping[str, str]) -> bool:
@@ -129,7 +129,7 @@ def read_report(
 
 
 def cells_of(line: bytes) -> list[str]:
-    """Return the cells of a line of CSV; none where it is no text."""
+    """Return the cells of a CSV line; none where it is not UTF-8."""
     try:
         return [cell.strip() for cell in next(csv.reader([line.decode("utf-8")], strict=True), [])]
     except (UnicodeDecodeError, csv.Error):

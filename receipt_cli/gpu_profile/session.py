@@ -1,4 +1,4 @@
-"""The files of a session, one line at a time → everything that its records say, in memory that does not grow with them."""
+"""Read the records of a session line by line, in bounded memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MAX_SESSIONS = 16
 
 
 class OtherSessions(GrammarChoiceError):
-    """The files hold several sessions, and nobody said which one is meant; or not the one that was asked for."""
+    """The files have several sessions and none was chosen, or they lack the chosen one."""
 
 
 class ReadFile(NamedTuple):
@@ -44,10 +44,10 @@ class ReadFile(NamedTuple):
 
 @dataclass
 class Session:
-    """What the records of one session say. ``read``, ``ignored`` and ``unread`` count all of them.
+    """The contents of one session. ``read``, ``ignored`` and ``unread`` count all of its records.
 
-    Times are nanoseconds; ``starts`` and ``ends`` are those stated (the same record is in every channel).
-    ``lifecycle`` says for each channel whether its start and its end were read.
+    Times are nanoseconds; ``starts`` and ``ends`` are the recorded ones (the same record is in every channel).
+    ``lifecycle`` maps each channel to whether its start and its end were read.
     """
 
     wanted: str | None = None
@@ -59,7 +59,7 @@ class Session:
     lifecycle: dict[str, list[bool]] = field(default_factory=dict)
     kernel_channels: set[str] = field(default_factory=set)
     holes: set[str] = field(default_factory=set)
-    """Channels of which records are known to be missing."""
+    """Channels with missing records."""
     exit_code: int | None = None
     host: str | None = None
     files: list[ReadFile] = field(default_factory=list)
@@ -76,39 +76,39 @@ class Session:
     kernel_names: Dictionary = field(default_factory=lambda: Dictionary("kernel_dict"))
     scope_names: Dictionary = field(default_factory=lambda: Dictionary("scope_name_dict"))
     columns: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Batches that have a column which nothing here knows, by record and column."""
+    """Batches with an unknown column, by record and column."""
     types: Counter[str] = field(default_factory=Counter)
-    """Records of types that nothing here knows."""
+    """Records of unknown types."""
 
     @property
     def kernels_whole(self) -> bool:
-        """True where the channels that hold kernels begin, end, and have no hole: what they do not tell did not happen."""
+        """True where the channels of kernels have a start, an end and no hole, so that they contain all kernels."""
         whole_ones = {channel for channel, (start, end) in self.lifecycle.items() if start and end} - self.holes
         paired = not (self.kernels.unstarted or self.kernels.unended or self.kernels.forgotten)
         return paired and bool(self.kernel_channels) and self.kernel_channels <= whole_ones
 
     def lose(self, channel: str, kind: str, count: int | None = 1) -> None:
-        """Take note of records of ``channel`` that are known to be missing."""
+        """Record missing records of ``channel``."""
         self.holes.add(channel)
         self.noted.loss(kind, count)
 
     def seen(self, time: int) -> None:
-        """Take the time of an event on the clock of the program."""
+        """Add the time of an event on the clock of the program."""
         self.last_event = time if self.last_event is None else max(self.last_event, time)
 
 
 def read_streams(streams: Iterable[tuple[str, Callable[[], BinaryIO]]], wanted: str | None = None) -> Session:
-    """Return what ``streams`` say: pairs of a file's name (``device.1.log.gz``) and what opens it.
+    """Return the session in ``streams``, pairs of a file's name (``device.1.log.gz``) and a function that opens it.
 
-    Whatever the bytes are, this gives a session or raises one of our errors.
+    For any bytes it returns a session or raises a ``ReceiptError``.
     """
     return read_session(list_streams(streams), Noted(), wanted)
 
 
 def read_session(listing: Listing, noted: Noted, wanted: str | None = None) -> Session:
-    """Return what the files of ``listing`` say of the session ``wanted``, or of the only one.
+    """Return the session ``wanted``, or the only one, in the files of ``listing``.
 
-    Raises ``OtherSessions`` where there are several, or not that one, and ``InputError`` for a file that cannot be opened.
+    Raises ``OtherSessions`` where there are several, or that one is missing; ``InputError`` for a file that cannot be opened.
     """
     reader = _Reader(Session(wanted=wanted, noted=noted))
     for window in listing.windows:
@@ -135,7 +135,7 @@ def read_session(listing: Listing, noted: Noted, wanted: str | None = None) -> S
 
 
 class _Reader:
-    """Takes the records of one session, one after the other."""
+    """Reads the records of one session, one after the other."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -198,7 +198,7 @@ class _Reader:
         self.session.lose(self._channel, kind)
 
     def _is_ours(self, record: Json, line: Line) -> bool:
-        """Return whether the record is of the session that is read; without an id it is."""
+        """Return whether the record belongs to this session; one without an id does."""
         stated, session = record.get("session_id"), self.session
         if stated is None or stated == "":
             return True
@@ -269,7 +269,7 @@ class _Reader:
                 session.seen(rows.base_ns + max(offsets))
 
     def _is_repeat(self, kind: str, record: Json, rows: Rows, line: Line) -> bool:
-        """Return whether the very same batch was read before, as where a window was copied and not removed."""
+        """Return whether the same batch was read before, such as in a copied window."""
         number = record.get("batch_id")
         if not is_whole(number) or whole(number, 0, LATEST_NS) is None:
             return False
@@ -329,7 +329,7 @@ class _Reader:
 
 
 def _exit_code(record: Json) -> int | None:
-    """Return how the program ended, as its launcher wrote: negative for a signal; None where it was stopped on purpose."""
+    """Return the exit code that the launcher recorded: negative for a signal; None where it stopped the program on purpose."""
     code = whole(record.get("exit_code"), -(1 << 31), 1 << 31)
     signal = whole(record.get("signal"), 1, 128)
     if record.get("window_stopped") is True:
@@ -338,5 +338,5 @@ def _exit_code(record: Json) -> int | None:
 
 
 def _text(value: object) -> str | None:
-    """Return a text that says something, bounded."""
+    """Return a string that is not blank, bounded; None for anything else."""
     return value.strip()[:500] or None if isinstance(value, str) else None

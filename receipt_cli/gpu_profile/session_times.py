@@ -1,4 +1,4 @@
-"""When a session began and ended, as far as its records agree on it."""
+"""Start and duration of a session, where its records agree on them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _SLACK_PARTS = 1000
 _LONGEST_NS = 10 * 366 * 86_400 * 10**9
 """No session lasts ten years."""
 _EPOCH_FROM_NS = 1_262_304_000 * 10**9
-"""2010: an earlier time counts from something else than 1970."""
+"""2010: an earlier time is not counted from 1970."""
 
 
 class Moments(NamedTuple):
-    """Nanoseconds; None where they are not known, or the records contradict each other."""
+    """Nanoseconds; None where they are unknown or the records contradict each other."""
 
     started: int | None
     duration: int | None
@@ -25,7 +25,7 @@ class Moments(NamedTuple):
 
     @property
     def started_at(self) -> str | None:
-        """The start as RFC 3339 with Z, exactly; None where it is no time of day."""
+        """The exact start as RFC 3339 with Z; None where it is not counted from 1970."""
         if self.started is None or self.started < _EPOCH_FROM_NS:
             return None
         from datetime import UTC, datetime
@@ -37,7 +37,7 @@ class Moments(NamedTuple):
 
 
 def moments_of(session: Session, busy: int | None) -> Moments:
-    """Return when ``session`` was; ``busy`` is how long its busiest device was, at least as long as which it lasted."""
+    """Return start and duration of ``session``; ``busy`` is the time of its busiest device, a lower bound of the duration."""
     noted = session.noted
     silent = sorted(name for name, (start, end) in session.lifecycle.items() if not (start and end))
     for name in silent:
@@ -56,7 +56,7 @@ def moments_of(session: Session, busy: int | None) -> Moments:
 
 
 def _only(times: set[int], what: str, noted: Noted) -> int | None:
-    """Return the time of which every channel has a copy; None where they differ."""
+    """Return the one time that all channels have; None where they differ."""
     if len(times) > 1:
         noted.problem("contradicting_times", f"the session has {len(times)} times of its {what}")
         return None
@@ -64,7 +64,7 @@ def _only(times: set[int], what: str, noted: Noted) -> int | None:
 
 
 def _duration(session: Session, started: int, ended: int | None, noted: Noted) -> int | None:
-    """Return how long the session lasted, to its end or, where that is not there, to the last event."""
+    """Return the time from the start to the end or, without an end, to the last event."""
     spans = [span for span in session.kernels.spans.values() if span.first is not None and span.last is not None]
     first = min((span.first for span in spans if span.first is not None), default=None)
     last = max((span.last for span in spans if span.last is not None), default=None)

@@ -1,7 +1,7 @@
-"""Which accelerators the machine has: NVML where its bindings are installed, else nvidia-smi, else rocm-smi.
+"""Accelerators of the machine: from NVML where its bindings are installed, else nvidia-smi, else rocm-smi.
 
-The inventory is of the machine, whatever the job may see of it; ``CUDA_VISIBLE_DEVICES`` is recorded beside
-it as the flag ``cuda_visible_devices``. Memory is in bytes; nvidia-smi tells whole MiB.
+The inventory is of the whole machine; ``CUDA_VISIBLE_DEVICES`` is recorded beside it as the flag
+``cuda_visible_devices``. Memory is in bytes; nvidia-smi prints whole MiB.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _ROCM_NAMES = ("card series", "card model", "device name")
 _ROCM_MEMORY = "vram total memory (b)"
 
 Device = tuple[str | None, int | None]
-"""Name and memory in bytes of one accelerator, each ``None`` where the tool does not tell."""
+"""Name and memory in bytes of one accelerator, each ``None`` where unknown."""
 
 
 def accelerator_facts(environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
     """Return the inventory of accelerators, equal ones grouped as ``{name, count, memory_bytes}``.
 
-    ``environ`` gives ``PATH`` and ``CUDA_VISIBLE_DEVICES``. Never raises: without a tool that answers, the
-    inventory stays unknown and notes say why. "No tool" is not "no accelerator", so the list is never
-    empty.
+    ``environ`` gives ``PATH`` and ``CUDA_VISIBLE_DEVICES``. Never raises: without a working tool the
+    inventory stays unknown and notes give the reason. "No tool" is not "no accelerator", so the list is
+    never empty.
     """
     found = Findings()
     visible = environ.get("CUDA_VISIBLE_DEVICES")
@@ -114,14 +114,14 @@ def _from_rocm_smi(environ: Mapping[str, str], found: Findings) -> list[Device]:
     devices: list[Device] = []
     for card in sorted(names, key=lambda name: int(name[4:])):
         if isinstance(cards[card], dict):
-            told = {name.lower(): str(value) for name, value in cards[card].items()}
-            name = next((known for key in _ROCM_NAMES if (known := _known(told.get(key, "")))), None)
-            devices.append((name, _bytes(told.get(_ROCM_MEMORY, ""), 1)))
+            fields = {name.lower(): str(value) for name, value in cards[card].items()}
+            name = next((known for key in _ROCM_NAMES if (known := _known(fields.get(key, "")))), None)
+            devices.append((name, _bytes(fields.get(_ROCM_MEMORY, ""), 1)))
     return devices
 
 
 def _known(text: str) -> str | None:
-    """Return a name, or ``None`` for what tools print without one: blank, ``N/A``, ``[Not Supported]``."""
+    """Return a name, or ``None`` for a placeholder: blank, ``N/A``, ``[Not Supported]``."""
     name = text.strip()
     return None if not name or name.upper() == "N/A" or re.fullmatch(r"\[.*\]", name) else name
 

@@ -1,4 +1,4 @@
-"""Facts that the log itself states, as header facts with the line that says so."""
+"""Facts printed in the log, as header facts with their line."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def log_facts(facts: Mapping[str, LogFact]) -> tuple[list[HeaderFact], list[str]
 
     ``trainer`` (a name) and ``trainer_version`` join to ``/software/trainer``; ``accelerator_name``,
     ``accelerator_memory_bytes`` and ``accelerator_count`` join to one entry of ``/hardware/accelerators``.
-    Other names are not for the header and are passed over. A value of the wrong type becomes a note.
+    Other names are not for the header and are skipped. A value of the wrong type becomes a note.
     """
     found = Findings()
     for name, pointer in POINTERS.items():

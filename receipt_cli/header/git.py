@@ -1,8 +1,8 @@
-"""Facts of the git repository that holds a folder. Reads only: no lock, no refresh, no hook, no network.
+"""Facts of the git repository of a folder. Reads only: no lock, no refresh, no hook, no network.
 
 Commit and branch come from the files of the repository, read by GitPython, so they are known without a git
-program and for a repository of another owner. What the files do not tell (reftable, SHA-256), and message
-and dirty, come from the git program, with a time limit for each question. **Dirty** means that a tracked
+program and for a repository of another owner. Other formats (reftable, SHA-256), and message
+and dirty, are read by the git program, with a time limit for each call. **Dirty** means that a tracked
 file differs from the commit, staged or not, a submodule's commit and content included; untracked files do
 not count.
 """
@@ -27,13 +27,13 @@ _SOURCE = "git"
 _REFTABLE_HEAD = "refs/heads/.invalid"
 _HEADS = "refs/heads/"
 _READ_ERRORS = (OSError, ValueError, TypeError, AssertionError)
-"""What GitPython raises for a reference that is missing, half written or of a form that it does not know."""
+"""Errors of GitPython for a reference that is missing, half written or of an unknown form."""
 _OTHER_REPOSITORY = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_REPLACE_REF_BASE", "GIT_GRAFT_FILE",
     "GIT_SHALLOW_FILE",
 )  # fmt: skip
-"""Variables, set inside a hook, that would point git at another repository than the one of the folder."""
+"""Variables, set inside a hook, that would point git at another repository."""
 _READ_ONLY = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
@@ -46,11 +46,10 @@ _READ_ONLY = {
 
 
 def git_facts(here: Path, environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
-    """Return commit, branch, dirty and message of the repository that holds ``here``, and notes.
+    """Return commit, branch, dirty and message of the repository of ``here``, and notes.
 
-    ``environ`` gives ``PATH`` and git's own settings. Never raises: no repository, a broken one, one that
-    git does not trust, no git program and a program that hangs are notes, and what they leave open stays
-    unknown.
+    ``environ`` has ``PATH`` and git's own settings. Never raises: no repository, a broken one, one that
+    git does not trust, no git program and a program that hangs are notes, and leave facts unknown.
     """
     found = Findings()
     git_module = _import_git()
@@ -148,7 +147,7 @@ def _branch(repo: git.Repo, program: _Program) -> str | None:
 
 
 def _message(raw: bytes) -> str | None:
-    """Return the message of a raw commit object, decoded as its ``encoding`` header says (or UTF-8)."""
+    """Return the message of a raw commit object, decoded by its ``encoding`` header (or as UTF-8)."""
     headers, _, body = raw.partition(b"\n\n")
     encoding = "utf-8"
     for line in headers.split(b"\n"):

@@ -1,4 +1,4 @@
-"""Facts of the machine, the interpreter and its distributions: only for a header taken inside the job."""
+"""Facts of the machine, the interpreter and its distributions, for a header that is collected inside the job."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def host_facts(here: Path) -> tuple[list[HeaderFact], list[str]]:
     """Return interpreter, platform, logical CPUs, memory in bytes, ``cwd``, torch and package versions.
 
     Nothing is imported to learn its version. CUDA is known only from torch's local version tag (``+cu130``
-    is 13.0). Never raises: what the system does not tell becomes a note.
+    is 13.0). Never raises: a fact that the system does not provide becomes a note.
     """
     found = Findings()
     found.add("/software/python", platform.python_version(), _SOURCE)

@@ -1,4 +1,7 @@
-"""receipts."""
+"""Make receipts: derive a log, add the captured facts of its job, assemble, validate.
+
+In: a ``Request`` (paths and options). Out: a ``Product``: the receipt document, its derivation, and notes for the user.
+"""
 
 from receipt_cli.rooms import doors
 

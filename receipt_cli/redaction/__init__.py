@@ -1,4 +1,4 @@
-"""Secrets of a text → masks that name their class: see ``mask.mask_secrets``."""
+"""Mask the secrets of a text and clean it for a document: see ``mask.mask_secrets`` and ``text.safe_text``."""
 
 from receipt_cli.rooms import doors
 

@@ -1,4 +1,4 @@
-"""``receipt run``: a command as it would run alone, with its output kept and its end recorded."""
+"""Run a command for ``receipt run``: unchanged for the user, with its output logged and its end recorded."""
 
 from receipt_cli.rooms import doors
 

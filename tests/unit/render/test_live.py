@@ -27,7 +27,7 @@ def plan() -> Plan:
 def state(plan: Plan, log: str, size: int | None = None) -> SoFar:
     text = (LOGS / log).read_bytes()[:size]
     growth = Growth(log, plan, once=True)
-    growth.take([text])
+    growth.add([text])
     made = figures(growth.so_far().derivation())
     return SoFar("run.log", len(text), text.count(b"\n"), 1.7e9, made, None, "until Ctrl-C")
 
