@@ -1,4 +1,4 @@
-"""Other systems' records of a run in: training receipts, reports and summaries → a receipt that names its origin."""
+"""Import training receipts, reports and summaries of other systems as receipts that name their origin."""
 
 from receipt_cli.rooms import doors
 

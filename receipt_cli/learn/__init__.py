@@ -1,4 +1,4 @@
-"""The log of an unknown trainer → the grammar that reads it, mined from its own lines. No module here reads or writes files."""
+"""Learn a grammar from the log of an unknown trainer, mined from its own lines. No module here reads or writes files."""
 
 from receipt_cli.rooms import doors
 
