@@ -106,15 +106,15 @@ def whole_columns(rows: Rows, bounds: dict[str, tuple[int, int]]) -> Iterator[tu
         try:
             if any(set(map(type, column)) - {int} for column in chunk.values()):
                 raise OverflowError
-            made = {name: np.array(column, np.int64) for name, column in chunk.items()}
+            result = {name: np.array(column, np.int64) for name, column in chunk.items()}
         except OverflowError:
             yield _sifted(chunk, bounds, size)
             continue
         good = np.ones(size, np.bool_)
         for name, (least, most) in bounds.items():
-            good &= (made[name] >= least) & (made[name] < most)
+            good &= (result[name] >= least) & (result[name] < most)
         lost = size - int(np.count_nonzero(good))
-        yield ({name: column[good] for name, column in made.items()} if lost else made), lost
+        yield ({name: column[good] for name, column in result.items()} if lost else result), lost
 
 
 def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]], size: int) -> tuple[dict[str, Whole], int]:
@@ -126,8 +126,8 @@ def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]
         if all(is_whole(value) and least <= value < most for value, (least, most) in zip(row, bounds.values(), strict=True))
     ]
     columns: Sequence[tuple[int, ...]] = list(zip(*good, strict=True)) or [()] * len(chunk)
-    made = {name: np.array(column, np.int64) for name, column in zip(chunk, columns, strict=True)}
-    return made, size - len(good)
+    result = {name: np.array(column, np.int64) for name, column in zip(chunk, columns, strict=True)}
+    return result, size - len(good)
 
 
 def exact_total(values: Whole) -> int:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.gpu_profile.batch import whole
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 
 CHANNELS = ("device", "scope", "system", "sass")
 _NAME = re.compile(r"(?s)(?:(?P<prefix>.+)\.)?(?P<channel>device|scope|system|sass)(?:\.(?P<number>\d{1,9}))?\.log(?:\.gz)?")
@@ -51,7 +51,7 @@ def is_session(path: Path) -> bool:
         return False
 
 
-def list_session(path: Path, noted: Noted) -> Listing:
+def list_session(path: Path, problems: StreamProblems) -> Listing:
     """Return the windows of the session in the folder ``path``. Raises ``InputError``."""
     found = Listing()
     try:
@@ -67,7 +67,7 @@ def list_session(path: Path, noted: Noted) -> Listing:
             windows.append(_window(name, _opener(entry)))
         elif sidecar := _SIDECAR.fullmatch(entry.name):
             found.announced.add((sidecar["channel"], int(sidecar["number"])))
-            _keep_sidecar(found, entry, name, noted)
+            _keep_sidecar(found, entry, name, problems)
         elif loss := _LOSS.fullmatch(entry.name):
             found.given_up.add((loss["channel"], int(loss["number"])))
     prefixes = {_prefix(window.name) for window in windows}
@@ -76,7 +76,7 @@ def list_session(path: Path, noted: Noted) -> Listing:
         raise InputError(
             "holds the files of several recordings", where=str(path), why=known, try_="name the files of one of them"
         )
-    found.windows = _once(windows, noted)
+    found.windows = _once(windows, problems)
     if not found.windows:
         below = next((entry for entry in sorted(path.iterdir()) if entry.is_dir() and is_session(entry)), None)
         raise InputError(
@@ -136,7 +136,7 @@ def _order(window: Window) -> tuple[int, str, bool, int, bool, str]:
     return known, window.channel, window.number is None, window.number or 0, window.spooled, window.name
 
 
-def _once(windows: Sequence[Window], noted: Noted) -> list[Window]:
+def _once(windows: Sequence[Window], problems: StreamProblems) -> list[Window]:
     """Return one file for each window: of plain and compressed, or published and spooled, the one with content.
 
     An empty plain file is the rest of one that was compressed and could not be removed.
@@ -148,7 +148,7 @@ def _once(windows: Sequence[Window], noted: Noted) -> list[Window]:
         if other is None or _is_empty(other):
             kept[key] = window
         elif not _is_empty(window):
-            noted.problem("window_twice", f"{window.name}: the window is there twice: {other.name} was read")
+            problems.add("window_twice", f"{window.name}: the window is there twice: {other.name} was read")
     return sorted(kept.values(), key=_order)
 
 
@@ -165,17 +165,17 @@ def _spooled(path: Path) -> list[Path]:
     return list(spool.iterdir()) if spool.is_dir() else []
 
 
-def _keep_sidecar(found: Listing, entry: Path, name: str, noted: Noted) -> None:
+def _keep_sidecar(found: Listing, entry: Path, name: str, problems: StreamProblems) -> None:
     try:
         with entry.open("rb") as file:
-            stated = json.loads(file.read(_MAX_SIDECAR))
+            declared = json.loads(file.read(_MAX_SIDECAR))
     except (OSError, ValueError, RecursionError):
-        stated = None
-    payload = stated.get("payload_file") if isinstance(stated, dict) else None
+        declared = None
+    payload = declared.get("payload_file") if isinstance(declared, dict) else None
     if not isinstance(payload, str):
-        noted.problem("sidecar_unreadable", f"{name}: is no description of a window")
+        problems.add("sidecar_unreadable", f"{name}: is no description of a window")
         return
-    sizes = {key: whole(stated.get(key), 0, 1 << 62) for key in ("payload_bytes", "payload_crc32")}
+    sizes = {key: whole(declared.get(key), 0, 1 << 62) for key in ("payload_bytes", "payload_crc32")}
     found.sidecars[payload] = sizes
 
 

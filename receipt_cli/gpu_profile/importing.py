@@ -9,11 +9,11 @@ from typing import Any
 
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.gpu_profile import nsys
-from receipt_cli.gpu_profile.document import document_of
+from receipt_cli.gpu_profile.document import build_document
 from receipt_cli.gpu_profile.files import Listing, list_files, list_session
 from receipt_cli.gpu_profile.format import GPUFL_FORMAT, TYPES
 from receipt_cli.gpu_profile.lines import first_lines
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import read_session
 from receipt_cli.receipts.production import read_attachment, require_valid, run_texts
 
@@ -69,16 +69,16 @@ def import_session(
     """
     run = run_texts(name=name, lane=lane, preset=preset)
     attached = [read_attachment(attachment) for attachment in attachments]
-    noted = Noted()
-    read = read_session(_listing([Path(path) for path in paths], noted), noted, session)
+    problems = StreamProblems()
+    read = read_session(_listing([Path(path) for path in paths], problems), problems, session)
     if not read.read:
         raise InputError(f"holds no record of {GPUFL_FORMAT} that can be read", where=paths[0])
-    document = document_of(read, run, attached)
+    document = build_document(read, run, attached)
     require_valid(document, "document", paths[0])
     return document
 
 
-def _listing(paths: Sequence[Path], noted: Noted) -> Listing:
+def _listing(paths: Sequence[Path], problems: StreamProblems) -> Listing:
     folders = [path for path in paths if path.is_dir()]
     if not folders:
         names = [path.name for path in paths]
@@ -87,7 +87,7 @@ def _listing(paths: Sequence[Path], noted: Noted) -> Listing:
         return list_files(paths)
     if len(paths) > 1:
         raise UsageError("needs one folder, or files", why="a session is in a folder of its own")
-    return list_session(folders[0], noted)
+    return list_session(folders[0], problems)
 
 
 def _holds_records(path: Path) -> bool:

@@ -12,12 +12,12 @@ from typing import Any, BinaryIO
 
 from receipt_cli.errors import InputError
 from receipt_cli.gpu_profile.batch import LONGEST_NS
-from receipt_cli.gpu_profile.copies import Moved
+from receipt_cli.gpu_profile.copies import CopyTotals
 from receipt_cli.gpu_profile.dictionaries import shown
 from receipt_cli.gpu_profile.document import Document, Origin, assemble, directions, kernel_table
 from receipt_cli.gpu_profile.kernels import MAX_NAMES
 from receipt_cli.gpu_profile.lines import Lines
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import ReadFile
 from receipt_cli.gpu_profile.timing import Timing, Timings
 from receipt_cli.header.document import merge
@@ -42,10 +42,10 @@ class _Tables:
     def __init__(self) -> None:
         self.kernels: Timings[str] = Timings(MAX_NAMES)
         self.all = Timing()
-        self.moved: dict[str, Moved] = {}
+        self.moved: dict[str, CopyTotals] = {}
         self.seen: list[str] = []
         self.records = {"read": 0, "ignored": 0, "unread": 0}
-        self.noted = Noted()
+        self.problems = StreamProblems()
 
     def read(self, name: str, lines: Lines) -> None:
         """Add the tables of one file."""
@@ -58,24 +58,24 @@ class _Tables:
             if _is_header(cells):
                 header = cells
                 self._begin(cells, name)
-            elif len(cells) == len(header) and self._is_told(header):
+            elif len(cells) == len(header) and self._is_known(header):
                 good = self._row(dict(zip(header, cells, strict=True)))
                 self.records["read" if good else "unread"] += 1
                 if not good:
-                    self.noted.problem("unreadable_row", f"{name}: a row cannot be read", line=line.number, excerpt=line.data)
-                    self.noted.loss("unreadable_row")
+                    self.problems.add("unreadable_row", f"{name}: a row cannot be read", line=line.number, excerpt=line.data)
+                    self.problems.add_loss("unreadable_row")
                 continue
-            elif header and cells[:1] and cells[0].replace(".", "").isdigit() and self._is_told(header):
-                self.noted.problem("unreadable_row", f"{name}: a row is cut", line=line.number, excerpt=line.data)
-                self.noted.loss("unreadable_row")
+            elif header and cells[:1] and cells[0].replace(".", "").isdigit() and self._is_known(header):
+                self.problems.add("unreadable_row", f"{name}: a row is cut", line=line.number, excerpt=line.data)
+                self.problems.add_loss("unreadable_row")
                 self.records["unread"] += 1
                 continue
             self.records["ignored"] += 1
         if lines.damage is not None:
-            self.noted.problem("damaged_file", f"{name}: {lines.damage}")
-            self.noted.loss("damaged_file")
+            self.problems.add("damaged_file", f"{name}: {lines.damage}")
+            self.problems.add_loss("damaged_file")
 
-    def _is_told(self, header: Sequence[str]) -> bool:
+    def _is_known(self, header: Sequence[str]) -> bool:
         return set(_KERNELS) <= set(header) or set(_COPIES) <= set(header)
 
     def _begin(self, header: Sequence[str], name: str) -> None:
@@ -90,7 +90,7 @@ class _Tables:
             count = _number(row["Count"])
             if not count or total is None:
                 return False
-            self.moved.setdefault(_WAYS.get(row["Operation"], "unknown"), Moved(size=None)).add(count, total, None)
+            self.moved.setdefault(_WAYS.get(row["Operation"], "unknown"), CopyTotals(size=None)).add(count, total, None)
             return True
         count, least, most = (_number(row[column]) for column in ("Instances", "Min (ns)", "Max (ns)"))
         name = shown(row["Name"])
@@ -118,14 +118,14 @@ def read_report(
             lines = Lines(stream)
             tables.read(name, lines)
         read.append(ReadFile(name, lines.sha256, lines.size_bytes, lines.line_count))
-    lost = tables.noted.lost
+    lost = tables.problems.lost
     events = {
         "format": NSYS_FORMAT, "session_id": None, "application": None, "started_at": None, "duration_s": None,
         "complete": False, "lossy": bool(lost), "losses": [{"kind": kind, "count": lost[kind]} for kind in sorted(lost)],
         "busy_s": None, "busy_ratio": None, "kernels": kernel_table(tables.kernels.of, tables.all, tables.all.count),
         "copies": directions(tables.moved), "scopes": [], "devices": [], "hosts": [],
     }  # fmt: skip
-    return assemble(Origin("", run, merge(()), attachments, read, tables.records), events, tables.noted)
+    return assemble(Origin("", run, merge(()), attachments, read, tables.records), events, tables.problems)
 
 
 def cells_of(line: bytes) -> list[str]:

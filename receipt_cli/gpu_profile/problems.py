@@ -14,7 +14,7 @@ _LOOKED_AT = 4 * MAX_EXCERPT
 
 
 @dataclass(slots=True)
-class Noted:
+class StreamProblems:
     """``count`` problems, the ``first`` of them, and how much of each kind is ``lost`` (None: only that some is)."""
 
     count: int = 0
@@ -22,7 +22,7 @@ class Noted:
     lost: dict[str, int | None] = field(default_factory=dict)
     _kinds: Counter[str] = field(default_factory=Counter)
 
-    def problem(self, kind: str, detail: str, *, line: int | None = None, excerpt: bytes | str = "", count: int = 1) -> None:
+    def add(self, kind: str, detail: str, *, line: int | None = None, excerpt: bytes | str = "", count: int = 1) -> None:
         """Count a problem (``count`` alike ones); ``detail`` names the file, ``line`` is the line in it."""
         self.count += count
         self._kinds[kind] += 1
@@ -33,7 +33,7 @@ class Noted:
         reason = safe_text(detail[:_LOOKED_AT]) or kind
         self.first.append(Problem(kind, line, reason, safe_text(text)))
 
-    def loss(self, kind: str, count: int | None = 1) -> None:
+    def add_loss(self, kind: str, count: int | None = 1) -> None:
         """Count known losses; None: an unknown number."""
         before = self.lost.get(kind, 0)
         self.lost[kind] = None if before is None or count is None else before + count

@@ -30,16 +30,16 @@ class Column:
     def add(self, times: Sequence[int], values: Sequence[float]) -> None:
         """Add numbers as recorded, each with its time."""
         times_over = self._sampled.times, self._sampled.over
-        made = array("d", (value * times_over[0] / times_over[1] for value in values))
-        if not made:
+        result = array("d", (value * times_over[0] / times_over[1] for value in values))
+        if not result:
             return
         first, last = min(times), max(times)
         if self._first is None or first < self._first[0]:
-            self._first = first, made[times.index(first)]
+            self._first = first, result[times.index(first)]
         if self._last is None or last >= self._last[0]:
-            self._last = last, made[len(made) - 1 - list(reversed(times)).index(last)]
-        kept = array("d", (value for value in made if math.isfinite(value)))
-        self._nonfinite += len(made) - len(kept)
+            self._last = last, result[len(result) - 1 - list(reversed(times)).index(last)]
+        kept = array("d", (value for value in result if math.isfinite(value)))
+        self._nonfinite += len(result) - len(kept)
         self.impossible += sum(not _LEAST <= value <= self._sampled.most for value in kept)
         self._values.extend(kept)
 
@@ -83,8 +83,8 @@ class Sampler:
     def metrics(self) -> dict[str, dict[str, Any]]:
         """Return the statistics of each metric that has any, in the order of the format."""
         order = dict.fromkeys(meaning.metric for meaning in self._meanings.values())
-        made = {name: self.columns[name].figures() for name in order if name in self.columns}
-        return {name: figures for name, figures in made.items() if figures is not None}
+        result = {name: self.columns[name].figures() for name in order if name in self.columns}
+        return {name: figures for name, figures in result.items() if figures is not None}
 
 
 class Samples:
@@ -136,11 +136,11 @@ class Samples:
     def add_event(self, record: Json, host: str | None) -> bool:
         """Add one ``system_sample`` (or the one at its start or stop); return whether it can be read."""
         time = whole(record.get("ts_ns"), 0, LATEST_NS)
-        devices, stated = record.get("devices"), record.get("host")
-        if time is None or not isinstance(devices, list | None) or not isinstance(stated, dict | None):
+        devices, declared = record.get("devices"), record.get("host")
+        if time is None or not isinstance(devices, list | None) or not isinstance(declared, dict | None):
             return False
-        sampler = self._host(host) if stated else None
-        for name, value in (stated or {}).items():
+        sampler = self._host(host) if declared else None
+        for name, value in (declared or {}).items():
             if sampler is not None and name in HOST_COLUMNS:
                 self._put(sampler, name, [time], [value])
         for entry in devices or ():

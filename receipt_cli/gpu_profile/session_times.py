@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import Session
 
 _SLACK_NS = 10**8
@@ -16,7 +16,7 @@ _EPOCH_FROM_NS = 1_262_304_000 * 10**9
 """2010: an earlier time is not counted from 1970."""
 
 
-class Moments(NamedTuple):
+class SessionTimes(NamedTuple):
     """Nanoseconds; None where they are unknown or the records contradict each other."""
 
     started: int | None
@@ -36,34 +36,34 @@ class Moments(NamedTuple):
         return f"{text}{fraction}Z"
 
 
-def moments_of(session: Session, busy: int | None) -> Moments:
+def times_of(session: Session, busy: int | None) -> SessionTimes:
     """Return start and duration of ``session``; ``busy`` is the time of its busiest device, a lower bound of the duration."""
-    noted = session.noted
+    problems = session.problems
     silent = sorted(name for name, (start, end) in session.lifecycle.items() if not (start and end))
     for name in silent:
         lacks = " and ".join(what for what, there in zip(("start", "end"), session.lifecycle[name], strict=True) if not there)
-        noted.problem("channel_not_complete", f"{name}: holds no {lacks} of the session")
-    started = _only(session.starts, "start", noted)
-    ended = _only(session.ends, "end", noted)
-    duration = None if started is None else _duration(session, started, ended, noted)
+        problems.add("channel_not_complete", f"{name}: holds no {lacks} of the session")
+    started = _only(session.starts, "start", problems)
+    ended = _only(session.ends, "end", problems)
+    duration = None if started is None else _duration(session, started, ended, problems)
     if duration is not None and not 0 <= duration <= _LONGEST_NS:
-        noted.problem("contradicting_times", "the session ends before it begins, or years after")
+        problems.add("contradicting_times", "the session ends before it begins, or years after")
         duration = None
     if duration is not None and busy is not None and busy > duration:
-        noted.problem("contradicting_times", "a device was busy for longer than the session lasted")
+        problems.add("contradicting_times", "a device was busy for longer than the session lasted")
         duration = None
-    return Moments(started, duration, not silent and bool(session.lifecycle))
+    return SessionTimes(started, duration, not silent and bool(session.lifecycle))
 
 
-def _only(times: set[int], what: str, noted: Noted) -> int | None:
+def _only(times: set[int], what: str, problems: StreamProblems) -> int | None:
     """Return the one time that all channels have; None where they differ."""
     if len(times) > 1:
-        noted.problem("contradicting_times", f"the session has {len(times)} times of its {what}")
+        problems.add("contradicting_times", f"the session has {len(times)} times of its {what}")
         return None
     return next(iter(times), None)
 
 
-def _duration(session: Session, started: int, ended: int | None, noted: Noted) -> int | None:
+def _duration(session: Session, started: int, ended: int | None, problems: StreamProblems) -> int | None:
     """Return the time from the start to the end or, without an end, to the last event."""
     spans = [span for span in session.kernels.spans.values() if span.first is not None and span.last is not None]
     first = min((span.first for span in spans if span.first is not None), default=None)
@@ -81,8 +81,8 @@ def _duration(session: Session, started: int, ended: int | None, noted: Noted) -
         until = ended
     slack = _SLACK_NS + abs(until - started) // _SLACK_PARTS
     if last < started - slack or first > until + slack:
-        noted.problem("other_clock", "the kernels have times of another clock than the session: only their lengths count")
+        problems.add("other_clock", "the kernels have times of another clock than the session: only their lengths count")
     elif first < started - slack or last > until + slack:
-        noted.problem("contradicting_times", "kernels ran outside the session")
+        problems.add("contradicting_times", "kernels ran outside the session")
         return None
     return until - started

@@ -8,7 +8,7 @@ from typing import Any
 
 from receipt_cli.header.document import merge
 from receipt_cli.header.environment import blob_facts, variable_facts
-from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.header_file import file_facts
 
 Collected = tuple[list[HeaderFact], list[str]]
@@ -53,9 +53,9 @@ def _local(here: Path, environ: Mapping[str, str]) -> list[Collected]:
 
 
 def _clock(now: str | None) -> Collected:
-    found = Findings()
-    found.add("/collected_at", now, "host")
-    return found.facts, found.notes
+    collector = FactCollector()
+    collector.add("/collected_at", now, "host")
+    return collector.facts, collector.notes
 
 
 def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact], list[str]]:

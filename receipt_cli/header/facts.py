@@ -26,7 +26,7 @@ class HeaderFact(NamedTuple):
 
 
 @dataclass(slots=True)
-class Findings:
+class FactCollector:
     """The result of a collector that never fails: facts, and a note for each fact that stays unknown."""
 
     facts: list[HeaderFact] = field(default_factory=list)

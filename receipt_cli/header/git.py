@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.program import ProgramResult, find_program, run_program
 
 if TYPE_CHECKING:
@@ -51,20 +51,20 @@ def git_facts(here: Path, environ: Mapping[str, str]) -> tuple[list[HeaderFact],
     ``environ`` has ``PATH`` and git's own settings. Never raises: no repository, a broken one, one that
     git does not trust, no git program and a program that hangs are notes, and leave facts unknown.
     """
-    found = Findings()
+    collector = FactCollector()
     git_module = _import_git()
     try:
         repo = git_module.Repo(here.absolute(), search_parent_directories=True, expand_vars=False)
     except (git_module.exc.InvalidGitRepositoryError, git_module.exc.NoSuchPathError):
-        found.note("git: no repository here")
-        return found.facts, found.notes
+        collector.note("git: no repository here")
+        return collector.facts, collector.notes
     except (git_module.exc.GitError, configparser.Error, *_READ_ERRORS) as error:
-        found.note(f"git: the repository cannot be read ({type(error).__name__})")
-        return found.facts, found.notes
+        collector.note(f"git: the repository cannot be read ({type(error).__name__})")
+        return collector.facts, collector.notes
     with repo:
         executable = git_module.Git.GIT_PYTHON_GIT_EXECUTABLE or "git"
-        _read_repository(repo, _Program(repo, executable, environ), found)
-    return found.facts, found.notes
+        _read_repository(repo, _Program(repo, executable, environ), collector)
+    return collector.facts, collector.notes
 
 
 def _import_git() -> ModuleType:
@@ -105,26 +105,26 @@ class _Program:
         return result
 
 
-def _read_repository(repo: git.Repo, program: _Program, found: Findings) -> None:
+def _read_repository(repo: git.Repo, program: _Program, collector: FactCollector) -> None:
     commit = _commit(repo, program)
-    found.add("/git/commit", commit, _SOURCE)
-    found.add("/git/branch", _branch(repo, program), _SOURCE)
+    collector.add("/git/commit", commit, _SOURCE)
+    collector.add("/git/branch", _branch(repo, program), _SOURCE)
     if commit is None:
-        found.note(f"git: commit unknown: {program.refusal or 'HEAD names no commit'}")
+        collector.note(f"git: commit unknown: {program.refusal or 'HEAD names no commit'}")
     else:
         answer = program.ask("cat-file", "commit", commit)
         if answer.problem:
-            found.note(f"git: message unknown: {answer.problem}")
+            collector.note(f"git: message unknown: {answer.problem}")
         else:
-            found.add("/git/message", _message(answer.stdout), _SOURCE)
+            collector.add("/git/message", _message(answer.stdout), _SOURCE)
     if repo.bare:
-        found.note("git: dirty unknown: a bare repository has no working tree")
+        collector.note("git: dirty unknown: a bare repository has no working tree")
         return
     answer = program.ask("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=untracked", "--no-renames")
     if answer.problem:
-        found.note(f"git: dirty unknown: {answer.problem}")
+        collector.note(f"git: dirty unknown: {answer.problem}")
     else:
-        found.add("/git/dirty", bool(answer.stdout.strip()), _SOURCE)
+        collector.add("/git/dirty", bool(answer.stdout.strip()), _SOURCE)
 
 
 def _commit(repo: git.Repo, program: _Program) -> str | None:

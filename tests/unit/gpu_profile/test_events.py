@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.gpu_profile.batch import Rows
-from receipt_cli.gpu_profile.copies import Copies, Moved
+from receipt_cli.gpu_profile.copies import Copies, CopyTotals
 from receipt_cli.gpu_profile.inventory import Inventory
 from receipt_cli.gpu_profile.kernels import Kernels
 from receipt_cli.gpu_profile.sampled import Samples
@@ -39,7 +39,7 @@ def test_copies_are_told_by_what_the_vendor_means() -> None:
     assert copies.add_event({"start_ns": 5, "end_ns": 9, "copy_kind": "HtoD"}, fill=False)
     assert copies.add_event({"start_ns": 5, "end_ns": 6, "bytes": 8}, fill=True)
     assert not copies.add_event({"start_ns": 5, "end_ns": 4}, fill=False)
-    assert copies.merged({1: "host_to_device"}) == {"host_to_device": Moved(3, 7, None), "fill": Moved(1, 1, 8)}
+    assert copies.merged({1: "host_to_device"}) == {"host_to_device": CopyTotals(3, 7, None), "fill": CopyTotals(1, 1, 8)}
 
 
 def test_scopes_are_paired_whichever_half_comes_first() -> None:
