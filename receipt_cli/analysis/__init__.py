@@ -1,4 +1,8 @@
-"""analysis."""
+"""Turn the phases of a run into figures and findings: summary, checks, failure, goodput, diagnosis.
+
+In: ``events.Phase``. Out: ``Summary``, ``Ending``, ``Checks``, ``Goodput``. Each versioned rule is named beside its code, such
+as ``steady.STEADY_RULE``.
+"""
 
 from receipt_cli.rooms import doors
 

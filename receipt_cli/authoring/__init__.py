@@ -1,4 +1,7 @@
-"""authoring."""
+"""Check grammars and write new ones: lint, test on a log, explain a choice, propose a draft.
+
+In: the text of a grammar, or a log. Out: ``problems.Finding``, tables as plain data, or the ``Proposal`` of a draft.
+"""
 
 from receipt_cli.rooms import doors
 

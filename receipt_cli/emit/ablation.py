@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipt_cli.emit.conformity import NotConforming, Problem, check_document
+from receipt_cli.emit.conformity import NotConforming, Problem, check_document, require
 from receipt_cli.emit.document import (
     Document,
     attachment,
@@ -143,11 +143,9 @@ class AblationReceipt:
 
         Raises ``NotConforming`` where the document is not valid.
         """
-        problems = check_document(dict(document), "ablation")
-        if problems:
-            raise NotConforming(problems)
+        require(dict(document), "ablation")
         ablation, model = document["ablation"], document["model"]
-        made = cls(
+        receipt = cls(
             **ablation,
             architecture=model["architecture"],
             config=model["config"],
@@ -156,14 +154,14 @@ class AblationReceipt:
             header=document["header"],
             run=document["run"],
         )
-        made.steps = list(document["steps"])
-        made.curves = {name: list(curve) for name, curve in document["curves"].items()}
-        made.layer_curves = {
+        receipt.steps = list(document["steps"])
+        receipt.curves = {name: list(curve) for name, curve in document["curves"].items()}
+        receipt.layer_curves = {
             name: {int(layer): list(curve) for layer, curve in curves.items()}
             for name, curves in document["layer_curves"].items()
         }
-        made.attachments = [dict(one) for one in document["attachments"]]
-        return made
+        receipt.attachments = [dict(one) for one in document["attachments"]]
+        return receipt
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the document to ``path``, all of it or nothing. Raises ``NotConforming`` and ``OutputError``."""

@@ -1,4 +1,7 @@
-"""Follow the log of a running job: appended bytes go into one fold, and the receipt follows at the end."""
+"""Follow the log of a running job: appended bytes go into one fold, and the receipt follows at the end.
+
+In: a path and a ``derive.Plan``. Out: the ``derive.Reading`` of the finished log; meanwhile ``Snapshot`` for a display.
+"""
 
 from receipt_cli.rooms import doors
 
@@ -6,7 +9,7 @@ PUBLIC = {
     "Until": "loop",
     "follow": "loop",
     "Figures": "snapshot",
-    "SoFar": "snapshot",
+    "Snapshot": "snapshot",
     "Watch": "watch",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -76,7 +76,7 @@ class Growth:
             self.source.add(block)
         self._stretch = self._plan.engine.merge(self._stretch, self._plan.engine.scan(blocks))
 
-    def so_far(self) -> Reading:
+    def snapshot(self) -> Reading:
         """Return the reading of the log as if it ended here; it may still grow. Raises ``ReceiptError``.
 
         Only an unrecognised log is read again.

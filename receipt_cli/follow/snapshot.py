@@ -42,7 +42,7 @@ def figures(derivation: Derivation) -> Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class SoFar:
+class Snapshot:
     """The state of a followed log.
 
     ``heard_at`` is the time of the last output, in seconds since 1970, ``step_time_s`` the observed time of a step, or

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.snapshot import Figures, SoFar, figures
+from receipt_cli.follow.snapshot import Figures, Snapshot, figures
 
 LEAST_S = 0.25
 """Least seconds between two pictures."""
@@ -20,7 +20,7 @@ SEEN_S = 5.0
 class Picture(Protocol):
     """The display."""
 
-    def show(self, state: SoFar) -> None:
+    def show(self, state: Snapshot) -> None:
         """Show ``state`` instead of the last one."""
 
     def leave(self, message: str) -> None:
@@ -67,13 +67,13 @@ class Watch:
         if behind and now >= self._due and not hurried:
             self._fold(growth, now)
             behind = False
-        self._picture.show(self._so_far(growth, warnings))
+        self._picture.show(self._snapshot(growth, warnings))
         self._drawn = time.monotonic()
         self._waiting = behind
 
     def _fold(self, growth: Growth, now: float) -> None:
         self._figures = None  # not two of them at once: they hold every value of the run
-        self._figures = figures(growth.so_far().derivation())
+        self._figures = figures(growth.snapshot().derivation())
         done = time.monotonic()
         self._due = done + SHARE * (done - now)
         step = self._figures.last_step
@@ -82,8 +82,8 @@ class Watch:
         elif step is not None and step > self._paced[-1][1]:
             self._paced = [self._paced[0], (now, step)]
 
-    def _so_far(self, growth: Growth, warnings: Sequence[str]) -> SoFar:
-        return SoFar(
+    def _snapshot(self, growth: Growth, warnings: Sequence[str]) -> Snapshot:
+        return Snapshot(
             name=self._name,
             size_bytes=growth.size_bytes,
             line_count=growth.line_count,

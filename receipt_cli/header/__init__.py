@@ -1,4 +1,7 @@
-"""The captured header of a receipt: one file one source of facts, every value with its origin."""
+"""Collect the captured header of a receipt: one module for each source of facts, every value with its origin.
+
+In: environment, header file, facts of the log, and on request this machine. Out: the header document and notes for stderr.
+"""
 
 from receipt_cli.rooms import doors
 

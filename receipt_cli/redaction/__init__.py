@@ -1,4 +1,8 @@
-"""Mask the secrets of a text and clean it for a document: see ``mask.mask_secrets`` and ``text.safe_text``."""
+"""Mask the secrets of a text and clean it for a document.
+
+In: a text, or JSON-like values. Out: the same with ``[redacted:CLASS]`` for each secret (``mask.mask_secrets``), and without
+control characters (``text.safe_text``).
+"""
 
 from receipt_cli.rooms import doors
 

@@ -1,4 +1,7 @@
-"""Run a command for ``receipt run``: unchanged for the user, with its output logged and its end recorded."""
+"""Run a command for ``receipt run``: unchanged for the user, with its output logged and its end recorded.
+
+In: the command and the descriptor of its log. Out: ``Ended``: exit code, wall time, peak memory, and out-of-memory kills.
+"""
 
 from receipt_cli.rooms import doors
 

@@ -50,7 +50,7 @@ def test_however_it_is_cut_and_looked_at(plan: Plan, log: Path, data: st.DataObj
     for start, stop in zip([0, *cuts], [*cuts, len(text)], strict=True):
         growth.add([text[start:stop]])
         if data.draw(st.booleans()):
-            before = growth.so_far().derivation()
+            before = growth.snapshot().derivation()
             assert before.log.size_bytes == growth.size_bytes == stop
     assert growth.line_count == text.count(b"\n")
     assert receipt_of(growth) == receipt_at_once(log)
@@ -63,7 +63,7 @@ def test_what_is_looked_at_in_between_is_what_a_log_that_ends_there_gives(plan: 
     for start in range(0, len(DENSE), size):
         growth.add([DENSE[start : start + size]])
         path.write_bytes(DENSE[: start + size])
-        looked = [growth.so_far().derivation() for _ in range(2)]
+        looked = [growth.snapshot().derivation() for _ in range(2)]
         want = receipt_at_once(path)
         assert [canonical_bytes(assemble(each, run={}, header={})) for each in looked] == [want, want]
     assert receipt_of(growth) == want

@@ -11,7 +11,7 @@ import pytest
 from receipt_cli.derive import Plan, Reading, plan_reading
 from receipt_cli.follow import watch as module
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.snapshot import SoFar
+from receipt_cli.follow.snapshot import Snapshot
 from receipt_cli.follow.watch import LEAST_S, SHARE, Watch
 
 LINES = (
@@ -28,14 +28,14 @@ class Slow(Growth):
     folds = 0
     clock: types.SimpleNamespace
 
-    def so_far(self) -> Reading:
+    def snapshot(self) -> Reading:
         self.folds += 1
         self.clock.now += self.cost
-        return super().so_far()
+        return super().snapshot()
 
 
-class Drawn(list[SoFar]):
-    def show(self, state: SoFar) -> None:
+class Drawn(list[Snapshot]):
+    def show(self, state: Snapshot) -> None:
         self.append(state)
 
     def leave(self, message: str) -> None:
