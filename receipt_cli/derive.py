@@ -1,4 +1,4 @@
-"""A log → everything that a receipt derives from it: source → records → match → columns → fold → figures.
+"""Derive a receipt's figures from a log: source → records → match → columns → fold → figures.
 
 A pure function of the log's bytes, the bytes of grammars, catalogue and registry, the options and the rules version.
 """
@@ -42,7 +42,7 @@ from receipt_cli.scan.segment import SegmentBody
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a caller may decide about a derivation; recorded in the receipt."""
+    """Options of a derivation; recorded in the receipt."""
 
     grammar: str | None = None
     exit_code: int | None = None
@@ -51,7 +51,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class LaunchFacts:
-    """Which of the runs of a log is meant: ``used`` of ``count``, from 1; it begins at ``first_line``."""
+    """The chosen run of a log: ``used`` of ``count``, from 1; it begins at ``first_line``."""
 
     count: int
     used: int
@@ -60,7 +60,7 @@ class LaunchFacts:
 
 @dataclass(frozen=True, slots=True)
 class LineCounts:
-    """Records by what became of them; they add up to the log's ``record_count``."""
+    """Records by their treatment; they add up to the log's ``record_count``."""
 
     matched: int
     ignored: int
@@ -70,7 +70,7 @@ class LineCounts:
 
 @dataclass(frozen=True)
 class Derivation:
-    """What a log gives. ``facts`` maps a fact's name to its value and the line that printed it first."""
+    """The derived part of a receipt. ``facts`` maps a fact's name to its value and the line that printed it first."""
 
     log: LogFacts
     options: Options
@@ -89,24 +89,24 @@ class Derivation:
     registry: Registry
     metric_lines: tuple[str, ...]
     stepless: bool
-    """No step was found, and no line of the log looks like one that we cannot read."""
+    """The log has no step, and no line that looks like an unreadable one."""
     rule_records: Mapping[tuple[str, str], int]
     changed: bool
     launch: LaunchFacts
     ranks: tuple[Mapping[int, RankFigures], ...]
-    """What each rank printed, phase by phase; empty where only one did."""
+    """The figures of each rank, phase by phase; empty where only one rank printed."""
     goodput: Goodput | None
 
 
 def derive(
     source: Source, options: Options | None = None, *, workers: int | None = None, using: Grammar | None = None
 ) -> Derivation:
-    """Derive everything from one log: of several runs in it, the last. Reads ``source`` once, twice where nobody knows it.
+    """Derive one log: the last of several runs in it. Reads ``source`` once, an unrecognised log twice.
 
-    ``using`` is a grammar to read it with and no other, as ``Options.grammar`` names one.
+    ``using`` is the only grammar to read it with, in place of one named by ``Options.grammar``.
 
     Raises ``InputError`` for a log that is empty or cannot be read, ``DataError`` for a broken or unknown grammar and
-    ``UsageError`` for a malformed grammar name. A log that nobody recognises is a result, not an error.
+    ``UsageError`` for a malformed grammar name. An unrecognised log returns a result and does not raise.
     """
     return read_log([Stream((source,))], options, workers=workers, using=using).derivation()
 
@@ -121,14 +121,14 @@ def read_log(
 ) -> Reading:
     """Read the streams of one log, each once. Raises as ``derive``, and ``UsageError`` where they are not of one run.
 
-    With a ``choice``, its grammars read the log whatever others are known today; ``options`` then name none.
+    With a ``choice``, its grammars read the log, whatever the shipped ones are; ``options`` then name none.
     """
     plan = plan_reading(options, using=using, choice=choice)
     return plan.read(gather(plan.engine, streams, workers), workers)
 
 
 def plan_reading(options: Options | None = None, *, using: Grammar | None = None, choice: Choice | None = None) -> Plan:
-    """Return how a log is to be read; the options are those of ``read_log``. Raises ``DataError`` and ``UsageError``."""
+    """Return the plan of reading a log; the options are those of ``read_log``. Raises ``DataError`` and ``UsageError``."""
     options = options or Options()
     generic = using is None and is_generic(options.grammar)
     forced = get_grammar(options.grammar) if options.grammar is not None and using is None and not generic else using
@@ -140,7 +140,7 @@ def plan_reading(options: Options | None = None, *, using: Grammar | None = None
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a log is to be read: the engine that scans it, and what decides about the grammars."""
+    """How to read a log: the engine that scans it, and the choice of grammars."""
 
     engine: Engine
     options: Options
@@ -148,7 +148,7 @@ class Plan:
     choice: Choice | None
 
     def read(self, gathered: Gathered, workers: int | None = None) -> Reading:
-        """Return what was ``gathered`` with the engine, as read; it is used up. Raises as ``read_log``."""
+        """Return the reading of what the engine ``gathered``, and use that up. Raises as ``read_log``."""
         engine, forced, choice, streams = self.engine, self.forced, self.choice, gathered.streams
         if not gathered.log.size_bytes:
             raise InputError("the log is empty", where=streams[0].parts[0].name)
@@ -168,7 +168,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Reading:
-    """A log that has been read, and the runs that it holds."""
+    """A log that has been read, and its runs."""
 
     engine: Engine
     gathered: Gathered
@@ -181,10 +181,10 @@ class Reading:
     told: ReadEvents
 
     def derivation(self, number: int | None = None) -> Derivation:
-        """Return what run ``number`` of the log gives, counted from 0; None is the last one.
+        """Return the derivation of run ``number`` of the log, counted from 0; None is the last one.
 
-        The exit code and the wall time that the caller knows are the last run's. A log of one file is read again for the
-        last lines of a run that others follow. Raises ``InputError`` where it cannot.
+        Exit code and wall time from the caller belong to the last run. A log of one file is read again for the last lines
+        of an earlier run. Raises ``InputError`` where that fails.
         """
         number = len(self.launches) - 1 if number is None else number
         last = number == len(self.launches) - 1
@@ -196,25 +196,25 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     launch, body = reading.launches[number], reading.gathered.body
     registry = load_registry()
     every = split_phases(launch.events)
-    told = largest(every)
-    phases = [every[index] for index in told]
+    shown = largest(every)
+    phases = [every[index] for index in shown]
     summaries: list[Summary] = []
     known: dict[str, float | str] = {}
-    wanted = set(told)
+    among = set(shown)
     for index, phase in enumerate(every):
         known = phase_facts(phase, known)
-        if index in wanted:
+        if index in among:
             summaries.append(summarise(phase, known, registry))
-    found = any(summary.record_count for summary in summaries)
+    has_steps = any(summary.record_count for summary in summaries)
     ending = judge(window(reading.body, launch), engine.catalogue, every, options.exit_code, recognised=bool(grammars))
     spans = _spans(every, launch)
-    ranks = [rank_figures(reading.events, reading.told.copies, *spans[index]) for index in told]
+    ranks = [rank_figures(reading.events, reading.told.copies, *spans[index]) for index in shown]
     diagnose(summaries, ranks, ending)
     matched, ignored, undecodable = count_explained(engine, body, grammars)
     unmatched = body.records - matched - ignored - undecodable
     spent = Account(None)
     if len(every) == len(phases):
-        spent = account(phases, summaries, launch, _edges(reading, number), _stated_wall(reading, options))
+        spent = account(phases, summaries, launch, _edges(reading, number), _wall_of_caller(reading, options))
     own = [*reading.told.problems, *_dropped(summaries), *left_out(len(every) - len(phases), ranks), *spent.problems]
     problems = _problems(body, [*reading.gathered.problems, *own])
     doubtful = body.step_like >= MAX_SEEN if grammars else bool(body.metric_like.count)
@@ -235,7 +235,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         catalogue=engine.catalogue,
         registry=registry,
         metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
-        stepless=not found and not doubtful,
+        stepless=not has_steps and not doubtful,
         rule_records=_rule_records(engine, body, grammars),
         changed=reading.gathered.changed,
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
@@ -244,14 +244,14 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     )
 
 
-def _stated_wall(reading: Reading, options: Options) -> Wall | None:
-    """Return the wall time that the caller states; that of a command that ran several of them is of none."""
+def _wall_of_caller(reading: Reading, options: Options) -> Wall | None:
+    """Return the wall time from the caller; that of a command with several runs belongs to none of them."""
     wall = options.wall
     return None if wall is not None and wall.evidence == OF_COMMAND and len(reading.launches) > 1 else wall
 
 
 def _edges(reading: Reading, number: int) -> Edges:
-    """Return the stamps at both ends of the log, as far as they are of run ``number``: of the file that is the time line."""
+    """Return the timestamps at both ends of the log that belong to run ``number``."""
     gathered, last = reading.gathered, len(reading.launches) - 1
     if gathered.opening != gathered.final:
         return Edges()
@@ -262,7 +262,7 @@ def _edges(reading: Reading, number: int) -> Edges:
 
 
 def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:
-    """Return the last lines of a run that failed, as far as they can still be read."""
+    """Return the last lines of a failed run that can still be read."""
     if ending.reason is None:
         return []
     if number == len(reading.launches) - 1:
@@ -274,18 +274,18 @@ def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:
 
 
 def _spans(phases: Sequence[Phase], launch: Launch) -> list[tuple[int, int]]:
-    """Return the positions where each phase begins and ends."""
+    """Return the first and the last position of each phase."""
     starts = [max(launch.start, phase.first_at) for phase in phases]
     return list(zip(starts, [*starts[1:], launch.end], strict=False))
 
 
 def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[int, tuple[Problem, ...]]:
-    found = [problem for _, problem in body.problems.first]
+    problems = [problem for _, problem in body.problems.first]
     if body.nul_count:
-        found.append(Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", ""))
-    found += more
+        problems.append(Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", ""))
+    problems += more
     count = body.problems.count + (1 if body.nul_count else 0) + len(more)
-    return count, tuple(sorted(found, key=lambda p: (p.line_number or 0, p.kind, p.detail))[:MAX_FIRST])
+    return count, tuple(sorted(problems, key=lambda p: (p.line_number or 0, p.kind, p.detail))[:MAX_FIRST])
 
 
 def _dropped(summaries: Sequence[Summary]) -> list[Problem]:
@@ -318,6 +318,6 @@ def _first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
 
 
 def _rule_records(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar]) -> dict[tuple[str, str], int]:
-    """Return how many events each rule of the chosen grammars read."""
+    """Return the number of events of each rule of the chosen grammars."""
     read = {(g.ref, r.name): engine.columns(body, g, r) for g in grammars for r in g.rules}
     return {key: len(columns) for key, columns in read.items() if columns is not None}

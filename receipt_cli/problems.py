@@ -7,15 +7,15 @@ from typing import NamedTuple
 MAX_EXCERPT = 500
 """Characters of a message or an excerpt."""
 QUIET_RECORDS = 200
-"""Records that a process which goes on prints after an error, and one that dies of it does not."""
+"""More records after an error show that the process survived it."""
 EXCERPT_BYTES = 2048
-"""Raw bytes that are kept of a record for one: more, so that a secret at its end is whole when it is masked."""
+"""Raw bytes of a record that are kept for an excerpt: more, so that a secret at its end is masked as a whole."""
 MAX_FIRST = 20
-"""Problems, near-misses and markers that are told one by one; the rest is counted."""
+"""Problems, near-misses and markers that are listed one by one; the rest is counted."""
 
 
 class Problem(NamedTuple):
-    """Something in a log that could not be read as it should: counted, never fatal."""
+    """A part of a log that could not be read properly: counted, never fatal."""
 
     kind: str
     line_number: int | None
@@ -28,7 +28,7 @@ class Problem(NamedTuple):
 
 
 class NearMiss(NamedTuple):
-    """A record with a rule's literal that no spelling of that rule matched: a format may have drifted."""
+    """A record with a literal of a rule that the rule did not match: its format may have drifted."""
 
     grammar: str
     rule: str
@@ -41,7 +41,7 @@ class NearMiss(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One thing that a definition gets wrong. ``where`` is ``file:line``; ``caret`` a column of ``snippet``."""
+    """One error in a definition. ``where`` is ``file:line``; ``caret`` a column of ``snippet``."""
 
     severity: str
     where: str

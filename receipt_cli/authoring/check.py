@@ -1,4 +1,4 @@
-"""Grammar files and what ships, made to prove themselves; a grammar tried on a log."""
+"""Lint grammar files and the shipped definitions; test a grammar on a log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.authoring.lint import check_index, digits_told_apart, lint_grammar, lint_together, sample_failures
+from receipt_cli.authoring.lint import check_index, digit_dependence, lint_grammar, lint_together, sample_failures
 from receipt_cli.authoring.lint_markers import lint_catalogue
 from receipt_cli.definitions.resources import data_root
 from receipt_cli.derive import Options, derive
@@ -26,7 +26,7 @@ def lint_files(files: Sequence[Path]) -> tuple[list[Finding], int]:
 
 
 def lint_shipped() -> tuple[list[Finding], int]:
-    """Return the findings of everything that ships: grammars, alone and together, the index, and the markers."""
+    """Return the findings of all shipped definitions: grammars, alone and together, the index, and the markers."""
     entries = list_grammars()
     texts = {entry.path: read_entry(entry) for entry in entries}
     found = [f for path, text in texts.items() for f in lint_grammar(text, f"grammars/{path}")]
@@ -42,9 +42,9 @@ def lint_shipped() -> tuple[list[Finding], int]:
 
 
 def test_grammar(name: str, log: str | None) -> tuple[list[dict[str, Any]], bool]:
-    """Return a row for each rule (samples, failures, digits, and with a log what it read there), and whether all is well.
+    """Return a row for each rule (samples, failures, digits, and with a log the records it matched), and whether all pass.
 
-    A rule that tells digits apart is slower on a large log; see ``digits_told_apart``.
+    A rule that depends on digits is slower on a large log; see ``digit_dependence``.
     """
     grammar = load_grammar(definition(name), name, with_samples=True)
     failures = sample_failures(grammar, definition(name))
@@ -54,7 +54,7 @@ def test_grammar(name: str, log: str | None) -> tuple[list[dict[str, Any]], bool
             "event": r.event,
             "samples": len(r.samples),
             "failed": failures.get(r.name, 0),
-            "tells digits apart": digits_told_apart(r),
+            "tells digits apart": digit_dependence(r),
         }
         for r in grammar.rules
     ]

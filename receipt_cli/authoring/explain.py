@@ -1,4 +1,4 @@
-"""A log → why its grammar won: candidates, what each rule matched, and metric-looking lines that nothing matched."""
+"""Explain the choice of a grammar for a log: candidates, matches of each rule, and unmatched metric-looking lines."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from receipt_cli.scan.extraction import PatternTimeout, read_record
 
 MAX_LINES = 20
 MAX_KEPT = 64 * 1024 * 1024
-"""Bytes of a log that are searched for lines that nothing matched."""
+"""Bytes of a log that are searched for unmatched lines."""
 PIECE = 1 << 20
 
 
 class _Kept(Source):
-    """A source that keeps the first bytes it gives."""
+    """A source that keeps its first bytes."""
 
     def __init__(self, path: str, progress: Progress | None = None) -> None:
         super().__init__(path, progress)

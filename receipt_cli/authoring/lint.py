@@ -1,4 +1,4 @@
-"""A grammar → findings: the definition proves itself by its samples. Every finding is an error; all are collected."""
+"""Lint a grammar by its own samples. Every finding is an error; all are collected."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from receipt_cli.scan.extraction import TIME_BOX_S, Extraction, PatternTimeout, 
 
 MIN_LITERAL = 4
 _VOCABULARY = re.compile(r"(?:\A|[/\\])generic[/\\]v\d+\.yaml\Z")
-"""The file that holds words instead of rules."""
+"""The file with words instead of rules."""
 _MEASURED = 3
 """Times that a rule must be too slow for a finding."""
 _HELP = r"use possessive quantifiers (\d++, [^|]*+), bound what stands before what must follow ([^|]{0,200}), or anchor the start"
 COMPARED = "tokens_per_s"
-"""The metric that a log lets us recompute, so that evidence can ask what was printed."""
+"""The metric that can be recomputed from a log: evidence may compare the printed one with it."""
 
 
 def lint_grammar(text: bytes, where: str) -> list[Finding]:
-    """Return everything that is wrong with one grammar file; an empty list means that it proves itself."""
+    """Return the findings of one grammar file, an empty list for a sound one."""
     try:
         if _VOCABULARY.search(where):
             load_vocabulary(text, where, load_registry())
@@ -71,10 +71,10 @@ def lint_together(grammars: Sequence[Grammar]) -> list[Finding]:
     return found
 
 
-def digits_told_apart(rule: Rule) -> str:
-    """Return where ``rule`` tells one digit from another: nowhere (empty), behind some texts, or anywhere.
+def digit_dependence(rule: Rule) -> str:
+    """Return where the match of ``rule`` depends on the value of digits: nowhere (empty), behind some texts, or anywhere.
 
-    Records of one shape (alike but for their digits) are read at once where no rule tells their digits apart.
+    Records of one shape (equal but for their digits) are read at once where no rule depends on their digits.
     """
     texts = rule.compared_after
     if texts is None:
@@ -83,7 +83,7 @@ def digits_told_apart(rule: Rule) -> str:
 
 
 def _extract_line(rule: Rule, line: str) -> list[Extraction]:
-    """Return what ``rule`` reads in the records of ``line``, gated as in a scan; table rows named by their header."""
+    """Return the events of ``rule`` in the records of ``line``, prefiltered as in a scan; table rows named by their header."""
     events: list[Extraction] = []
     header: tuple[str, ...] = ()
     begun: set[str] = set()
@@ -106,7 +106,7 @@ def _extract_line(rule: Rule, line: str) -> list[Extraction]:
             if rule.block.open is None and (not events or event.row[0] in begun):
                 events.append(Extraction(event.start, event.end))
                 begun = set()
-            if events:  # a row before any opening line is nobody's
+            if events:  # a row before any opening line belongs to no event
                 _join_row(rule.block, events[-1], event, begun)
     if rule.block is not None:
         events = [e for e in events if rule.block.requires <= e.texts.keys()]
@@ -126,7 +126,7 @@ def _join_row(spec: Block, event: Extraction, row: Extraction, begun: set[str]) 
 
 
 def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
-    """Return the fields that ``rule`` reads in ``line``, as a sample states them; empty where it reads nothing."""
+    """Return the fields that ``rule`` reads in ``line``, in the form of a sample; empty without a match."""
     try:
         events = _extract_line(rule, line)
     except PatternTimeout:
@@ -140,7 +140,7 @@ def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
 
 
 def _reads(rule: Rule, line: str) -> bool:
-    """Return whether ``rule`` reads ``line``; a pattern that runs out of time does not (``hostile`` tells of it)."""
+    """Return whether ``rule`` reads ``line``; False for a pattern that runs out of time (``hostile`` reports it)."""
     try:
         return bool(_extract_line(rule, line))
     except PatternTimeout:

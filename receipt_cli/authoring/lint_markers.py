@@ -1,4 +1,4 @@
-"""The marker catalogue proves itself: shape, patterns, samples, and how long hostile lines may take."""
+"""Lint the marker catalogue: shape, patterns, samples, and the time for hostile lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from receipt_cli.errors import DataError
 
 WORST_BYTES: Final = 64 * 1024
 WORST_SECONDS: Final = 0.1
-"""The longest record that there is, and what the most hostile one of that length may cost a marker."""
+"""The longest record, and the time in seconds that a marker may take for a hostile one of that length."""
 _TOKEN: Final = re.compile(
     r"\(\?:\)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:[:>|]|<?[=!]|P?<\w+>|[a-z-]+:))?|\)(?:(?:[*+?]|\{[\d,]+\})\+)?"
 )
@@ -32,10 +32,10 @@ _FILLERS: Final = tuple(b" |a|a.|[|[a]|( pid=1|9|9 |: |a9: |\x1b[0m|E0101 1 a:1]
 
 
 def lint_catalogue(text: bytes, where: str) -> list[CatalogueFinding]:
-    """Return everything that is wrong with the catalogue ``text``; ``where`` names it. Empty: it is sound.
+    """Return the findings of the catalogue ``text``, an empty list for a sound one; ``where`` names it.
 
     Checked: shape and vocabulary, patterns (ASCII, compile, linear on hostile 64 KiB lines), and the samples:
-    each holds a literal, fires its marker and no other reason of equal or stronger rank; counter samples fire
+    each contains a literal, fires its marker and no other reason of equal or stronger rank; counter samples fire
     nothing.
     """
     try:
@@ -62,7 +62,7 @@ def lint_catalogue(text: bytes, where: str) -> list[CatalogueFinding]:
 
 
 def _head_problems(marker: Marker) -> Iterator[tuple[str, str | None]]:
-    """Yield (reason, help) where a head stands in a group that might match without it what it does not match with it."""
+    """Yield (reason, help) where a head is in a group that may match more without it."""
     opened: list[list[str]] = []  # of each open group, how it opens, and what stands in it
     for token in _TOKEN.finditer(marker.core or ""):
         text = token.group()
@@ -78,7 +78,7 @@ def _head_problems(marker: Marker) -> Iterator[tuple[str, str | None]]:
 
 
 def _sample_problems(marker: Marker, catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
-    """Yield (reason, help) for every sample that does not do what it stands for."""
+    """Yield (reason, help) for every sample that does not have its declared effect."""
     for sample in marker.samples:
         shown = repr(sample.decode()[:100])
         hits = {hit.marker.id: hit for hit in catalogue.search(sample)}

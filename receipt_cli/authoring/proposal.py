@@ -1,4 +1,4 @@
-"""A log of an unknown trainer → a draft grammar that proves itself, and what it reads of that log."""
+"""Propose a draft grammar for the log of an unknown trainer, with the figures that it reads."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from receipt_cli.redaction.mask import mask_secrets
 MAX_SAMPLES = 3
 MAX_SILENT, MAX_SILENT_TEXT = 4, 300
 MAX_KEPT = 16 << 20
-"""Bytes of the log that are searched for lines that look like metrics and that the draft does not read."""
+"""Bytes of the log that are searched for metric-looking lines that the draft leaves unmatched."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A draft: its text, the grammar that it is, what it reads of the log, and the metric-looking lines that it does not."""
+    """A draft: its text, its grammar, the derivation of the log by it, and the metric-looking lines that it leaves unmatched."""
 
     text: bytes
     grammar: Grammar
@@ -87,27 +87,27 @@ def _again(source: Source) -> Source:
     return again
 
 
-def proposal_id(stated: str | None, output: Path | None, log: str) -> str:
-    """Return the id of a draft: as stated, else made of the name of the file it goes to, or of the log's name.
+def proposal_id(declared: str | None, output: Path | None, log: str) -> str:
+    """Return the id of a draft: ``declared``, else derived from the name of the output file or of the log.
 
-    Raises ``UsageError`` for a stated id that no grammar can have.
+    Raises ``UsageError`` for a declared id that no grammar can have.
     """
-    if stated is not None:
-        if _ID.fullmatch(stated) is None:
-            raise UsageError(f"--id {stated!r} is no name for a grammar", why="lower-case letters, digits and hyphens")
-        return stated
+    if declared is not None:
+        if _ID.fullmatch(declared) is None:
+            raise UsageError(f"--id {declared!r} is not a grammar id", why="lower-case letters, digits and hyphens")
+        return declared
     name = output.name if output is not None else "" if log == "-" else Path(log).name
     if output is not None and re.fullmatch(r"v\d+\.ya?ml", output.name):
         name = output.resolve().parent.name  # ``grammars/<id>/v1.yaml``
-    made = re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?:\.(?:gz|zst|xz|bz2|ya?ml|log|txt|out|jsonl?))+\Z", "", name.lower())).strip("-")
-    return made[:48].strip("-") or "learned"
+    stem = re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?:\.(?:gz|zst|xz|bz2|ya?ml|log|txt|out|jsonl?))+\Z", "", name.lower())).strip("-")
+    return stem[:48].strip("-") or "learned"
 
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
 def reading_of(proposal: Proposal) -> dict[str, Any]:
-    """Return what the draft reads of the log, as plain data for a table."""
+    """Return the figures that the draft reads from the log, as plain data for a table."""
     derivation = proposal.derivation
     summary = derivation.summaries[derivation.primary] if derivation.primary is not None else None
     metrics = {**summary.metrics, **summary.other_metrics} if summary is not None else {}
@@ -129,9 +129,9 @@ def reading_of(proposal: Proposal) -> dict[str, Any]:
 
 
 def draft(learned: Learned, name: str, log: bytes = b"") -> tuple[bytes, Grammar]:
-    """Return the text of the draft and its grammar. Raises ``GrammarChoiceError`` where the draft does not prove itself.
+    """Return the text of the draft and its grammar. Raises ``GrammarChoiceError`` where its own samples fail.
 
-    ``log`` is what records were learned from, normalised: a part of a line is shown only if it is none of a secret.
+    ``log`` is the normalised text of the log: a part of a line is shown only if it is not part of a secret.
     """
     definition = learned.definition(name, 1, f"{name}, learned from a log")
     grammar = build_grammar(definition, f"{name}.yaml", "0" * 64)
@@ -153,20 +153,20 @@ def draft(learned: Learned, name: str, log: bytes = b"") -> tuple[bytes, Grammar
 
 
 def _samples(induced: Induced, grammar: Grammar, log: bytes) -> list[dict[str, Any]]:
-    """Return records of the log as samples, secrets masked, with what the rule reads in them."""
+    """Return records of the log as samples, secrets masked, with the fields that the rule reads."""
     rule = next(r for r in grammar.rules if r.name == induced.name)
     others = [r for r in grammar.rules if r is not rule]
-    made: list[dict[str, Any]] = []
+    samples: list[dict[str, Any]] = []
     for raw in induced.samples:
         line = _shown(raw, log)
         fields = read_sample(rule, line) if line is not None else None
         if fields and not any(read_sample(other, line or "") for other in others):
-            made.append({"line": line, "fields": fields})
-    return made[:MAX_SAMPLES]
+            samples.append({"line": line, "fields": fields})
+    return samples[:MAX_SAMPLES]
 
 
 def _shown(raw: bytes, log: bytes) -> str | None:
-    """Return a record as a file may show it, or None where it holds what is no text, or a part of a secret."""
+    """Return a record for a file; None where it is not printable text, or contains part of a secret."""
     try:
         text = mask_secrets(raw.decode("utf-8"))
     except UnicodeDecodeError:

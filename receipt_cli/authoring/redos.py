@@ -1,8 +1,8 @@
-"""A pattern → records that nearly match it for as long as possible, and how its time grows with their length.
+"""Attack a pattern with records that nearly match it, and measure how its time grows with their length.
 
-The pattern is read as Python's own parser reads it. Behind a text that leads to each of its repetitions, what the
-repetition takes is pumped up, and then what must follow is spoilt: at once, or at its very end. A pattern is searched from
-every place of a record, so whole beginnings are repeated, too.
+The pattern is parsed by Python's own parser. Behind a text that leads to a repetition, text that the repetition matches is
+repeated ("pumped"), and the text that must follow is spoilt: at once, or at its end. A pattern is searched from every
+position of a record, so whole beginnings are repeated, too.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from receipt_cli.records.split import RECORD_CAP
 from receipt_cli.scan.extraction import PatternTimeout, extract
 
 LEAST_REPEATS = 10
-"""Repetitions of fewer rounds are no way to spend time."""
+"""Repetitions of fewer rounds cannot take long."""
 MOST_ATTACKS = 400
 SCREEN_BYTES = 2048
-"""Length of the records by which the most promising attacks are found."""
+"""Length of the records for the first comparison of attacks."""
 FINALISTS = 3
 STEEP = 1.5
-"""The power from which on records grow in smaller steps: a call that is broken off says little of the next one."""
+"""The power from which on records grow in smaller steps: an aborted call does not predict the next one."""
 _BREAK = "\x01"
-"""Hardly any pattern takes it."""
+"""Matched by hardly any pattern."""
 _COMMON = "a0 1xA:.,-=|/_'\"[]{}()<>%\t"
-"""What an example of a set of characters is taken from first."""
+"""Preferred characters for an example of a set."""
 _MOST_EXAMPLE = 2000
 _NOT_RE = re.compile(r"(?<!\\)((?:\\\\)*)\\K")
 _NAMED = re.compile(r"\(\?P?<([A-Za-z_]\w*)>")
@@ -56,14 +56,14 @@ class Attack:
         return self.text(size).encode("latin-1", "replace")
 
     def describe(self) -> str:
-        """Return how the record is made, for people."""
+        """Return a readable description of the record."""
         parts = [f"{_short(self.head)} +" if self.head else "", f"{_short(self.pump)} × n"]
         return " ".join([part for part in parts if part] + ([f"+ {_short(self.tail)}"] if self.tail else []))
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """The attack that takes longest: CPU seconds for a record of ``size`` bytes, and the power of the length they grow with."""
+    """The worst attack: CPU seconds for a record of ``size`` bytes, and the power of the length by which they grow."""
 
     attack: Attack
     seconds: float
@@ -81,9 +81,9 @@ def _short(text: str) -> str:
 
 
 def pattern_attacks(source: str, *, flags: int = 0, head: str = "", needed: str = "") -> list[Attack]:
-    """Return attacks on one pattern; none for one that Python's parser does not know.
+    """Return attacks on one pattern; none where Python's parser does not know its syntax.
 
-    ``head`` stands before all of them; ``needed`` is a text without which the pattern is not tried.
+    ``head`` comes before all of them; ``needed`` is a text without which the pattern is not tried.
     """
     tree = _parse(source, flags)
     if tree is None:
@@ -101,7 +101,7 @@ def pattern_attacks(source: str, *, flags: int = 0, head: str = "", needed: str 
 
 
 def sample_attacks(samples: Iterable[str], literals: Iterable[str]) -> list[Attack]:
-    """Return attacks made of lines that match: cut and stretched with what lines are made of; and of what they must hold."""
+    """Return attacks made from matching lines, cut and stretched with common fillers, and from the required literals."""
     found: dict[Attack, None] = {}
     for sample in samples:
         found[Attack("", sample + " ", "")] = None
@@ -121,10 +121,10 @@ def sample_attacks(samples: Iterable[str], literals: Iterable[str]) -> list[Atta
 def worst_growth(
     run: Callable[[Attack, int], object], attacks: Sequence[Attack], size: int, enough_s: float, *, full: bool = False
 ) -> Growth | None:
-    """Return how the time of ``run(attack, size)`` grows for the attack that takes longest; None without attacks.
+    """Return how the time of ``run(attack, size)`` grows for the worst attack; None without attacks.
 
-    Records grow to ``size`` bytes, or until one takes ``enough_s`` CPU seconds; without ``full`` also no longer than
-    it takes to see that not even the square of the length leads to that many.
+    Records grow to ``size`` bytes, or until one takes ``enough_s`` CPU seconds; without ``full`` also only until even
+    quadratic growth could not reach that.
     """
     screen = min(SCREEN_BYTES, size)
     timed: list[tuple[float, Attack]] = []
@@ -145,7 +145,7 @@ def worst_growth(
 def _growth(
     run: Callable[[Attack, int], object], attack: Attack, screen: int, size: int, enough_s: float, full: bool
 ) -> Growth:
-    """Return how the time of one attack grows; it is measured up to ``screen`` at least, unless that takes ``enough_s``."""
+    """Return how the time of one attack grows, measured up to ``screen`` at least, unless that takes ``enough_s``."""
     now = screen // 4
     seconds, exponent = _time(run, attack, now), 1.0
     while now < size and seconds < enough_s and (full or now < screen or seconds * (size / now) ** 2 > enough_s):
@@ -164,7 +164,7 @@ def _time(run: Callable[[Attack, int], object], attack: Attack, size: int) -> fl
 
 
 def _parse(source: str, flags: int) -> Any:
-    """Return the tree of a pattern, or None where Python's parser does not know its syntax."""
+    """Return the parse tree of a pattern, or None where Python's parser does not know its syntax."""
     source = _NOT_RE.sub(r"\1", source)  # \K only says where the match begins
     seen: set[str] = set()
     for found in reversed(list(_NAMED.finditer(source))):  # a name may stand in several alternatives there
@@ -180,7 +180,7 @@ def _parse(source: str, flags: int) -> Any:
 
 
 def _repetitions(nodes: Sequence[Any], before: str) -> Iterator[tuple[str, Sequence[Any], Sequence[Any]]]:
-    """Yield each repetition with a text that leads to it, what it repeats, and what must follow."""
+    """Yield each repetition as a text that leads to it, its body, and the nodes that must follow."""
     for index, (kind, value) in enumerate(nodes):
         rest = list(nodes)[index + 1 :]
         name = str(kind)
@@ -201,7 +201,7 @@ _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
 
 
 def _inside(name: str, value: Any) -> list[Any]:
-    """Return what may stand in a group, an alternative or an assertion."""
+    """Return the bodies of a group, an alternative or an assertion."""
     if name == "SUBPATTERN":
         return [value[3]]
     if name == "BRANCH":
@@ -216,7 +216,7 @@ def _inside(name: str, value: Any) -> list[Any]:
 
 
 def _example(nodes: Iterable[Any], before: str = "", optional: bool = False) -> str:
-    """Return a short text that ``nodes`` match, as far as they can be told one by one; with ``optional`` parts once."""
+    """Return a short text that ``nodes`` match, node by node; with ``optional`` parts once."""
     text = ""
     for kind, value in nodes:
         name = str(kind)
@@ -237,7 +237,7 @@ def _example(nodes: Iterable[Any], before: str = "", optional: bool = False) -> 
 
 
 def _pumps(body: Sequence[Any], rest: Sequence[Any]) -> list[str]:
-    """Return texts that a repetition takes: of a set of characters those that other parts of the pattern take, too."""
+    """Return texts that a repetition matches; of a set of characters those that other parts of the pattern match, too."""
     nodes = list(body)
     if len(nodes) == 1:
         members = _members(str(nodes[0][0]), nodes[0][1])
@@ -255,7 +255,7 @@ def _pumps(body: Sequence[Any], rest: Sequence[Any]) -> list[str]:
 
 
 def _sets(nodes: Iterable[Any]) -> Iterator[frozenset[int]]:
-    """Yield the sets of characters that repetitions among ``nodes`` take."""
+    """Yield the sets of characters that repetitions among ``nodes`` match."""
     for kind, value in nodes:
         name = str(kind)
         if name in _REPEATS:
@@ -275,7 +275,7 @@ _CATEGORIES = {"DIGIT": _DIGITS, "SPACE": _BLANKS, "WORD": _WORDS}
 
 
 def _members(name: str, value: Any) -> frozenset[int]:
-    """Return the characters below 256, without line ends, that a place takes; empty for what takes none."""
+    """Return the characters below 256, without line ends, that a node matches; empty for other nodes."""
     if name == "LITERAL":
         return frozenset({value})
     if name == "NOT_LITERAL":

@@ -16,7 +16,7 @@ from receipt_cli.errors import OutputError, UsageError
 if TYPE_CHECKING:
     from receipt_cli.derive import Reading
     from receipt_cli.follow.loop import Until
-    from receipt_cli.follow.snapshot import SoFar
+    from receipt_cli.follow.snapshot import Snapshot
     from receipt_cli.follow.watch import Watch
     from receipt_cli.receipts.production import Product, Request
 
@@ -71,7 +71,7 @@ def _watch(path: str, until: Until, color: ColorChoice) -> Iterator[Watch | None
     name = "stdin" if path == "-" else Path(path).name
 
     class Terminal:
-        def show(self, state: SoFar) -> None:
+        def show(self, state: Snapshot) -> None:
             screen.draw(render_live(state, style(color, sys.stderr)))
 
         def leave(self, message: str) -> None:

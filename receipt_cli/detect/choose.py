@@ -1,4 +1,4 @@
-"""Which grammar explains this log: evidence over all of it, never the first match."""
+"""Choose the grammars of a log by the evidence of all its records, never by the first match."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
 MIN_SECONDARY = 3
-"""Step records that a second trainer must explain alone to be one."""
+"""Step records that a second trainer must explain alone."""
 MIN_RECORDS = 3
-"""Records of one single rule that speak for a trainer of which no step was seen; two rules are enough with fewer."""
+"""Records of a single rule that identify a trainer without steps; two rules are enough with fewer."""
 WITH_STEPS = {"trainer": 4, "library": 3, "benchmark": 3, "format": 2}
-EVIDENCE = ("step", "eval", "phase", "header", "end")
+IDENTIFYING = ("step", "eval", "phase", "header", "end")
 """Events that identify a trainer; progress bars and checkpoint lines look alike everywhere."""
 
 
@@ -41,12 +41,12 @@ class Candidate(NamedTuple):
 
     @property
     def identified(self) -> bool:
-        """True when what was read could not as well be a chance line of another program."""
+        """True where the matched records cannot be chance lines of another program."""
         return bool(self.alone_steps) or (self.alone > 0 and (self.rules > 1 or self.records >= MIN_RECORDS))
 
 
 class Chosen(NamedTuple):
-    """A grammar that reads (part of) the log, and what decided its version."""
+    """A grammar that reads (part of) the log, and the reason for its version."""
 
     grammar: Grammar
     chosen_by: str
@@ -61,9 +61,9 @@ class Detection(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A choice that was made before: what was ``chosen`` for a log, and the ``catalogue`` of all that could have been.
+    """An earlier choice: the grammars ``chosen`` for a log, and the ``catalogue`` of all candidates.
 
-    With ``generic``, the rest was read by what the log's own lines tell.
+    With ``generic``, the rest was read by rules learned from the log itself.
     """
 
     chosen: tuple[Chosen, ...]
@@ -74,7 +74,7 @@ class Choice(NamedTuple):
 def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, choice: Choice | None = None) -> Detection:
     """Choose the grammars of a scanned log.
 
-    ``forced`` or a ``choice`` made before decides instead, where it explains at least one record.
+    ``forced`` or an earlier ``choice`` takes precedence where it explains at least one record.
     """
     by_id: dict[str, list[Grammar]] = {}
     for grammar in engine.grammars:
@@ -110,11 +110,11 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
 
 
 def _records(
-    engine: Engine, body: SegmentBody, versions: Sequence[Grammar], *, steps: bool = False, evidence: bool = True
+    engine: Engine, body: SegmentBody, versions: Sequence[Grammar], *, steps: bool = False, identifying: bool = True
 ) -> OrdinalSet:
     """Return the ordinals of the records that a grammar's rules explain.
 
-    ``steps``: of step rules only. ``evidence``: of the rules that identify a trainer only.
+    ``steps``: of step rules only. ``identifying``: of the rules that identify a trainer only.
     """
     found: list[OrdinalSet] = []
     for grammar in versions:
@@ -123,7 +123,7 @@ def _records(
             if (
                 columns is None
                 or (steps and (rule.event != "step" or rule.companion))
-                or (evidence and not (rule.event in EVIDENCE and _whole(columns, rule)))
+                or (identifying and not (rule.event in IDENTIFYING and _whole(columns, rule)))
             ):
                 continue
             opened = rule.block is not None and rule.block.open is not None
@@ -134,12 +134,12 @@ def _records(
 
 def _rules(engine: Engine, body: SegmentBody, grammar: Grammar) -> int:
     """Return how many rules that identify a trainer read something."""
-    read = ((rule, engine.columns(body, grammar, rule)) for rule in grammar.rules if rule.event in EVIDENCE)
+    read = ((rule, engine.columns(body, grammar, rule)) for rule in grammar.rules if rule.event in IDENTIFYING)
     return sum(1 for rule, columns in read if columns is not None and _whole(columns, rule))
 
 
 def _whole(columns: RuleColumns, rule: Rule) -> bool:
-    """False for the columns of a block of which the log has only rows, or only opening lines that are nothing alone."""
+    """False for the columns of a block with only rows, or only opening lines that are incomplete alone."""
     if rule.block is None or rule.block.open is None:
         return True
     rows = len(columns.pairs)
@@ -166,13 +166,13 @@ def _candidate(
 
 
 def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:
-    """True when two trainers' step records alternate: one of them is the other's companion output."""
+    """True where the step records of two trainers alternate: one of them is the other's companion output."""
     few = 2 + min(len(left), len(right)) // 10
     return count_switches(left, right, few + 1) > few
 
 
 def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> Chosen:
-    """Choose among versions that read the same text: the newest that the log proves, else the newest it allows."""
+    """Choose among versions that read the same text: the newest proven by the log, else the newest not excluded by it."""
     ordered = sorted(versions, key=lambda g: g.version)
     if len(ordered) == 1:
         return Chosen(ordered[0], "only_version")
@@ -190,7 +190,7 @@ def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> 
 def _again(
     engine: Engine, body: SegmentBody, by_id: dict[str, list[Grammar]], candidates: Sequence[Candidate], choice: Choice
 ) -> Iterator[Chosen]:
-    """Yield what was chosen before, best first, with what decides its version here where that is the same version."""
+    """Yield the earlier choice, best first; the reason for a version is that of this log where the version is the same."""
     before = {chosen.grammar.id: chosen for chosen in choice.chosen}
     for candidate in (c for c in candidates if c.id in before):
         chosen = _version(engine, body, by_id[candidate.id])
@@ -214,7 +214,7 @@ def count_explained(engine: Engine, body: SegmentBody, grammars: Iterable[Gramma
     A record counts once, as the first of these that it is.
     """
     chosen = list(grammars)
-    matched = _records(engine, body, chosen, evidence=False)
+    matched = _records(engine, body, chosen, identifying=False)
     ignored = OrdinalSet.union(OrdinalSet(), *(body.ignored[g.id] for g in chosen if g.id in body.ignored)) - matched
     unread = body.undecodable_matched - matched - ignored
     return len(matched), len(ignored) + body.blank, body.undecodable + len(unread)

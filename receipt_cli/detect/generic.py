@@ -1,4 +1,4 @@
-"""A log that no grammar reads → the same bytes once more, read by what their own lines tell: the ``generic`` grammar."""
+"""Read an unrecognised log a second time, by rules learned from its own lines: the ``generic`` grammar."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 WHERE = f"grammars/{INDUCED}/v1.yaml"
 GENERIC = f"{INDUCED}@v1"
 BESIDE = "."
-"""Stands in the name of a rule that was taken over from a grammar that knows some lines of the log."""
+"""Separator in the name of a rule that comes from a grammar which reads some lines of the log."""
 
 
 def is_generic(name: str | None) -> bool:
@@ -42,7 +42,7 @@ def is_generic(name: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Fallback:
-    """What generic reading gave: ``grammar`` holds the induced rules, and those of the grammar that knows the rest."""
+    """The result of generic reading: ``grammar`` has the induced rules, and those of the grammar that reads the rest."""
 
     engine: Engine
     gathered: Gathered
@@ -59,7 +59,7 @@ def load_generic() -> Vocabulary:
 
 
 def learn_streams(streams: Sequence[Stream], vocabulary: Vocabulary) -> tuple[Learned | None, bool]:
-    """Return what was learned of ``streams``, which were read before, and whether the bytes are still the same.
+    """Return the rules learned from ``streams``, which were read before, and whether the bytes are still the same.
 
     Raises ``InputError``.
     """
@@ -80,7 +80,7 @@ def learn_streams(streams: Sequence[Stream], vocabulary: Vocabulary) -> tuple[Le
 
 
 def wanted(detection: Detection) -> bool:
-    """True when no trainer that we know printed a step of this log; a library's steps say less than its trainer's."""
+    """True where no known trainer printed a step of this log; steps of a library are less than those of its trainer."""
     if detection.tie:
         return False
     known = {c.id: c for c in detection.candidates}
@@ -88,10 +88,10 @@ def wanted(detection: Detection) -> bool:
 
 
 def leaves_lines(engine: Engine, body: SegmentBody, detection: Detection) -> bool:
-    """True when the grammars that were chosen for a scanned log leave records to learn from.
+    """True where the chosen grammars leave records to learn from.
 
-    False where a benchmark explains all of them, or all but a torn one or two beside the steps that it printed itself.
-    What lines of a benchmark say is written in its grammar: there is nothing to learn from them.
+    False where a benchmark explains all of them, or all but a torn one or two beside the steps that it printed itself:
+    the grammar of a benchmark covers all of its lines.
     """
     grammars = [chosen.grammar for chosen in detection.chosen]
     if not grammars or any(grammar.layer != "benchmark" for grammar in grammars):
@@ -105,7 +105,7 @@ def leaves_lines(engine: Engine, body: SegmentBody, detection: Detection) -> boo
 def read_generically(
     streams: Sequence[Stream], gathered: Gathered, detection: Detection, workers: int | None = None
 ) -> Fallback | None:
-    """Return the second reading of a log, or None where it shows no training that we can be sure of.
+    """Return the second reading of a log, or None where it shows no certain training.
 
     ``streams`` were read before; a log that cannot be read again, or that has changed since, has no second reading.
     """
@@ -125,11 +125,11 @@ def read_generically(
     once_more = gather(engine, again, workers)
     if not _same(streams, again):
         return None
-    settled = _settled(engine, once_more.body, grammar, learned, base)
-    if settled is None:
+    kept = _with_steps_of(engine, once_more.body, grammar, learned, base)
+    if kept is None:
         return None
-    grammar = settled
-    once_more.body.near.clear()  # that a line almost matches a rule made of this very log says nothing
+    grammar = kept
+    once_more.body.near.clear()  # near misses of rules learned from this very log mean nothing
     once_more.problems = [*gathered.problems, _problem(learned)]
     once_more.changed = gathered.changed
     chosen = (Chosen(grammar, "only_version"), *detection.chosen)
@@ -140,12 +140,13 @@ def read_generically(
     return Fallback(engine, once_more, found, grammar)
 
 
-def _settled(engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned, base: Sequence[Grammar]) -> Grammar | None:
-    """Return ``grammar`` as it stands beside the steps that a library or a benchmark printed, or None where they suffice.
+def _with_steps_of(
+    engine: Engine, body: SegmentBody, grammar: Grammar, learned: Learned, base: Sequence[Grammar]
+) -> Grammar | None:
+    """Return ``grammar`` with the step rules of ``base`` that belong to it; None where those of ``base`` suffice.
 
-    The library's lines join the trainer's where they are about the same steps, and are left out where they count
-    otherwise. Its steps stand alone where the lines that were learned add no loss. Those of a benchmark are left out,
-    but where they alone have a loss.
+    Steps of a library are joined where their numbers are those of the learned steps, and left out where they differ. They
+    suffice where the learned steps add no loss. Steps of a benchmark are left out, and suffice where they alone have a loss.
     """
     beside = {f"{g.id}{BESIDE}{r.name}": g.layer for g in base for r in g.rules if r.event == "step"}
     library = replace(grammar, rules=tuple(r for r in grammar.rules if beside.get(r.name) == "library"))
@@ -180,14 +181,14 @@ def _step_numbers(events: Sequence[Event]) -> set[int | None]:
 def _grammar(learned: Learned, base: Sequence[Grammar]) -> Grammar:
     """Return the induced grammar with the rules of ``base``: one reading of one log. Steps of a trainer are left out."""
     vocabulary = load_generic()
-    made = build_grammar(learned.definition(INDUCED, vocabulary.version, vocabulary.title), WHERE, vocabulary.sha256)
+    induced = build_grammar(learned.definition(INDUCED, vocabulary.version, vocabulary.title), WHERE, vocabulary.sha256)
     taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer in ("library", "benchmark"))
     kept = [replace(r, name=f"{g.id}{BESIDE}{r.name}") for g, r in taken]
     return replace(
-        made,
+        induced,
         trainer=base[0].trainer if base else "",
         completion=base[0].completion if base else "none",
-        rules=(*made.rules, *kept),
+        rules=(*induced.rules, *kept),
         ignore=tuple(r for g in base for r in g.ignore),
     )
 

@@ -1,4 +1,4 @@
-"""What a printed rate is of the one derived from batch and step time: it tells two versions of a grammar apart."""
+"""Compare a printed rate with the one derived from batch and step time: it distinguishes versions of a grammar."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from receipt_cli.scan.segment import SegmentBody
 
 
 def version_ratio(engine: Engine, body: SegmentBody, grammar: Grammar, metric: str) -> str | None:
-    """Say what the printed ``metric`` is of the derived one: ``1``, ``inverse_gradient_accumulation``, or unknown.
+    """Return the ratio of the printed ``metric`` to the derived one: ``1``, ``inverse_gradient_accumulation``, or None.
 
-    Unknown (None) also when the gradient is not accumulated, since both are then the same number.
+    None also without gradient accumulation, since both ratios are then the same.
     """
     accumulation = _first_fact(engine, body, grammar, "gradient_accumulation_steps")
     tokens = _first_fact(engine, body, grammar, "tokens_per_step")

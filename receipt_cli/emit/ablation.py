@@ -1,4 +1,4 @@
-"""What one variant of a model did, step by step and layer by layer: an ``ablation/1.0`` document."""
+"""Record one variant of a model, step by step and layer by layer, as an ``ablation/1.0`` document."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipt_cli.emit.conformity import NotConforming, Problem, check_document
+from receipt_cli.emit.conformity import NotConforming, Problem, check_document, require
 from receipt_cli.emit.document import (
     Document,
     attachment,
@@ -22,7 +22,7 @@ from receipt_cli.emit.document import (
 
 SCHEMA_VERSION = "ablation/1.0"
 DEPTH_KEYS = ("n_layer", "n_layers", "num_layers", "num_hidden_layers", "layer_count")
-"""Settings of a model's configuration that state its depth, the first that is there."""
+"""Settings of a model's configuration with its depth, in order of priority."""
 
 Curve = list[float | None]
 
@@ -30,12 +30,12 @@ Curve = list[float | None]
 class AblationReceipt:
     """The curves of one variant: of the model as a whole, and of each layer.
 
-    ``kind`` says what is studied, such as ``attention_sink``; ``baseline`` names the variant to compare with (None: this
-    one is the baseline) and ``changes`` the settings in which this one differs. ``config`` identifies the architecture
-    and is required; the depth is what it says (``DEPTH_KEYS``) unless ``layer_count`` is given. ``from_step`` is where
-    the window of comparison begins, None for all steps.
+    ``kind`` is the subject of the study, such as ``attention_sink``; ``baseline`` names the variant to compare with
+    (None: this one is the baseline) and ``changes`` the settings in which this one differs. ``config`` identifies the
+    architecture and is required; it has the depth (``DEPTH_KEYS``) unless ``layer_count`` does. ``from_step`` is the
+    first step of the window of comparison, None for all steps.
 
-    ``steps``, ``curves`` and ``layer_curves`` may be filled as they are, or step by step with ``record``.
+    ``steps``, ``curves`` and ``layer_curves`` may be set as a whole, or step by step with ``record``.
     """
 
     def __init__(
@@ -91,14 +91,14 @@ class AblationReceipt:
                 curve.append(None)
 
     def attach(self, kind: str, uri: str) -> None:
-        """Add a heavy artefact by its address; a local file gives its digest and size."""
+        """Add a heavy artefact by its address, with digest and size for a local file."""
         self.attachments.append(attachment(kind, uri))
 
     def validate(self) -> list[Problem]:
-        """Return what is wrong, an empty list where nothing is.
+        """Return the violations of the contract of an ablation, an empty list for a valid document.
 
-        Each curve is as long as the steps, the steps grow, the layers are those from 0 to the depth, the configuration is
-        there and states the same depth, and all else that the contract of an ablation asks.
+        Among its rules: each curve is as long as the steps, the steps grow, the layers are those from 0 to the depth, and
+        the configuration is present and has the same depth.
         """
         twice = [
             Problem(f"/layer_curves/{name}", "a layer stands there twice, as a number and as a text")
@@ -139,15 +139,13 @@ class AblationReceipt:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> AblationReceipt:
-        """Return what a valid ``document`` was made of; its layers are numbers again, and null is None.
+        """Return the receipt of a valid ``document``; its layers are numbers again, and null is None.
 
         Raises ``NotConforming`` where the document is not valid.
         """
-        problems = check_document(dict(document), "ablation")
-        if problems:
-            raise NotConforming(problems)
+        require(dict(document), "ablation")
         ablation, model = document["ablation"], document["model"]
-        made = cls(
+        receipt = cls(
             **ablation,
             architecture=model["architecture"],
             config=model["config"],
@@ -156,14 +154,14 @@ class AblationReceipt:
             header=document["header"],
             run=document["run"],
         )
-        made.steps = list(document["steps"])
-        made.curves = {name: list(curve) for name, curve in document["curves"].items()}
-        made.layer_curves = {
+        receipt.steps = list(document["steps"])
+        receipt.curves = {name: list(curve) for name, curve in document["curves"].items()}
+        receipt.layer_curves = {
             name: {int(layer): list(curve) for layer, curve in curves.items()}
             for name, curves in document["layer_curves"].items()
         }
-        made.attachments = [dict(one) for one in document["attachments"]]
-        return made
+        receipt.attachments = [dict(one) for one in document["attachments"]]
+        return receipt
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the document to ``path``, all of it or nothing. Raises ``NotConforming`` and ``OutputError``."""
@@ -185,7 +183,7 @@ def _is_number(value: object) -> bool:
 
 
 def _finite(curve: Sequence[float | None]) -> list[float | None]:
-    """Return a curve as JSON holds it; what is no number stays, for ``validate`` to tell."""
+    """Return a curve for JSON; values that are not numbers stay, for ``validate`` to report."""
     return [finite_or_none(value) if isinstance(value, float) else value for value in curve]
 
 

@@ -16,16 +16,16 @@ RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code")
 PRODUCER = "receipt_cli.emit"
 
 
-def run_block(stated: Mapping[str, Any]) -> Document:
-    """Return the ``run`` block; keys that ``stated`` lacks are null. Raises ``ValueError`` for a key that it does not have."""
-    unknown = sorted(stated.keys() - set(RUN_KEYS))
+def run_block(run: Mapping[str, Any]) -> Document:
+    """Return the ``run`` block; missing keys of ``run`` are null. Raises ``ValueError`` for an unknown key."""
+    unknown = sorted(run.keys() - set(RUN_KEYS))
     if unknown:
         raise ValueError(f"run has no {unknown[0]!r}; it has {', '.join(RUN_KEYS)}")
-    return {key: stated.get(key) for key in RUN_KEYS}
+    return {key: run.get(key) for key in RUN_KEYS}
 
 
 def header_block(header: Mapping[str, Any] | None) -> Document:
-    """Return a whole ``header`` block: the one given (that of ``receipt header``'s document), or one that knows nothing."""
+    """Return a whole ``header`` block: ``header`` (from the document of ``receipt header``), or an empty one."""
     if header is not None:
         return dict(header)
     from receipt_cli.header.document import empty_header
@@ -34,7 +34,7 @@ def header_block(header: Mapping[str, Any] | None) -> Document:
 
 
 def attachment(kind: str, uri: str) -> Document:
-    """Return an attachment; a file at ``uri`` that can be read gives its digest and its size in bytes."""
+    """Return an attachment, with digest and size in bytes where ``uri`` is a file that can be read."""
     digest, size = None, None
     if "://" not in uri:
         import hashlib
@@ -57,14 +57,14 @@ def rfc3339(seconds: float) -> str:
 
 def figures(values: Iterable[float | None]) -> Document:
     """Return the figures of a curve; None is a step without a value, and NaN and infinities are counted and left out."""
-    told = [value for value in values if value is not None]
-    finite = [value for value in told if math.isfinite(value)]
+    known = [value for value in values if value is not None]
+    finite = [value for value in known if math.isfinite(value)]
     ordered = sorted(finite)
     return {
-        "record_count": len(told),
-        "nonfinite_count": len(told) - len(finite),
-        "first": finite_or_none(told[0]) if told else None,
-        "last": finite_or_none(told[-1]) if told else None,
+        "record_count": len(known),
+        "nonfinite_count": len(known) - len(finite),
+        "first": finite_or_none(known[0]) if known else None,
+        "last": finite_or_none(known[-1]) if known else None,
         "min": ordered[0] if ordered else None,
         "max": ordered[-1] if ordered else None,
         "mean": _mean(finite),
@@ -73,7 +73,7 @@ def figures(values: Iterable[float | None]) -> Document:
 
 
 def finite_or_none(value: float | None) -> float | None:
-    """Return ``value`` as JSON can hold it: None for NaN and infinities."""
+    """Return ``value`` for JSON: None for NaN and infinities."""
     return value if value is not None and math.isfinite(value) else None
 
 
@@ -95,7 +95,7 @@ def _median(ordered: Sequence[float]) -> float | None:
 
 
 def to_text(document: Document) -> str:
-    """Return the document as JSON text: keys as they stand, shortest floats that read back as the same, one newline."""
+    """Return the document as JSON text: keys in their order, shortest floats that read back as the same, one newline."""
     import json
 
     return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"

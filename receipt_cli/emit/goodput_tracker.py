@@ -1,6 +1,6 @@
-"""Where the wall time of a running job goes: milestones and spans, each instant counted once.
+"""Account for the wall time of a running job: milestones and spans, each instant counted once.
 
-Everything is counted in whole nanoseconds of a clock that never goes back, so sums are exact.
+Times are whole nanoseconds of a monotonic clock, so sums are exact.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 EVENTS = ("job", "tpu_init", "training_preparation", "data_loading", "step", "checkpoint", "eval", "compilation")
-"""What a milestone may be of: its name is one of these, or one of these with ``_start`` or ``_end``."""
+"""Subjects of milestones: the name of a milestone is one of these, alone or with ``_start`` or ``_end``."""
 CATEGORIES = ("step", "compilation", "eval", "checkpoint", "data_loading", "tpu_init", "training_preparation")
-"""What a span may be of. Where spans of several threads overlap, the first of these that is open has the instant."""
+"""Categories of spans, in order of priority where spans of several threads overlap."""
 BREAKDOWN = ("step", "checkpoint", "eval", "compilation", "data_loading")
 CLASSES: dict[str, tuple[str, ...]] = {
     "checkpoint": ("checkpoint",),
@@ -25,14 +25,14 @@ CLASSES: dict[str, tuple[str, ...]] = {
     "wasted_progress": (),
     "idle": (),
 }
-"""Class of lost time in a receipt → the categories of span that are it."""
+"""Class of lost time in a receipt → its categories of spans."""
 EVIDENCE = "emit_spans"
 
 _PLACES = {name: place for place, name in enumerate(CATEGORIES)}
 _MILESTONES = {event + end for event in EVENTS for end in ("", "_start", "_end")}
 _STEP = _PLACES["step"]
 _KEPT = 2048
-"""So many pieces are kept before they are summed."""
+"""Pieces that are kept before they are summed."""
 _NS = 1e9
 
 _Piece = tuple[int, int, int]
@@ -40,7 +40,7 @@ _Piece = tuple[int, int, int]
 
 
 class _Thread:
-    """The open spans of one thread, the innermost last: what is not yet counted starts where, category's place, beginning.
+    """The open spans of one thread, the innermost last: start of the uncounted part, place of the category, beginning.
 
     The first is -1 until the clock was read, and moves to the end of an inner span once that has ended.
     """
@@ -52,7 +52,7 @@ class _Thread:
 
 
 class _Here(local):
-    """This thread's open spans; the tracker holds the thread weakly, so it goes with the thread."""
+    """This thread's open spans. The tracker has a weak reference, so that they are freed with the thread."""
 
     def __init__(self, register: Callable[[_Thread], None]) -> None:
         self.thread = _Thread()
@@ -86,13 +86,13 @@ class _Totals(NamedTuple):
 
 
 class GoodputTracker:
-    """Counts where the wall time goes. Spans take one lock when they end, and none when they begin.
+    """Account for the wall time. A span takes one lock when it ends, and none when it begins.
 
     In one thread the innermost span has the time: a ``compilation`` inside a ``step`` is no step time. Where spans of
-    several threads overlap, the first open one of ``CATEGORIES`` has it, and the others' is told as overlapped. So the
-    categories never add up to more than the wall. Memory does not grow with the number of spans.
+    several threads overlap, the first open one of ``CATEGORIES`` has it, and the others' is reported as overlapped. So
+    the categories never add up to more than the wall. Memory does not grow with the number of spans.
 
-    ``clock_ns`` gives nanoseconds and never goes back.
+    ``clock_ns`` returns nanoseconds of a monotonic clock.
     """
 
     def __init__(self, clock_ns: Callable[[], int] = time.monotonic_ns) -> None:
@@ -141,13 +141,13 @@ class GoodputTracker:
     def compute_goodput(self) -> float:
         """Return the share of the wall time that went into steps, 0 to 1; 0 without a step or a wall.
 
-        The wall goes from the milestone ``job_start``, else from the earliest milestone or span, to now, or to ``job_end``.
+        The wall is the time from the milestone ``job_start``, else the earliest milestone or span, to ``job_end`` or now.
         """
         totals = self._totals()
         return _goodput(totals)
 
     def compute_badput_breakdown(self) -> dict[str, float]:
-        """Return seconds by category, what is left of the wall as ``idle`` (never below 0), and ``wall_time``."""
+        """Return seconds by category, the rest of the wall as ``idle`` (never below 0), and ``wall_time``."""
         totals = self._totals()
         seconds = {name: totals.counted[_PLACES[name]] / _NS for name in BREAKDOWN}
         left = totals.wall - sum(totals.counted[_PLACES[name]] for name in BREAKDOWN)
@@ -172,8 +172,8 @@ class GoodputTracker:
     def to_receipt_goodput(self) -> dict[str, Any] | None:
         """Return the ``goodput`` block of a receipt, or None where no time has passed.
 
-        A class of which no span ended is unknown (its time is in ``idle``), and so is always ``wasted_progress``: a job
-        that starts again does not know what it lost. The wall is stretched over spans outside of its milestones.
+        A class without a finished span is unknown (its time is in ``idle``), and so is always ``wasted_progress``: a
+        restarted job cannot know what it lost. Spans outside of the milestones extend the wall.
         """
         totals = self._totals()
         step = totals.counted[_STEP]
@@ -257,7 +257,7 @@ class GoodputTracker:
             return _Totals(tuple(self._counted), tuple(self._overlapped), tuple(self._ended), wall)
 
     def _sum_up(self, now: int) -> None:
-        """Count what has ended and, up to ``now``, what is open. The caller holds the lock."""
+        """Count all finished pieces and, up to ``now``, the open spans. The caller holds the lock."""
         for thread in self._threads:
             entries = [tuple(entry) for entry in tuple(thread.stack) if entry[0] >= 0]
             ends = [begun for _, _, begun in entries[1:]]
@@ -289,7 +289,7 @@ def _in_a_row(pieces: Sequence[_Piece]) -> bool:
 
 
 def _sweep(pieces: Sequence[_Piece], counted: list[int], overlapped: list[int]) -> None:
-    """Give each instant to the first category that is open then; what else is open is overlapped."""
+    """Count each instant for the first open category; time of the other open ones is overlapped."""
     edges = sorted([(start, 1, category) for start, _, category in pieces] + [(end, -1, category) for _, end, category in pieces])
     opened = [0] * len(counted)
     before = 0

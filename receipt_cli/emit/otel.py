@@ -1,4 +1,4 @@
-"""OpenTelemetry spans around what is no step: checkpoints, evaluations, validations. Needs the extra ``otel``."""
+"""OpenTelemetry spans around checkpoints, evaluations and validations. Needs the extra ``otel``."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ KINDS = ("checkpoint", "eval", "validation")
 class Tracing:
     """Makes spans of its own provider: the program's global one is left alone.
 
-    Spans wait in a queue of ``queue_size`` and go out in batches every ``delay_s`` seconds from a thread of the SDK, which
-    drops those that find the queue full. Without ``exporter`` they go over OTLP and HTTP to where the standard variables
-    of the environment (``OTEL_EXPORTER_OTLP_ENDPOINT``) say. ``attributes`` describe the job, such as ``service.name``.
+    Spans wait in a queue of ``queue_size`` and are sent in batches every ``delay_s`` seconds by a thread of the SDK, which
+    drops spans while the queue is full. Without ``exporter`` they are sent over OTLP and HTTP to the address in the
+    standard variable ``OTEL_EXPORTER_OTLP_ENDPOINT``. ``attributes`` describe the job, such as ``service.name``.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class Tracing:
     def span(self, kind: str, step: int | None = None, **attributes: str | int | float | bool) -> Iterator[Span]:
         """Trace one of ``KINDS``; an exception that passes is noted in the span. Raises ``ValueError`` for another kind."""
         if kind not in KINDS:
-            raise ValueError(f"{kind!r} is traced by nobody; {', '.join(KINDS)}")
-        stated = dict(attributes) if step is None else {"receipt.step": step, **attributes}
-        with self._tracer.start_as_current_span(kind, attributes=stated) as span:
+            raise ValueError(f"unknown kind of span {kind!r}; known are {', '.join(KINDS)}")
+        attributes = attributes if step is None else {"receipt.step": step, **attributes}
+        with self._tracer.start_as_current_span(kind, attributes=attributes) as span:
             yield span
 
     def close(self, timeout_s: float = 5.0) -> bool:
-        """Send what waits and end; return whether it went out within ``timeout_s`` seconds."""
+        """Send the waiting spans and end; return whether they were sent within ``timeout_s`` seconds."""
         sent = self._provider.force_flush(int(timeout_s * 1000))
         self._provider.shutdown()
         return sent

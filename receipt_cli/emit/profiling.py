@@ -1,4 +1,4 @@
-"""A profile of a few steps of a job that runs, when somebody asks for one by a signal."""
+"""Profile a few steps of a running job on a signal."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _TROUBLE = (OSError, RuntimeError, ValueError)
 
 
 class SignalProfiler:
-    """SIGUSR1 asks for a profile, SIGUSR2 for its end; both happen in ``step``, which the loop calls once a step.
+    """Start a profile on SIGUSR1 and end it on SIGUSR2, at the next call of ``step``, which the loop calls once a step.
 
-    A signal only leaves a note: nothing of the profiler runs inside a handler. A window ends by itself after ``max_steps``
-    steps or at the first step after ``max_seconds``, and there are at most ``max_windows`` of them. Handlers that stood
-    there before are called, too, and stand again after ``close``.
+    A signal only sets a flag: the profiler never runs inside a handler. A window ends by itself after ``max_steps``
+    steps or at the first step after ``max_seconds``, and there are at most ``max_windows`` of them. Earlier handlers
+    are called, too, and are restored by ``close``.
 
     By default the window is one of cProfile, written as ``KIND-STEP.pstats`` into ``folder``. With ``start`` and ``stop``
-    it is whatever these do (``torch.profiler``'s): ``stop`` is given the path of the artefact to write. Then a line such
-    as ``[torch_profile] step=12 trace=PATH`` is printed, and ``attachments`` holds the artefact with its digest.
+    these functions make it (``torch.profiler``'s): ``stop`` receives the path of the artefact to write. Then a line such
+    as ``[torch_profile] step=12 trace=PATH`` is printed, and ``attachments`` contains the artefact with its digest.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class SignalProfiler:
         self.attachments: list[Document] = []
 
     def install(self) -> SignalProfiler:
-        """Listen to the signals. Raises ``RuntimeError`` outside of the main thread, where Python sets no handlers."""
+        """Install the signal handlers. Raises ``RuntimeError`` outside of the main thread, where Python sets no handlers."""
         if not hasattr(signal, "SIGUSR1"):
             raise RuntimeError("this system has no SIGUSR1")
         if threading.current_thread() is not threading.main_thread():
@@ -78,7 +78,7 @@ class SignalProfiler:
         return self
 
     def step(self, step: int) -> None:
-        """Say that ``step`` begins. Starts a window that was asked for, and ends one that is over, in this thread."""
+        """Mark the begin of ``step``; start a requested window, and end one that is over, in this thread."""
         if self._since is not None:
             self._steps += 1
             if self._unwanted or self._steps >= self._max_steps or self._clock() - self._since[1] >= self._max_seconds:
@@ -92,7 +92,7 @@ class SignalProfiler:
                 self._begin(step)
 
     def close(self) -> None:
-        """End a window that is open, and put the handlers back that stood there before."""
+        """End an open window, and restore the earlier handlers."""
         if self._since is not None:
             self._end()
         for number, handler in self._before.items():

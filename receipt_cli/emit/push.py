@@ -1,4 +1,4 @@
-"""The latest metrics of a running job → a Prometheus Pushgateway, from a thread of its own. Off unless a trainer makes one."""
+"""Push the latest metrics of a running job to a Prometheus Pushgateway, from a separate thread."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _PREFIX = "receipt_"
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Post = Callable[[str, bytes, Mapping[str, str], float], None]
-"""(address, body, heads, limit in seconds); raises ``OSError`` where it was not taken."""
+"""(address, body, headers, limit in seconds); raises ``OSError`` where the gateway does not accept it."""
 
 
 class MetricsPusher:
-    """Pushes the last value of each metric to ``url``, the address of a Pushgateway, as a gauge ``receipt_NAME``.
+    """Push the last value of each metric to ``url``, the address of a Pushgateway, as a gauge ``receipt_NAME``.
 
     ``offer`` never waits for the network: it puts the values into a queue of ``queue_size`` steps, which a daemon thread
-    empties every second; where it is full, the oldest make way (``dropped_count``). The thread pushes every ``interval_s``
-    seconds, never more often than every 15; a push that fails is counted (``failed_count``) and its values go with the next
-    one. Nothing is raised into the training loop. ``labels`` group what is pushed, ``heads`` are HTTP headers such as
+    empties every second; a full queue drops the oldest (``dropped_count``). The thread pushes every ``interval_s``
+    seconds, never more often than every 15; a push that fails is counted (``failed_count``) and its values are sent with the
+    next one. Nothing is raised into the training loop. ``labels`` group what is pushed, ``heads`` are HTTP headers such as
     Authorization; a redirection is not followed.
     """
 
@@ -63,14 +63,14 @@ class MetricsPusher:
         self._thread.start()
 
     def offer(self, step: int, metrics: Mapping[str, float | None]) -> None:
-        """Hand over the values of a step; None, and what is no number, is left out."""
+        """Queue the values of a step; None, and values that are not numbers, are left out."""
         values = {**metrics, "step": step}
         with self._lock:
             self.dropped_count += len(self._waiting) == self._waiting.maxlen
             self._waiting.append(values)
 
     def close(self, timeout_s: float = 5.0) -> bool:
-        """Push what is left, once, and end the thread; return whether that was done within ``timeout_s`` seconds."""
+        """Push the rest, once, and end the thread; return whether that was done within ``timeout_s`` seconds."""
         self._closing.set()
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
@@ -93,7 +93,7 @@ class MetricsPusher:
             self._push()
 
     def _take(self) -> None:
-        """Move what waits into the latest values."""
+        """Move the waiting values into the latest ones."""
         while self._waiting:
             for name, value in self._waiting.popleft().items():
                 with contextlib.suppress(TypeError, ValueError, OverflowError):
@@ -113,8 +113,8 @@ class MetricsPusher:
 def push_address(url: str, job: str, labels: Mapping[str, str]) -> str:
     """Return the address of a group of a Pushgateway.
 
-    Raises ``ValueError`` where ``url`` is not of HTTP or HTTPS or holds a password (a header is the place for it), and for
-    an empty job or label, or a label's name that Prometheus does not take.
+    Raises ``ValueError`` where ``url`` is not of HTTP or HTTPS or contains a password (use a header), and for an empty job
+    or label, or an invalid name of a label.
     """
     from base64 import urlsafe_b64encode
     from urllib.parse import quote, urlsplit
@@ -153,7 +153,7 @@ def post_over_http(address: str, body: bytes, heads: Mapping[str, str], timeout_
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
     class Nowhere(HTTPRedirectHandler):
-        """Heads may hold a secret, and go nowhere else: a redirection is an error."""
+        """Refuses redirections: headers may contain a secret, which must not reach another address."""
 
         def redirect_request(self, *_: object) -> None:
             return None

@@ -1,4 +1,4 @@
-"""One line a step, an evaluation, a checkpoint: what the grammar ``receipt-emit`` reads, each value exactly."""
+"""Print one line per step, evaluation and checkpoint, which the grammar ``receipt-emit`` reads back exactly."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ _MAX_TEXT = 200
 _MAX_PATH = 1000
 
 Number = float
-"""A number, or what ``float`` makes one of."""
+"""A number, or a value that ``float`` converts to one."""
 
 
 class StepPrinter:
-    """Prints lines such as ``[receipt] step=12/100 loss=2.5 step_time_s=0.25``; one write and one flush each.
+    """Print lines such as ``[receipt] step=12/100 loss=2.5 step_time_s=0.25``; one write and one flush each.
 
     Names are those of the metric registry, in base units; any other name is kept as it is. Floats are printed with the
     fewest digits that read back as the same value. With ``timestamps`` each line begins with the time in UTC, from which
-    a receipt knows the wall time; with ``rank`` that is followed by ``[rankN]:``, and several processes may print into
-    one log: a line is one write, whole on a pipe up to 4096 bytes. As a context manager it prints the end of a run that
-    ends well.
+    a receipt derives the wall time; with ``rank`` that is followed by ``[rankN]:``, and several processes may print into
+    one log: a line is one write, whole on a pipe up to 4096 bytes. As a context manager it prints the end of a run
+    unless an exception passes.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class StepPrinter:
         self._names: dict[str, str] = {}
 
     def header(self, **facts: int | float | str | None) -> None:
-        """Print what is known of the run at its start: names of ``NUMBER_FACTS`` and ``TEXT_FACTS``; None is not printed.
+        """Print the facts of the run at its start: names of ``NUMBER_FACTS`` and ``TEXT_FACTS``; None is not printed.
 
         Raises ``ValueError`` for another name, and for a text that is empty, has a control character or outer blanks, or
         over 200 characters.
@@ -84,27 +84,27 @@ class StepPrinter:
         self.step_values(step, metrics)
 
     def step_values(self, step: int, metrics: Mapping[str, Number | None]) -> None:
-        """Print one step, with names that no keyword can be, such as ``rewards/margin``.
+        """Print one step, with names that cannot be keywords, such as ``rewards/margin``.
 
-        Raises ``ValueError`` for a name that cannot stand in a line, ``TypeError`` for what is no number.
+        Raises ``ValueError`` for a name that cannot be printed, ``TypeError`` for a value that is not a number.
         """
         self._print(f"step={_step(step)}{self._planned}{self._cells(metrics)}")
 
     def eval(self, step: int, metrics: Mapping[str, Number | None], *, duration_s: float | None = None) -> None:
-        """Print an evaluation made after ``step`` and how long it took. Raises as ``step_values``."""
+        """Print an evaluation after ``step`` and its duration. Raises as ``step_values``."""
         self._print(f"eval step={_step(step)}{_cell('eval_duration_s', duration_s)}{self._cells(metrics)}")
 
     def checkpoint(self, step: int, *, duration_s: float | None = None, path: str | None = None) -> None:
-        """Print that a checkpoint was written after ``step``; a path that no line can hold is left out."""
+        """Print a checkpoint after ``step``; a path that cannot be printed is left out."""
         where = f" path={path}" if path and _fits(path, _MAX_PATH) else ""
         self._print(f"checkpoint step={_step(step)}{_cell('checkpoint_duration_s', duration_s)}{where}")
 
     def compilation(self, *, duration_s: float | None = None) -> None:
-        """Print that something was compiled."""
+        """Print a compilation."""
         self._print(f"compile{_cell('compile_duration_s', duration_s)}")
 
     def end(self, step: int | None = None, *, training_time_s: float | None = None) -> None:
-        """Print that the run ended well, after ``step``. A log without this line is of a run that did not get there."""
+        """Print the end of a successful run, after ``step``. A log without this line is of a run that did not finish."""
         after = "" if step is None else f" step={_step(step)}"
         self._print(f"end{after}{_cell('training_time_s', training_time_s)}")
 

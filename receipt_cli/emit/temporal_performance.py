@@ -1,4 +1,4 @@
-"""Values step by step, with commits and tokens worked through: an ``evaluation/1.0`` document."""
+"""Record metrics, commits and tokens step by step as an ``evaluation/1.0`` document."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ MAX_STEPS = 1_000_000
 MAX_NAME = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _PENDING = 128
-"""So many records wait as they came before they go into the columns."""
+"""Records that wait as tuples before they are moved into the columns."""
 _NONE = -1
-"""Stands for no count in a column of counts."""
+"""A missing count in a column of counts."""
 _LOWEST, _LARGEST = -(2**63), 2**63 - 1
 _NS = 1e9
 _THERE = b"\x01"
@@ -45,14 +45,14 @@ _Record = tuple[int, int, int, int, tuple[str, ...], tuple[float | None, ...]]
 
 
 class TemporalPerformanceTracker:
-    """Records the metrics of each step, and says at the end how fast it went and how much memory it took.
+    """Record the metrics of each step; report speed and memory at the end.
 
-    A record is one tuple appended under one lock; every 128 of them go into columns of 8 bytes a value (and one that
-    says which step has one), so a million steps of three metrics take about 60 MB. After ``max_steps`` steps no more is
-    kept: ``dropped_step_count`` counts the rest, and the document is the one that would have been written then.
+    A record is one tuple appended under one lock; every 128 of them are moved into columns of 9 bytes a value, so a
+    million steps of three metrics take about 60 MB. After ``max_steps`` steps no more are kept:
+    ``dropped_step_count`` counts the rest, and the document is that of the kept steps.
 
-    ``header`` is the header of the document that ``receipt header`` writes; ``run`` holds what is known of the run
-    (``name``, ``lane``, ``preset``, ``exit_code``). ``clock_ns`` never goes back; ``wall`` gives seconds since 1970.
+    ``header`` is the header of the document that ``receipt header`` writes; ``run`` has known fields of the run
+    (``name``, ``lane``, ``preset``, ``exit_code``). ``clock_ns`` is monotonic; ``wall`` returns seconds since 1970.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class TemporalPerformanceTracker:
         self._clear()
 
     def start_run(self, config: Mapping[str, Any] | None = None) -> None:
-        """Begin, or begin anew: what was recorded before is gone. ``config`` is what the run was started with.
+        """Begin, or begin anew without the earlier records. ``config`` is the configuration of the run.
 
-        Raises ``ValueError`` where the configuration, the header or the run's fields are nothing that a document can hold.
+        Raises ``ValueError`` where the configuration, the header or the run's fields do not fit into a document.
         """
         kept = None if config is None else _as_json(config)
         with self._lock:
@@ -96,11 +96,11 @@ class TemporalPerformanceTracker:
     def record_step(
         self, step: int, metrics: Mapping[str, float | None], commits: int | None = None, tokens: int | None = None
     ) -> None:
-        """Record one step: its values, and how many commits and tokens were worked through in it.
+        """Record one step: its values, and the numbers of commits and tokens that it processed.
 
-        A value is a number; None is a value that there is not. A tensor is turned into a number here, which waits for its
-        device. Raises ``TypeError`` for what is no number, ``ValueError`` for a count below 0 and for a name that no document
-        can hold, ``RuntimeError`` before ``start_run`` and after ``finish_run``.
+        A value is a number, or None for a missing one. A tensor is converted to a number here, which waits for its device.
+        Raises ``TypeError`` for a value that is not a number, ``ValueError`` for a count below 0 and an invalid name,
+        ``RuntimeError`` before ``start_run`` and after ``finish_run``.
         """
         try:
             values: tuple[float | None, ...] = tuple(map(float, metrics.values()))  # type: ignore[arg-type]
@@ -132,13 +132,13 @@ class TemporalPerformanceTracker:
                 self._run["finished_at"] = rfc3339(self._wall())
 
     def attach(self, kind: str, uri: str) -> None:
-        """Add a heavy artefact by its address; a local file gives its digest and size. Raises ``ValueError`` for no text."""
+        """Add a heavy artefact by its address, with digest and size for a local file. Raises ``ValueError`` for empty texts."""
         if not kind or not uri:
             raise ValueError("an attachment has a kind and an address")
         self._attachments.append(attachment(kind, uri))
 
     def to_json(self) -> Document:
-        """Return the ``evaluation/1.0`` document, also of a run that goes on. Raises ``RuntimeError`` before ``start_run``."""
+        """Return the ``evaluation/1.0`` document, also during a run. Raises ``RuntimeError`` before ``start_run``."""
         with self._lock:
             if self._start is None:
                 raise RuntimeError("there is nothing before start_run")
@@ -151,7 +151,7 @@ class TemporalPerformanceTracker:
             duration = (end - self._start) / _NS
             columns = {name: self._column(name) for name in self._values}
             counts = {name: _counts(column) for name, column in (("commits", self._commits), ("tokens", self._tokens))}
-            totals = {name: None if told is None else sum(c for c in told if c is not None) for name, told in counts.items()}
+            totals = {name: None if known is None else sum(c for c in known if c is not None) for name, known in counts.items()}
             return {
                 "schema_version": SCHEMA_VERSION,
                 "run": run_block(self._run),
@@ -187,7 +187,7 @@ class TemporalPerformanceTracker:
         write_text(path, to_text(require(self.to_json(), "evaluation")))
 
     def _make_room(self) -> bool:
-        """Return whether the next record may wait, or is one too many. The caller holds the lock."""
+        """Return whether there is room for another record. The caller holds the lock."""
         if self._start is None or self._end is not None:
             raise RuntimeError("record_step stands between start_run and finish_run")
         self._pack()
@@ -214,7 +214,7 @@ class TemporalPerformanceTracker:
         self._values: dict[str, tuple[array[float], bytearray]] = {}
 
     def _pack(self) -> None:
-        """Move what waits into the columns. The caller holds the lock."""
+        """Move the waiting records into the columns. The caller holds the lock."""
         pending, self._pending, self._room = self._pending, [], 0
         if not pending:
             return
@@ -299,11 +299,11 @@ def _rate(total: int | None, duration: float) -> float | None:
 
 
 def _as_json(config: Mapping[str, Any]) -> Document:
-    """Return a copy of ``config`` as JSON holds it. Raises ``ValueError``."""
+    """Return a copy of ``config`` as JSON values. Raises ``ValueError``."""
     import json
 
     try:
-        made: Document = json.loads(json.dumps(dict(config), allow_nan=False))
+        copied: Document = json.loads(json.dumps(dict(config), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"the configuration is nothing that JSON can hold: {error}") from None
-    return made
+    return copied

@@ -10,7 +10,7 @@ PUBLIC = {
     "Until": "loop",
     "follow": "loop",
     "Figures": "snapshot",
-    "SoFar": "snapshot",
+    "Snapshot": "snapshot",
     "Watch": "watch",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -1,4 +1,4 @@
-"""A log that grows, as one fold: each piece is scanned once and merged, and what it gives so far is read from a copy."""
+"""A growing log as one fold: each piece is scanned once and merged, and intermediate figures are read from a copy."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class Followed(Source):
-    """What was read of a log so far, as the source that it would be if it ended here."""
+    """The part of a log that was read so far, as a finished source."""
 
     def __init__(self, path: str, *, once: bool) -> None:
-        """``once``: the bytes of ``path`` come but once, and are kept for a second look."""
+        """``once``: the bytes of ``path`` can be read only once, and are kept for a second reading."""
         super().__init__(path, later=True)
         if once:
             self._spool = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115  # closed by close()
         self._once = once
 
-    def take(self, block: bytes) -> None:
-        """Add what follows. Raises ``InputError`` and ``UsageError`` for a first block that is of no text."""
+    def add(self, block: bytes) -> None:
+        """Append a block. Raises ``InputError`` and ``UsageError`` for a first block that is not text."""
         if not self.size_bytes:
             self._look_at(block)
         self._digest.update(block)
@@ -50,10 +50,10 @@ class Followed(Source):
 
 
 class Growth:
-    """The fold of what was read of one log so far."""
+    """The fold of the part of a log that was read so far."""
 
     def __init__(self, path: str, plan: Plan, *, once: bool, workers: int | None = None) -> None:
-        """``once`` as for ``Followed``; ``workers`` are for a second look at a log that no grammar knows."""
+        """``once`` as for ``Followed``; ``workers`` are for the second reading of an unrecognised log."""
         self.source = Followed(path, once=once)
         self._stream = Stream((self.source,), (Path(path).name,))
         self._plan = plan
@@ -70,21 +70,21 @@ class Growth:
         """Line ends read."""
         return self._stretch.body.lines + self._stretch.head_end.count(b"\n")
 
-    def take(self, blocks: Sequence[bytes]) -> None:
-        """Add the bytes that follow. Raises as ``Followed.take``."""
+    def add(self, blocks: Sequence[bytes]) -> None:
+        """Append blocks. Raises as ``Followed.add``."""
         for block in blocks:
-            self.source.take(block)
+            self.source.add(block)
         self._stretch = self._plan.engine.merge(self._stretch, self._plan.engine.scan(blocks))
 
-    def so_far(self) -> Reading:
-        """Return what a log that ended here would give; it may still grow. Raises ``ReceiptError``.
+    def snapshot(self) -> Reading:
+        """Return the reading of the log as if it ended here; it may still grow. Raises ``ReceiptError``.
 
-        The text is not read again, but where no grammar knows it.
+        Only an unrecognised log is read again.
         """
         return self._read(_copied(self._stretch))
 
     def finish(self) -> Reading:
-        """Return what the whole log gives; it is used up. Raises ``ReceiptError``, ``InputError`` where it is empty."""
+        """Return the reading of the whole log and use the fold up. Raises ``ReceiptError``, ``InputError`` for an empty log."""
         if not self.size_bytes:
             raise InputError("the log is empty", where=self.source.name)
         return self._read(self._stretch)
@@ -94,7 +94,7 @@ class Growth:
 
 
 def _copied(segment: Segment) -> Segment:
-    """Return the same segment, to be used up before the other one grows: it shares the memory of the large columns."""
+    """Return a copy that shares the memory of the large columns, to be used up before the original grows."""
     import pickle
 
     columns: list[PickleBuffer] = []

@@ -1,4 +1,4 @@
-"""The job's log, from its first byte until the job is over: read as it comes, watched, and read to its end."""
+"""Follow a job's log from its first byte until the job is over."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from receipt_cli.follow.watch import Watch
 LOOK_S = 0.25
 """Seconds between two looks at a file."""
 REST_S = 0.05
-"""Seconds for which a pipe is left alone after it gave little: a line at a time would be read at the cost of hundreds."""
+"""Seconds of pause after a short read of a pipe: reading line by line would cost a hundred times as much."""
 MUCH = 16 << 10
-"""Bytes of a pipe that are not little."""
+"""Bytes of a read that is not short."""
 SETTLE_S = 0.5
-"""Seconds for which a file must be quiet after its process has exited: somebody else may still write what that one said."""
+"""Seconds of silence after the process has exited: another process may still write its last output."""
 GRACE_S = 10.0
-"""Seconds that the writer of a pipe has for its last words after Ctrl-C, which it got as well."""
+"""Seconds for the last output of a pipe's writer after Ctrl-C, which it got as well."""
 MAX_WARNINGS = 4
 WAITING = f"waiting up to {GRACE_S:g} s for what the job still says; Ctrl-C again ends that"
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """What ends the following, besides the end of a pipe and Ctrl-C: seconds without output, and a process that exits."""
+    """Conditions that end the following, besides the end of a pipe and Ctrl-C: seconds without output, an exited process."""
 
     idle_s: float | None = None
     pid: int | None = None
@@ -46,10 +46,10 @@ class Until:
 def follow(
     path: str, plan: Plan, until: Until, notes: list[str], *, watch: Watch | None = None, workers: int | None = None
 ) -> Reading:
-    """Return the reading of the log at ``path`` (``-``: stdin) once the job is over: the same as of the finished log.
+    """Return the reading of the log at ``path`` (``-``: stdin) once the job is over, equal to that of the finished log.
 
-    Why it was taken to be over and what happened to the file is added to ``notes``. Signals are taken by the main
-    thread, which must call this. Raises ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
+    The reason for the end, and changes of the file, are added to ``notes``. Must be called in the main thread, which
+    receives signals. Raises ``ReceiptError``; ``KeyboardInterrupt`` at the third Ctrl-C.
     """
     with closing(open_tail(path)) as tail, _process(until) as process, Stop() as stop:
         job = _Job(path, plan, until, workers, tail, process, stop)
@@ -89,7 +89,7 @@ class _Job:
             blocks = self.tail.read()
             size = sum(map(len, blocks))
             if blocks:
-                self.growth.take(blocks)
+                self.growth.add(blocks)
                 self.heard = time.monotonic()
             much = size >= MUCH
             if watch is not None and self.stop.asked:
@@ -102,7 +102,7 @@ class _Job:
                 self._wait(bool(blocks))
 
     def _look_for_loss(self, watch: Watch | None) -> None:
-        """Begin again where the file is no longer the one that was read: the receipt is of one file as it stands."""
+        """Begin again where the file was replaced or rewritten: the receipt describes one file."""
         what = self.tail.lost()
         if what is None:
             return
@@ -112,7 +112,7 @@ class _Job:
             watch.again()
 
     def _is_over(self, grew: bool) -> str:
-        """Return why there is nothing more to wait for, or nothing."""
+        """Return the reason for the end, empty while the job may go on."""
         now = time.monotonic()
         if self.stop.asked and (not self.tail.waits_on or self.stop.asked > 1 or now - self.stop.since >= GRACE_S):
             return f"stopped: the receipt is of the {self.growth.size_bytes} bytes that had come; the job may still run"
@@ -127,7 +127,7 @@ class _Job:
         return ""
 
     def _wait(self, grew: bool) -> None:
-        """Wait for what may come next."""
+        """Wait for output, a signal or the end of the process."""
         if grew and self.tail.waits_on:
             self.stop.wait((), REST_S)
             return
@@ -136,7 +136,7 @@ class _Job:
         self.stop.wait([*self.tail.waits_on, *handles], seconds)
 
     def notes(self) -> list[str]:
-        """Return what whoever gets the receipt should know."""
+        """Return the notes for the receipt's reader."""
         hidden = len(self.lost) - MAX_WARNINGS
         more = [f"that had happened {hidden} times before"] if hidden > 0 else []
         return [*self.lost[-MAX_WARNINGS:], *more, *([self.over] if self.over else [])]

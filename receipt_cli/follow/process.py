@@ -8,12 +8,12 @@ import sys
 
 
 class Process:
-    """The process that had this number when we began: where the system lends a handle to it, no later one is taken for it."""
+    """The process that has this number now; with a handle of the system, no later process is mistaken for it."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.handles: list[int] = []
-        """Descriptors that can be read once the process has ended; none where the system has no such thing."""
+        """Descriptors that become readable once the process has ended; none where the system lacks them."""
         if sys.platform == "linux":
             try:
                 self.handles = [os.pidfd_open(pid)]
@@ -22,7 +22,7 @@ class Process:
 
     @property
     def ended(self) -> bool:
-        """True once it has exited; one that nobody has waited for yet counts as ended where there is a handle."""
+        """True once it has exited; with a handle, a zombie counts as exited."""
         if self.handles:
             return bool(select.select(self.handles, [], [], 0)[0])
         try:
@@ -34,7 +34,7 @@ class Process:
         return False
 
     def close(self) -> None:
-        """Give the handle back."""
+        """Close the handle."""
         for handle in self.handles:
             os.close(handle)
         self.handles = []

@@ -1,4 +1,4 @@
-"""What is shown of a job while it runs."""
+"""The displayed state of a running job."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from receipt_cli.receipts.assembly import Document, assemble
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the first ``size_bytes`` of a log give.
+    """The figures of the first ``size_bytes`` of a log.
 
-    ``document`` is their receipt without a header, ``summary`` its summary of the phase that runs (the last one with
+    ``document`` is their receipt without a header, ``summary`` its summary of the current phase (the last one with
     steps) or empty, and ``series`` the metrics of that phase in step order.
     """
 
@@ -25,7 +25,7 @@ class Figures:
 
     @property
     def last_step(self) -> int | None:
-        """The last step of the phase that runs."""
+        """The last step of the current phase."""
         steps = self.summary.get("steps")
         return steps["last"] if isinstance(steps, dict) else None
 
@@ -42,12 +42,12 @@ def figures(derivation: Derivation) -> Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class SoFar:
+class Snapshot:
     """The state of a followed log.
 
-    ``heard_at`` is the time of the last output, in seconds since 1970, ``step_time_s`` the time a step took as we saw
-    the steps come, or None; ``figures`` are None until there are any. ``ends`` says what ends the following, and
-    ``warnings`` what happened to the file.
+    ``heard_at`` is the time of the last output, in seconds since 1970, ``step_time_s`` the observed time of a step, or
+    None; ``figures`` are None until there are any. ``ends`` describes the condition that ends the following, and
+    ``warnings`` the changes of the file.
     """
 
     name: str

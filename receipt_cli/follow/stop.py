@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish to end, heard between two pieces of work and at once while there is nothing to do."""
+"""Ctrl-C and SIGTERM as requests to end, handled between two pieces of work, and at once while idle."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from types import FrameType, TracebackType
 
 PATIENCE = 3
-"""The signal that is obeyed at once, wherever it comes: then there is no receipt."""
+"""The number of the signal that ends the program at once, without a receipt."""
 
 
 class Stop:
-    """Counts the signals that ask for the end, as a context manager of the main thread.
+    """Counts the requests to end, as a context manager of the main thread.
 
-    ``asked`` is how many came and ``since`` when the first did, in seconds of the monotonic clock. One that whoever
-    started us wants to be ignored stays ignored. The third raises ``KeyboardInterrupt``.
+    ``asked`` is their number and ``since`` the time of the first, in seconds of the monotonic clock. A signal that our
+    parent ignores stays ignored. The third raises ``KeyboardInterrupt``.
     """
 
     def __init__(self) -> None:

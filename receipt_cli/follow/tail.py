@@ -1,4 +1,4 @@
-"""The bytes of a log as they are appended: of a file that grows, or of a pipe until nobody can write to it any more."""
+"""Read the bytes appended to a log: of a growing file, or of a pipe until it has no writer."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from receipt_cli.io.source import BLOCK
 PIECE = 8 << 20
 """Bytes that are read at a time at most."""
 SEAM = 256
-"""Bytes before the place that was read up to, by which a file that was written anew is known."""
+"""Bytes before the read position that are compared to detect a rewritten file."""
 
 
 class Tail(ABC):
     """One log that may still grow."""
 
     waits_on: Sequence[int] = ()
-    """Descriptors that can be read once there is more; none where it has to be looked for."""
+    """Descriptors that become readable with more output; none for a file, which must be polled."""
     ended = False
-    """True once nothing can follow."""
+    """True once no more output can follow."""
 
     @abstractmethod
     def read(self) -> list[bytes]:
-        """Return what was appended, at most ``PIECE`` bytes; nothing where nothing was. Raises ``OSError``."""
+        """Return the appended bytes, at most ``PIECE``; empty without any. Raises ``OSError``."""
 
     def lost(self) -> str | None:
-        """Tell what became of the file if it is no longer the one that was read; from then on what stands there now is."""
+        """Return how the file was replaced or rewritten, or None; from then on the new file is read from its start."""
         return None
 
     def written_at(self) -> float:
@@ -43,7 +43,7 @@ class Tail(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the log."""
 
 
 def open_tail(path: str) -> Tail:
@@ -68,11 +68,11 @@ def open_tail(path: str) -> Tail:
     if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
         return PipeTail(descriptor, ours=True)
     os.close(descriptor)
-    raise InputError("is no file that grows", where=path, try_="name one log file, or - for a pipe")
+    raise InputError("is not a file or a pipe", where=path, try_="name one log file, or - for a pipe")
 
 
 class FileTail(Tail):
-    """A regular file. It never ends by itself: somebody else has to know when the job is over."""
+    """A regular file. It never ends by itself: the caller decides when the job is over."""
 
     def __init__(self, path: str, descriptor: int) -> None:
         """Take over ``descriptor``, which is ``path`` opened."""
@@ -83,7 +83,7 @@ class FileTail(Tail):
         self._stamp = (0, 0)
 
     def read(self) -> list[bytes]:
-        """Return what was appended since."""
+        """Return the bytes appended since the last call."""
         blocks: list[bytes] = []
         room = PIECE
         while room > 0 and (block := os.read(self._descriptor, min(BLOCK, room))):
@@ -98,7 +98,7 @@ class FileTail(Tail):
         return os.fstat(self._descriptor).st_mtime
 
     def lost(self) -> str | None:
-        """Compare name, size and the last bytes that were read with what there is; a file with no name any more is kept."""
+        """Compare inode, size and the last bytes read with the file; a deleted file is kept."""
         if self._replaced():
             what = "was replaced"
         else:
@@ -119,7 +119,7 @@ class FileTail(Tail):
         return what
 
     def _replaced(self) -> bool:
-        """Turn to the file that has the name now, if it is another one and holds something."""
+        """Switch to the file of that name, if it is another one and not empty."""
         try:
             now, then = os.stat(self._path), os.fstat(self._descriptor)
             if (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino) or not (now.st_size and stat.S_ISREG(now.st_mode)):
@@ -140,13 +140,13 @@ class PipeTail(Tail):
     """A pipe, a socket or a terminal."""
 
     def __init__(self, descriptor: int, *, ours: bool) -> None:
-        """Read from ``descriptor``, which is closed in the end if it is ``ours``. Nobody else may have read from it."""
+        """Read from ``descriptor``, which is closed in the end if it is ``ours``. No other reader may use it."""
         self.waits_on = (descriptor,)
         self._ours = ours
         widen(descriptor)
 
     def read(self) -> list[bytes]:
-        """Return what was written since."""
+        """Return the bytes written since the last call."""
         blocks: list[bytes] = []
         room = PIECE
         while room > 0 and not self.ended and select.select(self.waits_on, [], [], 0)[0]:

@@ -1,4 +1,4 @@
-"""When the figures of a followed log are made anew, and when they are shown: as often as that costs next to nothing."""
+"""Decide when the figures of a followed log are computed and shown, at negligible cost."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.snapshot import Figures, SoFar, figures
+from receipt_cli.follow.snapshot import Figures, Snapshot, figures
 
 LEAST_S = 0.25
-"""Seconds between two pictures at least."""
+"""Least seconds between two pictures."""
 SHARE = 20
-"""Figures are made anew once so many times the seconds have gone by that it took the last time: a twentieth of one core."""
+"""Figures are computed again after this multiple of the time that it took before: a twentieth of one core."""
 SEEN_S = 5.0
-"""Seconds for which steps must have come before their pace says anything."""
+"""Seconds of observed steps before their pace is reported."""
 
 
 class Picture(Protocol):
-    """What a person looks at."""
+    """The display."""
 
-    def show(self, state: SoFar) -> None:
-        """Show ``state`` instead of what was shown."""
+    def show(self, state: Snapshot) -> None:
+        """Show ``state`` instead of the last one."""
 
     def leave(self, message: str) -> None:
-        """Leave what is shown as it stands, say ``message`` below it and show nothing more."""
+        """Keep the last picture, print ``message`` below it and show nothing more."""
 
 
 class Watch:
-    """Shows what is known of a growing log; nothing is shown again before something came."""
+    """Shows the figures of a growing log; redraws only after new output."""
 
     def __init__(self, name: str, picture: Picture, ends: str) -> None:
-        """``ends`` says what ends the following."""
+        """``ends`` describes the condition that ends the following."""
         self._name = name
         self._picture = picture
         self._ends = ends
@@ -45,17 +45,17 @@ class Watch:
         self._paced: list[tuple[float, int]] = []
 
     def again(self) -> None:
-        """Forget what was seen: the log begins anew."""
+        """Forget all figures: the log begins anew."""
         self._begin()
 
     def leave(self, message: str) -> None:
-        """Say ``message`` and show nothing more: others may be writing to the terminal now."""
+        """Print ``message`` and show nothing more: others may be writing to the terminal now."""
         self._picture.leave(message)
 
     def look(self, growth: Growth, came_at: float | None, warnings: Sequence[str], *, hurried: bool = False) -> None:
-        """Take note that ``growth`` was looked at, and show what is due.
+        """Update the figures of ``growth`` and show a picture where one is due.
 
-        ``came_at`` is when what it took came (seconds since 1970), None where nothing did; ``hurried``: more waits to be read.
+        ``came_at`` is the time of new output (seconds since 1970), None without any; ``hurried``: more is waiting to be read.
         """
         now = time.monotonic()
         if came_at is not None:
@@ -67,13 +67,13 @@ class Watch:
         if behind and now >= self._due and not hurried:
             self._fold(growth, now)
             behind = False
-        self._picture.show(self._so_far(growth, warnings))
+        self._picture.show(self._snapshot(growth, warnings))
         self._drawn = time.monotonic()
         self._waiting = behind
 
     def _fold(self, growth: Growth, now: float) -> None:
         self._figures = None  # not two of them at once: they hold every value of the run
-        self._figures = figures(growth.so_far().derivation())
+        self._figures = figures(growth.snapshot().derivation())
         done = time.monotonic()
         self._due = done + SHARE * (done - now)
         step = self._figures.last_step
@@ -82,8 +82,8 @@ class Watch:
         elif step is not None and step > self._paced[-1][1]:
             self._paced = [self._paced[0], (now, step)]
 
-    def _so_far(self, growth: Growth, warnings: Sequence[str]) -> SoFar:
-        return SoFar(
+    def _snapshot(self, growth: Growth, warnings: Sequence[str]) -> Snapshot:
+        return Snapshot(
             name=self._name,
             size_bytes=growth.size_bytes,
             line_count=growth.line_count,
@@ -95,7 +95,7 @@ class Watch:
         )
 
     def _pace(self) -> float | None:
-        """Return the seconds a step took while we looked on, or None where that was too short."""
+        """Return the observed seconds per step, or None where that was too short."""
         if len(self._paced) < 2:
             return None
         (began, first), (ended, last) = self._paced

@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     Whole: TypeAlias = NDArray[np.int64]
 
 Json: TypeAlias = "dict[str, Any]"
-"""An object as Python's JSON reader gives it."""
+"""A JSON object as ``json.loads`` returns it."""
 
 CHUNK = 4096
 """Rows that are added up at a time: this many durations below ``LONGEST_NS`` stay within 64 bits."""
 LONGEST_NS = 1 << 50
-"""A duration of 13 days or more is none of a kernel, a copy or a fill."""
+"""No kernel, copy or fill lasts 13 days: a longer duration is an error."""
 LATEST_NS = 1 << 62
-"""A time after 2116 is none."""
+"""A time after 2116 is an error."""
 MAX_DEVICE = 1023
 _MAX_COLUMNS = 256
 
 
 class Unreadable(ValueError):
-    """A batch of which no row can be read; the text says why."""
+    """No row of a batch can be read; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class Rows:
 
 
 def is_whole(value: object) -> bool:
-    """True for an integer that is no truth value."""
+    """True for an integer that is not a boolean."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def real(value: object) -> float | None:
-    """Return a number as a float, which may be no finite one; None for anything else, and for what no float can hold."""
+    """Return a number as a float, finite or not; None for anything else, and for an integer beyond float64."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -58,7 +58,7 @@ def real(value: object) -> float | None:
 
 
 def whole(value: object, least: int, most: int) -> int | None:
-    """Return an integer from ``least`` to below ``most``, also one that is written as a text; None for anything else."""
+    """Return an integer from ``least`` to below ``most``, or such an integer in a string; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 19:
         value = int(value)
     return value if is_whole(value) and least <= value < most else None  # type: ignore[operator,return-value]
@@ -106,15 +106,15 @@ def whole_columns(rows: Rows, bounds: dict[str, tuple[int, int]]) -> Iterator[tu
         try:
             if any(set(map(type, column)) - {int} for column in chunk.values()):
                 raise OverflowError
-            made = {name: np.array(column, np.int64) for name, column in chunk.items()}
+            result = {name: np.array(column, np.int64) for name, column in chunk.items()}
         except OverflowError:
             yield _sifted(chunk, bounds, size)
             continue
         good = np.ones(size, np.bool_)
         for name, (least, most) in bounds.items():
-            good &= (made[name] >= least) & (made[name] < most)
+            good &= (result[name] >= least) & (result[name] < most)
         lost = size - int(np.count_nonzero(good))
-        yield ({name: column[good] for name, column in made.items()} if lost else made), lost
+        yield ({name: column[good] for name, column in result.items()} if lost else result), lost
 
 
 def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]], size: int) -> tuple[dict[str, Whole], int]:
@@ -126,8 +126,8 @@ def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]
         if all(is_whole(value) and least <= value < most for value, (least, most) in zip(row, bounds.values(), strict=True))
     ]
     columns: Sequence[tuple[int, ...]] = list(zip(*good, strict=True)) or [()] * len(chunk)
-    made = {name: np.array(column, np.int64) for name, column in zip(chunk, columns, strict=True)}
-    return made, size - len(good)
+    result = {name: np.array(column, np.int64) for name, column in zip(chunk, columns, strict=True)}
+    return result, size - len(good)
 
 
 def exact_total(values: Whole) -> int:

@@ -13,8 +13,8 @@ _KIND = (0, 1 << 31)
 
 
 @dataclass(slots=True)
-class Moved:
-    """What was moved one way: ``size`` in bytes is None where a record does not say it."""
+class CopyTotals:
+    """Copies in one direction: their number, nanoseconds and bytes. ``size`` is None where a record lacks it."""
 
     count: int = 0
     total_ns: int = 0
@@ -28,11 +28,11 @@ class Moved:
 
 
 class Copies:
-    """All copies and fills of a session: by number of a kind, whose meaning the vendor decides, or by direction."""
+    """All copies and fills of a session: by direction, or by a number whose meaning depends on the vendor."""
 
     def __init__(self) -> None:
-        self.by_kind: dict[int | None, Moved] = {}
-        self.by_direction: dict[str, Moved] = {}
+        self.by_kind: dict[int | None, CopyTotals] = {}
+        self.by_direction: dict[str, CopyTotals] = {}
 
     def add_batch(self, rows: Rows) -> int:
         """Add the copies of a batch; return how many of its rows cannot be read."""
@@ -50,9 +50,9 @@ class Copies:
                 self._kind(kind).add(len(durations[here]), int(durations[here].sum()), size)
         return lost
 
-    def _kind(self, kind: int | None) -> Moved:
-        """Return where copies of a kind are counted; no table has kinds above 255, and they are unknown together."""
-        return self.by_kind.setdefault(kind if kind is not None and kind < 256 else None, Moved())
+    def _kind(self, kind: int | None) -> CopyTotals:
+        """Return the counts of a kind. Kinds above 255 are in no table: they count as one unknown kind."""
+        return self.by_kind.setdefault(kind if kind is not None and kind < 256 else None, CopyTotals())
 
     def add_event(self, record: Json, *, fill: bool) -> bool:
         """Add one ``memcpy_event``, or with ``fill`` one ``memset_event``; return whether it can be read."""
@@ -63,13 +63,13 @@ class Copies:
             return False
         kind = record.get("copy_kind")
         direction = "fill" if fill else NAMED_COPIES.get(kind, "unknown") if isinstance(kind, str) else "unknown"
-        self.by_direction.setdefault(direction, Moved()).add(1, end - start, size)
+        self.by_direction.setdefault(direction, CopyTotals()).add(1, end - start, size)
         return True
 
-    def merged(self, table: Mapping[int, str]) -> dict[str, Moved]:
-        """Return what was moved, by direction; ``table`` says what the numbers mean, others are unknown."""
-        found = {direction: Moved(m.count, m.total_ns, m.size) for direction, m in self.by_direction.items()}
+    def merged(self, table: Mapping[int, str]) -> dict[str, CopyTotals]:
+        """Return the copies by direction; ``table`` maps the numbers of kinds, all others are unknown."""
+        found = {direction: CopyTotals(m.count, m.total_ns, m.size) for direction, m in self.by_direction.items()}
         for kind, moved in self.by_kind.items():
             direction = "unknown" if kind is None else table.get(kind, "unknown")
-            found.setdefault(direction, Moved()).add(moved.count, moved.total_ns, moved.size)
+            found.setdefault(direction, CopyTotals()).add(moved.count, moved.total_ns, moved.size)
         return found

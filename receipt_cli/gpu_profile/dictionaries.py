@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from receipt_cli.gpu_profile.batch import Json
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.redaction.text import safe_text
 
 MAX_NAME = 2000
@@ -15,29 +15,29 @@ _DIGITS = 19
 
 
 class Dictionary:
-    """The names of one kind: ``kernel_dict`` or ``scope_name_dict``. Updates may stand anywhere in the stream."""
+    """The names of one kind: ``kernel_dict`` or ``scope_name_dict``. Updates may come anywhere in the stream."""
 
     def __init__(self, key: str) -> None:
         self.key = key
         self._names: dict[int, str | None] = {}
         self._characters = 0
 
-    def update(self, record: Json, noted: Noted, file: str, line: int) -> None:
-        """Take what a ``dictionary_update`` says of this kind."""
-        stated = record.get(self.key)
-        if stated is None:
+    def update(self, record: Json, problems: StreamProblems, file: str, line: int) -> None:
+        """Add the names of this kind from a ``dictionary_update``."""
+        declared = record.get(self.key)
+        if declared is None:
             return
-        if not isinstance(stated, dict):
-            noted.problem("unreadable_value", f"{file}: {self.key} is no dictionary", line=line)
+        if not isinstance(declared, dict):
+            problems.add("unreadable_value", f"{file}: {self.key} is no dictionary", line=line)
             return
-        for text, name in stated.items():
+        for text, name in declared.items():
             if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS) or not isinstance(name, str):
-                noted.problem("unreadable_value", f"{file}: {self.key} holds what is no name of an id", line=line, excerpt=text)
+                problems.add("unreadable_value", f"{file}: {self.key} holds what is no name of an id", line=line, excerpt=text)
             elif not self._put(int(text), name[:MAX_NAME]):
-                noted.problem("name_twice", f"{file}: {self.key}: id {int(text)} has two names: neither counts", line=line)
+                problems.add("name_twice", f"{file}: {self.key}: id {int(text)} has two names: neither counts", line=line)
 
     def name(self, identity: int) -> str | None:
-        """Return the name of an id, fit to be shown, or None where the stream gives none that is certain."""
+        """Return the name of an id, safe for a document; None for an unknown or ambiguous id."""
         name = self._names.get(identity)
         return None if name is None else shown(name)
 
@@ -54,5 +54,5 @@ class Dictionary:
 
 
 def shown(name: str) -> str | None:
-    """Return a recorded name as a document may hold it, or None where nothing of it is left."""
+    """Return a recorded name, safe for a document; None where nothing of it is left."""
     return safe_text(name, MAX_NAME) or None

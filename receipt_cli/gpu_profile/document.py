@@ -1,4 +1,4 @@
-"""A session → the ``gpu_profile`` document: figures in base units, whatever is in doubt null."""
+"""Build the ``gpu_profile`` document of a session: figures in base units, null where in doubt."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from receipt_cli import __version__
-from receipt_cli.gpu_profile import format as wire
-from receipt_cli.gpu_profile.copies import Moved
+from receipt_cli.gpu_profile import format as gpufl
+from receipt_cli.gpu_profile.copies import CopyTotals
 from receipt_cli.gpu_profile.dictionaries import Dictionary, shown
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.sampled import Sampler
 from receipt_cli.gpu_profile.session import ReadFile, Session
-from receipt_cli.gpu_profile.session_times import moments_of
+from receipt_cli.gpu_profile.session_times import times_of
 from receipt_cli.gpu_profile.spans import Spans
 from receipt_cli.gpu_profile.timing import NS, Timing, Timings
 from receipt_cli.header.document import merge
@@ -33,27 +33,27 @@ _SOURCED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 Document: TypeAlias = "dict[str, Any]"
 
 
-def document_of(session: Session, run: Mapping[str, str | None], attachments: Sequence[Mapping[str, Any]]) -> Document:
+def build_document(session: Session, run: Mapping[str, str | None], attachments: Sequence[Mapping[str, Any]]) -> Document:
     """Return the document of ``session``; ``run`` may lack keys."""
     spans = _spans(session)
     busy = {device: None if span is None else span.total() for device, span in spans.items()}
-    moments = moments_of(session, max((length for length in busy.values() if length is not None), default=None))
+    times = times_of(session, max((length for length in busy.values() if length is not None), default=None))
     kernels, scopes, copies = _kernels(session), _scopes(session), _copies(session)
     devices, hosts = _devices(session, busy), _hosts(session)
-    _tell(session, complete=moments.complete)
+    _record_problems(session, complete=times.complete)
     total = None if not busy or None in busy.values() else sum(length for length in busy.values() if length is not None)
     ran = max(1, sum(bool(length) for length in busy.values()))
-    known = total is not None and moments.duration
-    ratio = total / moments.duration / ran if known and total is not None and moments.duration else None
+    known = total is not None and times.duration
+    ratio = total / times.duration / ran if known and total is not None and times.duration else None
     events = {
-        "format": wire.GPUFL_FORMAT,
+        "format": gpufl.GPUFL_FORMAT,
         "session_id": _text(session.session_id, _SHORT),
         "application": _text(session.application, 500),
-        "started_at": moments.started_at,
-        "duration_s": None if moments.duration is None else moments.duration / NS,
-        "complete": moments.complete,
-        "lossy": bool(session.noted.lost),
-        "losses": [{"kind": kind, "count": count} for kind, count in sorted(session.noted.lost.items())][:_MAX_LOSSES],
+        "started_at": times.started_at,
+        "duration_s": None if times.duration is None else times.duration / NS,
+        "complete": times.complete,
+        "lossy": bool(session.problems.lost),
+        "losses": [{"kind": kind, "count": count} for kind, count in sorted(session.problems.lost.items())][:_MAX_LOSSES],
         "busy_s": None if total is None else total / NS,
         "busy_ratio": ratio,
         "kernels": kernels,
@@ -65,12 +65,12 @@ def document_of(session: Session, run: Mapping[str, str | None], attachments: Se
     records = {"read": session.read, "ignored": session.ignored, "unread": session.unread}
     label = session.application or session.session_id or ""
     origin = Origin(label, {**run, "exit_code": session.exit_code}, _header(session), attachments, session.files, records)
-    return assemble(origin, events, session.noted)
+    return assemble(origin, events, session.problems)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What stands around the events: ``label`` names them, ``run`` may lack keys, ``files`` and ``records`` are what was read."""
+    """The document's parts beside the events. ``run`` may lack keys; ``files`` and ``records`` describe the input."""
 
     label: str
     run: Mapping[str, Any]
@@ -80,7 +80,7 @@ class Origin:
     records: Mapping[str, int]
 
 
-def assemble(origin: Origin, events: Document, noted: Noted) -> Document:
+def assemble(origin: Origin, events: Document, problems: StreamProblems) -> Document:
     """Return the document of ``events``: keys in schema order."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -99,10 +99,10 @@ def assemble(origin: Origin, events: Document, noted: Noted) -> Document:
             ],
             "records": dict(origin.records),
             "problems": {
-                "count": noted.count,
+                "count": problems.count,
                 "first": [
                     {"kind": p.kind, "line_number": p.line_number, "detail": p.detail, "excerpt": p.excerpt or None}
-                    for p in noted.first
+                    for p in problems.first
                 ],
             },
         },
@@ -111,19 +111,19 @@ def assemble(origin: Origin, events: Document, noted: Noted) -> Document:
 
 
 def _spans(session: Session) -> dict[int, Spans | None]:
-    """Return when each device was busy, by number; None where that is not known of it."""
+    """Return the busy intervals of each device by number, None where they are unknown."""
     recorded = session.kernels.spans
     numbers = session.inventory.numbers | set(session.samples.devices) | set(session.samples.memory)
     numbers |= {number for number in recorded if number is not None}
     if recorded and not session.kernels_whole:
-        session.noted.problem("kernels_not_whole", "how long the devices were busy is not known: kernels may be missing")
+        session.problems.add("kernels_not_whole", "how long the devices were busy is not known: kernels may be missing")
     if not session.kernels_whole:
         return dict.fromkeys(sorted(numbers))
     if None not in recorded:
         return {number: recorded.get(number, Spans()) for number in sorted(numbers)}
     if len(numbers) != 1:
         of = f"which of the {len(numbers)} devices" if numbers else "which device"
-        session.noted.problem("device_unknown", f"the records of kernels do not say {of} they ran on")
+        session.problems.add("device_unknown", f"the records of kernels do not say {of} they ran on")
         return dict.fromkeys(sorted(numbers))
     (number,) = numbers
     together = recorded[None]
@@ -142,9 +142,9 @@ def _named(timings: Timings[int | str], names: Dictionary, session: Session, wha
         one = found.setdefault(_name(key, names), Timing())
         one.add(timing.count, timing.total, timing.shortest, timing.longest)
     if nameless:
-        session.noted.problem("name_unknown", f"{nameless} {what} have no name: they are told by their number", count=nameless)
+        session.problems.add("name_unknown", f"{nameless} {what} have no name: they are told by their number", count=nameless)
     if timings.left_out.count:
-        session.noted.problem("too_many_names", f"{timings.left_out.count} {what} are told by no name: there are too many")
+        session.problems.add("too_many_names", f"{timings.left_out.count} {what} are told by no name: there are too many")
     return found
 
 
@@ -159,7 +159,7 @@ def _kernels(session: Session) -> Document:
 
 
 def kernel_table(found: Mapping[str, Timing], together: Timing, launches: int) -> Document:
-    """Return what is told of kernels: those of the longest total one by one."""
+    """Return the block of kernels: totals, and the kernels of the longest total time one by one."""
     top = sorted(found.items(), key=lambda item: (-item[1].total, item[0]))[:_MAX_KERNELS]
     return {
         "name_count": len(found),
@@ -176,24 +176,24 @@ def _scopes(session: Session) -> list[Document]:
         opened[_name(key, session.scope_names)] += count
         found.setdefault(_name(key, session.scope_names), Timing())
     order = sorted(found.items(), key=lambda item: (-item[1].total, item[0]))[:_MAX_SCOPES]
-    # gpufl's ``warmup`` counts iterations that ran before a scope was opened; which scopes were a warm-up it does not say.
+    # gpufl's ``warmup`` counts iterations before a scope was opened; it does not mark scopes as warm-up.
     return [{"name": name, **timing.figures(), "warmup_count": None, "open_count": opened[name]} for name, timing in order]
 
 
 def _copies(session: Session) -> list[Document]:
     vendors = session.inventory.vendors
-    table: Mapping[int, str] = wire.CUPTI_COPIES if vendors == {"NVIDIA"} else wire.ROCM_COPIES if vendors == {"AMD"} else {
-        kind: way for kind, way in wire.CUPTI_COPIES.items() if wire.ROCM_COPIES.get(kind) == way
+    table: Mapping[int, str] = gpufl.CUPTI_COPIES if vendors == {"NVIDIA"} else gpufl.ROCM_COPIES if vendors == {"AMD"} else {
+        kind: way for kind, way in gpufl.CUPTI_COPIES.items() if gpufl.ROCM_COPIES.get(kind) == way
     }  # fmt: skip
     strange = [kind for kind in session.copies.by_kind if kind is None or kind not in table]
     if strange:
-        told = ", ".join(str(kind) for kind in sorted(kind for kind in strange if kind is not None))
-        session.noted.problem("copy_kind_unknown", f"kinds of copies that are not known for this vendor: {told or 'too large'}")
+        detail = ", ".join(str(kind) for kind in sorted(kind for kind in strange if kind is not None))
+        session.problems.add("copy_kind_unknown", f"kinds of copies that are not known for this vendor: {detail or 'too large'}")
     return directions(session.copies.merged(table))
 
 
-def directions(moved_by: Mapping[str, Moved]) -> list[Document]:
-    """Return what was moved each way, in the order of the schema."""
+def directions(moved_by: Mapping[str, CopyTotals]) -> list[Document]:
+    """Return the copies by direction, in the order of the schema."""
     return [
         {
             "direction": way,
@@ -208,9 +208,9 @@ def directions(moved_by: Mapping[str, Moved]) -> list[Document]:
 
 
 def _devices(session: Session, busy: Mapping[int, int | None]) -> list[Document]:
-    made: list[Document] = []
+    result: list[Document] = []
     for number, length in busy.items():
-        made.append(
+        result.append(
             {
                 "number": number,
                 "name": _text(session.inventory.name(number), _SHORT),
@@ -219,7 +219,7 @@ def _devices(session: Session, busy: Mapping[int, int | None]) -> list[Document]
                 "metrics": _metrics(session, session.samples.devices.get(number), f"device {number}"),
             }
         )
-    return made
+    return result
 
 
 def _hosts(session: Session) -> list[Document]:
@@ -232,13 +232,13 @@ def _metrics(session: Session, sampler: Sampler | None, whose: str) -> Document:
         return {}
     for name, column in sampler.columns.items():
         if column.impossible:
-            told = f"{whose}: {name}: {column.impossible} values cannot be: it is left out"
-            session.noted.problem("impossible_value", told, count=column.impossible)
+            detail = f"{whose}: {name}: {column.impossible} values cannot be: it is left out"
+            session.problems.add("impossible_value", detail, count=column.impossible)
     return sampler.metrics()
 
 
 def _header(session: Session) -> Document:
-    """Return a header that knows the devices which the program saw."""
+    """Return a header with the devices that were visible to the program."""
     inventory, place = session.inventory, session.inventory.place
     if place is None:
         return merge(())
@@ -255,30 +255,30 @@ def _memory(session: Session, number: int) -> int | None:
     return next(iter(sizes)) << 20 if len(sizes) == 1 else None
 
 
-def _tell(session: Session, *, complete: bool) -> None:
-    """Note what only the whole stream shows."""
-    noted, kernels, scopes = session.noted, session.kernels, session.scopes
+def _record_problems(session: Session, *, complete: bool) -> None:
+    """Record the problems of the stream as a whole."""
+    problems, kernels, scopes = session.problems, session.kernels, session.scopes
     for (kind, name), count in sorted(session.columns.items()):
-        noted.problem("unknown_column", f"{kind}: column {name} is not known and was left out, in {count} batches", count=count)
+        problems.add("unknown_column", f"{kind}: column {name} is not known and was left out, in {count} batches", count=count)
     for kind, count in sorted(session.types.items()):
-        noted.problem("unknown_record", f"{count} records of the unknown type {kind}", count=count)
+        problems.add("unknown_record", f"{count} records of the unknown type {kind}", count=count)
     unpaired = kernels.unstarted + scopes.unbegun + (kernels.unended if complete else 0)
     if unpaired:
-        noted.problem("unpaired_record", f"{unpaired} records have no other half: a start or an end is missing", count=unpaired)
-        noted.loss("unpaired_record", unpaired)
+        problems.add("unpaired_record", f"{unpaired} records have no other half: a start or an end is missing", count=unpaired)
+        problems.add_loss("unpaired_record", unpaired)
     if scopes.backwards:
-        noted.problem("contradicting_times", f"{scopes.backwards} scopes end before they begin", count=scopes.backwards)
+        problems.add("contradicting_times", f"{scopes.backwards} scopes end before they begin", count=scopes.backwards)
     forgotten = kernels.forgotten + scopes.forgotten
     if forgotten:
-        noted.problem("too_many_open", f"{forgotten} begins were left out: too many were open at once", count=forgotten)
+        problems.add("too_many_open", f"{forgotten} begins were left out: too many were open at once", count=forgotten)
     unreadable = session.samples.unreadable
     if unreadable:
-        noted.problem("unreadable_value", f"{unreadable} samples are no numbers", count=unreadable)
+        problems.add("unreadable_value", f"{unreadable} samples are no numbers", count=unreadable)
     twice = [number for number, names in session.inventory.names.items() if len(names) > 1]
     twice += [number for number, sizes in session.samples.memory.items() if len(sizes) > 1]
     if twice:
-        told = ", ".join(map(str, sorted(set(twice))[:16]))
-        noted.problem("contradicting_devices", f"devices of two names or sizes: {told}")
+        detail = ", ".join(map(str, sorted(set(twice))[:16]))
+        problems.add("contradicting_devices", f"devices of two names or sizes: {detail}")
 
 
 def _text(value: str | None, limit: int) -> str | None:

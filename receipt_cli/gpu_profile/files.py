@@ -1,4 +1,4 @@
-"""The files of a session: which channel and window each is of, which are missing, and what their sidecars say."""
+"""List the files of a session: channel and window of each, missing windows, and the sidecars."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from receipt_cli.errors import InputError
 from receipt_cli.gpu_profile.batch import whole
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 
 CHANNELS = ("device", "scope", "system", "sass")
 _NAME = re.compile(r"(?s)(?:(?P<prefix>.+)\.)?(?P<channel>device|scope|system|sass)(?:\.(?P<number>\d{1,9}))?\.log(?:\.gz)?")
@@ -34,24 +34,24 @@ class Window(NamedTuple):
 
 @dataclass(slots=True)
 class Listing:
-    """The windows of a session in the order in which they are read, and what is known of windows beside them."""
+    """The windows of a session in reading order, and the windows that sidecars announce or give up."""
 
     windows: list[Window] = field(default_factory=list)
     sidecars: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What a sidecar says of the file of a name."""
+    """Size and checksum from a sidecar, by the name of its file."""
     announced: set[tuple[str, int]] = field(default_factory=set)
     given_up: set[tuple[str, int]] = field(default_factory=set)
 
 
 def is_session(path: Path) -> bool:
-    """True for a folder that holds a file of a channel."""
+    """True for a folder with a file of a channel."""
     try:
         return any(_is_window(entry.name) for entry in (*path.iterdir(), *_spooled(path)))
     except OSError:
         return False
 
 
-def list_session(path: Path, noted: Noted) -> Listing:
+def list_session(path: Path, problems: StreamProblems) -> Listing:
     """Return the windows of the session in the folder ``path``. Raises ``InputError``."""
     found = Listing()
     try:
@@ -67,7 +67,7 @@ def list_session(path: Path, noted: Noted) -> Listing:
             windows.append(_window(name, _opener(entry)))
         elif sidecar := _SIDECAR.fullmatch(entry.name):
             found.announced.add((sidecar["channel"], int(sidecar["number"])))
-            _keep_sidecar(found, entry, name, noted)
+            _keep_sidecar(found, entry, name, problems)
         elif loss := _LOSS.fullmatch(entry.name):
             found.given_up.add((loss["channel"], int(loss["number"])))
     prefixes = {_prefix(window.name) for window in windows}
@@ -76,7 +76,7 @@ def list_session(path: Path, noted: Noted) -> Listing:
         raise InputError(
             "holds the files of several recordings", where=str(path), why=known, try_="name the files of one of them"
         )
-    found.windows = _once(windows, noted)
+    found.windows = _once(windows, problems)
     if not found.windows:
         below = next((entry for entry in sorted(path.iterdir()) if entry.is_dir() and is_session(entry)), None)
         raise InputError(
@@ -94,7 +94,7 @@ def list_files(paths: Sequence[Path]) -> Listing:
 
 
 def list_streams(streams: Iterable[tuple[str, Callable[[], BinaryIO]]]) -> Listing:
-    """Return the windows that ``streams`` are: pairs of a file's name and what opens it; of a name, the last counts."""
+    """Return the windows of ``streams``, pairs of a file's name and a function that opens it; the last pair of a name counts."""
     return Listing(sorted((_window(name, opener) for name, opener in dict(streams).items()), key=_order))
 
 
@@ -105,7 +105,7 @@ def gaps(listing: Listing) -> set[tuple[str, int]]:
         there = {w.number for w in listing.windows if w.channel == channel and w.number is not None}
         announced = {index for name, index in listing.announced | listing.given_up if name == channel}
         last = max(there | announced, default=0)
-        if last - len(there) > _MAX_FILES:  # no session has so many windows: the number is none
+        if last - len(there) > _MAX_FILES:  # no session has so many windows: the number is wrong
             missing.add((channel, last))
             continue
         missing |= {(channel, index) for index in range(1, last + 1) if index not in there}
@@ -121,7 +121,7 @@ def _window(name: str, opener: Callable[[], BinaryIO]) -> Window:
 
 
 def _is_window(name: str) -> bool:
-    """True for the name of a file of a channel; a hidden one is what a launcher left in the middle of its work."""
+    """True for the name of a channel's file. A hidden file is an unfinished one of a launcher."""
     return not name.startswith(".") and _NAME.fullmatch(name) is not None
 
 
@@ -136,10 +136,10 @@ def _order(window: Window) -> tuple[int, str, bool, int, bool, str]:
     return known, window.channel, window.number is None, window.number or 0, window.spooled, window.name
 
 
-def _once(windows: Sequence[Window], noted: Noted) -> list[Window]:
-    """Return one file of each window: where it is there plain and compressed, or published and spooled, the one with content.
+def _once(windows: Sequence[Window], problems: StreamProblems) -> list[Window]:
+    """Return one file for each window: of plain and compressed, or published and spooled, the one with content.
 
-    A plain file of no bytes is what is left of one that was compressed and could not be removed.
+    An empty plain file is the rest of one that was compressed and could not be removed.
     """
     kept: dict[tuple[str, int | None], Window] = {}
     for window in sorted(windows, key=lambda window: (*_order(window)[:5], window.name.endswith(".gz"))):
@@ -148,7 +148,7 @@ def _once(windows: Sequence[Window], noted: Noted) -> list[Window]:
         if other is None or _is_empty(other):
             kept[key] = window
         elif not _is_empty(window):
-            noted.problem("window_twice", f"{window.name}: the window is there twice: {other.name} was read")
+            problems.add("window_twice", f"{window.name}: the window is there twice: {other.name} was read")
     return sorted(kept.values(), key=_order)
 
 
@@ -165,17 +165,17 @@ def _spooled(path: Path) -> list[Path]:
     return list(spool.iterdir()) if spool.is_dir() else []
 
 
-def _keep_sidecar(found: Listing, entry: Path, name: str, noted: Noted) -> None:
+def _keep_sidecar(found: Listing, entry: Path, name: str, problems: StreamProblems) -> None:
     try:
         with entry.open("rb") as file:
-            stated = json.loads(file.read(_MAX_SIDECAR))
+            declared = json.loads(file.read(_MAX_SIDECAR))
     except (OSError, ValueError, RecursionError):
-        stated = None
-    payload = stated.get("payload_file") if isinstance(stated, dict) else None
+        declared = None
+    payload = declared.get("payload_file") if isinstance(declared, dict) else None
     if not isinstance(payload, str):
-        noted.problem("sidecar_unreadable", f"{name}: is no description of a window")
+        problems.add("sidecar_unreadable", f"{name}: is no description of a window")
         return
-    sizes = {key: whole(stated.get(key), 0, 1 << 62) for key in ("payload_bytes", "payload_crc32")}
+    sizes = {key: whole(declared.get(key), 0, 1 << 62) for key in ("payload_bytes", "payload_crc32")}
     found.sidecars[payload] = sizes
 
 

@@ -1,7 +1,7 @@
-"""The wire format of GPU Flight (gpufl): which records there are, their versions and columns, and what the columns mean.
+"""The wire format of GPU Flight (gpufl): records, their versions, and the columns with their meaning.
 
 Read from the public sources of gpufl-client (``include/gpufl/core/model/*``, ``tests/core/test_wire_contract.cpp``). Columns
-were added, and one was inserted in the middle, under an unchanged version: what counts is the name that a batch declares.
+were added, and one was inserted in the middle, under an unchanged version: a column is known by its declared name alone.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ GPUFL_FORMAT = "gpufl"
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A columnar record: the versions of it that are known, the columns without which nothing can be said, all others."""
+    """A columnar record: its known versions, the columns that it needs, and its other columns."""
 
     versions: frozenset[int]
     needed: tuple[str, ...]
     others: frozenset[str]
 
     def knows(self, column: str) -> bool:
-        """True for a column that some version of the format has."""
+        """True for a column of any known version."""
         return column in self.needed or column in self.others
 
 
@@ -68,7 +68,7 @@ IGNORED = frozenset(
         "cubin_disassembly", "source_file_content", "segment_start", "segment_end", "run_end", "cuda_error",
     }
 )  # fmt: skip
-"""Records that are known and of which no figure is made: details, samples inside kernels, listings, configuration."""
+"""Known records without figures: details, samples inside kernels, listings, configuration."""
 TYPES = frozenset({*BATCHES, *STARTS, ENDS, NAMES, *SINGLE, *IGNORED})
 """Every record that is known."""
 
@@ -79,18 +79,18 @@ CUPTI_COPIES = {
 }  # fmt: skip
 """``CUpti_ActivityMemcpyKind``, arrays being memory of the device."""
 ROCM_COPIES = {0: "unknown", 1: "host_to_device", 2: "device_to_host", 3: "device_to_device", 4: "host_to_host"}
-"""What gpufl's ROCprofiler backend writes."""
+"""Kinds of gpufl's ROCprofiler backend."""
 NAMED_COPIES = {
     "HtoD": "host_to_device", "DtoH": "device_to_host", "HtoA": "host_to_device", "AtoH": "device_to_host",
     "AtoA": "device_to_device", "AtoD": "device_to_device", "DtoA": "device_to_device", "DtoD": "device_to_device",
     "HtoH": "host_to_host", "PtoP": "peer_to_peer",
 }  # fmt: skip
-"""How the older generation writes them."""
+"""Kinds of the older generation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What a sampled column means: the metric, base units = value * ``times`` / ``over``, and the most that it can be."""
+    """A sampled column: its metric, base units = value * ``times`` / ``over``, and the largest possible value."""
 
     metric: str
     times: int

@@ -1,4 +1,4 @@
-"""The folder or the files of a recorded session → a valid ``gpu_profile`` document."""
+"""Import the folder or the files of a recorded session as a valid ``gpu_profile`` document."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.gpu_profile import nsys
-from receipt_cli.gpu_profile.document import document_of
+from receipt_cli.gpu_profile.document import build_document
 from receipt_cli.gpu_profile.files import Listing, list_files, list_session
 from receipt_cli.gpu_profile.format import GPUFL_FORMAT, TYPES
 from receipt_cli.gpu_profile.lines import first_lines
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import read_session
 from receipt_cli.receipts.production import read_attachment, require_valid, run_texts
 
@@ -24,7 +24,7 @@ _LOOKED_AT = 3
 def is_recording(paths: Sequence[str]) -> bool:
     """True where ``paths`` are folders, or files that begin with records of a session.
 
-    Nothing is refused, and nothing is taken from a pipe: what is no file is no recording.
+    Never raises and never reads from a pipe: only files and folders can be recordings.
     """
     return all(path.is_dir() or (path.is_file() and _holds_records(path)) for path in map(Path, paths))
 
@@ -64,21 +64,21 @@ def import_session(
 ) -> dict[str, Any]:
     """Return the document of the session ``session`` (None: the only one) in the folder, or the files, ``paths``.
 
-    Raises ``InputError`` for what cannot be read, ``OtherSessions`` where it holds several sessions or not that one, and
-    ``UsageError`` for options that no document can hold.
+    Raises ``InputError`` for input that cannot be read, ``OtherSessions`` where it has several sessions or lacks that one,
+    and ``UsageError`` for options that no document can contain.
     """
     run = run_texts(name=name, lane=lane, preset=preset)
     attached = [read_attachment(attachment) for attachment in attachments]
-    noted = Noted()
-    read = read_session(_listing([Path(path) for path in paths], noted), noted, session)
+    problems = StreamProblems()
+    read = read_session(_listing([Path(path) for path in paths], problems), problems, session)
     if not read.read:
         raise InputError(f"holds no record of {GPUFL_FORMAT} that can be read", where=paths[0])
-    document = document_of(read, run, attached)
+    document = build_document(read, run, attached)
     require_valid(document, "document", paths[0])
     return document
 
 
-def _listing(paths: Sequence[Path], noted: Noted) -> Listing:
+def _listing(paths: Sequence[Path], problems: StreamProblems) -> Listing:
     folders = [path for path in paths if path.is_dir()]
     if not folders:
         names = [path.name for path in paths]
@@ -86,8 +86,8 @@ def _listing(paths: Sequence[Path], noted: Noted) -> Listing:
             raise UsageError("two of the files have the same name", why="a session has each of its files once")
         return list_files(paths)
     if len(paths) > 1:
-        raise UsageError("wants one folder, or files", why="a session is in a folder of its own")
-    return list_session(folders[0], noted)
+        raise UsageError("needs one folder, or files", why="a session is in a folder of its own")
+    return list_session(folders[0], problems)
 
 
 def _holds_records(path: Path) -> bool:

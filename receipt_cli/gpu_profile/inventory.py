@@ -10,7 +10,7 @@ _MAX_LISTED = 1024
 
 
 class Inventory:
-    """What the records of a start say of the devices. ``file`` and ``pointer`` say where the first list stands."""
+    """The devices in the start records. ``place`` is the file and the JSON pointer of the first list."""
 
     def __init__(self) -> None:
         self.names: dict[int, set[str]] = {}
@@ -33,7 +33,7 @@ class Inventory:
         return self._uuids.get(uuid) if isinstance(uuid, str) else None
 
     def add(self, record: Json, file: str, samples: Samples) -> None:
-        """Take the lists of a ``job_start`` or ``init``; sizes of memories go to ``samples``."""
+        """Add the lists of a ``job_start`` or ``init``; sizes of memories go to ``samples``."""
         listed = record.get(_LISTS[0])
         keys = _LISTS[:1] if isinstance(listed, list) and listed else _LISTS[1:]
         for key in (*keys, "devices"):

@@ -18,13 +18,13 @@ _DT = (-LONGEST_NS, LONGEST_NS)
 _DURATION = (0, LONGEST_NS)
 _ID = (0, 1 << 62)
 Named = int | str
-"""A kernel by its id in the dictionary, or by its name where the record itself holds it."""
+"""A kernel by its id in the dictionary, or by its name where the record contains it."""
 
 
 class Kernels:
-    """All launches of a session. ``spans`` are by device; None: the records do not say which device it was.
+    """All launches of a session. ``spans`` are by device, None for records without a device.
 
-    ``unended`` counts starts without an end, ``unstarted`` ends without a start, ``forgotten`` starts that were too many.
+    ``unended`` counts starts without an end, ``unstarted`` ends without a start, ``forgotten`` starts beyond the limit.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Kernels:
         return True
 
     def begin(self, record: Json, device: int | None) -> bool:
-        """Take a ``kernel_start``; return whether it can be read."""
+        """Add a ``kernel_start``; return whether it can be read."""
         name, start, key = record.get("name"), whole(record.get("ts_ns"), 0, LATEST_NS), _pair(record)
         if not isinstance(name, str) or start is None or key is None or key in self._open:
             return False
@@ -96,7 +96,7 @@ class Kernels:
         return True
 
     def end(self, record: Json) -> bool:
-        """Take a ``kernel_end``; return whether it can be read."""
+        """Add a ``kernel_end``; return whether it can be read."""
         end, key = whole(record.get("ts_ns"), 0, LATEST_NS), _pair(record)
         if end is None or key is None:
             return False
@@ -117,6 +117,6 @@ class Kernels:
 
 
 def _pair(record: Json) -> tuple[object, int] | None:
-    """Return what a start and its end have in common: the process and the number of the launch."""
+    """Return the key of a start and its end: the process and the number of the launch."""
     number, pid = whole(record.get("corr_id"), 0, 1 << 62), real(record.get("pid"))
     return None if number is None else (pid, number)

@@ -1,4 +1,4 @@
-"""One stored file → its lines, one block in memory at a time, with the digests of what was read."""
+"""Read the lines of a stored file block by block, with digests of its bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLOCK = 1 << 20
 MAX_LINE = 8 << 20
 """Bytes of a record that is read; a batch of 2,048 rows has a tenth of a megabyte, a dictionary seldom more than one."""
 KEPT = 4096
-"""Bytes of a longer record that are kept, to tell what it is."""
+"""Bytes of a longer record that are kept, enough for its type."""
 
 
 class Line(NamedTuple):
@@ -32,7 +32,7 @@ def first_lines(stream: BinaryIO) -> list[bytes]:
 
 
 class Lines:
-    """The lines of one file, to be read once. After that: digests and counts, and ``damage``, what is wrong with the file.
+    """The lines of one file, to be read once; then its digests, its counts and its ``damage``, None for a sound file.
 
     ``size_bytes`` and ``sha256`` are of the decompressed bytes, ``stored_bytes`` and ``crc32`` of the file as it is stored.
     ``open_end`` is True where the last line lacks its newline.

@@ -1,7 +1,7 @@
-"""The tables that ``nsys stats --format csv`` prints of kernels and of copies → the ``gpu_profile`` document of them.
+"""Import the tables of kernels and copies that ``nsys stats --format csv`` prints as a ``gpu_profile`` document.
 
-Read by the names of the columns: reports of other versions have more of them, in another order. Sizes of copies are printed in
-rounded megabytes and stay out.
+Columns are read by name: other versions of the report have more of them, in another order. Sizes of copies are printed in
+rounded megabytes and are left out.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, BinaryIO
 
 from receipt_cli.errors import InputError
 from receipt_cli.gpu_profile.batch import LONGEST_NS
-from receipt_cli.gpu_profile.copies import Moved
+from receipt_cli.gpu_profile.copies import CopyTotals
 from receipt_cli.gpu_profile.dictionaries import shown
 from receipt_cli.gpu_profile.document import Document, Origin, assemble, directions, kernel_table
 from receipt_cli.gpu_profile.kernels import MAX_NAMES
 from receipt_cli.gpu_profile.lines import Lines
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import ReadFile
 from receipt_cli.gpu_profile.timing import Timing, Timings
 from receipt_cli.header.document import merge
@@ -37,18 +37,18 @@ _MOST = 1 << 60
 
 
 class _Tables:
-    """What the tables of a report say."""
+    """The tables of a report."""
 
     def __init__(self) -> None:
         self.kernels: Timings[str] = Timings(MAX_NAMES)
         self.all = Timing()
-        self.moved: dict[str, Moved] = {}
+        self.moved: dict[str, CopyTotals] = {}
         self.seen: list[str] = []
         self.records = {"read": 0, "ignored": 0, "unread": 0}
-        self.noted = Noted()
+        self.problems = StreamProblems()
 
     def read(self, name: str, lines: Lines) -> None:
-        """Take the tables of one file."""
+        """Add the tables of one file."""
         header: list[str] = []
         for line in lines:
             if not line.data.strip():
@@ -58,30 +58,30 @@ class _Tables:
             if _is_header(cells):
                 header = cells
                 self._begin(cells, name)
-            elif len(cells) == len(header) and self._is_told(header):
+            elif len(cells) == len(header) and self._is_known(header):
                 good = self._row(dict(zip(header, cells, strict=True)))
                 self.records["read" if good else "unread"] += 1
                 if not good:
-                    self.noted.problem("unreadable_row", f"{name}: a row cannot be read", line=line.number, excerpt=line.data)
-                    self.noted.loss("unreadable_row")
+                    self.problems.add("unreadable_row", f"{name}: a row cannot be read", line=line.number, excerpt=line.data)
+                    self.problems.add_loss("unreadable_row")
                 continue
-            elif header and cells[:1] and cells[0].replace(".", "").isdigit() and self._is_told(header):
-                self.noted.problem("unreadable_row", f"{name}: a row is cut", line=line.number, excerpt=line.data)
-                self.noted.loss("unreadable_row")
+            elif header and cells[:1] and cells[0].replace(".", "").isdigit() and self._is_known(header):
+                self.problems.add("unreadable_row", f"{name}: a row is cut", line=line.number, excerpt=line.data)
+                self.problems.add_loss("unreadable_row")
                 self.records["unread"] += 1
                 continue
             self.records["ignored"] += 1
         if lines.damage is not None:
-            self.noted.problem("damaged_file", f"{name}: {lines.damage}")
-            self.noted.loss("damaged_file")
+            self.problems.add("damaged_file", f"{name}: {lines.damage}")
+            self.problems.add_loss("damaged_file")
 
-    def _is_told(self, header: Sequence[str]) -> bool:
+    def _is_known(self, header: Sequence[str]) -> bool:
         return set(_KERNELS) <= set(header) or set(_COPIES) <= set(header)
 
     def _begin(self, header: Sequence[str], name: str) -> None:
         kind = "kernels" if set(_KERNELS) <= set(header) else "copies" if set(_COPIES) <= set(header) else ""
         if kind in self.seen:
-            raise InputError(f"holds a second table of {kind}", where=name, why="of which profile each is, nothing says")
+            raise InputError(f"has two tables of {kind}", where=name, why="cannot tell which profile each belongs to")
         self.seen += [kind] if kind else []
 
     def _row(self, row: Mapping[str, str]) -> bool:
@@ -90,7 +90,7 @@ class _Tables:
             count = _number(row["Count"])
             if not count or total is None:
                 return False
-            self.moved.setdefault(_WAYS.get(row["Operation"], "unknown"), Moved(size=None)).add(count, total, None)
+            self.moved.setdefault(_WAYS.get(row["Operation"], "unknown"), CopyTotals(size=None)).add(count, total, None)
             return True
         count, least, most = (_number(row[column]) for column in ("Instances", "Min (ns)", "Max (ns)"))
         name = shown(row["Name"])
@@ -118,18 +118,18 @@ def read_report(
             lines = Lines(stream)
             tables.read(name, lines)
         read.append(ReadFile(name, lines.sha256, lines.size_bytes, lines.line_count))
-    lost = tables.noted.lost
+    lost = tables.problems.lost
     events = {
         "format": NSYS_FORMAT, "session_id": None, "application": None, "started_at": None, "duration_s": None,
         "complete": False, "lossy": bool(lost), "losses": [{"kind": kind, "count": lost[kind]} for kind in sorted(lost)],
         "busy_s": None, "busy_ratio": None, "kernels": kernel_table(tables.kernels.of, tables.all, tables.all.count),
         "copies": directions(tables.moved), "scopes": [], "devices": [], "hosts": [],
     }  # fmt: skip
-    return assemble(Origin("", run, merge(()), attachments, read, tables.records), events, tables.noted)
+    return assemble(Origin("", run, merge(()), attachments, read, tables.records), events, tables.problems)
 
 
 def cells_of(line: bytes) -> list[str]:
-    """Return the cells of a line of CSV; none where it is no text."""
+    """Return the cells of a CSV line; none where it is not UTF-8."""
     try:
         return [cell.strip() for cell in next(csv.reader([line.decode("utf-8")], strict=True), [])]
     except (UnicodeDecodeError, csv.Error):

@@ -1,4 +1,4 @@
-"""What was wrong with a stream: problems counted and the first told, losses counted by kind."""
+"""The problems and the losses of a stream: all counted, the first problems kept."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from receipt_cli.problems import MAX_EXCERPT, MAX_FIRST, Problem
 from receipt_cli.redaction.text import safe_text
 
 _OF_A_KIND = 5
-"""Problems of one kind that are told: the first twenty shall not all be the same."""
+"""Most problems of one kind among those kept: the first twenty must not all be the same."""
 _LOOKED_AT = 4 * MAX_EXCERPT
 
 
 @dataclass(slots=True)
-class Noted:
+class StreamProblems:
     """``count`` problems, the ``first`` of them, and how much of each kind is ``lost`` (None: only that some is)."""
 
     count: int = 0
@@ -22,18 +22,18 @@ class Noted:
     lost: dict[str, int | None] = field(default_factory=dict)
     _kinds: Counter[str] = field(default_factory=Counter)
 
-    def problem(self, kind: str, detail: str, *, line: int | None = None, excerpt: bytes | str = "", count: int = 1) -> None:
+    def add(self, kind: str, detail: str, *, line: int | None = None, excerpt: bytes | str = "", count: int = 1) -> None:
         """Count a problem (``count`` alike ones); ``detail`` names the file, ``line`` is the line in it."""
         self.count += count
         self._kinds[kind] += 1
         if len(self.first) >= MAX_FIRST or self._kinds[kind] > _OF_A_KIND:
             return
         head = excerpt[:_LOOKED_AT]
-        shown = head.decode("utf-8", "replace") if isinstance(head, bytes) else head
-        told = safe_text(detail[:_LOOKED_AT]) or kind
-        self.first.append(Problem(kind, line, told, safe_text(shown)))
+        text = head.decode("utf-8", "replace") if isinstance(head, bytes) else head
+        reason = safe_text(detail[:_LOOKED_AT]) or kind
+        self.first.append(Problem(kind, line, reason, safe_text(text)))
 
-    def loss(self, kind: str, count: int | None = 1) -> None:
-        """Count what is known to be lost."""
+    def add_loss(self, kind: str, count: int | None = 1) -> None:
+        """Count known losses; None: an unknown number."""
         before = self.lost.get(kind, 0)
         self.lost[kind] = None if before is None or count is None else before + count

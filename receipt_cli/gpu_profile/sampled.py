@@ -1,4 +1,4 @@
-"""What was sampled from devices and hosts: every value in base units, first and last by their time."""
+"""Sampled metrics of devices and hosts: values in base units, first and last by their time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_HOSTS = 64
 
 
 class Column:
-    """The values of one metric of one device or host. ``impossible``: one of them can be no value of it."""
+    """The values of one metric of one device or host. ``impossible`` counts values outside of its range."""
 
     def __init__(self, sampled: Sampled) -> None:
         self.impossible = 0
@@ -30,21 +30,21 @@ class Column:
     def add(self, times: Sequence[int], values: Sequence[float]) -> None:
         """Add numbers as recorded, each with its time."""
         times_over = self._sampled.times, self._sampled.over
-        made = array("d", (value * times_over[0] / times_over[1] for value in values))
-        if not made:
+        result = array("d", (value * times_over[0] / times_over[1] for value in values))
+        if not result:
             return
         first, last = min(times), max(times)
         if self._first is None or first < self._first[0]:
-            self._first = first, made[times.index(first)]
+            self._first = first, result[times.index(first)]
         if self._last is None or last >= self._last[0]:
-            self._last = last, made[len(made) - 1 - list(reversed(times)).index(last)]
-        kept = array("d", (value for value in made if math.isfinite(value)))
-        self._nonfinite += len(made) - len(kept)
+            self._last = last, result[len(result) - 1 - list(reversed(times)).index(last)]
+        kept = array("d", (value for value in result if math.isfinite(value)))
+        self._nonfinite += len(result) - len(kept)
         self.impossible += sum(not _LEAST <= value <= self._sampled.most for value in kept)
         self._values.extend(kept)
 
     def figures(self) -> dict[str, Any] | None:
-        """Return the statistics, or None where all is zero, which is also what stands for a value that cannot be read."""
+        """Return the statistics; None where all values are zero, since 0 is also recorded for an unreadable value."""
         values = self._values.whole()
         count = len(values) + self._nonfinite
         if self.impossible or not count or (not self._nonfinite and not values.any()):
@@ -75,20 +75,20 @@ class Sampler:
         self._meanings = meanings
 
     def add(self, name: str, times: Sequence[int], values: Sequence[float]) -> None:
-        """Add values of the recorded column ``name``, one a time; a column without a meaning is passed over."""
+        """Add values of the recorded column ``name``, each with its time; an unknown column is skipped."""
         meaning = self._meanings.get(name)
         if meaning is not None:
             self.columns.setdefault(meaning.metric, Column(meaning)).add(times, values)
 
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """Return the statistics of each metric of which there are any, in the order of the format."""
+        """Return the statistics of each metric that has any, in the order of the format."""
         order = dict.fromkeys(meaning.metric for meaning in self._meanings.values())
-        made = {name: self.columns[name].figures() for name in order if name in self.columns}
-        return {name: figures for name, figures in made.items() if figures is not None}
+        result = {name: self.columns[name].figures() for name in order if name in self.columns}
+        return {name: figures for name, figures in result.items() if figures is not None}
 
 
 class Samples:
-    """What was sampled in a session. ``memory`` is the size of each device's memory in MiB, every size that was recorded."""
+    """The samples of a session. ``memory`` holds all recorded sizes of each device's memory, in MiB."""
 
     def __init__(self) -> None:
         self.devices: dict[int, Sampler] = {}
@@ -136,11 +136,11 @@ class Samples:
     def add_event(self, record: Json, host: str | None) -> bool:
         """Add one ``system_sample`` (or the one at its start or stop); return whether it can be read."""
         time = whole(record.get("ts_ns"), 0, LATEST_NS)
-        devices, stated = record.get("devices"), record.get("host")
-        if time is None or not isinstance(devices, list | None) or not isinstance(stated, dict | None):
+        devices, declared = record.get("devices"), record.get("host")
+        if time is None or not isinstance(devices, list | None) or not isinstance(declared, dict | None):
             return False
-        sampler = self._host(host) if stated else None
-        for name, value in (stated or {}).items():
+        sampler = self._host(host) if declared else None
+        for name, value in (declared or {}).items():
             if sampler is not None and name in HOST_COLUMNS:
                 self._put(sampler, name, [time], [value])
         for entry in devices or ():
@@ -155,7 +155,7 @@ class Samples:
         return True
 
     def total(self, device: int, mib: object) -> None:
-        """Keep a recorded size of the memory of a device; 0 stands for one that cannot be read."""
+        """Add a recorded memory size of a device; 0 means an unreadable one."""
         size = whole(mib, 1, 1 << 30)
         sizes = self.memory.setdefault(device, set()) if size is not None else set()
         if size is not None and len(sizes) < 2:
@@ -168,7 +168,7 @@ class Samples:
         return self.hosts.setdefault(name, Sampler(HOST_COLUMNS))
 
     def _put(self, sampler: Sampler, name: str, times: list[int], values: list[Any]) -> None:
-        """Add the numbers among ``values``; null is a value that was not there, anything else one that cannot be read."""
+        """Add the numbers among ``values``; null is a missing value, anything else an unreadable one."""
         numbers = [real(value) for value in values]
         if None in numbers:
             self.unreadable += sum(number is None and value is not None for number, value in zip(numbers, values, strict=True))

@@ -1,4 +1,4 @@
-"""Named spans of the program: begins and ends paired, whichever of them is read first."""
+"""Named spans of the program: begins and ends are paired in either order."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from receipt_cli.gpu_profile.timing import Timings
 MAX_NAMES = 1 << 14
 _MAX_OPEN = 1 << 18
 _BEGIN, _END, _GOES_ON, _BREAKS_OFF = 0, 1, 2, 3
-"""The last two: a scope that was open when this session began, and one that is open when it ends."""
+"""The last two: a scope that was open when this session began, and one still open at its end."""
 Named = int | str
 
 
 class Scopes:
-    """All scopes of a session. ``open`` counts those by name that began and did not end, ``forgotten`` those too many."""
+    """All scopes of a session. ``open`` counts by name those without an end, ``forgotten`` those beyond the limit."""
 
     def __init__(self) -> None:
         self.by_name: Timings[Named] = Timings(MAX_NAMES)
@@ -29,7 +29,7 @@ class Scopes:
 
     @property
     def unbegun(self) -> int:
-        """Ends of which no begin was read."""
+        """Ends without a begin."""
         return len(self._ended)
 
     def open(self) -> Counter[Named]:
@@ -91,7 +91,7 @@ class Scopes:
         return True
 
     def add_event(self, record: Json, *, begins: bool) -> bool:
-        """Take one ``scope_begin`` or ``scope_end``: they are paired as they nest; return whether it can be read."""
+        """Add one ``scope_begin`` or ``scope_end``: they are paired as they nest; return whether it can be read."""
         name, time = record.get("name"), whole(record.get("ts_ns"), 0, LATEST_NS)
         if not isinstance(name, str) or time is None:
             return False

@@ -1,4 +1,4 @@
-"""The files of a session, one line at a time → everything that its records say, in memory that does not grow with them."""
+"""Read the records of a session line by line, in bounded memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, NamedTuple
 
 from receipt_cli.errors import GrammarChoiceError
-from receipt_cli.gpu_profile import format as wire
+from receipt_cli.gpu_profile import format as gpufl
 from receipt_cli.gpu_profile.batch import LATEST_NS, LONGEST_NS, Json, Rows, Unreadable, is_whole, rows_of, whole
 from receipt_cli.gpu_profile.copies import Copies
 from receipt_cli.gpu_profile.dictionaries import Dictionary
@@ -18,7 +18,7 @@ from receipt_cli.gpu_profile.files import Listing, Window, gaps, list_streams
 from receipt_cli.gpu_profile.inventory import Inventory
 from receipt_cli.gpu_profile.kernels import Kernels
 from receipt_cli.gpu_profile.lines import Line, Lines
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.sampled import Samples
 from receipt_cli.gpu_profile.scopes import Scopes
 
@@ -30,7 +30,7 @@ _MAX_SESSIONS = 16
 
 
 class OtherSessions(GrammarChoiceError):
-    """The files hold several sessions, and nobody said which one is meant; or not the one that was asked for."""
+    """The files have several sessions and none was chosen, or they lack the chosen one."""
 
 
 class ReadFile(NamedTuple):
@@ -44,10 +44,10 @@ class ReadFile(NamedTuple):
 
 @dataclass
 class Session:
-    """What the records of one session say. ``read``, ``ignored`` and ``unread`` count all of them.
+    """The contents of one session. ``read``, ``ignored`` and ``unread`` count all of its records.
 
-    Times are nanoseconds; ``starts`` and ``ends`` are those stated (the same record is in every channel).
-    ``lifecycle`` says for each channel whether its start and its end were read.
+    Times are nanoseconds; ``starts`` and ``ends`` are the recorded ones (the same record is in every channel).
+    ``lifecycle`` maps each channel to whether its start and its end were read.
     """
 
     wanted: str | None = None
@@ -59,7 +59,7 @@ class Session:
     lifecycle: dict[str, list[bool]] = field(default_factory=dict)
     kernel_channels: set[str] = field(default_factory=set)
     holes: set[str] = field(default_factory=set)
-    """Channels of which records are known to be missing."""
+    """Channels with missing records."""
     exit_code: int | None = None
     host: str | None = None
     files: list[ReadFile] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Session:
     ignored: int = 0
     unread: int = 0
     last_event: int | None = None
-    noted: Noted = field(default_factory=Noted)
+    problems: StreamProblems = field(default_factory=StreamProblems)
     kernels: Kernels = field(default_factory=Kernels)
     copies: Copies = field(default_factory=Copies)
     scopes: Scopes = field(default_factory=Scopes)
@@ -76,41 +76,41 @@ class Session:
     kernel_names: Dictionary = field(default_factory=lambda: Dictionary("kernel_dict"))
     scope_names: Dictionary = field(default_factory=lambda: Dictionary("scope_name_dict"))
     columns: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Batches that have a column which nothing here knows, by record and column."""
+    """Batches with an unknown column, by record and column."""
     types: Counter[str] = field(default_factory=Counter)
-    """Records of types that nothing here knows."""
+    """Records of unknown types."""
 
     @property
     def kernels_whole(self) -> bool:
-        """True where the channels that hold kernels begin, end, and have no hole: what they do not tell did not happen."""
+        """True where the channels of kernels have a start, an end and no hole, so that they contain all kernels."""
         whole_ones = {channel for channel, (start, end) in self.lifecycle.items() if start and end} - self.holes
         paired = not (self.kernels.unstarted or self.kernels.unended or self.kernels.forgotten)
         return paired and bool(self.kernel_channels) and self.kernel_channels <= whole_ones
 
     def lose(self, channel: str, kind: str, count: int | None = 1) -> None:
-        """Take note of records of ``channel`` that are known to be missing."""
+        """Record missing records of ``channel``."""
         self.holes.add(channel)
-        self.noted.loss(kind, count)
+        self.problems.add_loss(kind, count)
 
     def seen(self, time: int) -> None:
-        """Take the time of an event on the clock of the program."""
+        """Add the time of an event on the clock of the program."""
         self.last_event = time if self.last_event is None else max(self.last_event, time)
 
 
 def read_streams(streams: Iterable[tuple[str, Callable[[], BinaryIO]]], wanted: str | None = None) -> Session:
-    """Return what ``streams`` say: pairs of a file's name (``device.1.log.gz``) and what opens it.
+    """Return the session in ``streams``, pairs of a file's name (``device.1.log.gz``) and a function that opens it.
 
-    Whatever the bytes are, this gives a session or raises one of our errors.
+    For any bytes it returns a session or raises a ``ReceiptError``.
     """
-    return read_session(list_streams(streams), Noted(), wanted)
+    return read_session(list_streams(streams), StreamProblems(), wanted)
 
 
-def read_session(listing: Listing, noted: Noted, wanted: str | None = None) -> Session:
-    """Return what the files of ``listing`` say of the session ``wanted``, or of the only one.
+def read_session(listing: Listing, problems: StreamProblems, wanted: str | None = None) -> Session:
+    """Return the session ``wanted``, or the only one, in the files of ``listing``.
 
-    Raises ``OtherSessions`` where there are several, or not that one, and ``InputError`` for a file that cannot be opened.
+    Raises ``OtherSessions`` where there are several, or that one is missing; ``InputError`` for a file that cannot be opened.
     """
-    reader = _Reader(Session(wanted=wanted, noted=noted))
+    reader = _Reader(Session(wanted=wanted, problems=problems))
     for window in listing.windows:
         reader.read(window, listing)
     session = reader.session
@@ -120,8 +120,8 @@ def read_session(listing: Listing, noted: Noted, wanted: str | None = None) -> S
         ("lost_window", listing.given_up, "the recorder gave windows up as lost"),
     ):
         if windows:
-            told = ", ".join(f"{channel}.{index}" for channel, index in sorted(windows)[:8])
-            noted.problem(kind, f"{why}: {told}", count=len(windows))
+            detail = ", ".join(f"{channel}.{index}" for channel, index in sorted(windows)[:8])
+            problems.add(kind, f"{why}: {detail}", count=len(windows))
         for channel, _ in windows:
             session.lose(channel, kind)
     if session.others and wanted is None:
@@ -135,7 +135,7 @@ def read_session(listing: Listing, noted: Noted, wanted: str | None = None) -> S
 
 
 class _Reader:
-    """Takes the records of one session, one after the other."""
+    """Reads the records of one session, one after the other."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -143,30 +143,30 @@ class _Reader:
         self._channel = ""
         self._repeats: set[tuple[Any, ...]] = set()
         self._batches: dict[str, Callable[[Rows, Json], int]] = {
-            wire.KERNELS: lambda rows, record: session.kernels.add_batch(rows),
-            wire.COPIES: lambda rows, record: session.copies.add_batch(rows),
-            wire.SCOPES: lambda rows, record: session.scopes.add_batch(rows),
-            wire.DEVICES: lambda rows, record: session.samples.add_devices(rows),
-            wire.HOSTS: lambda rows, record: session.samples.add_hosts(rows, _text(record.get("hostname")) or session.host),
+            gpufl.KERNELS: lambda rows, record: session.kernels.add_batch(rows),
+            gpufl.COPIES: lambda rows, record: session.copies.add_batch(rows),
+            gpufl.SCOPES: lambda rows, record: session.scopes.add_batch(rows),
+            gpufl.DEVICES: lambda rows, record: session.samples.add_devices(rows),
+            gpufl.HOSTS: lambda rows, record: session.samples.add_hosts(rows, _text(record.get("hostname")) or session.host),
         }
 
     def read(self, window: Window, listing: Listing) -> None:
         """Read one file."""
-        noted, self._file, self._channel = self.session.noted, window.name, window.channel
+        problems, self._file, self._channel = self.session.problems, window.name, window.channel
         self.session.lifecycle.setdefault(window.channel, [False, False])
         with window.open() as stream:
             lines = Lines(stream)
             for line in lines:
                 self._line(line)
         if lines.damage is not None:
-            noted.problem("damaged_file", f"{window.name}: {lines.damage}")
+            problems.add("damaged_file", f"{window.name}: {lines.damage}")
             self.session.lose(self._channel, "damaged_file")
         elif lines.stored_bytes == 0 and window.name.endswith(".gz"):
-            noted.problem("empty_window", f"{window.name}: is empty: whatever it held is lost")
+            problems.add("empty_window", f"{window.name}: is empty: whatever it held is lost")
             self.session.lose(self._channel, "empty_window")
-        stated = listing.sidecars.get(window.name.rpartition("/")[2], {})
-        if stated and (stated.get("payload_bytes"), stated.get("payload_crc32")) != (lines.stored_bytes, lines.crc32):
-            noted.problem("payload_mismatch", f"{window.name}: is not what its description says that it was")
+        declared = listing.sidecars.get(window.name.rpartition("/")[2], {})
+        if declared and (declared.get("payload_bytes"), declared.get("payload_crc32")) != (lines.stored_bytes, lines.crc32):
+            problems.add("payload_mismatch", f"{window.name}: is not what its description says that it was")
             self.session.lose(self._channel, "payload_mismatch", None)
         self.session.files.append(ReadFile(window.name, lines.sha256, lines.size_bytes, lines.line_count))
 
@@ -176,7 +176,7 @@ class _Reader:
         session = self.session
         if not line.whole:
             kind = _TYPE.search(line.data)
-            if kind is not None and kind[1].decode() in wire.IGNORED:
+            if kind is not None and kind[1].decode() in gpufl.IGNORED:
                 session.ignored += 1
             else:
                 self._unread(line, "oversized_record", "is too long to be read")
@@ -194,39 +194,39 @@ class _Reader:
 
     def _unread(self, line: Line, kind: str, detail: str) -> None:
         self.session.unread += 1
-        self.session.noted.problem(kind, f"{self._file}: {detail}", line=line.number, excerpt=line.data)
+        self.session.problems.add(kind, f"{self._file}: {detail}", line=line.number, excerpt=line.data)
         self.session.lose(self._channel, kind)
 
     def _is_ours(self, record: Json, line: Line) -> bool:
-        """Return whether the record is of the session that is read; without an id it is."""
-        stated, session = record.get("session_id"), self.session
-        if stated is None or stated == "":
+        """Return whether the record belongs to this session; one without an id does."""
+        declared, session = record.get("session_id"), self.session
+        if declared is None or declared == "":
             return True
-        if not isinstance(stated, str):
+        if not isinstance(declared, str):
             self._unread(line, "unreadable_value", "session_id is no text")
             return False
-        if session.session_id is None and session.wanted in (None, stated):
-            session.session_id = stated
-        if stated == session.session_id:
+        if session.session_id is None and session.wanted in (None, declared):
+            session.session_id = declared
+        if declared == session.session_id:
             return True
-        if stated in session.others or len(session.others) < _MAX_SESSIONS:
-            session.others[stated] += 1
+        if declared in session.others or len(session.others) < _MAX_SESSIONS:
+            session.others[declared] += 1
         session.ignored += 1
         return False
 
     def _record(self, kind: str, record: Json, line: Line) -> None:
         session = self.session
-        if kind in wire.BATCHES:
+        if kind in gpufl.BATCHES:
             self._batch(kind, record, line)
-        elif kind in wire.IGNORED:
+        elif kind in gpufl.IGNORED:
             session.ignored += 1
-        elif kind == wire.NAMES:
+        elif kind == gpufl.NAMES:
             session.read += 1
-            session.kernel_names.update(record, session.noted, self._file, line.number)
-            session.scope_names.update(record, session.noted, self._file, line.number)
-        elif kind in wire.STARTS or kind == wire.ENDS:
+            session.kernel_names.update(record, session.problems, self._file, line.number)
+            session.scope_names.update(record, session.problems, self._file, line.number)
+        elif kind in gpufl.STARTS or kind == gpufl.ENDS:
             self._lifecycle(kind, record, line)
-        elif kind in wire.SINGLE:
+        elif kind in gpufl.SINGLE:
             if self._single(kind, record):
                 session.read += 1
                 self._seen(record)
@@ -238,7 +238,7 @@ class _Reader:
             session.types[name] += 1
 
     def _batch(self, kind: str, record: Json, line: Line) -> None:
-        session, known = self.session, wire.BATCHES[kind]
+        session, known = self.session, gpufl.BATCHES[kind]
         version = record.get("version")
         if not is_whole(version) or version not in known.versions:
             self._unread(line, "unknown_version", f"{kind}: version {str(version)[:20]} is not known")
@@ -256,20 +256,20 @@ class _Reader:
             session.columns[key] += 1
         lost = rows.torn + self._batches[kind](rows, record)
         if lost:
-            session.noted.problem(
+            session.problems.add(
                 "unreadable_row", f"{self._file}: {kind}: {lost} rows cannot be read", line=line.number, count=lost
             )
             session.lose(self._channel, "unreadable_row", lost)
         session.read += 1
-        if kind == wire.KERNELS:
+        if kind == gpufl.KERNELS:
             session.kernel_channels.add(self._channel)
-        if kind in (wire.SCOPES, wire.DEVICES, wire.HOSTS):
+        if kind in (gpufl.SCOPES, gpufl.DEVICES, gpufl.HOSTS):
             offsets = [dt for dt in rows.columns["dt_ns"] if is_whole(dt) and abs(dt) < LONGEST_NS]
             if offsets:
                 session.seen(rows.base_ns + max(offsets))
 
     def _is_repeat(self, kind: str, record: Json, rows: Rows, line: Line) -> bool:
-        """Return whether the very same batch was read before, as where a window was copied and not removed."""
+        """Return whether the same batch was read before, such as in a copied window."""
         number = record.get("batch_id")
         if not is_whole(number) or whole(number, 0, LATEST_NS) is None:
             return False
@@ -278,7 +278,7 @@ class _Reader:
             return False
         key = (kind, number, rows.base_ns, rows.count, *ends)
         if key in self._repeats:
-            self.session.noted.problem("batch_repeated", f"{self._file}: {kind} {number} was there before", line=line.number)
+            self.session.problems.add("batch_repeated", f"{self._file}: {kind} {number} was there before", line=line.number)
             return True
         if len(self._repeats) < _MAX_REPEATS:
             self._repeats.add(key)
@@ -290,11 +290,11 @@ class _Reader:
         flags = session.lifecycle[self._channel]
         session.read += 1
         session.application = session.application or _text(record.get("app"))
-        if kind == wire.ENDS and record.get("synthetic") is True:
+        if kind == gpufl.ENDS and record.get("synthetic") is True:
             session.exit_code = _exit_code(record)
-            session.noted.problem("synthetic_end", f"{self._file}: not the program but its launcher ended the session, later")
+            session.problems.add("synthetic_end", f"{self._file}: not the program but its launcher ended the session, later")
             return
-        if kind == wire.ENDS:
+        if kind == gpufl.ENDS:
             flags[1] = True
             session.ends |= {time} if time is not None else set()
         else:
@@ -303,7 +303,7 @@ class _Reader:
             session.host = session.host or _text(record.get("hostname"))
             session.inventory.add(record, self._file, session.samples)
         if time is None:
-            session.noted.problem("unreadable_value", f"{self._file}: {kind} has no time", line=line.number)
+            session.problems.add("unreadable_value", f"{self._file}: {kind} has no time", line=line.number)
 
     def _single(self, kind: str, record: Json) -> bool:
         session = self.session
@@ -329,7 +329,7 @@ class _Reader:
 
 
 def _exit_code(record: Json) -> int | None:
-    """Return how the program ended, as its launcher wrote: negative for a signal; None where it was stopped on purpose."""
+    """Return the exit code that the launcher recorded: negative for a signal; None where it stopped the program on purpose."""
     code = whole(record.get("exit_code"), -(1 << 31), 1 << 31)
     signal = whole(record.get("signal"), 1, 128)
     if record.get("window_stopped") is True:
@@ -338,5 +338,5 @@ def _exit_code(record: Json) -> int | None:
 
 
 def _text(value: object) -> str | None:
-    """Return a text that says something, bounded."""
+    """Return a string that is not blank, bounded; None for anything else."""
     return value.strip()[:500] or None if isinstance(value, str) else None

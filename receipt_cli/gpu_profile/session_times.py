@@ -1,10 +1,10 @@
-"""When a session began and ended, as far as its records agree on it."""
+"""Start and duration of a session, where its records agree on them."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import Session
 
 _SLACK_NS = 10**8
@@ -13,11 +13,11 @@ _SLACK_PARTS = 1000
 _LONGEST_NS = 10 * 366 * 86_400 * 10**9
 """No session lasts ten years."""
 _EPOCH_FROM_NS = 1_262_304_000 * 10**9
-"""2010: an earlier time counts from something else than 1970."""
+"""2010: an earlier time is not counted from 1970."""
 
 
-class Moments(NamedTuple):
-    """Nanoseconds; None where they are not known, or the records contradict each other."""
+class SessionTimes(NamedTuple):
+    """Nanoseconds; None where they are unknown or the records contradict each other."""
 
     started: int | None
     duration: int | None
@@ -25,7 +25,7 @@ class Moments(NamedTuple):
 
     @property
     def started_at(self) -> str | None:
-        """The start as RFC 3339 with Z, exactly; None where it is no time of day."""
+        """The exact start as RFC 3339 with Z; None where it is not counted from 1970."""
         if self.started is None or self.started < _EPOCH_FROM_NS:
             return None
         from datetime import UTC, datetime
@@ -36,35 +36,35 @@ class Moments(NamedTuple):
         return f"{text}{fraction}Z"
 
 
-def moments_of(session: Session, busy: int | None) -> Moments:
-    """Return when ``session`` was; ``busy`` is how long its busiest device was, at least as long as which it lasted."""
-    noted = session.noted
+def times_of(session: Session, busy: int | None) -> SessionTimes:
+    """Return start and duration of ``session``; ``busy`` is the time of its busiest device, a lower bound of the duration."""
+    problems = session.problems
     silent = sorted(name for name, (start, end) in session.lifecycle.items() if not (start and end))
     for name in silent:
         lacks = " and ".join(what for what, there in zip(("start", "end"), session.lifecycle[name], strict=True) if not there)
-        noted.problem("channel_not_complete", f"{name}: holds no {lacks} of the session")
-    started = _only(session.starts, "start", noted)
-    ended = _only(session.ends, "end", noted)
-    duration = None if started is None else _duration(session, started, ended, noted)
+        problems.add("channel_not_complete", f"{name}: holds no {lacks} of the session")
+    started = _only(session.starts, "start", problems)
+    ended = _only(session.ends, "end", problems)
+    duration = None if started is None else _duration(session, started, ended, problems)
     if duration is not None and not 0 <= duration <= _LONGEST_NS:
-        noted.problem("contradicting_times", "the session ends before it begins, or years after")
+        problems.add("contradicting_times", "the session ends before it begins, or years after")
         duration = None
     if duration is not None and busy is not None and busy > duration:
-        noted.problem("contradicting_times", "a device was busy for longer than the session lasted")
+        problems.add("contradicting_times", "a device was busy for longer than the session lasted")
         duration = None
-    return Moments(started, duration, not silent and bool(session.lifecycle))
+    return SessionTimes(started, duration, not silent and bool(session.lifecycle))
 
 
-def _only(times: set[int], what: str, noted: Noted) -> int | None:
-    """Return the time of which every channel has a copy; None where they differ."""
+def _only(times: set[int], what: str, problems: StreamProblems) -> int | None:
+    """Return the one time that all channels have; None where they differ."""
     if len(times) > 1:
-        noted.problem("contradicting_times", f"the session has {len(times)} times of its {what}")
+        problems.add("contradicting_times", f"the session has {len(times)} times of its {what}")
         return None
     return next(iter(times), None)
 
 
-def _duration(session: Session, started: int, ended: int | None, noted: Noted) -> int | None:
-    """Return how long the session lasted, to its end or, where that is not there, to the last event."""
+def _duration(session: Session, started: int, ended: int | None, problems: StreamProblems) -> int | None:
+    """Return the time from the start to the end or, without an end, to the last event."""
     spans = [span for span in session.kernels.spans.values() if span.first is not None and span.last is not None]
     first = min((span.first for span in spans if span.first is not None), default=None)
     last = max((span.last for span in spans if span.last is not None), default=None)
@@ -81,8 +81,8 @@ def _duration(session: Session, started: int, ended: int | None, noted: Noted) -
         until = ended
     slack = _SLACK_NS + abs(until - started) // _SLACK_PARTS
     if last < started - slack or first > until + slack:
-        noted.problem("other_clock", "the kernels have times of another clock than the session: only their lengths count")
+        problems.add("other_clock", "the kernels have times of another clock than the session: only their lengths count")
     elif first < started - slack or last > until + slack:
-        noted.problem("contradicting_times", "kernels ran outside the session")
+        problems.add("contradicting_times", "kernels ran outside the session")
         return None
     return until - started

@@ -1,4 +1,4 @@
-"""Intervals of time → how long at least one of them lasted, exactly, in bounded memory."""
+"""The exact length of a union of intervals, in bounded memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     Whole = NDArray[np.int64]
 
 _GATHERED = 1 << 20
-"""Intervals that are gathered before overlapping ones become one."""
+"""Intervals that are gathered before overlapping ones are joined."""
 _SINGLE = 1 << 13
 """Intervals that came one by one and are added together."""
 _KEPT = 1 << 21
-"""Intervals that stay in memory; more become a run of their own, whose cells go to a file where memory is short."""
+"""Intervals that stay in memory; more become a sorted run, which goes to a file where memory is short."""
 _STRETCH = 1 << 18
-"""Intervals of a run that are looked at together when runs are merged."""
+"""Intervals of a run that are read at once when runs are merged."""
 
 
 class _Run(NamedTuple):
@@ -70,7 +70,7 @@ class Spans:
         self._runs += other._runs
 
     def total(self) -> int:
-        """Return how long at least one interval lasted."""
+        """Return the length of the union."""
         self._take_single()
         self._fold()
         kept = self._kept
@@ -112,7 +112,7 @@ def _chosen(one: int | None, other: int | None, choose: Callable[[int, int], int
 
 
 def _union(starts: Whole, ends: Whole) -> tuple[Whole, Whole]:
-    """Return the intervals that do not overlap and cover the same, in order."""
+    """Return the same union as intervals that do not overlap, in order."""
     import numpy as np
 
     order = np.argsort(starts, kind="stable")
@@ -125,7 +125,7 @@ def _union(starts: Whole, ends: Whole) -> tuple[Whole, Whole]:
 
 
 def _merged_total(runs: list[_Run]) -> int:
-    """Return the length of the union of ``runs``, of which a stretch at a time is in memory."""
+    """Return the length of the union of ``runs``, reading a part of them at a time."""
     import numpy as np
 
     places, total, reach = [0] * len(runs), 0, None

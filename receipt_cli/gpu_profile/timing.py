@@ -1,4 +1,4 @@
-"""Durations by what they are of: how many, how long together, the shortest and the longest, in nanoseconds, exactly."""
+"""Durations by key: number, sum, minimum and maximum, in whole nanoseconds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Timing:
 
 
 class Timings(Generic[Key]):
-    """Timings by key, at most ``most`` keys; what has a further key is in ``left_out`` together."""
+    """Timings of at most ``most`` keys; durations of any further key are summed in ``left_out``."""
 
     def __init__(self, most: int) -> None:
         self.of: dict[Key, Timing] = {}

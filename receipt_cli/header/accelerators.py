@@ -1,7 +1,7 @@
-"""Which accelerators the machine has: NVML where its bindings are installed, else nvidia-smi, else rocm-smi.
+"""Accelerators of the machine: from NVML where its bindings are installed, else nvidia-smi, else rocm-smi.
 
-The inventory is of the machine, whatever the job may see of it; ``CUDA_VISIBLE_DEVICES`` is recorded beside
-it as the flag ``cuda_visible_devices``. Memory is in bytes; nvidia-smi tells whole MiB.
+The inventory is of the whole machine; ``CUDA_VISIBLE_DEVICES`` is recorded beside it as the flag
+``cuda_visible_devices``. Memory is in bytes; nvidia-smi prints whole MiB.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from receipt_cli.header.document import ShapeError, parse_object
-from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.program import find_program, run_program
 
 _MIB = 1 << 20
@@ -23,26 +23,26 @@ _ROCM_NAMES = ("card series", "card model", "device name")
 _ROCM_MEMORY = "vram total memory (b)"
 
 Device = tuple[str | None, int | None]
-"""Name and memory in bytes of one accelerator, each ``None`` where the tool does not tell."""
+"""Name and memory in bytes of one accelerator, each ``None`` where unknown."""
 
 
 def accelerator_facts(environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
     """Return the inventory of accelerators, equal ones grouped as ``{name, count, memory_bytes}``.
 
-    ``environ`` gives ``PATH`` and ``CUDA_VISIBLE_DEVICES``. Never raises: without a tool that answers, the
-    inventory stays unknown and notes say why. "No tool" is not "no accelerator", so the list is never
-    empty.
+    ``environ`` gives ``PATH`` and ``CUDA_VISIBLE_DEVICES``. Never raises: without a working tool the
+    inventory stays unknown and notes give the reason. "No tool" is not "no accelerator", so the list is
+    never empty.
     """
-    found = Findings()
+    collector = FactCollector()
     visible = environ.get("CUDA_VISIBLE_DEVICES")
     if visible:
-        found.add("/flags/cuda_visible_devices", visible, "env:CUDA_VISIBLE_DEVICES")
-    devices = _from_nvml(found) or _from_nvidia_smi(environ, found) or _from_rocm_smi(environ, found)
+        collector.add("/flags/cuda_visible_devices", visible, "env:CUDA_VISIBLE_DEVICES")
+    devices = _from_nvml(collector) or _from_nvidia_smi(environ, collector) or _from_rocm_smi(environ, collector)
     if devices:
-        found.add("/hardware/accelerators", grouped(devices), "host")
+        collector.add("/hardware/accelerators", grouped(devices), "host")
     else:
-        found.note("accelerators: unknown, no tool of this machine lists any")
-    return found.facts, found.notes
+        collector.note("accelerators: unknown, no tool of this machine lists any")
+    return collector.facts, collector.notes
 
 
 def grouped(devices: list[Device]) -> list[dict[str, Any]]:
@@ -50,7 +50,7 @@ def grouped(devices: list[Device]) -> list[dict[str, Any]]:
     return [{"name": name, "count": count, "memory_bytes": memory} for (name, memory), count in Counter(devices).items()]
 
 
-def _from_nvml(found: Findings) -> list[Device]:
+def _from_nvml(collector: FactCollector) -> list[Device]:
     try:
         nvml: Any = importlib.import_module("pynvml")
     except ImportError:
@@ -62,7 +62,7 @@ def _from_nvml(found: Findings) -> list[Device]:
         finally:
             nvml.nvmlShutdown()
     except (nvml.NVMLError, OSError, AttributeError) as error:
-        found.note(f"accelerators: NVML failed ({type(error).__name__})")
+        collector.note(f"accelerators: NVML failed ({type(error).__name__})")
         return []
 
 
@@ -78,50 +78,50 @@ def _nvml_device(nvml: Any, index: int) -> Device:
     return name, memory or None
 
 
-def _tool_output(name: str, arguments: tuple[str, ...], environ: Mapping[str, str], found: Findings) -> str:
+def _tool_output(name: str, arguments: tuple[str, ...], environ: Mapping[str, str], collector: FactCollector) -> str:
     path = find_program(name, environ)
     if path is None:
         return ""
     answer = run_program([path, *arguments], environ=environ)
     if answer.problem:
-        found.note(f"accelerators: {answer.problem}")
+        collector.note(f"accelerators: {answer.problem}")
         return ""
     return answer.stdout.decode("utf-8", "replace")
 
 
-def _from_nvidia_smi(environ: Mapping[str, str], found: Findings) -> list[Device]:
+def _from_nvidia_smi(environ: Mapping[str, str], collector: FactCollector) -> list[Device]:
     devices: list[Device] = []
-    for line in _tool_output("nvidia-smi", _NVIDIA_SMI, environ, found).splitlines():
+    for line in _tool_output("nvidia-smi", _NVIDIA_SMI, environ, collector).splitlines():
         name, comma, memory = line.rpartition(",")
         if comma:
             devices.append((_known(name), _bytes(memory, _MIB)))
         elif line.strip():
-            found.note("accelerators: nvidia-smi printed a line that is no device")
+            collector.note("accelerators: nvidia-smi printed a line that is no device")
     return devices
 
 
-def _from_rocm_smi(environ: Mapping[str, str], found: Findings) -> list[Device]:
+def _from_rocm_smi(environ: Mapping[str, str], collector: FactCollector) -> list[Device]:
     """Read the JSON of rocm-smi: the case of its keys differs by version, warnings may come before it."""
-    output = _tool_output("rocm-smi", _ROCM_SMI, environ, found)
+    output = _tool_output("rocm-smi", _ROCM_SMI, environ, collector)
     if not output.strip():
         return []
     try:
         cards = parse_object(output[max(output.find("{"), 0) :])
     except ShapeError as error:
-        found.note(f"accelerators: the answer of rocm-smi is {error}")
+        collector.note(f"accelerators: the answer of rocm-smi is {error}")
         return []
     names = (name for name in cards if re.fullmatch(r"card\d+", name))
     devices: list[Device] = []
     for card in sorted(names, key=lambda name: int(name[4:])):
         if isinstance(cards[card], dict):
-            told = {name.lower(): str(value) for name, value in cards[card].items()}
-            name = next((known for key in _ROCM_NAMES if (known := _known(told.get(key, "")))), None)
-            devices.append((name, _bytes(told.get(_ROCM_MEMORY, ""), 1)))
+            fields = {name.lower(): str(value) for name, value in cards[card].items()}
+            name = next((known for key in _ROCM_NAMES if (known := _known(fields.get(key, "")))), None)
+            devices.append((name, _bytes(fields.get(_ROCM_MEMORY, ""), 1)))
     return devices
 
 
 def _known(text: str) -> str | None:
-    """Return a name, or ``None`` for what tools print without one: blank, ``N/A``, ``[Not Supported]``."""
+    """Return a name, or ``None`` for a placeholder: blank, ``N/A``, ``[Not Supported]``."""
     name = text.strip()
     return None if not name or name.upper() == "N/A" or re.fullmatch(r"\[.*\]", name) else name
 

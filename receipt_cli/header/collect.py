@@ -8,11 +8,11 @@ from typing import Any
 
 from receipt_cli.header.document import merge
 from receipt_cli.header.environment import blob_facts, variable_facts
-from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.header_file import file_facts
 
 Collected = tuple[list[HeaderFact], list[str]]
-"""What every collector returns: facts, and notes for stderr."""
+"""The result of a collector: facts, and notes for stderr."""
 
 _COMMIT = "/git/commit"
 
@@ -44,7 +44,7 @@ def collect_header(
 
 
 def _local(here: Path, environ: Mapping[str, str]) -> list[Collected]:
-    """Return what this machine and the repository of ``here`` say; their modules load only when asked for."""
+    """Return the facts of this machine and of the repository of ``here``; their modules are imported only now."""
     from receipt_cli.header.accelerators import accelerator_facts
     from receipt_cli.header.git import git_facts
     from receipt_cli.header.host import host_facts
@@ -53,9 +53,9 @@ def _local(here: Path, environ: Mapping[str, str]) -> list[Collected]:
 
 
 def _clock(now: str | None) -> Collected:
-    found = Findings()
-    found.add("/collected_at", now, "host")
-    return found.facts, found.notes
+    collector = FactCollector()
+    collector.add("/collected_at", now, "host")
+    return collector.facts, collector.notes
 
 
 def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact], list[str]]:
@@ -78,5 +78,5 @@ def _of_one_commit(groups: Sequence[list[HeaderFact]]) -> tuple[list[HeaderFact]
 
 
 def _same_commit(one: str, other: str) -> bool:
-    """Tell whether two object names, of which one may be shortened, can name the same commit."""
+    """Return whether two object names, either of them shortened, can name the same commit."""
     return one.startswith(other) or other.startswith(one)

@@ -21,11 +21,11 @@ _LEAF_ORDER = {pointer: place for place, pointer in enumerate(LEAVES)}
 
 
 class ShapeError(ValueError):
-    """A JSON text or a value in it is not of the header's shape; the text of the error quotes no value."""
+    """A JSON text or a value in it is not of the header's shape; the message quotes no value."""
 
 
 def empty_header() -> dict[str, Any]:
-    """Return a header in which nothing is known: every key of the contract in order, every leaf null."""
+    """Return an empty header: every key of the contract in order, every leaf null."""
     return {name: _empty_section(name) for name in _TOP}
 
 
@@ -41,12 +41,11 @@ def _fixed_keys(section: str) -> dict[str, None] | None:
 
 
 def merge(facts: Iterable[HeaderFact]) -> dict[str, Any]:
-    """Return the header that ``facts`` make, given in falling priority: the first fact of a pointer wins.
+    """Return the header of ``facts``, which come in falling priority: the first fact of a pointer wins.
 
-    Keys stand in the contract's order, free keys (seeds, flags, execution) and ``sources`` sorted after it,
-    so the same knowledge gives the same document. A fact whose value is ``None`` is no knowledge and is
-    passed over. ``parallelism`` is null, or has all its keys. Raises ``ValueError`` for a pointer that the
-    header does not have.
+    Keys are in the contract's order, free keys (seeds, flags, execution) and ``sources`` sorted after it,
+    so that equal facts make equal documents. A fact with the value ``None`` is skipped. ``parallelism`` is
+    null, or has all its keys. Raises ``ValueError`` for a pointer outside of the header.
     """
     winners: dict[str, HeaderFact] = {}
     for fact in facts:
@@ -77,10 +76,10 @@ def _put(header: dict[str, Any], keys: tuple[str, ...], value: object) -> None:
 
 
 def facts_of(document: Mapping[str, Any], source: str) -> tuple[list[HeaderFact], list[str]]:
-    """Return the facts that a document of the header's shape states, and its pointers that are unknown.
+    """Return the facts of a document of the header's shape, and its unknown pointers.
 
-    Null leaves are no facts; ``sources`` is passed over, since ``source`` says where the document came
-    from. Raises ``ShapeError`` that names the pointer of a value of the wrong type.
+    Null leaves are no facts; ``sources`` is skipped in favour of ``source``, the origin of the document.
+    Raises ``ShapeError`` that names the pointer of a value of the wrong type.
     """
     facts: list[HeaderFact] = []
     unknown: list[str] = []
@@ -121,9 +120,9 @@ def unknown_note(where: str, unknown: list[str]) -> list[str]:
 
 
 def parse_object(text: str) -> dict[str, Any]:
-    """Return the JSON object that ``text`` holds: no duplicate keys, no NaN or infinity.
+    """Return the JSON object in ``text``: no duplicate keys, no NaN or infinity.
 
-    Raises ``ShapeError``; its text gives line and column and quotes nothing.
+    Raises ``ShapeError``; its message has line and column and quotes no value.
     """
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)

@@ -1,7 +1,7 @@
-"""Facts that the caller states in the environment: single git values, and one JSON blob for the rest.
+"""Facts from environment variables: single git values, and one JSON blob for the rest.
 
 An empty variable counts as unset, since CI systems export empty ones. No message quotes the value of a
-variable: what was put in the wrong one may be a secret.
+variable: it may be a secret in the wrong place.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def _truth(text: str) -> bool:
 def blob_facts(environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
     """Return the facts of the JSON in ``RECEIPT_BUILD_PROVENANCE`` and a note of the keys ignored.
 
-    The object has the header's shape; ``commit``, ``branch``, ``dirty`` and ``message`` may also stand at
+    The object has the header's shape; ``commit``, ``branch``, ``dirty`` and ``message`` may also be at
     its top. Raises ``UsageError`` that names the variable for over 64 KiB, for invalid JSON, for a value of
-    the wrong type and for a git key that stands in both places.
+    the wrong type and for a git key in both places.
     """
     text = environ.get(BLOB_VARIABLE, "").strip()
     if not text:

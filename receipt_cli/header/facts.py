@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from receipt_cli.header.values import checked
 
 JsonValue: TypeAlias = "str | int | float | bool | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
-"""A value that JSON can hold."""
+"""A JSON value."""
 
 
 class HeaderFact(NamedTuple):
@@ -26,8 +26,8 @@ class HeaderFact(NamedTuple):
 
 
 @dataclass(slots=True)
-class Findings:
-    """What a collector that must not fail gathers: facts, and a note for each thing it could not find out."""
+class FactCollector:
+    """The result of a collector that never fails: facts, and a note for each fact that stays unknown."""
 
     facts: list[HeaderFact] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -42,5 +42,5 @@ class Findings:
             self.notes.append(f"{source}: {pointer} left out: {error}")
 
     def note(self, text: str) -> None:
-        """Say why something stays unknown (for stderr)."""
+        """Add the reason why a fact stays unknown (for stderr)."""
         self.notes.append(text)

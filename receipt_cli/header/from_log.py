@@ -1,10 +1,10 @@
-"""Facts that the log itself states, as header facts with the line that says so."""
+"""Facts printed in the log, as header facts with their line."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.facts import FactCollector, HeaderFact
 
 LogFact = tuple[str | int | float | bool, int]
 """A value in base units and the number of its line, counted from 1."""
@@ -51,36 +51,36 @@ def log_facts(facts: Mapping[str, LogFact]) -> tuple[list[HeaderFact], list[str]
 
     ``trainer`` (a name) and ``trainer_version`` join to ``/software/trainer``; ``accelerator_name``,
     ``accelerator_memory_bytes`` and ``accelerator_count`` join to one entry of ``/hardware/accelerators``.
-    Other names are not for the header and are passed over. A value of the wrong type becomes a note.
+    Other names are not for the header and are skipped. A value of the wrong type becomes a note.
     """
-    found = Findings()
+    collector = FactCollector()
     for name, pointer in POINTERS.items():
         if name in facts:
             value, line = facts[name]
             whole = name in _WHOLE_FLAGS and isinstance(value, float) and value.is_integer()
             if name in _TRUTH_FLAGS:
                 value = _TRUTHS.get(str(value).lower(), value)
-            found.add(pointer, int(value) if whole else value, f"log:{line}")
-    _add_trainer(facts, found)
-    _add_accelerator(facts, found)
-    return found.facts, found.notes
+            collector.add(pointer, int(value) if whole else value, f"log:{line}")
+    _add_trainer(facts, collector)
+    _add_accelerator(facts, collector)
+    return collector.facts, collector.notes
 
 
-def _add_trainer(facts: Mapping[str, LogFact], found: Findings) -> None:
+def _add_trainer(facts: Mapping[str, LogFact], collector: FactCollector) -> None:
     name, version = facts.get("trainer"), facts.get("trainer_version")
     if name is None:
         if version is not None:
-            found.note(f"log:{version[1]}: trainer_version left out: the trainer is unknown")
+            collector.note(f"log:{version[1]}: trainer_version left out: the trainer is unknown")
     elif version is None:
-        found.add("/software/trainer", name[0], f"log:{name[1]}")
+        collector.add("/software/trainer", name[0], f"log:{name[1]}")
     else:
-        found.add("/software/trainer", f"{name[0]} {version[0]}", f"log:{version[1]}")
+        collector.add("/software/trainer", f"{name[0]} {version[0]}", f"log:{version[1]}")
 
 
-def _add_accelerator(facts: Mapping[str, LogFact], found: Findings) -> None:
+def _add_accelerator(facts: Mapping[str, LogFact], collector: FactCollector) -> None:
     keys = ("name", "memory_bytes", "count")
     known = {key: facts[f"accelerator_{key}"] for key in keys if f"accelerator_{key}" in facts}
     if known:
         first_line = next(iter(known.values()))[1]
         entry = {key: round(value) if isinstance(value, float) else value for key, (value, _) in known.items()}
-        found.add("/hardware/accelerators", [entry], f"log:{first_line}")
+        collector.add("/hardware/accelerators", [entry], f"log:{first_line}")

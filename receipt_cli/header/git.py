@@ -1,8 +1,8 @@
-"""Facts of the git repository that holds a folder. Reads only: no lock, no refresh, no hook, no network.
+"""Facts of the git repository of a folder. Reads only: no lock, no refresh, no hook, no network.
 
 Commit and branch come from the files of the repository, read by GitPython, so they are known without a git
-program and for a repository of another owner. What the files do not tell (reftable, SHA-256), and message
-and dirty, come from the git program, with a time limit for each question. **Dirty** means that a tracked
+program and for a repository of another owner. Other formats (reftable, SHA-256), and message
+and dirty, are read by the git program, with a time limit for each call. **Dirty** means that a tracked
 file differs from the commit, staged or not, a submodule's commit and content included; untracked files do
 not count.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.program import ProgramResult, find_program, run_program
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ _SOURCE = "git"
 _REFTABLE_HEAD = "refs/heads/.invalid"
 _HEADS = "refs/heads/"
 _READ_ERRORS = (OSError, ValueError, TypeError, AssertionError)
-"""What GitPython raises for a reference that is missing, half written or of a form that it does not know."""
+"""Errors of GitPython for a reference that is missing, half written or of an unknown form."""
 _OTHER_REPOSITORY = (
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
     "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_REPLACE_REF_BASE", "GIT_GRAFT_FILE",
     "GIT_SHALLOW_FILE",
 )  # fmt: skip
-"""Variables, set inside a hook, that would point git at another repository than the one of the folder."""
+"""Variables, set inside a hook, that would point git at another repository."""
 _READ_ONLY = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
@@ -46,26 +46,25 @@ _READ_ONLY = {
 
 
 def git_facts(here: Path, environ: Mapping[str, str]) -> tuple[list[HeaderFact], list[str]]:
-    """Return commit, branch, dirty and message of the repository that holds ``here``, and notes.
+    """Return commit, branch, dirty and message of the repository of ``here``, and notes.
 
-    ``environ`` gives ``PATH`` and git's own settings. Never raises: no repository, a broken one, one that
-    git does not trust, no git program and a program that hangs are notes, and what they leave open stays
-    unknown.
+    ``environ`` has ``PATH`` and git's own settings. Never raises: no repository, a broken one, one that
+    git does not trust, no git program and a program that hangs are notes, and leave facts unknown.
     """
-    found = Findings()
+    collector = FactCollector()
     git_module = _import_git()
     try:
         repo = git_module.Repo(here.absolute(), search_parent_directories=True, expand_vars=False)
     except (git_module.exc.InvalidGitRepositoryError, git_module.exc.NoSuchPathError):
-        found.note("git: no repository here")
-        return found.facts, found.notes
+        collector.note("git: no repository here")
+        return collector.facts, collector.notes
     except (git_module.exc.GitError, configparser.Error, *_READ_ERRORS) as error:
-        found.note(f"git: the repository cannot be read ({type(error).__name__})")
-        return found.facts, found.notes
+        collector.note(f"git: the repository cannot be read ({type(error).__name__})")
+        return collector.facts, collector.notes
     with repo:
         executable = git_module.Git.GIT_PYTHON_GIT_EXECUTABLE or "git"
-        _read_repository(repo, _Program(repo, executable, environ), found)
-    return found.facts, found.notes
+        _read_repository(repo, _Program(repo, executable, environ), collector)
+    return collector.facts, collector.notes
 
 
 def _import_git() -> ModuleType:
@@ -106,26 +105,26 @@ class _Program:
         return result
 
 
-def _read_repository(repo: git.Repo, program: _Program, found: Findings) -> None:
+def _read_repository(repo: git.Repo, program: _Program, collector: FactCollector) -> None:
     commit = _commit(repo, program)
-    found.add("/git/commit", commit, _SOURCE)
-    found.add("/git/branch", _branch(repo, program), _SOURCE)
+    collector.add("/git/commit", commit, _SOURCE)
+    collector.add("/git/branch", _branch(repo, program), _SOURCE)
     if commit is None:
-        found.note(f"git: commit unknown: {program.refusal or 'HEAD names no commit'}")
+        collector.note(f"git: commit unknown: {program.refusal or 'HEAD names no commit'}")
     else:
         answer = program.ask("cat-file", "commit", commit)
         if answer.problem:
-            found.note(f"git: message unknown: {answer.problem}")
+            collector.note(f"git: message unknown: {answer.problem}")
         else:
-            found.add("/git/message", _message(answer.stdout), _SOURCE)
+            collector.add("/git/message", _message(answer.stdout), _SOURCE)
     if repo.bare:
-        found.note("git: dirty unknown: a bare repository has no working tree")
+        collector.note("git: dirty unknown: a bare repository has no working tree")
         return
     answer = program.ask("status", "--porcelain", "--untracked-files=no", "--ignore-submodules=untracked", "--no-renames")
     if answer.problem:
-        found.note(f"git: dirty unknown: {answer.problem}")
+        collector.note(f"git: dirty unknown: {answer.problem}")
     else:
-        found.add("/git/dirty", bool(answer.stdout.strip()), _SOURCE)
+        collector.add("/git/dirty", bool(answer.stdout.strip()), _SOURCE)
 
 
 def _commit(repo: git.Repo, program: _Program) -> str | None:
@@ -148,7 +147,7 @@ def _branch(repo: git.Repo, program: _Program) -> str | None:
 
 
 def _message(raw: bytes) -> str | None:
-    """Return the message of a raw commit object, decoded as its ``encoding`` header says (or UTF-8)."""
+    """Return the message of a raw commit object, decoded by its ``encoding`` header (or as UTF-8)."""
     headers, _, body = raw.partition(b"\n\n")
     encoding = "utf-8"
     for line in headers.split(b"\n"):

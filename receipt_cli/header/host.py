@@ -1,4 +1,4 @@
-"""Facts of the machine, the interpreter and its distributions: only for a header taken inside the job."""
+"""Facts of the machine, the interpreter and its distributions, for a header that is collected inside the job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.values import TIMESTAMP_FORMAT
 
 _SOURCE = "host"
@@ -35,29 +35,29 @@ def host_facts(here: Path) -> tuple[list[HeaderFact], list[str]]:
     """Return interpreter, platform, logical CPUs, memory in bytes, ``cwd``, torch and package versions.
 
     Nothing is imported to learn its version. CUDA is known only from torch's local version tag (``+cu130``
-    is 13.0). Never raises: what the system does not tell becomes a note.
+    is 13.0). Never raises: a fact that the system does not provide becomes a note.
     """
-    found = Findings()
-    found.add("/software/python", platform.python_version(), _SOURCE)
-    found.add("/software/platform", platform.platform(), _SOURCE)
+    collector = FactCollector()
+    collector.add("/software/python", platform.python_version(), _SOURCE)
+    collector.add("/software/platform", platform.platform(), _SOURCE)
     torch = installed_version("torch")
-    found.add("/software/torch", torch, _SOURCE)
-    found.add("/software/cuda", cuda_of(torch), _SOURCE)
+    collector.add("/software/torch", torch, _SOURCE)
+    collector.add("/software/cuda", cuda_of(torch), _SOURCE)
     versions = {name: version for name in DISTRIBUTIONS if (version := installed_version(name)) is not None}
-    found.add("/software/packages", versions, _SOURCE)
-    _add_machine(found)
-    found.add("/cwd", os.path.abspath(here), _SOURCE)
-    return found.facts, found.notes
+    collector.add("/software/packages", versions, _SOURCE)
+    _add_machine(collector)
+    collector.add("/cwd", os.path.abspath(here), _SOURCE)
+    return collector.facts, collector.notes
 
 
-def _add_machine(found: Findings) -> None:
+def _add_machine(collector: FactCollector) -> None:
     import psutil
 
     try:
-        found.add("/hardware/cpu_count", psutil.cpu_count(logical=True), _SOURCE)
-        found.add("/hardware/ram_bytes", psutil.virtual_memory().total, _SOURCE)
+        collector.add("/hardware/cpu_count", psutil.cpu_count(logical=True), _SOURCE)
+        collector.add("/hardware/ram_bytes", psutil.virtual_memory().total, _SOURCE)
     except (psutil.Error, OSError, RuntimeError, NotImplementedError) as error:
-        found.note(f"host: processors or memory unknown ({type(error).__name__})")
+        collector.note(f"host: processors or memory unknown ({type(error).__name__})")
 
 
 def installed_version(distribution: str) -> str | None:

@@ -15,7 +15,7 @@ TIMEOUT_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class ProgramResult:
-    """What a program said; ``problem`` is empty after status 0, else one line that says what went wrong.
+    """The result of a program; ``problem`` is empty after status 0, else the failure in one line.
 
     ``status`` is the exit status, or ``None`` when the program did not start or ran out of time.
     """

@@ -1,7 +1,7 @@
 """The type of every leaf of the header: one table from JSON pointer to the check that a value must pass.
 
-A check returns the value to store or raises ``ValueError`` with a reason that never quotes the value, for
-it may hold a secret.
+A check returns the value to store or raises ``ValueError`` with a reason that never quotes the value, since
+it may contain a secret.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ TIMESTAMP_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 _COMMIT = re.compile(r"[0-9a-fA-F]{4,64}")
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _REPLACED = {"Cc": " ", "Zl": " ", "Zp": " ", "Cs": ""}
-"""What stands in a message for a control character, a line separator and half a surrogate pair."""
+"""Replacements in a message for control characters, line separators and halves of surrogate pairs."""
 _BIDI = dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))
-"""Characters that turn the direction of the text around them: they make a text read as what it is not."""
+"""Bidirectional controls, which make a text look different from what it is."""
 _UNSIGNED_64 = 2**64 - 1
 _SIGNED_64_MIN = -(2**63)
 
@@ -216,7 +216,7 @@ def split_pointer(pointer: str) -> tuple[str, ...]:
 
 
 def is_pointer(pointer: str) -> bool:
-    """Tell whether ``pointer`` names a leaf of the header."""
+    """Return whether ``pointer`` names a leaf of the header."""
     if pointer in LEAVES:
         return True
     head, _, token = pointer.rpartition("/")

@@ -34,7 +34,7 @@ def recognise(document: Value) -> bool:
 
 
 def runs_of(document: Value) -> list[str]:
-    """Return the keys under which a comparison holds the summaries of several runs."""
+    """Return the keys of run summaries in a comparison of several runs."""
     return [key for key, value in document.items() if recognise(value)] if isinstance(document, dict) else []
 
 

@@ -1,6 +1,6 @@
-"""What the names of a foreign document mean: the format's own table first, then the aliases of the metric registry.
+"""The meaning of names in a foreign document: the format's own table first, then the aliases of the metric registry.
 
-A name whose unit or meaning nobody can be sure of is in doubt, and its value is left out.
+A name of uncertain unit or meaning is doubtful, and its value is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Kind = Literal["metric", "other", "fact", "step", "ignored", "doubtful"]
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a printed name is: its kind, the canonical name, the unit of the printed number, and what exactly it says.
+    """The meaning of a printed name: its kind, the canonical name, the unit of the printed number, and the definition.
 
     ``unit`` is a key of ``units.UNITS``, None for a base unit. A ``fact`` is a single value of the run (``grammar.FACTS``).
     """
@@ -32,7 +32,7 @@ class Meaning:
 
 
 _SIZE = re.compile(r"(?<![a-z])[kmgt]b\)?\Z")
-"""What ends a name of memory in GB or MB, of which nobody says whether that is 10**9 or 2**30 bytes."""
+"""The end of a name of memory in GB or MB, which may be powers of 1000 or of 1024 bytes."""
 _MAX_KNOWN = 4096
 STEP, IGNORED, DOUBTFUL = Meaning("step"), Meaning("ignored"), Meaning("doubtful")
 
@@ -43,7 +43,7 @@ def metric(name: str, unit: str | None = None, *, scope: str | None = None, defi
 
 
 def other(name: str) -> Meaning:
-    """Return the meaning of a name that the registry does not know, though it may have one that looks like it."""
+    """Return the meaning of a name outside of the registry, even where it looks like one of the registry."""
     return Meaning("other", name)
 
 
@@ -65,9 +65,9 @@ def _spellings() -> dict[str, list[tuple[str, Alias]]]:
 class Names:
     """The names of one format.
 
-    ``trainers`` are those of the registry whose spellings it may use, the likeliest first; without any, nobody knows who
-    wrote the names, and a spelling counts that means the same in all trainers, in its base unit.
-    ``prefixes`` are what a name may have before the spelling that is known, such as ``train/``.
+    ``trainers`` are those of the registry whose spellings it may use, the likeliest first; without any, a spelling counts
+    only where it means the same in all trainers, in its base unit.
+    ``prefixes`` are possible prefixes of a known spelling, such as ``train/``, with their replacement.
     """
 
     def __init__(self, table: Mapping[str, Meaning], trainers: Sequence[str] = (), prefixes: Mapping[str, str] | None = None):
@@ -77,7 +77,7 @@ class Names:
         self._known: dict[str, Meaning | None] = {}
 
     def meaning(self, spelling: str) -> Meaning | None:
-        """Return what ``spelling`` means, ``DOUBTFUL`` where that is not certain, None for a name that nobody knows."""
+        """Return the meaning of ``spelling``, ``DOUBTFUL`` where it is uncertain, None for an unknown name."""
         if spelling not in self._known:
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()

@@ -1,4 +1,4 @@
-"""A foreign document → a validated receipt that names its origin."""
+"""Import a foreign document as a valid receipt that names its origin."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import mask_texts, safe_text
 
 RULES = "import/1"
-"""Version of everything in code that decides what an import derives; the producer's own steady window carries it too."""
+"""Version of everything in code that decides what an import derives; also the rule of the producer's own steady window."""
 _MAX_TEXT = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A valid receipt and what it was derive_importd from."""
+    """A valid receipt and its derivation."""
 
     document: dict[str, Any]
     derivation: Derivation
 
     @property
     def series(self) -> Mapping[str, Sequence[float]]:
-        """Values of the primary phase's metrics in step order, where the document holds them."""
+        """Values of the primary phase's metrics in step order, where the document has them."""
         primary = self.derivation.primary
         return self.derivation.summaries[primary].series if primary is not None else {}
 
@@ -48,11 +48,11 @@ def import_document(
     preset: str | None = None,
     attachments: Sequence[str] = (),
 ) -> Imported:
-    """Return the receipt of the run that the document at ``path`` (``-``: stdin) is of.
+    """Return the receipt of the run in the document at ``path`` (``-``: stdin).
 
-    ``wanted`` is the format that it must be in; by default it is recognised. ``attachments`` are ``kind=uri``, beside those
-    that the document names. Raises ``InputError`` for a document that
-    cannot be read, ``UnknownFormat`` for one that nobody knows, and ``UsageError`` for options that no receipt can hold.
+    ``wanted`` is its format; by default that is recognised. ``attachments`` are ``kind=uri``, beside those that the document
+    names. Raises ``InputError`` for a document that cannot be read, ``UnknownFormat`` for an unknown one, and ``UsageError``
+    for options that no receipt can contain.
     """
     check_format(wanted)
     declared = run_texts(name=name, lane=lane, preset=preset)
@@ -71,7 +71,7 @@ def import_document(
 
 
 def _log_facts(document: Document, foreign: ForeignRun) -> LogFacts:
-    """Return what was read, the document first; of several files the digest is of their digests."""
+    """Return the files that were read, the document first; the digest of several files is that of their digests."""
     records = foreign.matched + foreign.ignored + foreign.unmatched
     if not foreign.beside:
         return LogFacts(document.sha256, document.size_bytes, document.line_count, records)

@@ -1,4 +1,4 @@
-"""JSON text → plain values whose numbers stay as printed, and the line on which each record of an array begins."""
+"""Parse JSON with numbers as printed, and the line on which each record of an array begins."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Record:
 
 @dataclass(slots=True)
 class Array:
-    """The elements of an array. ``broken``: what is wrong with its text, by line; ``lost`` counts records that cannot be read."""
+    """The elements of an array. ``broken``: line and error of its text; ``lost`` counts records that cannot be read."""
 
     records: list[Record] = field(default_factory=list)
     broken: list[tuple[int, str]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Array:
 
 
 class JsonText:
-    """One JSON text. ``repeated`` collects the keys that stood twice in an object with different values: neither counts."""
+    """One JSON text. ``repeated`` collects the keys that an object has twice with different values: neither counts."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -59,7 +59,7 @@ class JsonText:
         )
 
     def value(self) -> Value:
-        """Return what the whole text says. Raises ``NotJson``."""
+        """Return the value of the whole text. Raises ``NotJson``."""
         try:
             found: Value = self._decoder.decode(self.text)
         except json.JSONDecodeError as error:
@@ -115,7 +115,7 @@ class JsonText:
             at = self._space(at + 1) if self.text[at : at + 1] == "," else at
 
     def _elements(self, at: int, array: Array | None) -> Iterator[Record]:
-        """Yield the elements of the array that begins at ``at``; what is wrong with its text goes to ``array``, if given."""
+        """Yield the elements of the array that begins at ``at``; errors in its text are added to ``array``, if any."""
         if self.text[at : at + 1] != "[":
             raise self._fail("no array", at)
         line, counted = 1, 0
@@ -153,12 +153,12 @@ class JsonText:
             yield Record(line, value)
 
     def _pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            different = {key for key, value in pairs if value != made[key]}
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            different = {key for key, value in pairs if value != result[key]}
             self.repeated += sorted(different)
-            made = {key: value for key, value in made.items() if key not in different}
-        return made
+            result = {key: value for key, value in result.items() if key not in different}
+        return result
 
 
 def at(value: Value, *path: str) -> Value:

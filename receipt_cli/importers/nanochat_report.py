@@ -1,4 +1,4 @@
-"""nanochat's ``report.md``: its sections → phases, its header → what ran where. Every value has its line.
+"""Read nanochat's ``report.md``: phases from its sections, facts from its header. Every value has its line.
 
 A section begins with its title and a time stamp; text that a model sampled may look like anything else.
 """
@@ -66,7 +66,7 @@ def recognise(text: str) -> bool:
 
 
 def read(text: str) -> ForeignRun:
-    """Return what a report says of its run."""
+    """Return the run of a report."""
     foreign = ForeignRun(FORMAT, producer="nanochat", trainer="nanochat")
     sections = list(_sections(foreign, text))
     phases: dict[str, DeclaredPhase] = {}
@@ -157,7 +157,7 @@ def _number(foreign: ForeignRun, section: _Section, key: str, unit: str | None =
 
 
 def _training(foreign: ForeignRun, phase: DeclaredPhase, section: _Section, *, whole_run: bool) -> None:
-    """Keep what a stage of training says at its end; the settings of the first are the run's."""
+    """Add the results of a stage of training; the settings of the first stage are the run's."""
     for key in ("Calculated number of iterations", "Number of iterations"):
         planned = _number(foreign, section, key)
         if planned is not None and planned > 0 and planned.is_integer():
@@ -209,7 +209,7 @@ def _settings(foreign: ForeignRun, section: _Section, phase: DeclaredPhase) -> N
 
 
 def _evaluation(phase: DeclaredPhase, section: _Section) -> None:
-    """Keep the results of an evaluation: each is printed once, and its name says the task."""
+    """Add the results of an evaluation: each is printed once, under the name of its task."""
     known: Mapping[str, str] = {"CORE metric": "core_metric_ratio"}
     for key, (text, _) in section.items.items():
         number = read_number(text)

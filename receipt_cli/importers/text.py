@@ -1,4 +1,4 @@
-"""A path or stdin → the whole text of a foreign document, with its digest; bounded."""
+"""Read the whole text of a foreign document from a path or stdin, with its digest; bounded."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def read_document(path: str) -> Document:
 
 
 def read_beside(path: str, name: str) -> Document | None:
-    """Return the text of the file ``name`` in the folder of ``path``; None where there is none that can be read."""
+    """Return the text of the file ``name`` in the folder of ``path``; None where it cannot be read."""
     if path == "-":
         return None
     try:

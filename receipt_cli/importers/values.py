@@ -1,4 +1,4 @@
-"""Values of a foreign document → numbers in base units and texts; what is in doubt is left out and counted."""
+"""Read the values of a foreign document as numbers in base units and texts; doubtful ones are left out and counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from receipt_cli.redaction.text import safe_text
 
 MAX_WHOLE = 2**53
 MAX_NAME = 128
-"""Characters of a name that the registry does not know."""
+"""Most characters of a name outside of the registry."""
 _MAX_VALUE = 64
 """Characters of a value that a problem quotes."""
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
@@ -78,7 +78,7 @@ def read_record(
 
 
 def number_of(value: Value, meaning: Meaning, problems: ProblemCounter, line: int | None, place: str) -> float | None:
-    """Return a printed number in base units; None, and a problem, for what is no number or cannot be this metric."""
+    """Return a printed number in base units; None, with a problem, for other values and for impossible ones of this metric."""
     if value is None:
         return None
     if isinstance(value, str) and value in _NOT_FINITE:
@@ -168,7 +168,7 @@ def _is_whole(number: float) -> bool:
 
 
 def _possible(meaning: Meaning, number: float) -> bool:
-    """True unless a number can be no value of a metric (it may be not finite, but no negative amount) or no fact."""
+    """True for a possible value of a metric (it may be non-finite, but not a negative amount) or a fact."""
     if meaning.kind == "fact":
         return 0 <= number < math.inf
     if meaning.kind != "metric" or not math.isfinite(number):

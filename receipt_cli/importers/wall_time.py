@@ -1,4 +1,4 @@
-"""What a caller states of the wall time: seconds, a duration, or a file that says it."""
+"""Parse the wall time of ``--wall``: seconds, a duration, or a file that contains it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRY = "--wall 3h10m, --wall 11431, --wall wandb-summary.json, --wall report.md,
 
 
 def read_wall(text: str) -> Wall:
-    """Return the wall time that ``text`` means.
+    """Return the wall time of ``text``.
 
     ``11431``, ``11431.5s``, ``3:10:31``, ``1-03:10:31`` (days first) and ``3h10m`` are durations; anything else is the
     path of a file: a wandb summary (``_runtime``), nanochat's report.md (its longest stage of training, from the section
@@ -37,12 +37,12 @@ def read_wall(text: str) -> Wall:
     if seconds is not None:
         return _sound(Wall(seconds, "stated"), text)
     if not os.path.exists(text) or os.path.isdir(text):  # a text that can be no path is none
-        raise UsageError(f"--wall {text!r} is no duration and no file", try_=_TRY)
+        raise UsageError(f"--wall {text!r} is neither a duration nor a file", try_=_TRY)
     return _sound(_from_file(text), text)
 
 
 def _duration(text: str) -> float | None:
-    """Return the seconds that a duration means; None for anything else."""
+    """Return the seconds of a duration; None for anything else."""
     if (found := _SECONDS.fullmatch(text)) is not None:
         return float(found[1])
     if (found := _CLOCK.fullmatch(text)) is not None or (found := _UNITS.fullmatch(text)) is not None:
@@ -53,7 +53,7 @@ def _duration(text: str) -> float | None:
 
 def _sound(wall: Wall, text: str) -> Wall:
     if not 0 < wall.seconds <= MAX_SECONDS:
-        raise UsageError(f"--wall {text!r} is no wall time", why=f"{wall.seconds:g} seconds", try_=_TRY)
+        raise UsageError(f"--wall {text!r} is not a wall time", why=f"{wall.seconds:g} seconds", try_=_TRY)
     return wall
 
 
@@ -62,7 +62,7 @@ def _from_file(path: str) -> Wall:
     if is_nanochat_report(document.text):
         times = stage_times(document.text)
         if not times:
-            raise UsageError("the report has no stage whose beginning and end it knows", why=f"in {document.name}", try_=_TRY)
+            raise UsageError("the report has no stage with a known beginning and end", why=f"in {document.name}", try_=_TRY)
         phase, seconds = max(times, key=lambda time: time[1])
         return Wall(seconds, "nanochat_report", phase)
     try:
@@ -75,7 +75,7 @@ def _from_file(path: str) -> Wall:
         if wall is not None:
             return wall
     why = f"{document.name} has neither _runtime nor run.wall_time_s"
-    raise UsageError("the file does not say how long the run took", why=why, try_=_TRY)
+    raise UsageError("the file has no wall time", why=why, try_=_TRY)
 
 
 def _wandb(document: dict[str, Any]) -> Wall | None:

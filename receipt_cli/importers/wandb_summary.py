@@ -1,4 +1,4 @@
-"""``wandb-summary.json``: the last value of everything that a run logged; with what stands beside it, who ran it where."""
+"""Read ``wandb-summary.json``, the last value of each logged metric, with the metadata and config files beside it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _DIALECTS: tuple[tuple[frozenset[str], str | None, Names], ...] = (
     (frozenset({"trainer/global_step"}), "lightning", _LIGHTNING),
     (frozenset(), None, _ANY),
 )
-"""Keys that tell who logged, the trainer's name, and what its names mean."""
+"""Keys that identify a trainer, its name, and the meaning of its names."""
 _FLAG = re.compile(
     r"(?i)(?:.*_)?(?:lr|learning_rate|batch_size|seq_len|seq_length|max_seq_len|block_size|weight_decay|grad_clip|max_grad_norm|"
     r"gradient_accumulation_steps|dtype|precision|bf16|fp16|tf32|optim|optimizer|dropout|warmup_steps|warmup_ratio|depth|n_layer)"

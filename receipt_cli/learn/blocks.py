@@ -1,4 +1,4 @@
-"""Records that a trainer prints over several lines: an opening line that counts, then a row for each value."""
+"""Rules for records over several lines: an opening line with a counter, then a row for each value."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from receipt_cli.learn.rules import MIN_GATE, Induced, counters_of, head
 from receipt_cli.learn.vocabulary import Vocabulary
 
 GAP = 64
-"""Records that may stand between two rows that are read: the other rows of the block."""
+"""Most records between two rows that are read: the other rows of the block."""
 MAX_ROWS = 12
 
 
 def induce_block(readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
-    """Return the rule of a record over several lines that begins with a counter and has a row for the loss."""
+    """Return the rule of a record over several lines, with a counter in the first and a row for the loss; or None."""
     rows = [r for r in readings if _is_row(r) and _role(r).kind == LOSS and r.shape.count >= vocabulary.min_records]
     for loss in sorted(rows, key=lambda r: (_role(r).rank, -r.shape.count)):
         openings = [r for r in readings if _opens(r, loss, vocabulary)]
@@ -33,7 +33,7 @@ def induce_block(readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced
 
 
 def _is_row(reading: Reading) -> bool:
-    """True for a line that holds one name, a separator and one value of training, and nothing else."""
+    """True for a line of one name, a separator and one value of training."""
     shape = reading.shape
     last = len(shape.columns) - 1
     if reading.evaluation or set(reading.roles) != {last} or shape.literals[-1].strip() or reading.counter.mode != ABSENT:
@@ -47,7 +47,7 @@ def _role(reading: Reading) -> Role:
 
 
 def _opens(reading: Reading, loss: Reading, vocabulary: Vocabulary) -> bool:
-    """True for a line that counts and says nothing more, as often as the loss is printed, before it."""
+    """True for a line with a counter alone, as frequent as the loss and before it."""
     shape = reading.shape
     plain = reading.counter.mode in (GLOBAL, PER_EPOCH) and not reading.roles and not reading.evaluation and not reading.bar
     often = shape.count // 2 <= loss.shape.count <= shape.count + 1 and shape.count >= vocabulary.min_records
@@ -60,7 +60,7 @@ def _beside(reading: Reading, loss: Reading, opening: Reading) -> bool:
 
 
 def _parts(reading: Reading) -> tuple[bytes, bytes, bytes]:
-    """Return the printed key of a row, what stands before it, and the separator."""
+    """Return the printed key of a row, the text before it, and the separator."""
     last = len(reading.shape.columns) - 1
     left = reading.shape.literals[last]
     key = reading.names[last].text.encode("utf-8")

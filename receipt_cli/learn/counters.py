@@ -1,4 +1,4 @@
-"""Shapes of records → the ones that are records of training, with their counter: step, step of an epoch, or epoch."""
+"""Choose the shapes that are records of training, with their counter: step, step of an epoch, or epoch."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from receipt_cli.learn.vocabulary import Vocabulary
 
 @dataclass(slots=True)
 class Reading:
-    """One shape, understood. ``roles`` holds the place and role of each metric that may be read, each metric once."""
+    """The interpretation of a shape. ``roles`` maps the column of each readable metric to its role, each metric once."""
 
     shape: Shape
     names: list[Name]
@@ -59,7 +59,7 @@ class Reading:
 
     @property
     def tier(self) -> int:
-        """How sure it is that these are records of training; 0 is not at all."""
+        """Certainty that these are records of training; 0 is none."""
         kinds = [role.kind for role in self.roles.values()]
         metrics = sum(1 for kind in kinds if kind in (METRIC, LOSS))
         mode = self.counter.mode
@@ -88,7 +88,7 @@ class Reading:
 
     @property
     def _varies(self) -> bool:
-        """True when hardly two losses are the same: a setting is."""
+        """True where hardly two losses are equal: equal values are a setting."""
         values = [token.value for token in self.shape.columns[self.loss or 0].values]
         return len(set(values)) * 2 > len(values)
 
@@ -100,14 +100,14 @@ class Reading:
 
     @property
     def starts_over(self) -> bool:
-        """True when an epoch goes back: attempts that only a step can tell apart."""
+        """True where an epoch goes back: only a step can separate such attempts."""
         return self.counter.mode == ABSENT and any(
             c.drops and name.words.split()[-1:] == ["epoch"] for c, name in zip(self.shape.columns, self.names, strict=True)
         )
 
     @property
     def _sure_step(self) -> bool:
-        """True for a counter of steps by name, of a known total: what a benchmark's loop does not print."""
+        """True for a named counter of steps with a total, which loops of benchmarks do not print."""
         step = self.counter.step
         if step is None or self.shape.columns[step].kind != FRACTION:
             return False
@@ -115,7 +115,7 @@ class Reading:
 
 
 def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
-    """Return what a shape is, by its words and by what its columns do."""
+    """Return the interpretation of a shape, by its words and by the behaviour of its columns."""
     names = read_names(shape, vocabulary)
     roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
     glued = glued_bar(shape)
@@ -131,7 +131,7 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
 
 
 def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter: Counter) -> dict[int, Role]:
-    """Return the metrics of a shape: where two columns claim one, the surer; where none is surer, neither."""
+    """Return the metrics of a shape; of two columns for one metric the surer, or neither."""
     found: dict[str, list[int]] = {}
     for at, role in enumerate(roles):
         if role is None or role.kind in (STEP, EPOCH) or at in (counter.step, counter.epoch):
@@ -196,7 +196,7 @@ class Group:
 def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group], list[Reading]]:
     """Return the groups that are records of training, the surest first, and all readings.
 
-    A second group is chosen only where it stands before or after the first in the log: a later stage of the run.
+    A second group is chosen only where it is entirely before or after the first in the log: another stage of the run.
     """
     readings = [read_shape(s, vocabulary) for s in shapes]
     for reading in readings:
@@ -271,7 +271,7 @@ def _drawn(group: Group, readings: Sequence[Reading]) -> bool:
 
 
 def _counted(group: Group) -> list[tuple[int, float]]:
-    """Return where the kept records of a group stand and what they count, in log order."""
+    """Return line and counter of the kept records of a group, in log order."""
     pairs = (pair for r in group.readings for pair in zip(r.shape.lines, _values(r), strict=False))
     return sorted((line, value) for line, value in pairs if value is not None)
 
@@ -282,11 +282,11 @@ def _values(reading: Reading) -> list[float | None]:
 
 
 MAX_HEADING = 24
-"""Bytes of words on a line that only says which epoch begins."""
+"""Most bytes of words on a line that only announces an epoch."""
 
 
 def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
-    """Give records whose counter starts again with every epoch the line that says which epoch begins, where there is one."""
+    """Find the line that announces each epoch, for records whose counter starts again with every epoch."""
     counter, shape = reading.counter, reading.shape
     if reading.evaluation or reading.loss is None or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
         return
@@ -309,7 +309,7 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
 
 
 def _family(reading: Reading) -> tuple[bytes, ...]:
-    """Return what records of one kind share: the literals up to the counter, or to the first metric."""
+    """Return the key of one kind of records: the literals up to the counter, or to the first metric."""
     counters = [at for at in (reading.counter.step, reading.counter.epoch) if at is not None]
     literals = reading.shape.literals[: min(counters or list(reading.roles)[:1]) + 1]
     kinds = ",".join(reading.shape.columns[at].kind for at in counters).encode()

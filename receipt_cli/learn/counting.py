@@ -1,4 +1,4 @@
-"""What in the records of one shape counts: a step of the run, a step inside an epoch, or the epoch."""
+"""Find the counter in the records of one shape: a step of the run, a step inside an epoch, or the epoch."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE, TIME
 from receipt_cli.learn.vocabulary import Vocabulary
 
 GLOBAL, PER_EPOCH, EPOCHS, UNNUMBERED, ABSENT = "global", "per epoch", "epochs", "unnumbered", "absent"
-"""How records are counted: by step; by step inside an epoch; one an epoch; by a counter that gives no step; not at all."""
+"""Modes of counting: by step; by step inside an epoch; one an epoch; by a counter without a step; not at all."""
 AGREE = 0.9
 FEW = 8
-"""Records of a shape that are all kept: too few to judge a counter by them alone."""
+"""Records of a shape that are all kept: too few to confirm a counter by them alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
     """The columns that count: ``step`` and ``epoch`` are places in the shape, or None.
 
-    ``tentative``: too few records of this shape to see it count. ``heading``: the epoch stands on a line of its own.
+    ``tentative``: too few records of this shape to confirm the counter. ``heading``: the line that announces the epoch.
     """
 
     mode: str
@@ -33,9 +33,9 @@ class Counter:
 
 
 def glued_bar(shape: Shape) -> int:
-    """Return the last column of a progress bar that only stands before the record on its line, or -1.
+    """Return the last column of a progress bar in front of the record on its line, or -1.
 
-    What belongs to a bar stands inside its brackets, or before it.
+    The columns of a bar are inside its brackets, or before it.
     """
     for at, column in enumerate(shape.columns):
         behind = shape.literals[at + 1].strip()
@@ -45,7 +45,7 @@ def glued_bar(shape: Shape) -> int:
 
 
 def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> Counter:
-    """Return what counts the records of ``shape``: the surest name that rises, else a nameless number that does."""
+    """Return the counter of the records of ``shape``: the surest rising column by name, else a rising nameless one."""
     columns = shape.columns
     named = [at for at, role in enumerate(roles) if role is not None and role.kind == STEP and columns[at].integer]
     counting = [at for at in named if _counts(columns[at], shape, vocabulary)]
@@ -83,7 +83,7 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
 
 
 def drawn_steps(shape: Shape) -> list[int]:
-    """Return the places that count in a progress bar that the record is: between what is drawn and the times and the rate."""
+    """Return the counters of a record that is a progress bar: fractions between the drawn bar and the rate."""
     kinds = [column.kind for column in shape.columns]
     places = [at for at in range(1, len(kinds) - 1) if kinds[at - 1 : at + 2] == [BAR, FRACTION, RATE]]
     return [at for at in places if at > glued_bar(shape) and shape.columns[at].integer]
@@ -99,7 +99,7 @@ def _rising(column: Column) -> float:
 
 
 def _counts(column: Column, shape: Shape, vocabulary: Vocabulary) -> bool:
-    """True for a column of whole numbers that rises in most records, or stands still between redraws."""
+    """True for a column of whole numbers that rises in most records, or is constant between redraws."""
     if column.kind not in (NUMBER, FRACTION) or not column.integer or column.rises < 2:
         return False
     drops = column.drops if not column.drops else column.drops * (1 - _with_epochs(column, shape))
@@ -110,7 +110,7 @@ def _counts(column: Column, shape: Shape, vocabulary: Vocabulary) -> bool:
 
 
 def _with_epochs(column: Column, shape: Shape) -> float:
-    """Return in what share of the records where ``column`` went back another whole number rose: an epoch."""
+    """Return the share of the falls of ``column`` at which another whole number rose: an epoch."""
     at = next(i for i, c in enumerate(shape.columns) if c is column)
     falls = [(b, a) for b, a in shape.drops if at in b and at in a and a[at] < b[at]]
     risen = [1 for b, a in falls if any(a.get(i, 0) > v for i, v in b.items() if i != at and shape.columns[i].integer)]
@@ -147,12 +147,12 @@ def _by_epoch(shape: Shape, epoch: int | None, full: int | None, vocabulary: Voc
 
 
 def first_epoch(column: Column) -> int:
-    """Return what the trainer calls its first epoch."""
+    """Return the trainer's number of the first epoch, 0 or 1."""
     return 0 if column.first == 0 else 1
 
 
 def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
-    """Tell a counter of the whole run from one that every epoch begins anew, by what happens where it goes back."""
+    """Distinguish a counter of the whole run from one that starts again every epoch, by the records where it goes back."""
     column = shape.columns[step]
     falls = [(b, a) for b, a in shape.drops if step in b and step in a and a[step] < b[step]]
     if epoch is not None:

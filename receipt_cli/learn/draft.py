@@ -1,4 +1,4 @@
-"""What was learned of a log → the text of a grammar file, with samples, for a person to look over."""
+"""Write a learned grammar as the text of a grammar file, with samples, for review by a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of a log → what was learned of its trainer: a grammar as plain data, or nothing."""
+"""Learn a grammar, as plain data, from the blocks of a log."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Learned:
     rules: tuple[Induced, ...]
     candidates: int
     silent: tuple[bytes, ...]
-    """Records that speak of an evaluation: no rule may read them."""
+    """Records of an evaluation: no rule may read them."""
     needs_steps: bool
-    """Records without a step that start over: only where a progress bar numbers them they can be told apart."""
+    """Records without a step that start over: only a progress bar can number them."""
     sure: bool
-    """A counter and a training loss were found: enough to stand beside a grammar that knows other lines of the log."""
+    """A counter and a training loss were found: enough beside a grammar that reads other lines of the log."""
 
     @property
     def records(self) -> int:

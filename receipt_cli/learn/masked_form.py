@@ -1,7 +1,7 @@
-"""The form of a record (its bytes, every digit masked) → where its tokens stand, for all records of that form alike.
+"""The positions of tokens by the form of a record: its bytes with every digit masked.
 
-No pattern by which a record is taken apart tells one digit from another, but for envelopes that print a literal digit:
-forms with one of those are not kept. Words that hold digits are part of a shape: of them each spelling is looked up.
+The patterns that split a record do not depend on the values of digits, except those of envelopes with a literal digit:
+forms with such an envelope are not kept. Words with digits are part of a shape: each spelling of them is looked up.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Span = tuple[int, int]
 
 @dataclass(eq=False, slots=True)
 class Form:
-    """What the records of one form share.
+    """The common layout of the records of one form.
 
     ``start`` and ``end`` are the bounds of the line behind its envelopes, ``bounds`` those of its parts: literal, token,
     literal, …; none where the record has no token, or too many. ``rank`` is the place of the digits of the rank, or the rank.
-    ``key`` is the shape, None where words hold digits: those at ``numbered``. ``lasting`` is False where another record
-    of the same form may have to be taken apart otherwise.
+    ``key`` is the shape, None where words contain digits: those at ``numbered``. ``lasting`` is False where another
+    record of the same form may have to be split differently.
     """
 
     start: int
@@ -69,7 +69,7 @@ class Form:
         return read_token(record[self.bounds[2 * column + 1] : self.bounds[2 * column + 2]])
 
     def number(self, column: int) -> Number:
-        """Return where the value of a column stands."""
+        """Return the position of a column's value."""
         found = self._numbers.get(column)
         if found is None:
             found = self._numbers[column] = find_number(self._like, *self.bounds[2 * column + 1 : 2 * column + 3])
@@ -98,7 +98,7 @@ def form_of(record: bytes) -> Form:
 
 
 def _rank_place(prefix: bytes) -> Span | int | None:
-    """Return where the digits of the rank stand in ``prefix``, ``NO_RANK`` where it names none, None where it is not sure."""
+    """Return the span of the rank's digits in ``prefix``, ``NO_RANK`` without a rank, None where it is uncertain."""
     rank = read_rank(prefix) if prefix else NO_RANK
     if rank == NO_RANK:
         return NO_RANK

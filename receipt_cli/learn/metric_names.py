@@ -1,4 +1,4 @@
-"""The words beside a number → what the number is: a step, an epoch, a metric of training, or nothing that we may say."""
+"""Interpret a number by the words beside it: a step, an epoch, a metric of training, or unknown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import NUMBER
-from receipt_cli.learn.vocabulary import Vocabulary, normalise, stated_unit
+from receipt_cli.learn.vocabulary import Vocabulary, normalise, unit_in_name
 
 _DELIMITER = re.compile(r"[|;,\t{}<>]| [-–—] |[:.] |\]|\) |[ ]{2,}|=> ")
 _OPENING = re.compile(r"(?P<sep>[:=]|=>|->)?[ \t]*[\[(<]+[ \t]*\Z")
@@ -21,11 +21,11 @@ MAX_NAME = 400
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """What stands beside a number.
+    """The words beside a number.
 
-    ``text`` is the printed name (may be empty), ``words`` the name normalised; ``sure`` says that a separator joins
-    name and number, ``bracket`` that an opening bracket stands between them. ``evaluation``: the record, or the part of
-    the record, speaks of an evaluation. ``glued``: the unit glued to the number; ``stated``: in brackets in its name;
+    ``text`` is the printed name (may be empty), ``words`` the name normalised; ``sure``: a separator joins name
+    and number; ``bracket``: an opening bracket is between them. ``evaluation``: the record, or this part of it, is about
+    an evaluation. ``glued``: the unit glued to the number; ``stated``: in brackets in its name;
     ``follows``: a rate such as ``tok/s`` behind it. ``several``: the first of a list of numbers.
     """
 
@@ -73,7 +73,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
                 bracket,
                 section or bool(spelled & vocabulary.evaluation),
                 unit,
-                stated_unit(text),
+                unit_in_name(text),
                 f"{follows.group(1)}/{follows.group(2)}".lower() if follows else None,
                 several,
             )
@@ -105,12 +105,12 @@ SCORE, PART, TIMING = "score", "part of a loss", "timing"
 PLAIN, MEAN = 100, 200
 """Added to the rank of a loss that is called one of training, or a mean."""
 OTHERS = (SCORE, PART, TIMING)
-"""Numbers outside the registry that say what a record is; they are read under their printed names."""
+"""Numbers outside the registry that identify a record; they are read under their printed names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a column is. ``rank``: the lower, the surer. ``unit``: in which unit (of ``units``) it is printed."""
+    """The role of a column. ``rank``: the lower, the surer. ``unit``: the printed unit (of ``units``)."""
 
     kind: str
     rank: int = 0
@@ -119,7 +119,7 @@ class Role:
 
 
 def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
-    """Return what a number called ``name`` is, by its words alone, or None."""
+    """Return the role of a number called ``name``, by its words alone, or None."""
     words = name.words.split()
     if not words:
         return _by_unit(name, vocabulary) if kind == NUMBER and not name.evaluation else None
@@ -151,7 +151,7 @@ def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
 
 
 def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
-    """Return what a number outside the registry tells of its record: a score, a part of a loss, a time."""
+    """Return the role of a number outside the registry: a score, a part of a loss, a time."""
     tail = own[-1] if own else ""
     if name.unit in (None, "%") and (" ".join(own) in vocabulary.scores or tail in vocabulary.scores):
         return Role(SCORE)

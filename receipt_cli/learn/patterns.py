@@ -1,4 +1,4 @@
-"""Literals and columns of a shape → the pieces of the pattern that reads its records again."""
+"""Build the pieces of a rule's pattern from the literals and columns of a shape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GROUPED_TEXT = rf"[-+]?(?:(?:\d{{1,3}}(?:,\d{{3}})++(?!\d)|\d++){_REST}"
 _WHOLE, _WHOLE_GROUPED = r"\d++", r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
 _BLANKS = r"[ \t]*+"
 _SIDES = b"|,;{[(\"'-:*>"
-"""What may part a key from what stands before it."""
+"""Characters that may separate a key from the text before it."""
 _EVALUATION = "(?:val|valid|validation|eval|evaluation|test|dev)[ _/]"
 
 
@@ -34,12 +34,12 @@ def _bytes(word: bytes) -> str:
 
 
 def chunks(text: bytes) -> list[bytes]:
-    """Return the runs of visible bytes of a literal, which stand in every record as they are."""
+    """Return the runs of visible bytes of a literal, which every record contains."""
     return text.split()
 
 
 def context(shape: Shape, at: int, name: Name) -> str:
-    """Return the pattern of the key before column ``at``, with what parts it from the text before; it ends at the value."""
+    """Return the pattern of the key before column ``at``, with its separator from the text before; it ends at the value."""
     left = shape.literals[at]
     key = name.text.encode("utf-8")
     place = left.rfind(key)
@@ -51,9 +51,9 @@ def context(shape: Shape, at: int, name: Name) -> str:
 
 
 def _free(key: bytes) -> str:
-    """Return the pattern of a key that no word goes before, nor one that says of what it is an evaluation.
+    """Return the pattern of a key without a word before it, in particular none of an evaluation.
 
-    Where it can, what must not stand before is asked for behind the key: a search goes by from one key to the next.
+    Where possible, the text before is checked behind the key: a search then jumps from one key to the next.
     """
     word = literal(key)
     late = bool(key) and len(key.split()) == 1 and not (key[:1].isspace() or key[-1:].isspace())
@@ -62,7 +62,7 @@ def _free(key: bytes) -> str:
 
 
 Spec = dict[str, str | int]
-"""What a grammar says of a field."""
+"""The declaration of a field in a grammar."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Lines that only count: the one that says which epoch begins, and the progress bar that numbers records without a step."""
+"""Rules for lines that only count: announcements of epochs, and progress bars that number records without a step."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from receipt_cli.learn.rules import MIN_GATE, Induced
 
 
 def induce_heading(group: Group) -> Induced | None:
-    """Return the rule of the line that says which epoch begins, where the records of ``group`` need it."""
+    """Return the rule of the line that announces an epoch, where the records of ``group`` need it."""
     heading = group.main.counter.heading
     if heading is None:
         return None
@@ -38,7 +38,7 @@ _BAR = (
 
 
 def induce_progress(readings: Iterable[Reading]) -> Induced | None:
-    """Return the rule of a progress bar that says nothing but how far the run is: it may number records without a step."""
+    """Return the rule of a progress bar without metrics, which may number records without a step."""
     compiled = compile_pattern(_BAR)
     for reading in sorted(readings, key=lambda r: -r.shape.count):
         if not reading.bar or reading.roles or reading.shape.literals[0].strip() or reading.evaluation:

@@ -1,4 +1,4 @@
-"""A group of readings → the rule that reads its records, checked against every sample that was kept of them."""
+"""Build the rule of a group of readings, checked against every kept sample of its records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Induced:
 
 @dataclass(slots=True)
 class _Piece:
-    """A field that may stand anywhere behind the head: its pattern, its fields, the literal that it needs."""
+    """A field that may come anywhere behind the head: its pattern, its fields, the literal that it needs."""
 
     pattern: str
     fields: dict[str, Spec]
@@ -109,7 +109,7 @@ def _headed(
     counters: dict[int, tuple[str, dict[str, Spec]]],
     guards: set[str],
 ) -> Induced | None:
-    """Return a rule that begins with a metric: no counter stands before it."""
+    """Return a rule that begins with a metric, without a counter before it."""
     main = group.main
     own = [p for p in pieces if p.place in main.roles]
     if not own:
@@ -203,7 +203,7 @@ def counters_of(main: Reading, idle: bool = False) -> dict[int, tuple[str, dict[
 
 
 def _before_training(group: Group) -> bool:
-    """True where step 0 of a counter by tens shows a learning rate and nothing else: what was set before training."""
+    """True where step 0 of a counter by tens has only a learning rate: a setting from before training."""
     main = group.main
     step = main.counter.step
     if step is None or {role.metric for role in main.roles.values() if role.metric is not None} != {"learning_rate"}:
@@ -238,7 +238,7 @@ def _pieces(group: Group, dropped: set[str]) -> list[_Piece]:
 
 
 def _moved(piece: _Piece) -> _Piece:
-    """Return a piece of another shape: where it stands says nothing about the main one."""
+    """Return a piece of another shape, whose position does not apply to the main one."""
     piece.place = 1 << 20
     return piece
 
@@ -286,7 +286,7 @@ def head(main: Reading, first: int, last: int, counters: Mapping[int, tuple[str,
 
 
 def _what_follows(core: bytes, at: int) -> str:
-    """Return what must stand behind a counter without words before it: the first number of a date is none."""
+    """Return the required text behind a counter without words before it, which excludes the first number of a date."""
     parts = split(core)
     behind = parts[2 * at + 2] + (b" " if 2 * at + 3 < len(parts) and parts[2 * at + 3][:1].isspace() else b"")
     words = behind.split()
@@ -305,7 +305,7 @@ def _tail(text: bytes) -> bytes:
 
 
 def _wrong(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
-    """Return the fields that the rule reads otherwise than the shapes of its records say; None when it misses a record."""
+    """Return the fields that the rule reads differently from the shapes of its records; None where it misses a record."""
     wrong: set[str] = set()
     for reading in group.readings:
         shape, counter = reading.shape, reading.counter
@@ -351,7 +351,7 @@ def _twin(reading: Reading, rule: Induced, compiled: Any, vocabulary: Vocabulary
 
 
 def _samples(group: Group, rule: Induced, compiled: Any) -> list[bytes]:
-    """Return up to four records, of different shapes first, each cut to what the rule matches."""
+    """Return up to four records, of different shapes first, each cut to the match of the rule."""
     picked: list[bytes] = []
     ordered = sorted(group.readings, key=lambda r: (-r.shape.count, r.shape.first))
     for turn in (0, -1):

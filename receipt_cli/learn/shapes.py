@@ -1,8 +1,8 @@
-"""Blocks of a log → the shapes of its metric-looking records, with what their number columns do; bounded memory.
+"""Collect the shapes of a log's metric-looking records and the behaviour of their columns, in bounded memory.
 
 Shapes are counted over the whole log. Of each shape the first records and every 2^k-th are kept as samples, and the
-columns that may be counters are followed to the end: how often they rise, stand still and go back, and what else
-changes where they go back.
+columns that may be counters are followed to the end: how often they rise and go back, and the other changes where they
+go back.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Column:
         steady = self.drops * 3 <= self.count if self.integer else not self.drops and self.rises * 2 >= self.count
         return self.count > 0 and steady
 
-    def take(self, token: Token) -> int:
+    def add(self, token: Token) -> int:
         """Add a value; return 1 when it rises, -1 when it goes back, else 0."""
         value = token.value
         if value is None or value != value:
@@ -100,11 +100,11 @@ class Column:
             return -1
         return 0
 
-    def take_all(self, values: Sequence[float], totals: Sequence[float], *, grouped: bool) -> list[int]:
-        """Add values as ``take`` does, one by one; return the indices of those that went back.
+    def add_all(self, values: Sequence[float], totals: Sequence[float], *, grouped: bool) -> list[int]:
+        """Add values as ``add`` does, one by one; return the indices of those that went back.
 
-        All are numbers (not NaN), none is the first of the column; all have a total, or none has. What makes a column
-        one of whole numbers is left as it is.
+        All are numbers (not NaN), none is the first of the column; all have a total, or none has. ``integer`` does not
+        change.
         """
         assert self.last is not None
         self.grouped = self.grouped or grouped
@@ -140,7 +140,7 @@ Found = tuple[Form, bytes, int, int]
 
 @dataclass(slots=True)
 class Shape:
-    """Records of one shape: their literals (of the first record), columns, samples, and where in the log they stand.
+    """Records of one shape: their literals (of the first record), columns, samples, and their positions in the log.
 
     ``drops`` holds, for the first records in which a counter went back, the last and the new values of the tracked columns.
     """
@@ -158,7 +158,7 @@ class Shape:
     drops: list[tuple[dict[int, float], dict[int, float]]] = field(default_factory=list)
     tracked: tuple[int, ...] = ()
 
-    def take_all(self, records: Sequence[Found]) -> None:
+    def add_all(self, records: Sequence[Found]) -> None:
         """Add records, in their order."""
         for at, (form, record, number, _) in enumerate(records, start=self.count + 1):
             if (at <= 8 or at & (at - 1) == 0) and len(self.samples) < MAX_SAMPLES:
@@ -196,7 +196,7 @@ class Shape:
                 if token.kind != column.kind and token.kind in (NUMBER, FRACTION):
                     column.integer = column.integer and column.kind not in (NUMBER, FRACTION)
                     column.kind = token.kind
-            went = column.take(token)
+            went = column.add(token)
             fell = fell or (went < 0 and column.integer)
         if fell:
             self._note(before, {i: self.columns[i].last for i in before})
@@ -221,7 +221,7 @@ class Shape:
             values, totals = _values(i, records, forms, total=False), _values(i, records, forms, total=True)
             read[i] = column.last, values
             if values:
-                fell = column.take_all(values, totals, grouped=any(form.number(i).like.grouped for form in forms))
+                fell = column.add_all(values, totals, grouped=any(form.number(i).like.grouped for form in forms))
                 falls.update(fell if column.integer else ())
         for at in sorted(falls)[: MAX_DROPS - len(self.drops)]:
             before = {i: values[at - 1] if at and values else last for i, (last, values) in read.items()}
@@ -246,7 +246,7 @@ class Miner:
     """Collects the shapes of a log, record by record."""
 
     def __init__(self, words: frozenset[bytes]) -> None:
-        """``words``, in lower case: a record with a digit and one of them is worth a look."""
+        """``words``, in lower case: records with a digit and one of them are collected."""
         self.words = words
         self.shapes: dict[bytes, Shape] = {}
         self.records = 0
@@ -255,7 +255,7 @@ class Miner:
         self._found: dict[bytes, list[Found]] = {}
 
     def mine(self, blocks: Iterable[bytes]) -> Miner:
-        """Take all records of ``blocks``, however they are cut."""
+        """Collect the records of ``blocks``, however they are cut."""
         for buffer in _whole_records(blocks):
             lines = buffer.replace(b"\r", b"\n")
             for record, masked in zip(lines.split(b"\n"), lines.translate(MASK).split(b"\n"), strict=True):
@@ -278,7 +278,7 @@ class Miner:
         return self
 
     def _look(self, masked: bytes, record: bytes) -> Form | None:
-        """Return the form of a record; None where it is not worth a look."""
+        """Return the form of a record; None for a record without a digit or a known word."""
         dull = not _DIGIT.search(masked) or self.words.isdisjoint(_WORD.findall(masked[:MAX_SEEN].lower()))
         form = None if dull else form_of(record)
         if form is None or form.lasting:
@@ -301,12 +301,12 @@ class Miner:
         self._found[key] = [found]
 
     def _read(self, *, lone: bool = False) -> None:
-        """Read the records that were found; those that are the only ones of their shape only when asked: many are in vain."""
+        """Read the collected records; only ones of their shape wait until ``lone``, since most are never needed."""
         waiting = {}
         for key, found in self._found.items():
             known = self.shapes[key]
             if lone or known.count or len(found) > 1:
-                known.take_all(found)
+                known.add_all(found)
             else:
                 waiting[key] = found
         self._found = waiting

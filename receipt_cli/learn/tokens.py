@@ -1,4 +1,4 @@
-"""One record → the literal texts of its shape, and the numbers, times and bars that stand between them."""
+"""Split a record into the literal texts of its shape, and the numbers, times and bars between them."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _VALUE = regex.compile(
     rb"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+|[-+]?(?i:nan|inf(?:inity)?))([ \t]?%|[A-Za-z/]*+)\Z"
 )
 MAX_TOKENS = 200
-"""Numbers in a record; the shape of a record that holds more is not learned."""
+"""Most numbers in a record; the shape of a record with more is not learned."""
 MAX_CORE = 8192
-"""Bytes of a record behind its envelopes that are looked at."""
+"""Bytes of a record behind its envelopes that are read."""
 
 NUMBER, FRACTION, BAR, RATE, TIME, NOTHING = "number", "fraction", "bar", "rate", "time", "nothing"
 ODD = "odd"
-"""A token that may change what its column is."""
+"""A token that may change the kind of its column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What stands between two literals: its kind, its value, the total of a fraction, and the unit glued to a number."""
+    """A token between two literals: its kind, its value, the total of a fraction, and the unit glued to a number."""
 
     kind: str
     value: float | None = None
@@ -54,14 +54,14 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """Where a value (and the total of a fraction) stands in a record. ``like`` is the token of one record of the form."""
+    """The position of a value (and the total of a fraction) in a record. ``like`` is the token of one record of the form."""
 
     like: Token
     value: slice | None
     total: slice | None
 
     def sort(self, *, whole: bool) -> str:
-        """Return what the tokens are to a column that holds whole numbers only, or others, too."""
+        """Return the sort of the tokens for a column of whole numbers only, or of any numbers."""
         if self.value is None:
             return NOTHING
         if self.like.value != self.like.value or (whole and not self.like.integer):
@@ -70,7 +70,7 @@ class Number:
 
 
 def core_start(record: bytes) -> int:
-    """Return where the line itself begins, behind what launchers and collectors put before it."""
+    """Return the start of the line itself, behind the prefixes of launchers and collectors."""
     at = 0
     for place in starts(record)[::2]:
         if _COUNT_CELL.match(record[at:place]):
@@ -88,13 +88,13 @@ def split(core: bytes) -> list[bytes]:
 
 
 def shape(parts: list[bytes]) -> bytes:
-    """Return what records of one shape share: their literals, each run of blanks as one blank, and which numbers have a total."""
+    """Return the key of a shape: its literals, each run of blanks as one blank, and which numbers have a total."""
     totals = bytes([1 + (b"/" in text and text[-1:].isdigit()) for text in parts[1::2]])
     return b" ".join(b"\x01".join(parts[::2]).split()) + b"\x01" + totals
 
 
 def read_token(text: bytes) -> Token:
-    """Return what the text of a token says."""
+    """Return the token of a text."""
     text = text.strip()
     found = _FRACTION.match(text) if b"/" in text or b"o" in text else None
     if found is not None:
@@ -117,7 +117,7 @@ def read_token(text: bytes) -> Token:
 
 
 def find_number(record: bytes, start: int, end: int) -> Number:
-    """Return where the token between ``start`` and ``end`` of ``record`` has its value and its total."""
+    """Return the positions of value and total of the token between ``start`` and ``end`` of ``record``."""
     text = record[start:end]
     token = read_token(text)
     at = start + len(text) - len(text.lstrip())

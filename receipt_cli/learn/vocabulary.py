@@ -1,4 +1,4 @@
-"""The words by which an unknown trainer is read: ``grammars/generic/v1.yaml`` and the registry's aliases → lookups."""
+"""The words for reading an unknown trainer: lookups from ``grammars/generic/v1.yaml`` and the registry's aliases."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def normalise(text: str) -> str:
     return " ".join(_PARTS.sub(" ", _UNIT.sub("", text)).lower().split())
 
 
-def stated_unit(text: str) -> str | None:
-    """Return the unit that stands in brackets at the end of a printed name, or None."""
+def unit_in_name(text: str) -> str | None:
+    """Return the unit in brackets at the end of a printed name, or None."""
     found = _UNIT.search(text)
     return found.group(1) if found else None
 
@@ -66,7 +66,7 @@ def read_vocabulary(text: bytes, where: str) -> dict[str, Any]:
 def load_vocabulary(text: bytes, where: str, registry: Registry, without: Collection[str] = ()) -> Vocabulary:
     """Return the vocabulary that ``text`` defines. Raises ``DataError``.
 
-    ``without`` names trainers whose spellings are left out, as if nobody knew them.
+    ``without`` names trainers whose spellings are left out, as if they were unknown.
     """
     return build_vocabulary(read_vocabulary(text, where), where, registry, without)
 
@@ -89,16 +89,8 @@ def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, wi
         sha256=data["sha256"],
         title=data["title"],
         step=tuple(words["step"]),
-        step_letters=frozenset(words["step_letters"]),
-        epoch=frozenset(words["epoch"]),
-        evaluation=frozenset(words["evaluation"]),
-        training=frozenset(words["training"]),
-        averaging=frozenset(words["averaging"]),
-        foreign=frozenset(words["foreign"]),
         loss=(*words["loss"], *_losses(registry, without)),
-        validation_loss=frozenset(words["validation_loss"]),
-        scores=frozenset(words["scores"]),
-        timings=frozenset(words["timings"]),
+        **{key: frozenset(words[key]) for key in _WORDS if key not in ("step", "loss")},
         names=_names(registry, metrics, without),
         units=units,
         min_records=thresholds["records"],

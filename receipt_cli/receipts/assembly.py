@@ -67,7 +67,7 @@ DERIVED = ("summary", "phases", "checks", "failure", "goodput", "derivation")
 
 
 def derived_bytes(document: Mapping[str, Any]) -> bytes:
-    """Return the canonical bytes of the derived blocks alone, without the tool's version: what must never differ."""
+    """Return the canonical bytes of the derived blocks, without the tool's version: equal for equal logs and definitions."""
     blocks = {key: document[key] for key in DERIVED}
     blocks["derivation"] = {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}
     return canonical_bytes(blocks)

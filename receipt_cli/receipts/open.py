@@ -1,4 +1,4 @@
-"""What a command was given: a receipt, or a log that gives one."""
+"""Open the argument of a command: a receipt, or a log to derive one from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from receipt_cli.receipts.production import Product
 
 MAX_DOCUMENT = 64 * 1024 * 1024
-"""A larger file is a log, whatever it starts with."""
+"""A larger file is a log."""
 
 
 def read_given(
@@ -30,11 +30,10 @@ def read_given(
     masked: bool = True,
     workers: int | None = None,
 ) -> tuple[dict[str, Any], Product | None]:
-    """Return the valid receipt that ``file`` is, or that its log gives, then with what else the log gave.
+    """Return the valid receipt in ``file``, or the receipt of the log there with its ``Product``.
 
-    ``-`` is stdin; ``progress`` shows how far the reading of a log is; ``workers`` scan it, by default as many as pay. Unless
-    ``masked`` is False, a receipt is given with what looks like a secret masked: whoever wrote it may have masked less. Raises
-    ``ReceiptError``.
+    ``-`` is stdin; ``progress`` shows the progress of reading a log; ``workers`` scan it, by default as many as pay. Unless
+    ``masked`` is False, secrets in a receipt are masked: its writer may have masked less. Raises ``ReceiptError``.
     """
     from receipt_cli.documents.validate import has_errors, validate_bytes
     from receipt_cli.receipts.production import Request, produce
@@ -50,14 +49,14 @@ def read_given(
         raise UsageError("--exit-code goes with a log; a receipt has its own", where=file)
     if has_errors(validate_bytes(data, file)):
         raise InputError("is not a valid receipt", where=file, try_=f"receipt validate {file}")
-    found: dict[str, Any] = json.loads(data)
-    if not found["schema_version"].startswith("receipt/"):
-        raise InputError(f"is a document of another kind: {found['schema_version']}", where=file)
-    return mask_texts(found) if masked else found, None
+    document: dict[str, Any] = json.loads(data)
+    if not document["schema_version"].startswith("receipt/"):
+        raise InputError(f"is a document of another kind: {document['schema_version']}", where=file)
+    return mask_texts(document) if masked else document, None
 
 
 def _document(file: str) -> bytes | None:
-    """Return the bytes of ``file`` where it is a document, None where it must be a log."""
+    """Return the bytes of ``file`` where it is a document, None for a log."""
     if file == "-":
         if sys.stdin is None or b'"schema_version"' not in _peek():
             return None
@@ -83,6 +82,6 @@ def _document(file: str) -> bytes | None:
 
 
 def _peek() -> bytes:
-    """Return what stands first on stdin, where that is the start of an object, without taking it."""
+    """Return the first bytes on stdin, without consuming them, where they begin an object."""
     head = cast("BufferedReader", sys.stdin.buffer).peek(512)
     return head[:512] if head.lstrip().startswith(b"{") else b""

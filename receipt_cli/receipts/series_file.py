@@ -1,11 +1,11 @@
-"""A receipt's records, one by one → a Parquet file: what its statistics are over.
+"""Write the records behind a receipt's statistics, one by one, to a Parquet file.
 
-A row is a record that stands (see ``phases``): a step record, or another line that printed metrics. The columns:
+A row is a retained record (see ``phases``): a step record, or another line that printed metrics. The columns:
 
 - ``phase_index`` (of ``/phases`` in the receipt), ``phase``, ``event`` (``step``, ``eval``, ``end``, …)
-- ``step``, ``line_number`` and ``rank``, each NULL where the log does not say it
+- ``step``, ``line_number`` and ``rank``, each NULL where the log does not contain it
 - one DOUBLE for every metric, under its registry name and in its base unit, NULL where the record does not print it, or prints
-  NaN or an infinity; then ``nonfinite`` has its name
+  NaN or an infinity; then ``nonfinite`` contains its name
 - the same for metrics outside of the registry, as ``other.`` and the printed name
 """
 
@@ -87,8 +87,8 @@ class _Values:
 class SeriesRows:
     """The records of a log as columns.
 
-    ``metrics`` and ``others`` name what the records print, as the registry and the trainer spell it; ``names`` are their columns.
-    ``phases`` and ``kinds`` (of events) are what the columns ``phase_index`` and ``event`` count.
+    ``metrics`` and ``others`` are printed metrics by registry name, or by the trainer's; ``names`` are their columns.
+    ``phases`` and ``kinds`` (of events) are the values of the columns ``phase_index`` and ``event``.
     """
 
     def __init__(self, derivation: Derivation) -> None:
@@ -141,15 +141,15 @@ class SeriesRows:
         kinds = (("metric", event.metric_names, run.metric), ("other", event.unregistered_names, run.unregistered_metric))
         for of, names, read in kinds:
             for name in names:
-                found = read(name) if (of, name) in self._values else None
-                if found is not None:
-                    self._values[of, name].put_all(row, *found)
+                values = read(name) if (of, name) in self._values else None
+                if values is not None:
+                    self._values[of, name].put_all(row, *values)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the columns, under short names: those of a log may hold anything.
+        """Return the columns, under short names: those of a log may contain anything.
 
-        ``v0`` and so on are the values of ``names`` (float64 [n], NaN where there is none), ``n0`` and so on the rows that print
-        one that is not finite, if any does; ``rank`` is ``NO_RANK`` and ``no_step`` is set where the log does not say it.
+        ``v0`` and so on are the values of ``names`` (float64 [n], NaN where missing), ``n0`` and so on mark non-finite ones,
+        if there are any; ``rank`` is ``NO_RANK`` and ``no_step`` is set where unknown.
         """
         arrays: dict[str, NDArray[Any]] = {**self._whole, "no_step": self._no_step}
         for number, column in enumerate(self._values.values()):
@@ -161,7 +161,7 @@ class SeriesRows:
     def expressions(self) -> list[str]:
         """Return the columns of the file, of those of ``arrays``."""
         bad = [number for number, column in enumerate(self._values.values()) if column.nonfinite.any()]
-        told = "".join(f" || CASE WHEN n{number} THEN [{quoted(self.names[number])}] ELSE [] END" for number in bad)
+        names = "".join(f" || CASE WHEN n{number} THEN [{quoted(self.names[number])}] ELSE [] END" for number in bad)
         return [
             "phase_index::INTEGER AS phase_index",
             f"({_texts(self.phases)})[phase_index + 1] AS phase",
@@ -170,7 +170,7 @@ class SeriesRows:
             "line_number",
             f"nullif(rank, {NO_RANK})::INTEGER AS rank",
             *(f"CASE WHEN NOT isnan(v{n}) THEN v{n} END AS {_identifier(name)}" for n, name in enumerate(self.names)),
-            f"[]::VARCHAR[]{told} AS nonfinite",
+            f"[]::VARCHAR[]{names} AS nonfinite",
         ]  # fmt: skip
 
 

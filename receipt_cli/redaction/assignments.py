@@ -1,7 +1,7 @@
-"""Secrets that are known by the name before them: ``password=…``, ``'api_key': '…'``, ``--token …``, ``export HF_TOKEN=…``.
+"""Secrets with a name before them: ``password=…``, ``'api_key': '…'``, ``--token …``, ``export HF_TOKEN=…``.
 
-All patterns here are matched against the text in lower case. A name is ``sure`` where nothing but a secret has it; a ``loose``
-one (``token``, ``key``) makes a secret only of a value that looks as random as keys are.
+All patterns here are matched against the text in lower case. A ``sure`` name belongs to secrets alone; behind a ``loose``
+one (``token``, ``key``) only a value that looks as random as a key is a secret.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _HEX_HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{32,}(?![0-9a-f])")
 
 
 def says_nothing(value: str) -> bool:
-    """True for what stands where a secret would and is none: ``None``, ``required``, ``****``, ``<your key>``, ``$TOKEN``."""
+    """True for a placeholder of a secret: ``None``, ``required``, ``****``, ``<your key>``, ``$TOKEN``."""
     bare = value.strip(" \"'`,.;:()")
     return bare.lower() in _NOTHING or _PLACEHOLDER.fullmatch(bare) is not None or not bare
 
@@ -86,7 +86,7 @@ def says_nothing(value: str) -> bool:
 def looks_random(name: str, value: str) -> bool:
     """True where ``value`` behind a loose ``name`` can only be a key: long, of letters and digits, no path, name or number.
 
-    Behind ``key`` it must hold letters of both cases and no hash: caches and dictionaries have keys too.
+    Behind ``key`` it must have letters of both cases and no hash: caches and dictionaries have keys too.
     """
     value = value.strip("\"'`,.;:()")
     if says_nothing(value) or _RANDOM.fullmatch(value) is None or _PATH.match(value) is not None or _VOCABULARY.search(name):

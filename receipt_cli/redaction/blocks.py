@@ -1,4 +1,4 @@
-"""Private keys: whole ones, ones of which the beginning or the end is cut off, and lines that can only be of one."""
+"""Private keys: whole ones, keys without their beginning or end, and lines that can only belong to a key."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _END = Lazy(r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----")
 _PUTTY = Lazy(r"(?<=Private-Lines: )[0-9]{1,4}\s(?:[A-Za-z0-9+/=]{1,76}\s){1,128}")
 _LAST_WORD = Lazy(r"(?:\A|[^A-Za-z0-9+/])[A-Za-z0-9+/]{4,}={0,2}(?:\\[nr])?\Z")
 _ALONE = Lazy(r"(?<![^\n])([ ]{0,8})(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{76})(?=\n|\Z)")
-"""A line that is as much base64 as a line of a key holds, and nothing else: it may have been cut out of its block."""
+"""A line of base64 that is exactly as long as a line of a key: it may have been cut out of its block."""
 _DER = Lazy(r"(?:MI[IGH]|MC4CAQ|MHcCAQ|b3BlbnNzaC1r)[A-Za-z0-9+/]{44,}={0,2}")
-"""How the base64 of a key, or of a certificate, begins."""
+"""The first characters of a key, or of a certificate, in base64."""
 _REACH = 16 * 1024
-"""Characters that are looked at before the end of a key; the longest in use is a third of that."""
+"""Characters before the end of a key that are searched; the longest key in use is a third of that."""
 
 
 def mask_keys(text: str) -> str:
@@ -30,17 +30,17 @@ def mask_keys(text: str) -> str:
         text = _PUTTY.compiled.sub(MASK + "\n", text)
     if "MI" in text or "MC4CAQ" in text or "MHcCAQ" in text or "b3BlbnNzaC1r" in text:
         text = _DER.compiled.sub(MASK, text)
-    return _ALONE.compiled.sub(_judge, text) if len(text) >= 64 else text
+    return _ALONE.compiled.sub(_mask_line, text) if len(text) >= 64 else text
 
 
-def _judge(found: re.Match[str]) -> str:
-    line = found.group()
+def _mask_line(match: re.Match[str]) -> str:
+    line = match.group()
     mixed = any(c.isdigit() for c in line) and any(c.islower() for c in line) and any(c.isupper() for c in line)
-    return f"{found[1]}{MASK}" if mixed else line
+    return f"{match[1]}{MASK}" if mixed else line
 
 
 def _mask_rests(text: str) -> str:
-    """Mask what stands before the end of a key that has no beginning: the lines that end in a word of base64."""
+    """Mask the lines before the end of a key without a beginning, as long as they end in a word of base64."""
     pieces: list[str] = []
     done = 0
     for end in _END.compiled.finditer(text):

@@ -1,4 +1,4 @@
-"""Secrets that are known by their own form, such as ``hf_…``: they are masked wherever they stand."""
+"""Secrets of a known form, such as ``hf_…``: they are masked anywhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from receipt_cli.redaction.lazy import Lazy
 
 
 class Form(NamedTuple):
-    """A form: its class, texts of which one stands in any secret of it, and the whole of it."""
+    """A form: its class, texts of which each of its secrets contains one, and its pattern."""
 
     kind: str
     leads: tuple[str, ...]
@@ -16,13 +16,13 @@ class Form(NamedTuple):
 
 
 _MIXED = r"(?=[A-Za-z_-]{0,64}[0-9])"
-"""A digit follows soon: a key is random, the name of a thing is words."""
+"""A digit follows soon: a key is random, a name is made of words."""
 
 
 def _after(lead: str, rest: str) -> Lazy:
-    r"""Return the pattern of what begins with ``lead`` (of one length) and has no letter or digit before it.
+    r"""Return the pattern of a secret that begins with ``lead`` (of fixed length), without a letter or digit before it.
 
-    One that belongs to an escape does not count: ``\n``, ``\x1b``, ``%3D``, and the end ``m`` of a written-out colour. A
+    A letter of an escape sequence does not count: ``\n``, ``\x1b``, ``%3D``, and the end ``m`` of a written-out colour. A
     pattern that begins with letters is searched for many times faster than one that begins with a condition.
     """
     escapes = (r"\\[nrtbf0]", r"%[0-9A-Fa-f]{2}", r"\\x[0-9A-Fa-f]{2}", r"\\u[0-9A-Fa-f]{4}", r"\[[0-9]m", r"[;\[][0-9]{2}m")
@@ -106,4 +106,4 @@ FORMS: tuple[Form, ...] = (
     _form("service", "rpa_", r"[A-Z0-9]{32,}"),
     _form("service", "KGAT_", r"[a-f0-9]{32}"),
 )
-"""Lengths are lower bounds that leave out what words and hashes look like, not the lengths that the issuers state."""
+"""Lengths are lower bounds that exclude words and hashes, not the lengths that the issuers document."""

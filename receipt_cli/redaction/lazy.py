@@ -1,4 +1,4 @@
-"""Patterns that are compiled when they are first needed: most texts hold nothing that any of a hundred could match."""
+"""Patterns that are compiled at their first use: most texts need hardly any of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 
 
 class Lazy:
-    """The source of a pattern, and the pattern once it is asked for."""
+    """The source of a pattern, and the compiled pattern on demand."""
 
     def __init__(self, source: str) -> None:
         self.source = source

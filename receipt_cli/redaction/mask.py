@@ -1,4 +1,4 @@
-"""A text → the same text with its secrets masked, and how many masks of each class a document holds."""
+"""Mask the secrets of a text, and count the masks of each class in a document."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from receipt_cli.redaction import assignments as stated
-from receipt_cli.redaction import places
+from receipt_cli.redaction import assignments, places
 from receipt_cli.redaction.blocks import mask_keys
 from receipt_cli.redaction.forms import FORMS
 from receipt_cli.redaction.lazy import Lazy
 from receipt_cli.redaction.wrapped import mask_wrapped
 
 MASKED = re.compile(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
-"""What stands for a secret, and its class."""
+"""The mask of a secret, with its class."""
 _MASK_BEGINS = "[redacted:"
 _MASKED_ALREADY = re.compile(r"(?:[\w-]{1,32} )?\[redacted:")
 _SHORT = 80
@@ -24,12 +23,12 @@ _LONGEST_MASK = 48
 _VERSION = re.compile(r"v?\d+(?:\.\w+)+")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _NAME_BEFORE = re.compile(r"[\w-]*\Z")
-Judge = Callable[[str, str], bool]
-"""Takes what stands before a value, and the value: is it a secret?"""
+IsSecret = Callable[[str, str], bool]
+"""(text before a value, the value) → whether the value is a secret."""
 
 
 def mask_secrets(text: str) -> str:
-    """Return ``text`` with every secret of a known class replaced by ``[redacted:CLASS]``; to do it twice changes nothing."""
+    """Return ``text`` with every secret of a known class replaced by ``[redacted:CLASS]``; idempotent."""
     return text if len(text) < 8 else _masked_short(text) if len(text) <= _SHORT else _masked_text(text)
 
 
@@ -47,9 +46,9 @@ def _masked_text(text: str) -> str:
             text, lowered = _masked(text, lowered, kind, pattern, _says_something)
     text = _mask_forms(text)
     lowered = _lower(text)
-    for kind, leads, pattern, judge in _NAMED:
+    for kind, leads, pattern, is_secret in _NAMED:
         if any(lead in lowered for lead in leads):
-            text, lowered = _masked(text, lowered, kind, pattern, judge)
+            text, lowered = _masked(text, lowered, kind, pattern, is_secret)
     return _mask_wandb(text, lowered) if "wandb" in lowered or "biases" in lowered else text
 
 
@@ -61,11 +60,11 @@ def _mask_forms(text: str) -> str:
 
 
 _masked_short = lru_cache(maxsize=8192)(_masked_text)
-"""Names of fields and of metrics, ids, digests: documents hold the same ones many times."""
+"""Cached, since documents repeat short texts: names of fields and of metrics, ids, digests."""
 
 
 def count_masks(*values: Any) -> dict[str, int]:
-    """Return how many masks of each class stand in JSON-like ``values``, in texts and in keys; sorted by class."""
+    """Return the number of masks of each class in JSON-like ``values``, in texts and in keys; sorted by class."""
     found: Counter[str] = Counter()
     rest = [*values]
     while rest:
@@ -90,29 +89,29 @@ def cut_text(text: str, limit: int) -> str:
 
 
 def mask_field(name: str, value: str) -> str:
-    """Return the value of a field, masked: as a whole where the name says that it is a secret."""
+    """Return the value of a field, masked as a whole where the field's name marks a secret."""
     masked = mask_secrets(value)
-    if MASKED.fullmatch(masked) is not None or not stated.is_secret_name(name):
+    if MASKED.fullmatch(masked) is not None or not assignments.is_secret_name(name):
         return masked
-    if len(value) < 4 or stated.says_nothing(value) or _VERSION.fullmatch(value) is not None:
+    if len(value) < 4 or assignments.says_nothing(value) or _VERSION.fullmatch(value) is not None:
         return masked  # a package may be named so too
     return "[redacted:named]"
 
 
 def _lower(text: str) -> str:
-    """Return ``text`` in lower case and as long as it was: of what is not ASCII a letter may become two."""
+    """Return ``text`` in lower case with unchanged length: letters outside of ASCII may become two in lower case."""
     lowered = text.lower()
     return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
 
 
-def _masked(text: str, lowered: str, kind: str, pattern: Lazy, judge: Judge) -> tuple[str, str]:
-    """Return ``text`` with the group ``secret`` of each match masked that ``judge`` finds to be one, and that in lower case."""
+def _masked(text: str, lowered: str, kind: str, pattern: Lazy, is_secret: IsSecret) -> tuple[str, str]:
+    """Return ``text`` with the group ``secret`` of each match masked where ``is_secret`` accepts it; and its lower case."""
     pieces: list[str] = []
     done = 0
     for found in pattern.compiled.finditer(lowered):
         start, end = found.span("secret")
         secret = text[start:end]
-        if _MASKED_ALREADY.match(secret) is None and judge(text[max(0, found.start() - 40) : start], secret):
+        if _MASKED_ALREADY.match(secret) is None and is_secret(text[max(0, found.start() - 40) : start], secret):
             scheme = found.groupdict().get("scheme")
             pieces += [text[done:start], f"[redacted:{scheme if scheme in ('basic', 'bearer') else kind}]"]
             done = end
@@ -123,12 +122,12 @@ def _masked(text: str, lowered: str, kind: str, pattern: Lazy, judge: Judge) -> 
 
 
 def _says_something(before: str, value: str) -> bool:
-    return not stated.says_nothing(value)
+    return not assignments.says_nothing(value)
 
 
 def _looks_random(before: str, value: str) -> bool:
     name = _NAME_BEFORE.search(before.rstrip(" \"'`:=>-|.\\"))
-    return stated.looks_random(name.group().lower() if name is not None else "", value)
+    return assignments.looks_random(name.group().lower() if name is not None else "", value)
 
 
 def _mask_wandb(text: str, lowered: str) -> str:
@@ -148,17 +147,17 @@ _FIRST = (
     ("url-password", "%3a%2f%2f", places.URL_ESCAPED),
     ("authorization", "authorization", places.AUTHORIZATION),
 )
-_NAMED: tuple[tuple[str, tuple[str, ...], Lazy, Judge], ...] = (
+_NAMED: tuple[tuple[str, tuple[str, ...], Lazy, IsSecret], ...] = (
     ("url-password", ("@",), places.BARE_URL, _says_something),
     ("bearer", ("bearer",), places.BEARER, _says_something),
     ("cookie", ("cookie",), places.COOKIE, _says_something),
     ("cookie", ("sessi", "sid", "csrf"), places.SESSION, _says_something),
-    ("named", stated.SURE_LEADS, stated.SURE, _says_something),
-    ("named", stated.SURE_LEADS, stated.SURE_FLAG, _says_something),
-    ("named", stated.LOOSE_LEADS, stated.LOOSE, _looks_random),
-    ("named", stated.LOOSE_LEADS, stated.LOOSE_FLAG, _looks_random),
-    ("named", stated.LOOSE_LEADS, stated.SPOKEN, _looks_random),
+    ("named", assignments.SURE_LEADS, assignments.SURE, _says_something),
+    ("named", assignments.SURE_LEADS, assignments.SURE_FLAG, _says_something),
+    ("named", assignments.LOOSE_LEADS, assignments.LOOSE, _looks_random),
+    ("named", assignments.LOOSE_LEADS, assignments.LOOSE_FLAG, _looks_random),
+    ("named", assignments.LOOSE_LEADS, assignments.SPOKEN, _looks_random),
     ("named", ("password",), places.NETRC, _says_something),
     ("command", ("sshpass", "curl", "docker login", "wandb login", "mysql"), places.COMMAND, _says_something),
 )
-"""Class, texts of which one stands in any line of it, the pattern, and what decides about the value; in this order."""
+"""Class, texts of which each of its lines contains one, the pattern, and the test of the value; in order of priority."""

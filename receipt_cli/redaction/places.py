@@ -1,4 +1,4 @@
-"""Secrets that are known by the place where they stand: in a URL, a header of HTTP, a cookie, a command, a line about wandb."""
+"""Secrets in known places: in a URL, an HTTP header, a cookie, a command, a line about wandb."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ HASH_WORD = Lazy(
     r"(?:commit|sha-?1?|hash|rev(?:ision)?|digest|head|checkout|tree|ref|version|artifact|run|git)(?:[ ](?:is|at|id))?"
     r"[\"']?[\s:=@/]{0,3}[\"']?\Z"
 )
-"""What stands before a commit id and never before a key."""
+"""Words before a commit id, never before a key."""
 KEY_WORD = Lazy(r"key|login|netrc|api|password|paste|token|quit|(?:wandb|biases)[\s:=\"'(]{0,6}\Z")
-"""What stands between ``wandb`` and a key of it."""
+"""Words between ``wandb`` and one of its keys."""
 WANDB_KEY = Lazy(r"(?<![0-9a-z/@])[0-9a-f]{40}(?![0-9a-z])")

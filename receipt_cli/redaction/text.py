@@ -1,4 +1,4 @@
-"""Text of a log → text that a receipt may hold: valid UTF-8, no control sequences, no secrets, bounded."""
+"""Make text of a log safe for a receipt: valid UTF-8, no control sequences, no secrets, bounded."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from receipt_cli.redaction.mask import cut_text, mask_field, mask_secrets
 
 TAIL_LINES = 50
 TAIL_BYTES = 8 * 1024
-"""Bounds of the last lines of a failed run that a receipt holds, in UTF-8."""
+"""Bounds of the last lines of a failed run in a receipt, in UTF-8."""
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _CUT = re.compile(rb"\A(?:[^\n]{0,4096}\n|[\s\S]{0,1024}\S*)")
-"""What a secret may have been cut in: the first line, or of an endless one its first words."""
+"""The text that may begin inside of a secret: the first line, or the first words of an endless one."""
 _SEQUENCE = re.compile("\x1b\\[[0-?]*+[ -/]*+[@-~]|\x1b\\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\\\)?")
-"""What steers a terminal: it would stand between the parts of a secret."""
+"""Terminal control sequences, which may divide a secret."""
 
 _DEEPEST = 100
-"""Levels of a document that are looked at; the contract needs about ten."""
+"""Levels of a document that are read; the contract needs about ten."""
 
 
 def clean(text: str) -> str:
@@ -31,7 +31,7 @@ def clean(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return ``text`` clean. What steers a terminal may eat the first letter of a secret, which is masked before."""
+    """Return ``text`` clean. Secrets are masked before: a control sequence may eat the first letter of one."""
     return clean(mask_secrets(text) if "\x1b" in text else text)
 
 
@@ -53,10 +53,10 @@ def safe_names(names: Iterable[str]) -> list[str]:
 
 
 def mask_texts(value: Any, name: str = "", depth: int = 0) -> Any:
-    """Return JSON-like ``value`` with every text in it clean and masked; a key is masked, and else as it is.
+    """Return JSON-like ``value`` with every text in it clean and masked; keys are only masked.
 
-    ``name`` is the key that ``value`` stands under: what ``api_key`` names is a secret whatever it looks like. What lies
-    deeper than a hundred levels becomes null.
+    ``name`` is the key of ``value``: any value of ``api_key`` is a secret. Values deeper than a hundred levels become
+    null.
     """
     if isinstance(value, str):
         return mask_field(name, _bare(value))
@@ -72,7 +72,7 @@ def mask_texts(value: Any, name: str = "", depth: int = 0) -> Any:
 def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:
     """Return the last lines of a log from its last bytes: at most 50 lines and 8 KiB, clean and masked.
 
-    ``cut``: the log is longer than ``raw``, which may begin inside a secret; nothing of what could be one is returned.
+    ``cut``: the log is longer than ``raw``, which may begin inside a secret; such a beginning is left out.
     """
     if cut:
         raw = _CUT.sub(b"", raw, count=1)

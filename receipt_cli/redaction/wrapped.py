@@ -1,4 +1,4 @@
-"""Secrets that a terminal broke at the ends of lines."""
+"""Secrets that a terminal wrapped at the ends of lines."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from receipt_cli.redaction.forms import FORMS
 from receipt_cli.redaction.lazy import Lazy
 
 _LEAST = 40
-"""Characters of a line that a terminal may have broken: the narrowest in use."""
+"""Characters of the narrowest terminal in use: shorter lines were not wrapped."""
 _BREAK = Lazy(r"(?<=[A-Za-z0-9+/=_:-])[ ]?[│┃|]?\n[ \t│┃|]{0,60}(?P<rest>[A-Za-z0-9+/=_.-]{2,400})")
 _NO_REST = Lazy(r"[A-Z]?[a-z]*+(?:[-_.:][A-Z]?[a-z]*+)*\Z|[0-9]{4}-[0-9]{2}-|[0-9]{2}:[0-9]{2}")
-"""What begins a line of its own: a word, a date or a time."""
+"""The beginning of a new line: a word, a date or a time."""
 _HEAD = 400
 _MOST_LINES = 16
 
 
 def mask_wrapped(text: str) -> str:
-    """Return ``text`` with all parts masked of each secret that goes on in the line after a line of 40 or more characters.
+    """Return ``text`` with all parts masked of each secret that continues after a line of 40 or more characters.
 
-    What goes on must not be a word: a secret may also end where its line does.
+    The continuation must not be a word: a secret may also end with its line.
     """
     pieces: list[str] = []
     done = 0
@@ -47,7 +47,7 @@ def mask_wrapped(text: str) -> str:
 
 
 def _rests(text: str, found: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Yield where the next lines may go on: a line that is one run of letters may go on in the one after it."""
+    """Yield the spans of the continuation: a line that is one run of letters may continue in the next one, too."""
     for _ in range(_MOST_LINES):
         start, end = found.span("rest")
         yield start, end
@@ -58,7 +58,7 @@ def _rests(text: str, found: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 
 def _spanning(parts: list[str]) -> tuple[int, int, str] | None:
-    """Return where in the joined ``parts`` a secret begins that goes on behind the first, its length and its class."""
+    """Return start, length and class of a secret in the joined ``parts`` that extends beyond the first part."""
     joined, first = "".join(parts), len(parts[0])
     for kind, leads, pattern in FORMS:
         if any(lead in joined for lead in leads):

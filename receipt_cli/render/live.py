@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from receipt_cli.analysis.checks import CORE
-from receipt_cli.follow.snapshot import Figures, SoFar
+from receipt_cli.follow.snapshot import Figures, Snapshot
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.receipt.outcome import write_check_grid
@@ -56,7 +56,7 @@ class _Row(NamedTuple):
     bad: bool = False
 
 
-def render_live(state: SoFar, style: Style) -> str:
+def render_live(state: Snapshot, style: Style) -> str:
     """Return the picture of a job that runs, a line each; it fits an ordinary terminal."""
     page = Page(style)
     _head(page, state)
@@ -75,7 +75,7 @@ def render_live(state: SoFar, style: Style) -> str:
     return page.text()
 
 
-def _head(page: Page, state: SoFar) -> None:
+def _head(page: Page, state: Snapshot) -> None:
     facts: list[list[Span]] = [[Span(elide_middle(page.say(state.name), _NAME), "heading")]]
     facts.append([Span(f"{byte_size(state.size_bytes)}, {count(state.line_count)} lines")])
     if state.heard_at is not None:
@@ -93,7 +93,7 @@ def _clock(at: float, now: float, form: str) -> str:
     return time.strftime(form if abs(at - now) < _HALF_A_DAY else f"%Y-%m-%d {form}", time.localtime(at))
 
 
-def _progress(page: Page, state: SoFar, figures: Figures) -> Iterator[_Row]:
+def _progress(page: Page, state: Snapshot, figures: Figures) -> Iterator[_Row]:
     """Yield how many of the planned steps are done, and when all will be."""
     summary = figures.summary
     first, last, planned, records = (whole(summary, "steps", key) for key in ("first", "last", "planned", "record_count"))
@@ -120,7 +120,7 @@ def _bar(ratio: float, width: int) -> str:
     return "█" * full + "▁" * (width - full)
 
 
-def _eta(state: SoFar, remaining: int, summary: Mapping[str, object]) -> _Row:
+def _eta(state: Snapshot, remaining: int, summary: Mapping[str, object]) -> _Row:
     """Return when the planned steps will be done, at the steady step time, else at the pace that was seen."""
     printed = real(summary, "metrics", "step_time_s", "median")
     pace = printed if printed is not None else state.step_time_s

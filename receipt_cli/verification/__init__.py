@@ -7,8 +7,8 @@ Start with ``verifier``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "read_receipt": "verifier",
     "Verification": "verifier",
+    "read_receipt": "verifier",
     "verify": "verifier",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

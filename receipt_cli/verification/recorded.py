@@ -1,4 +1,4 @@
-"""A receipt → what its derived part was made of: definitions, options, and which run and files of a log."""
+"""The recorded inputs of a receipt's derived part: definitions, options, the run and the files of its log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from receipt_cli.grammar.model import Grammar
 
 @dataclass(frozen=True, slots=True)
 class RecordedFile:
-    """One of several files that a receipt is of: its name, and the digest of its decompressed bytes."""
+    """One of several files of a receipt: its name, and the digest of its decompressed bytes."""
 
     name: str
     sha256: str
@@ -23,7 +23,7 @@ class RecordedFile:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a derivation was made of. ``grammars`` are the entries of the receipt; ``launch`` counts the runs from 0."""
+    """The inputs of a derivation. ``grammars`` are the entries of the receipt; ``launch`` counts the runs from 0."""
 
     grammars: tuple[Mapping[str, Any], ...]
     options: Options
@@ -44,9 +44,9 @@ class Recorded:
         )
 
     def forced(self, own: Sequence[Grammar] = ()) -> Grammar | None:
-        """Return the grammar that the caller chose, as far as it is known here, or None where nobody did.
+        """Return the grammar that the caller chose, or None without such a choice.
 
-        ``own`` are grammars that do not ship. Raises ``DataError`` for one that is not known at all.
+        ``own`` are grammars that do not ship. Raises ``DataError`` for an unknown grammar.
         """
         name, _, version = (self.options.grammar or "").partition("@v")
         if not name or name == INDUCED:
@@ -55,9 +55,9 @@ class Recorded:
         return find_recorded(name, int(version) if version.isdecimal() else 0, digest, own)
 
     def choice(self, own: Sequence[Grammar] = ()) -> Choice | None:
-        """Return the grammars that were chosen, or None where the caller said how to read the log.
+        """Return the grammars that were detected, or None where the caller chose one.
 
-        They stand among those that the same release had, so that no later one changes what they give. Raises as ``forced``.
+        The candidates are the grammars of the same release, so that later ones change nothing. Raises as ``forced``.
         """
         if self.options.grammar is not None:
             return None

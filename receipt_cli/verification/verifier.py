@@ -1,4 +1,4 @@
-"""A receipt and its log → does this log, read by the definitions that the receipt names, give the same derived part?"""
+"""Verify that a log, read by the recorded definitions of a receipt, has the same derived part."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ INPUTS = {
     "peaks": ("/derivation/peaks/version", "/derivation/peaks/sha256"),
     "rules": ("/derivation/rules",),
 }
-"""What a derivation is a function of, and the fields that identify it; ``{}`` stands for a number."""
+"""The inputs of a derivation, and the fields that identify them; ``{}`` is a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """How a receipt (``old``) and what its log gives (``new``) differ in their derived parts.
+    """The differences between the derived parts of a receipt (``old``) and of its log (``new``).
 
-    ``invalid`` is what is wrong with the receipt by itself. ``refs`` are the grammars that read the log now, or the format
-    of the document that was imported.
+    ``invalid`` are errors of the receipt itself. ``refs`` are the grammars that read the log now, or the format of the
+    imported document.
     """
 
     differences: tuple[Difference, ...]
@@ -52,7 +52,7 @@ class Verification:
 
     @property
     def other(self) -> tuple[str, ...]:
-        """Which inputs are other than the recorded ones (keys of ``INPUTS``), and ``values`` where anything else differs."""
+        """The inputs that differ from the recorded ones (keys of ``INPUTS``), and ``values`` where anything else differs."""
         found = [_input_of(difference.pointer) for difference in self.differences]
         return tuple(name for name in (*INPUTS, "values") if name in found)
 
@@ -73,14 +73,14 @@ def _input_of(pointer: str) -> str:
 
 
 def read_receipt(data: bytes, where: str) -> tuple[Document, tuple[Finding, ...]]:
-    """Return the receipt that ``data`` holds, and what is wrong with it; its ``derivation`` keeps the schema.
+    """Return the receipt in ``data`` and its errors; its ``derivation`` is valid by the schema.
 
-    Raises ``InputError`` where that is not so and ``DataError`` for a version that is not known here.
+    Raises ``InputError`` where it is not, and ``DataError`` for an unknown version.
     """
     findings = tuple(found for found in validate_bytes(data, where) if found.severity == "error")
     document = json.loads(data)
     if isinstance(document, dict) and not str(document.get("schema_version")).startswith("receipt/"):
-        raise InputError("is no receipt", where=where, why=f"its schema_version is {document.get('schema_version')!r}")
+        raise InputError("is not a receipt", where=where, why=f"its schema_version is {document.get('schema_version')!r}")
     for found in findings:
         needed = found.pointer in ("", "/schema_version") or f"{found.pointer}/".startswith("/derivation/")
         unread = found.rule == "json_value"  # then nothing else was looked at
@@ -100,15 +100,14 @@ def verify(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Verification:
-    """Derive ``document``, as ``read_receipt`` returns it, from its ``logs`` once more and compare.
+    """Derive ``document``, as ``read_receipt`` returns it, from its ``logs`` again and compare.
 
-    Fields that its version of the schema does not know are left out of what is derived. A receipt that was imported is
-    imported once more: ``logs`` is then that one document.
+    Fields outside of its version of the schema are ignored. An imported receipt is imported again: ``logs`` is then that
+    one document.
 
-    ``own`` are grammars that do not ship. With ``newest`` the log is read as anybody would read it today, else by the
-    recorded grammars and options. Raises ``InputError`` for a log that cannot be read, ``DataError`` for a grammar that is
-    not known here, in no version, and ``UsageError`` for stdin as one of several files, or for files that are the recorded
-    ones and yet of several runs by the definitions of today.
+    ``own`` are grammars that do not ship. With ``newest`` the log is read by today's definitions, else by the recorded
+    grammars and options. Raises ``InputError`` for a log that cannot be read, ``DataError`` for an unknown grammar, and
+    ``UsageError`` for stdin as one of several files, or for the recorded files where today's definitions find several runs.
     """
     origin = document["derivation"].get("origin")
     notes: list[str] = []
@@ -133,7 +132,7 @@ def _derive(
     progress: Progress | None,
     notes: list[str],
 ) -> Document:
-    """Return what the logs give now, with captured parts that are empty; ``notes`` are added to."""
+    """Return the receipt of the logs, with empty captured parts; adds to ``notes``."""
     recorded = Recorded.of(document["derivation"])
     paths, _ = find_paths(logs)
     names: list[str] | None = None
@@ -162,7 +161,7 @@ def _derive(
 
 
 def _with_files(document: Mapping[str, Any], streams: Sequence[Stream]) -> Document:
-    """Return the receipt with the digests that its files have now: they cannot be read as one run any more."""
+    """Return the receipt with the present digests of its files, which cannot be read as one run any more."""
     made: Document = json.loads(canonical_bytes(document))
     log = made["derivation"]["log"]
     parts = [(name, part) for stream in streams for name, part in zip(stream.names, stream.parts, strict=True)]
@@ -172,7 +171,7 @@ def _with_files(document: Mapping[str, Any], streams: Sequence[Stream]) -> Docum
 
 
 def _import(files: Sequence[str], format_name: str) -> Document:
-    """Return the receipt that the document of another system gives now. Raises ``UsageError`` for more than that document."""
+    """Return the receipt of a foreign document. Raises ``UsageError`` for more than one document."""
     from receipt_cli.importers.importing import import_document
 
     if len(files) > 1:
@@ -181,16 +180,16 @@ def _import(files: Sequence[str], format_name: str) -> Document:
 
 
 def _derived(document: Mapping[str, Any]) -> Document:
-    """Return the derived blocks without the tool's version, as far as they are there."""
+    """Return the derived blocks that are present, without the tool's version."""
     blocks = {key: document[key] for key in DERIVED if key in document}
     return {**blocks, "derivation": {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}}
 
 
 def call_as_recorded(paths: Sequence[str], files: Sequence[RecordedFile]) -> tuple[list[str], list[str], int]:
-    """Return those of ``paths`` that a receipt's ``files`` are, the name of each there, and how many others there are.
+    """Return the ``paths`` of a receipt's ``files``, their recorded names, and the number of other paths.
 
-    A file is known by its name below the folder that all have in common, compressed or not; where that leaves a doubt, by
-    its digest, so that an archive may rename and regroup them. As long as a file is not found, no other is left out.
+    A file is matched by its name below the common folder, compressed or not; in doubt by its digest, so that an archive
+    may rename and regroup the files. As long as a file is missing, no path is left out.
     Raises ``InputError``.
     """
     names = names_of(paths)
@@ -201,15 +200,15 @@ def call_as_recorded(paths: Sequence[str], files: Sequence[RecordedFile]) -> tup
     known: dict[str, str] = {}
     digests = {path: _digest(path) for path in paths}
     for path in paths:
-        _take(known, missing, path, [file for file in missing if file.sha256 == digests[path]])
+        _assign(known, missing, path, [file for file in missing if file.sha256 == digests[path]])
     for path, name in zip(paths, names, strict=True):
-        _take(known, missing, path, [file for file in missing if unpacked(file.name) == unpacked(name)])
+        _assign(known, missing, path, [file for file in missing if unpacked(file.name) == unpacked(name)])
     taken = [(path, known.get(path, name)) for path, name in zip(paths, names, strict=True) if missing or path in known]
     return [path for path, _ in taken], [name for _, name in taken], len(paths) - len(taken)
 
 
-def _take(known: dict[str, str], missing: list[RecordedFile], path: str, alike: Sequence[RecordedFile]) -> None:
-    """Let ``path`` be the first of the files that are alike, where it is none yet."""
+def _assign(known: dict[str, str], missing: list[RecordedFile], path: str, alike: Sequence[RecordedFile]) -> None:
+    """Assign ``path`` to the first of the matching files, unless it has one."""
     if alike and path not in known:
         known[path] = alike[0].name
         missing.remove(alike[0])

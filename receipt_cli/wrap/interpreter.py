@@ -1,4 +1,4 @@
-"""Which Python the command runs on, and what is installed for it: often not the one that runs us."""
+"""Find the Python of the command and its packages: often not the one that runs ``receipt``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?t?)?")
 _FIRST_LINE = re.compile(rb"#! ?(\S+)(?: +(\S+))?[^\n]*\n(?:'''exec' \"?(/[^\"\n ]+)\"? )?")
 """The first line of a script, and the second of one whose interpreter has too long a path for the first."""
 OURS = ("/software/python", "/software/torch", "/software/cuda", "/software/packages")
-"""Fields of the header that are of one interpreter and not of the machine."""
+"""Fields of the header that describe an interpreter and not the machine."""
 _ASK = """
 import json, platform, sys
 from importlib import metadata
@@ -32,28 +32,28 @@ print(json.dumps([platform.python_version(), found]))
 
 
 def set_interpreter(header: dict[str, Any], command: Sequence[str], environ: Mapping[str, str]) -> list[str]:
-    """Make the header of our interpreter that of the command's; return notes.
+    """Replace the facts of our interpreter in the header by those of the command's; return notes.
 
-    What is of the interpreter is taken from the command's where that is another one, and is unknown where nobody can tell
-    which it is: the command is no Python and no script of one, and ours is not the one that it would find.
+    The facts become unknown where the command's interpreter is: it is neither Python nor a Python script, and ours is not
+    the one on its ``PATH``.
     """
     path = find_interpreter(command, environ)
     if path is not None and _is_ours(path):
         return []
     if path is None and any(_is_ours(found) for name in ("python", "python3") if (found := _which(name, environ))):
         return []
-    told: dict[str, object] = {}
+    facts: dict[str, object] = {}
     notes: list[str] = []
     if path is None:
-        notes.append(f"{command[0]} does not tell on which Python it runs: Python and its packages left out")
+        notes.append(f"cannot tell the Python of {command[0]}: Python and its packages left out")
     else:
-        told, problem = _ask(path, environ)
+        facts, problem = _ask(path, environ)
         notes += [f"{path}: {problem}"] if problem else []
     for pointer in OURS:
         if header["sources"].get(pointer) == "host":
             del header["sources"][pointer]
             header["software"][pointer.rpartition("/")[2]] = None
-        value = told.get(pointer)
+        value = facts.get(pointer)
         if value is not None and pointer not in header["sources"]:
             header["software"][pointer.rpartition("/")[2]] = value
             header["sources"][pointer] = "host"
@@ -62,7 +62,7 @@ def set_interpreter(header: dict[str, Any], command: Sequence[str], environ: Map
 
 
 def find_interpreter(command: Sequence[str], environ: Mapping[str, str]) -> str | None:
-    """Return the path of the Python that runs ``command``, or None where it is no Python and no script of one."""
+    """Return the path of the Python that runs ``command``; None where it is neither Python nor a Python script."""
     path = _which(command[0], environ)
     if path is None or _is_python(path):
         return path
@@ -88,12 +88,12 @@ def _is_python(path: str) -> bool:
 
 
 def _is_ours(path: str) -> bool:
-    """Tell whether an interpreter finds the packages that we find: links to it lead elsewhere, its folder says which."""
+    """Return whether an interpreter has our packages: its folder decides, since links to it lead elsewhere."""
     return os.path.dirname(os.path.abspath(path)) == os.path.dirname(os.path.abspath(sys.executable))
 
 
 def _ask(path: str, environ: Mapping[str, str]) -> tuple[dict[str, object], str]:
-    """Return what an interpreter says of itself, and what went wrong."""
+    """Return the facts of an interpreter, and the reason of a failure."""
     answer = run_program([os.path.abspath(path), "-c", _ASK, "torch", *DISTRIBUTIONS], environ=environ)
     if answer.problem:
         return {}, answer.problem

@@ -1,4 +1,4 @@
-"""Run a command: start it, pass its output and our signals on, and say how it ended."""
+"""Run a command: start it, forward its output and our signals, and return how it ended."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from receipt_cli.wrap.signals import Relay, passed_on
 from receipt_cli.wrap.tee import Log, Tee
 
 PAUSE_S = 0.016
-"""Seconds to wait after output before looking for more where a person looks on: a picture of sixty a second."""
+"""Seconds to wait after output before polling again on a terminal: sixty pictures a second."""
 LONG_PAUSE_S = 0.04
-"""The same where nobody does: ten thousand lines a second come in twenty-five turns."""
+"""The same without a terminal: ten thousand lines a second are read in twenty-five turns."""
 GRACE_S = 3.0
-"""Seconds for which the output is read on after the command has ended, where processes that it started hold it open."""
+"""Seconds of further reading after the command has ended, where processes that it started keep its output open."""
 NOT_FOUND, NOT_RUNNABLE = 127, 126
 """Exit statuses of shells for a command that is not there, or cannot be run."""
 
 
 class NotStarted(ReceiptError):
-    """The command could not be started; ``status`` is what a shell would have ended with."""
+    """The command could not be started; ``status`` is the exit status of a shell in that case."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class NotStarted(ReceiptError):
 class Ended:
     """How a command ended. ``code`` is its exit code, negative for a signal; ``wall_s`` are seconds from its start to its end.
 
-    ``peak_rss_bytes`` is None where nothing was seen; ``kills`` are those for want of memory that go with its end.
+    ``peak_rss_bytes`` is None where unknown; ``kills`` are the out-of-memory kills around its end.
     """
 
     code: int
@@ -63,9 +63,10 @@ def check_command(command: Sequence[str]) -> None:
 
 
 def run_job(command: Sequence[str], log: int, give_up: Callable[[int], None]) -> Ended:
-    """Run ``command`` with its output going where ours goes, and into the descriptor ``log``.
+    """Run ``command``; its output goes to our stdout and stderr, and into the descriptor ``log``.
 
-    Once it has ended, signals that ask us to end call ``give_up`` with its exit code; they stay blocked. Raises ``NotStarted``.
+    Once it has ended, signals that request our end call ``give_up`` with its exit code; they stay blocked. Raises
+    ``NotStarted``.
     """
     signals = passed_on()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would take the exit status with it
@@ -83,12 +84,12 @@ def run_job(command: Sequence[str], log: int, give_up: Callable[[int], None]) ->
     job = _Job(pid, outlets, log, kills, signals, give_up)
     code, usage = job.follow()
     wall = job.ended_at - began
-    seen = max(job.memory.peak_bytes, _lower_bound(usage, own_rss))
+    peak = max(job.memory.peak_bytes, _lower_bound(usage, own_rss))
     recent = kills.recent() if code else None
     if recent is not None:
         job.log.remark(_on_kills(code, recent))
     job.log.end()
-    return Ended(code, wall, seen or None, recent, job.notes())
+    return Ended(code, wall, peak or None, recent, job.notes())
 
 
 class _Job:
@@ -105,7 +106,6 @@ class _Job:
         self.log = Log(log, len(outlets.streams))
         self.ended_at = 0.0
         self._pid = pid
-        self._outlets = outlets
         self._tee = Tee(outlets.streams, self.log)
         self._code = 0
         self._held_open = False
@@ -119,7 +119,7 @@ class _Job:
         self._relay.start()
 
     def follow(self) -> tuple[int, resource.struct_rusage]:
-        """Pass output on until the command and its output have ended; return the exit code and what the command used."""
+        """Forward output until the command and its output have ended; return the exit code and the resources used."""
         ended: tuple[int, resource.struct_rusage] | None = None
         while ended is None or self._tee.open:
             if ended is not None and time.monotonic() > self.ended_at + GRACE_S:
@@ -141,7 +141,7 @@ class _Job:
         return ended
 
     def notes(self) -> tuple[str, ...]:
-        """Return what went otherwise than without us."""
+        """Return the differences from a run without ``receipt``."""
         found = [*self._tee.problems]
         if self.log.problem:
             found.append(f"the log is not complete: {self.log.problem}")
@@ -150,7 +150,7 @@ class _Job:
         return tuple(found)
 
     def _watch(self) -> None:
-        """Watch the streams that are open."""
+        """Poll the open streams."""
         self._poll = select.poll()
         self._watched = len(self._tee.open)
         for descriptor in (self._wake, *self._tee.open):
@@ -166,7 +166,7 @@ class _Job:
         return ready
 
     def _reap(self) -> tuple[int, resource.struct_rusage] | None:
-        """Return the exit code and what was used once the command has ended."""
+        """Return the exit code and the resources used once the command has ended."""
         reaped = self._relay.reap()
         if reaped is None:
             return None
@@ -176,7 +176,7 @@ class _Job:
 
 
 def _start(command: Sequence[str], outlets: Outlets, mask: set[signal.Signals | int]) -> int:
-    """Start the command with the environment and the signal mask that we were started with. Raises ``NotStarted``."""
+    """Start the command with our original environment and signal mask. Raises ``NotStarted``."""
     words = [os.fsencode(word) for word in command]
     environ = inherited_environment()
 
@@ -206,7 +206,7 @@ def _start(command: Sequence[str], outlets: Outlets, mask: set[signal.Signals | 
 
 
 def inherited_environment() -> dict[bytes, bytes]:
-    """Return the environment that we were started with: the interpreter and our own ``main`` have added to theirs since."""
+    """Return our original environment: the interpreter and our own ``main`` have added to it since."""
     try:
         words = Path("/proc/self/environ").read_bytes().split(b"\0")
     except OSError:
@@ -219,16 +219,16 @@ def _peak_bytes(usage: resource.struct_rusage) -> int:
 
 
 def _lower_bound(usage: resource.struct_rusage, own: int) -> int:
-    """Return the most that one process of the command held, as the kernel has it; 0 where that says nothing.
+    """Return the kernel's peak memory of one process of the command; 0 where it proves nothing.
 
-    Between its making and the start of the command, the process is a copy of ours: less than we held may be that copy.
+    Before the command starts, its process is a copy of ours: a peak below our own may be that of the copy.
     """
     peak = _peak_bytes(usage)
     return peak if peak > own else 0
 
 
 def _on_kills(code: int, kills: Kills) -> str:
-    """Return the line for the log about what nothing in it could tell: who sent SIGKILL."""
+    """Return a line for the log on the out-of-memory kills: the log itself cannot contain the sender of SIGKILL."""
     counted = f"the {kills.counted_by} counted {kills.count} {'kill' if kills.count == 1 else 'kills'} for want of memory"
     if code in (-signal.SIGKILL, 128 + signal.SIGKILL):
         return f"receipt run: the command was killed by SIGKILL, and {counted}"

@@ -1,4 +1,4 @@
-"""Memory of the command while it runs: resident memory of its processes, and kills for want of memory."""
+"""Memory of the running command: resident memory of its processes, and out-of-memory kills."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from pathlib import Path
 
 FIRST_S = 0.05
 LEAST_S = 1.0
-"""Seconds between two looks: a twentieth at first, then twice as many each time, until there are so many."""
+"""Seconds between two samples: a twentieth at first, then doubled each time up to ``LEAST_S``."""
 SHARE = 1000
-"""From then on a look comes at the earliest after so many times what the last one cost: a thousandth of one core."""
+"""From then on a sample waits for this multiple of the cost of the last one: a thousandth of one core."""
 RECENT_S = 30.0
-"""Seconds before the end of the command within which a kill for want of memory is taken to be its own."""
+"""Seconds before the end of the command within which an out-of-memory kill is attributed to it."""
 _CGROUPS = Path("/sys/fs/cgroup")
 _PROC = Path("/proc")
 _COUNT = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 
 
 class Memory:
-    """Looks at a process and all that descend from it, as long as their parents live."""
+    """Samples a process and all its descendants whose parents live."""
 
     def __init__(self, pid: int, kills: KillCounter) -> None:
         import psutil
@@ -32,10 +32,10 @@ class Memory:
         self.peak_bytes = 0
         """The largest sum of resident memory seen. Pages that processes share count once for each of them."""
         self.due = 0.0
-        """When to look next, in seconds of the monotonic clock."""
+        """Time of the next sample, in seconds of the monotonic clock."""
 
     def look(self) -> None:
-        """Take the sum now."""
+        """Sample the sum now."""
         began = time.thread_time()
         total = 0
         try:
@@ -55,16 +55,16 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """How many processes were killed for want of memory, and who counted: the ``memory cgroup`` or the ``kernel``."""
+    """The number of out-of-memory kills, and their counter: the ``memory cgroup`` or the ``kernel``."""
 
     count: int
     counted_by: str
 
 
 class KillCounter:
-    """The kernel's counts of processes killed for want of memory: in our memory cgroup and in the one that the command is in.
+    """The kernel's counts of out-of-memory kills: in our memory cgroup and in that of the command.
 
-    Where there is neither, the count is of the whole machine.
+    Without either, the count is of the whole machine.
     """
 
     def __init__(self) -> None:
@@ -75,14 +75,14 @@ class KillCounter:
             self._counts[machine] = _Count(_read_count(machine) or 0)
 
     def look(self, pid: int | None = None) -> None:
-        """Note which counts have risen; ``pid`` is a process whose cgroup counts from now on."""
+        """Update the counts; ``pid`` is a process whose cgroup counts from now on."""
         if pid is not None:
             self._add(str(pid))
         for path, count in self._counts.items():
             count.note(_read_count(path))
 
     def recent(self) -> Kills | None:
-        """Return what was counted since the beginning, where that has risen just now; else None."""
+        """Return the kills since the beginning, where their count has risen just now; else None."""
         self.look()
         latest = time.monotonic() - RECENT_S
         risen = [(path, c) for path, c in self._counts.items() if c.risen_at is not None and c.risen_at >= latest]
@@ -111,7 +111,7 @@ class _Count:
 
 
 def _cgroup_files(process: str) -> list[Path]:
-    """Return where the memory cgroup of a process may count: as the machine names it, and as a container sees its own."""
+    """Return the possible counter files of a process's memory cgroup: by its name on the machine and inside a container."""
     try:
         lines = (_PROC / process / "cgroup").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -130,7 +130,7 @@ def _cgroup_files(process: str) -> list[Path]:
 
 def _read_count(path: Path) -> int | None:
     try:
-        told = _COUNT.search(path.read_bytes())
+        match = _COUNT.search(path.read_bytes())
     except OSError:
         return None
-    return int(told[1]) if told else None
+    return int(match[1]) if match else None

@@ -1,4 +1,4 @@
-"""Where the output of the command goes: a pipe or a pseudo-terminal of ours for each place that our own output goes to."""
+"""Streams for the output of the command: a pipe or a pseudo-terminal for each target of our own output."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from receipt_cli.io.pipe import widen
 
 _SMALL = 1 << 16
-"""Bytes that a terminal holds, and a pipe where nobody tells."""
+"""Capacity of a terminal in bytes, and of a pipe where it is unknown."""
 
 
 @dataclass(slots=True)
 class Outlet:
-    """One stream of the command's output. ``source`` is read, ``target`` is where it is passed on; -1 once closed or gone.
+    """One stream of the command's output. ``source`` is read and forwarded to ``target``; -1 once closed or gone.
 
-    ``capacity`` is how many bytes the command can write before it has to wait for us.
+    ``capacity`` is the number of bytes that the command can write before it has to wait for us.
     """
 
     source: int
@@ -27,7 +27,7 @@ class Outlet:
     capacity: int
 
     def fit(self) -> None:
-        """Give the command's terminal the size of ours."""
+        """Set the size of the command's terminal to that of ours."""
         import termios
 
         if self.terminal and self.source >= 0 and self.target >= 0:
@@ -50,13 +50,13 @@ class Outlets:
     stderr: int
 
     def started(self) -> None:
-        """Close our copies of what the command writes to, so that its end can be seen."""
+        """Close our copies of the command's descriptors, so that the end of its output can be read."""
         for descriptor in {self.stdout, self.stderr}:
             os.close(descriptor)
 
 
 def hold_standard_streams() -> None:
-    """Open what we were started without of stdin, stdout and stderr on nothing, so that no file of ours gets its number."""
+    """Open missing ones of stdin, stdout and stderr on the null device, so that no file of ours gets their numbers."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -67,7 +67,7 @@ def hold_standard_streams() -> None:
 def open_outlets(stdout: int = 1, stderr: int = 2) -> Outlets:
     """Return a stream for stdout and one for stderr, or one for both where ours are one and the same file.
 
-    One stream keeps what is written to both in order. Where ours is a terminal, the command gets one, too. Raises ``OSError``.
+    One stream keeps the order of writes to both. Where ours is a terminal, the command gets one, too. Raises ``OSError``.
     """
     out, write_out = _outlet(stdout)
     if _same(stdout, stderr):
@@ -77,7 +77,7 @@ def open_outlets(stdout: int = 1, stderr: int = 2) -> Outlets:
 
 
 def _outlet(target: int) -> tuple[Outlet, int]:
-    """Return a stream that is passed on to ``target``, and the descriptor to write to."""
+    """Return a stream that is forwarded to ``target``, and the descriptor to write to."""
     terminal = os.isatty(target)
     if terminal:
         source, write = os.openpty()
@@ -100,7 +100,7 @@ def _capacity(source: int, terminal: bool) -> int:
 
 
 def _pass_unchanged(terminal: int) -> None:
-    """Let a terminal pass on what is written to it as it is: ours adds the carriage returns, and once is enough."""
+    """Turn off output processing of a terminal: ours already adds the carriage returns."""
     import termios
 
     attributes = termios.tcgetattr(terminal)
@@ -109,7 +109,7 @@ def _pass_unchanged(terminal: int) -> None:
 
 
 def _same(one: int, other: int) -> bool:
-    """Tell whether two descriptors are of one file, and of the same place in it."""
+    """Return whether two descriptors refer to one file, at the same position."""
     try:
         a, b = os.fstat(one), os.fstat(other)
         if (a.st_dev, a.st_ino, a.st_rdev) != (b.st_dev, b.st_ino, b.st_rdev):

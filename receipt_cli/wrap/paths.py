@@ -1,4 +1,4 @@
-"""The three files of a run that is wrapped: its log, the header beside it, and the receipt."""
+"""The three files of a wrapped run: its log, the header beside it, and the receipt."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from receipt_cli.io.atomic import check_new
 from receipt_cli.io.beside import header_name, receipt_names
 
 Existing = Literal["refuse", "append", "overwrite"]
-"""What happens to a log that is there already; the files beside it are replaced with it, or refused with it."""
+"""The treatment of an existing log; it applies to the header and the receipt, too."""
 _SCRIPTS = (".py", ".sh", ".bash", ".r", ".jl")
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where the log, the header and the receipt of a run stand."""
+    """Paths of the log, the header and the receipt of a run."""
 
     log: Path
     header: Path
@@ -46,7 +46,7 @@ def default_files(command: Sequence[str], name: str | None, now: str, receipt: P
 
 
 def check_files(files: Files, existing: Existing) -> None:
-    """Raise ``OutputError`` where a file is taken that nobody asked to replace, or a folder is missing."""
+    """Raise ``OutputError`` where a file exists that must not be replaced, or a folder is missing."""
     for path in (files.log, files.header, files.receipt):
         folder = path.absolute().parent
         if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""Signals that come to us: passed on to the command, once each."""
+"""Forward signals to the command, once each."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SI
 FROM_TERMINAL = ("SIGINT", "SIGQUIT", "SIGTSTP", "SIGHUP")
 """Signals that a terminal sends to the whole group in the foreground: the command has got them already."""
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""Signals that ask for the end. A command that ends on them may say so or not, and with any exit code: the log gets a line."""
+"""Signals that request the end. A command may end on them silently and with any exit code: the log gets a line."""
 PATIENCE = 2
-"""So many signals that ask for the end, once the command is over, end us without a receipt."""
+"""Requests for the end, once the command is over, that end us without a receipt."""
 _SI_KERNEL = 0x80
-"""``si_code`` of what no process sent (Linux)."""
+"""``si_code`` of a signal that no process sent (Linux)."""
 
 
 def passed_on() -> set[signal.Signals]:
-    """Return the signals to hear; one that whoever started us wants to be ignored stays so, for the command, too."""
+    """Return the signals to forward; a signal that our parent ignores stays ignored, for the command, too."""
     wanted = {signal.Signals[name] for name in PASSED_ON}
     return {number for number in wanted if signal.getsignal(number) != signal.SIG_IGN} | {signal.SIGCHLD}
 
 
 class Relay(threading.Thread):
-    """Waits for signals, which must be blocked in every thread, and passes them on to the process ``pid``.
+    """Waits for signals, which must be blocked in every thread, and forwards them to the process ``pid``.
 
-    Each one that says that a child has changed writes a byte to ``waker``, each one that asks for the end is a ``remark``.
-    Once the command is ``over``, the signals that ask for the end are counted; the second calls ``give_up``.
+    A changed child writes a byte to ``waker``, a request for the end is a ``remark``. Once the command is over, requests
+    for the end are counted; the second calls ``give_up``.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class Relay(threading.Thread):
         self._over = False
 
     def reap(self) -> tuple[int, struct_rusage] | None:
-        """Return the wait status of the process and what it used, once it has ended; it loses its number with that."""
+        """Return the wait status of the process and its resources, once it has ended; its number is free from then on."""
         with self._lock:  # no signal may go to whoever gets the number next
             pid, status, usage = os.wait4(self._pid, os.WNOHANG)
             self._over = pid != 0
         return (status, usage) if pid else None
 
     def run(self) -> None:
-        """Pass signals on until the process that we are ends."""
+        """Forward signals until our own process ends."""
         while True:
             number, by_terminal = _next(self._signals)
             if number == signal.SIGCHLD:
@@ -95,10 +95,10 @@ class Relay(threading.Thread):
 def _next(signals: set[signal.Signals]) -> tuple[signal.Signals, bool]:
     """Wait for a signal; return it, and whether a terminal sent it, which then sent it to the command as well."""
     if hasattr(signal, "sigwaitinfo"):
-        told = signal.sigwaitinfo(signals)
-        number = signal.Signals(told.si_signo)
-        return number, number.name in FROM_TERMINAL and told.si_code == _SI_KERNEL
-    number = signal.Signals(signal.sigwait(signals))  # macOS does not tell who sent it
+        info = signal.sigwaitinfo(signals)
+        number = signal.Signals(info.si_signo)
+        return number, number.name in FROM_TERMINAL and info.si_code == _SI_KERNEL
+    number = signal.Signals(signal.sigwait(signals))  # macOS does not report the sender
     return number, number.name in FROM_TERMINAL and number != signal.SIGHUP and _in_foreground()
 
 
@@ -110,7 +110,7 @@ def _in_foreground() -> bool:
 
 
 def _stop() -> None:
-    """Stop as the signal would have made us: not where nobody could make us go on."""
+    """Stop as the signal would have stopped us; it has no effect in an orphaned process group."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
     os.kill(os.getpid(), signal.SIGTSTP)
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})

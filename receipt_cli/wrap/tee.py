@@ -1,4 +1,4 @@
-"""The command's output: into the log and on to where it was going, byte for byte."""
+"""Copy the command's output to the log and forward it to its target, byte for byte."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from receipt_cli.wrap.output_streams import Outlet
 ROOM = 1 << 18
 """Bytes that are read at once at most."""
 FULL = 0.5
-"""Share of what a stream can hold from which on the next turn follows at once: else the command would soon have to wait."""
+"""Share of a stream's capacity from which on the next turn follows at once: else the command would soon have to wait."""
 HELD = 1 << 16
-"""Bytes of a line without an end that are kept back at most."""
+"""Most bytes of an unfinished line that are kept back."""
 HELD_S = 1.0
-"""Seconds for which a line without an end is kept back at most."""
+"""Most seconds for which an unfinished line is kept back."""
 
 _TERMINAL_PIECE = 4095
-"""Bytes that a terminal gives at a time (Linux); fewer are all that it has."""
+"""Bytes that a terminal returns at a time (Linux); fewer are all that it has."""
 
 
 class Log:
     """The log file, with remarks of ours on lines of their own.
 
-    Where two streams come to it, each one's lines stay whole: a line waits until it has its end.
+    With two streams, their lines stay whole: an unfinished line waits for its end.
     """
 
     def __init__(self, descriptor: int, streams: int) -> None:
@@ -37,14 +37,14 @@ class Log:
         self._since = [0.0] * streams
         self._remarks: deque[bytes] = deque()
         self.problem = ""
-        """Why the log is not written any more; empty while it is."""
+        """The reason why the log is no longer written; empty while it is."""
 
     def remark(self, line: str) -> None:
-        """Have a line of ours written once the line that is being written has ended; any thread may."""
+        """Write a line of ours after the current line of the log; any thread may call this."""
         self._remarks.append(f"{line}\n".encode())
 
     def write(self, stream: int, data: memoryview) -> None:
-        """Append what came on a stream."""
+        """Append output of a stream."""
         if len(self._held) == 1:
             self._append(data)
             return
@@ -61,14 +61,14 @@ class Log:
             self._release(stream)
 
     def tick(self) -> None:
-        """Write what has been kept back for long."""
+        """Write unfinished lines that have been kept back for long."""
         now = time.monotonic()
         for stream, held in enumerate(self._held):
             if held and now - self._since[stream] > HELD_S:
                 self._release(stream)
 
     def end(self) -> None:
-        """Write all that was kept back, and the remarks that are left."""
+        """Write everything that was kept back, and the last remarks."""
         for stream in range(len(self._held)):
             self._release(stream)
         if self._remarks and not self.problem:
@@ -92,7 +92,7 @@ class Log:
         return b"".join(self._remarks.popleft() for _ in range(len(self._remarks)))
 
     def _put(self, data: memoryview) -> None:
-        """Write to the file; after a failure never again, since a log with a hole in it would tell of another run."""
+        """Write to the file; after a failure never again, since a log with a hole would describe another run."""
         while data and not self.problem:
             try:
                 data = data[os.write(self._descriptor, data) :]
@@ -101,22 +101,22 @@ class Log:
 
 
 class Tee:
-    """Reads the streams of a command, and knows when they have ended."""
+    """Reads the streams of a command until they have ended."""
 
     def __init__(self, streams: Sequence[Outlet], log: Log) -> None:
         self._streams = streams
         self._log = log
         self._room = bytearray(ROOM)
         self.problems: list[str] = []
-        """What could not be passed on, and why."""
+        """Failures to forward output."""
 
     @property
     def open(self) -> list[int]:
-        """The descriptors that may still give something."""
+        """The descriptors that may have more output."""
         return [outlet.source for outlet in self._streams if outlet.source >= 0]
 
     def turn(self, ready: Sequence[int]) -> bool:
-        """Take what there is from the descriptors that are ``ready``; tell whether more is to be expected at once."""
+        """Read the descriptors that are ``ready``; return whether more output is to be expected at once."""
         hurried = False
         for number, outlet in enumerate(self._streams):
             if outlet.source >= 0 and outlet.source in ready:
@@ -148,7 +148,7 @@ class Tee:
 
 
 def _fill(source: int, room: memoryview, terminal: bool) -> tuple[int, bool]:
-    """Read into ``room`` what there is; return how much, and whether that was the end."""
+    """Read the available bytes into ``room``; return their number, and whether the stream has ended."""
     filled = 0
     while filled < len(room):
         try:

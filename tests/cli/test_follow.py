@@ -209,7 +209,7 @@ def test_a_file_that_begins_anew_is_followed_from_its_beginning_and_that_is_said
         (["{log}", "--pid", "3"], 2, "--idle and --pid go with --follow"),
         (["{log}", "{log}", "--follow"], 2, "--follow takes one log"),
         (["{packed}", "--follow"], 2, "is compressed with gzip"),
-        (["{folder}", "--follow"], 3, "is no file that grows"),
+        (["{folder}", "--follow"], 3, "is not a file or a pipe"),
         (["{folder}/absent.log", "--follow"], 3, "no such log"),
         (["{empty}", "--follow", "--idle", "1"], 3, "the log is empty"),
         (["{log}", "--follow", "-o", "{folder}/absent/r.json"], 6, "cannot write"),

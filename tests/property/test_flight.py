@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import ExitCode, ReceiptError
-from receipt_cli.gpu_profile.document import document_of
+from receipt_cli.gpu_profile.document import build_document
 from receipt_cli.gpu_profile.format import BATCHES, TYPES
 from receipt_cli.gpu_profile.nsys import read_report
 from receipt_cli.gpu_profile.session import read_streams
@@ -64,7 +64,7 @@ def profile(streams: Streams) -> dict[str, Any] | None:
     except ReceiptError as error:
         assert error.exit_code in (ExitCode.INPUT, ExitCode.GRAMMAR), error.render()
         return None
-    document = document_of(session, {}, [])
+    document = build_document(session, {}, [])
     findings = [finding for finding in validate_document(json.loads(canonical_bytes(document))) if finding.severity == "error"]
     assert not findings, findings[:3]
     lines = sum(line.strip() != b"" for _, data in streams for line in data.split(b"\n"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
-from receipt_cli.gpu_profile.document import document_of
+from receipt_cli.gpu_profile.document import build_document
 from receipt_cli.gpu_profile.session import read_streams
 from tests.fuzz.feed import Feed
 from tests.fuzz.harness import ROOT
@@ -32,7 +32,7 @@ def target(data: bytes) -> None:
         files[name] = gzip.compress(part, 1) if packed and name.endswith(".gz") else part
     try:
         session = read_streams([(name, lambda body=body: io.BytesIO(body)) for name, body in files.items()])  # type: ignore[misc]
-        document = document_of(session, {}, [])
+        document = build_document(session, {}, [])
     except ReceiptError as error:
         assert error.exit_code in (2, 3, 4), error.render()
         return

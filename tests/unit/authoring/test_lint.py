@@ -3,7 +3,7 @@
 import pytest
 
 from receipt_cli.authoring import lint
-from receipt_cli.authoring.lint import check_index, digits_told_apart, lint_grammar, lint_together, sample_failures
+from receipt_cli.authoring.lint import check_index, digit_dependence, lint_grammar, lint_together, sample_failures
 from receipt_cli.grammar.model import Rule
 from receipt_cli.grammar.parse import load_grammar
 from receipt_cli.problems import Finding
@@ -89,7 +89,7 @@ rules:
 
 def test_where_a_rule_tells_digits_apart() -> None:
     def told(pattern: str) -> str:
-        return digits_told_apart(Rule("a", "step", (b"loss",), pattern=pattern))
+        return digit_dependence(Rule("a", "step", (b"loss",), pattern=pattern))
 
     assert told(r"loss: (?P<loss>\d[\d.]*+)") == ""
     assert told(r"loss@1: (?P<loss>\d[\d.]*+) V2") == "behind ' v' 'loss@'"

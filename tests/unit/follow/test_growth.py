@@ -48,9 +48,9 @@ def test_however_it_is_cut_and_looked_at(plan: Plan, log: Path, data: st.DataObj
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1), max_size=6)))
     growth = Growth(str(log), plan, once=True)
     for start, stop in zip([0, *cuts], [*cuts, len(text)], strict=True):
-        growth.take([text[start:stop]])
+        growth.add([text[start:stop]])
         if data.draw(st.booleans()):
-            before = growth.so_far().derivation()
+            before = growth.snapshot().derivation()
             assert before.log.size_bytes == growth.size_bytes == stop
     assert growth.line_count == text.count(b"\n")
     assert receipt_of(growth) == receipt_at_once(log)
@@ -61,9 +61,9 @@ def test_what_is_looked_at_in_between_is_what_a_log_that_ends_there_gives(plan: 
     path = tmp_path / "run.log"
     size = len(DENSE) // 3 + 17
     for start in range(0, len(DENSE), size):
-        growth.take([DENSE[start : start + size]])
+        growth.add([DENSE[start : start + size]])
         path.write_bytes(DENSE[: start + size])
-        looked = [growth.so_far().derivation() for _ in range(2)]
+        looked = [growth.snapshot().derivation() for _ in range(2)]
         want = receipt_at_once(path)
         assert [canonical_bytes(assemble(each, run={}, header={})) for each in looked] == [want, want]
     assert receipt_of(growth) == want
@@ -78,7 +78,7 @@ def test_what_is_looked_at_in_between_is_what_a_log_that_ends_there_gives(plan: 
 )
 def test_what_is_no_text_is_refused_at_once(plan: Plan, block: bytes, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
-        Growth("run.log", plan, once=True).take([block])
+        Growth("run.log", plan, once=True).add([block])
 
 
 def test_nothing_is_no_log(plan: Plan) -> None:

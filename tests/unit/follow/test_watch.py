@@ -11,7 +11,7 @@ import pytest
 from receipt_cli.derive import Plan, Reading, plan_reading
 from receipt_cli.follow import watch as module
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.snapshot import SoFar
+from receipt_cli.follow.snapshot import Snapshot
 from receipt_cli.follow.watch import LEAST_S, SHARE, Watch
 
 LINES = (
@@ -28,14 +28,14 @@ class Slow(Growth):
     folds = 0
     clock: types.SimpleNamespace
 
-    def so_far(self) -> Reading:
+    def snapshot(self) -> Reading:
         self.folds += 1
         self.clock.now += self.cost
-        return super().so_far()
+        return super().snapshot()
 
 
-class Drawn(list[SoFar]):
-    def show(self, state: SoFar) -> None:
+class Drawn(list[Snapshot]):
+    def show(self, state: Snapshot) -> None:
         self.append(state)
 
     def leave(self, message: str) -> None:
@@ -62,7 +62,7 @@ def play(plan: Plan, clock: types.SimpleNamespace, *, cost: float, seconds: floa
     lines = iter(LINES[20:] * 20)
     until = clock.now + seconds
     while clock.now < until:
-        growth.take([next(lines)])
+        growth.add([next(lines)])
         watch.look(growth, 1.7e9, ())
         clock.now += tick
     return growth, drawn
@@ -84,9 +84,9 @@ def test_nothing_is_drawn_while_nothing_comes(plan: Plan, clock: types.SimpleNam
     growth, drawn = Slow("run.log", plan, once=True), Drawn()
     growth.clock, growth.cost = clock, 0.5
     watch = Watch("run.log", drawn, "")
-    growth.take(LINES[:40])
+    growth.add(LINES[:40])
     watch.look(growth, 1.7e9, ())
-    growth.take(LINES[40:50])
+    growth.add(LINES[40:50])
     for _ in range(200):
         watch.look(growth, None, ())
         clock.now += 0.25
@@ -100,7 +100,7 @@ def test_what_came_while_figures_were_dear_is_shown_later_without_more(plan: Pla
     growth.clock, growth.cost = clock, 0.5
     watch = Watch("run.log", drawn, "")
     for part in (LINES[:40], LINES[40:50]):
-        growth.take(part)
+        growth.add(part)
         clock.now += 1.0
         watch.look(growth, 1.7e9, ())
     for _ in range(100):
@@ -116,9 +116,9 @@ def test_the_pace_is_that_of_the_steps_as_they_came(plan: Plan, clock: types.Sim
     growth, drawn = Slow("run.log", plan, once=True), Drawn()
     growth.clock = clock
     watch = Watch("run.log", drawn, "")
-    growth.take(LINES[:20])
+    growth.add(LINES[:20])
     for line in steps[1:20]:
-        growth.take([line])
+        growth.add([line])
         watch.look(growth, 1.7e9, ())
         clock.now += 2.0
     assert drawn[0].step_time_s is None
@@ -129,7 +129,7 @@ def test_a_log_that_begins_anew_has_no_figures_yet(plan: Plan, clock: types.Simp
     growth, drawn = Slow("run.log", plan, once=True), Drawn()
     growth.clock = clock
     watch = Watch("run.log", drawn, "")
-    growth.take(LINES[:40])
+    growth.add(LINES[:40])
     watch.look(growth, 1.7e9, ())
     watch.again()
     watch.look(Growth("run.log", plan, once=True), None, ("it was truncated",))

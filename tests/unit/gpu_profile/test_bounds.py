@@ -14,7 +14,7 @@ from receipt_cli.gpu_profile import lines as lines_module
 from receipt_cli.gpu_profile.batch import exact_total
 from receipt_cli.gpu_profile.dictionaries import Dictionary
 from receipt_cli.gpu_profile.lines import Lines
-from receipt_cli.gpu_profile.problems import Noted
+from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.timing import Timings
 
 
@@ -61,10 +61,10 @@ def test_names_beyond_the_bound_are_together() -> None:
 def test_a_dictionary_holds_so_many_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("receipt_cli.gpu_profile.dictionaries._MAX_CHARACTERS", 10)
     names = Dictionary("kernel_dict")
-    noted = Noted()
-    names.update({"kernel_dict": {"1": "a" * 8, "2": "b" * 8, "3": "c", "x": "d", "4": 5}}, noted, "device.log", 1)
+    problems = StreamProblems()
+    names.update({"kernel_dict": {"1": "a" * 8, "2": "b" * 8, "3": "c", "x": "d", "4": 5}}, problems, "device.log", 1)
     assert [names.name(number) for number in range(1, 5)] == ["a" * 8, None, "c", None]
-    assert noted.count == 2
+    assert problems.count == 2
 
 
 @pytest.mark.parametrize("values", [[], [0], [2**62 - 1] * 4096, [2**40, 1, 2**61]])
@@ -73,8 +73,8 @@ def test_sums_beyond_64_bits_are_exact(values: list[int]) -> None:
 
 
 def test_problems_of_one_kind_leave_room_for_others() -> None:
-    noted = Noted()
+    problems = StreamProblems()
     for number in range(1000):
-        noted.problem("a", "x", line=number)
-    noted.problem("b", "y")
-    assert (noted.count, [p.kind for p in noted.first]) == (1001, ["a"] * 5 + ["b"])
+        problems.add("a", "x", line=number)
+    problems.add("b", "y")
+    assert (problems.count, [p.kind for p in problems.first]) == (1001, ["a"] * 5 + ["b"])

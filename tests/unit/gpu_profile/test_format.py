@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from receipt_cli.gpu_profile.document import document_of
+from receipt_cli.gpu_profile.document import build_document
 from receipt_cli.gpu_profile.format import (
     BATCHES,
     CUPTI_COPIES,
@@ -71,7 +71,7 @@ def told(*records: dict[str, Any]) -> dict[str, Any]:
     start = {"type": "job_start", "ts_ns": T0, "gpu_static_devices": [{"id": 0, "name": "x", "vendor": "NVIDIA"}]}
     text = "".join(f"{json.dumps(record)}\n" for record in (start, *records, {"type": "shutdown", "ts_ns": T0 + 10**6}))
     opener: Callable[[], BinaryIO] = partial(io.BytesIO, text.encode())
-    return document_of(read_streams([("device.log", opener)]), {}, [])
+    return build_document(read_streams([("device.log", opener)]), {}, [])
 
 
 @pytest.mark.parametrize(("kind", "version", "header"), HEADERS)

@@ -13,7 +13,7 @@ from receipt_cli.header.document import (
     parse_object,
     unknown_note,
 )
-from receipt_cli.header.facts import Findings, HeaderFact
+from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.values import LEAVES, OPEN_MAPS, checked, escape, is_pointer, split_pointer
 
 TOP = [
@@ -276,7 +276,7 @@ def test_a_value_is_stored_in_one_form(pointer: str, value: object, want: object
 
 
 def test_findings_turn_a_bad_value_into_a_note_that_does_not_quote_it() -> None:
-    found = Findings()
+    found = FactCollector()
     found.add("/git/commit", "ghp_secret", "log:3")
     found.add("/git/branch", None, "log:3")
     found.add("/git/branch", "main", "log:4")

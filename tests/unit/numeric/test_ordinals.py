@@ -68,7 +68,7 @@ def records_by_hand(engine: Any, body: SegmentBody, versions: Sequence[Grammar],
             columns = engine.columns(body, grammar, rule)
             if columns is None or (steps and (rule.event != "step" or rule.companion)):
                 continue
-            if evidence and not (rule.event in detect.EVIDENCE and detect._whole(columns, rule)):
+            if evidence and not (rule.event in detect.IDENTIFYING and detect._whole(columns, rule)):
                 continue
             others = set(columns.headers.rows) if steps else set()
             if steps and rule.block is not None and rule.block.open is not None and columns.pairs:

@@ -10,7 +10,7 @@ import pytest
 
 from receipt_cli.derive import Plan, plan_reading
 from receipt_cli.follow.growth import Growth
-from receipt_cli.follow.snapshot import SoFar, figures
+from receipt_cli.follow.snapshot import Snapshot, figures
 from receipt_cli.render.live import render_live
 from receipt_cli.render.terminal.live_screen import Screen
 from receipt_cli.render.terminal.style import Style
@@ -24,12 +24,12 @@ def plan() -> Plan:
     return plan_reading()
 
 
-def state(plan: Plan, log: str, size: int | None = None) -> SoFar:
+def state(plan: Plan, log: str, size: int | None = None) -> Snapshot:
     text = (LOGS / log).read_bytes()[:size]
     growth = Growth(log, plan, once=True)
-    growth.take([text])
-    made = figures(growth.so_far().derivation())
-    return SoFar("run.log", len(text), text.count(b"\n"), 1.7e9, made, None, "until Ctrl-C")
+    growth.add([text])
+    made = figures(growth.snapshot().derivation())
+    return Snapshot("run.log", len(text), text.count(b"\n"), 1.7e9, made, None, "until Ctrl-C")
 
 
 @pytest.mark.parametrize("width", [40, 80, 160])
@@ -66,7 +66,7 @@ def test_what_ended_a_job_is_red(plan: Plan) -> None:
 
 
 def test_before_anything_was_read(plan: Plan) -> None:
-    nothing = SoFar("run.log", 0, 0, None, None, None, "until Ctrl-C")
+    nothing = Snapshot("run.log", 0, 0, None, None, None, "until Ctrl-C")
     assert "nothing has been read yet" in render_live(nothing, Style())
     assert "reading what is there" in render_live(replace(nothing, size_bytes=10), Style())
 

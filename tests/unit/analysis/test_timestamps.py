@@ -1,0 +1,64 @@
+"""Timestamps at both ends of a log, with their lines and zones."""
+
+import pytest
+
+from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Stamp, find_life, read_edges
+from receipt_cli.events.build import Event
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.records.envelope import NO_RANK
+
+RULE = Rule("train_step", "step", ())
+GRAMMAR = Grammar(
+    id="toy", version=1, title="", upstream="", trainer="toy", layer="trainer", completion="none", rules=(RULE,), ignore=(),
+    no_match=(), proves=(), excludes=(), sha256="", where="",
+)  # fmt: skip
+HEAD = b"starting\n2026-01-31 12:00:00,000 INFO begin\n2026-01-31 12:00:05,500 INFO more\n"
+NOON = 1769860800.0
+
+
+def step(line: int, clock: float) -> Event:
+    return Event(line, line, NO_RANK, clock, GRAMMAR, RULE)
+
+
+def test_stamps_have_their_lines_in_the_whole_log() -> None:
+    edges = read_edges(HEAD, HEAD, cut=False, lines=(10, 13))
+    assert edges.first == [Stamp(12, NOON, False), Stamp(13, NOON + 5.5, False)]
+    assert edges.last == edges.first
+
+
+def test_a_tail_that_is_cut_loses_its_first_line() -> None:
+    edges = read_edges(b"", HEAD[3:], cut=True, lines=(0, 100))
+    assert [stamp.line for stamp in edges.last] == [99, 100]
+
+
+@pytest.mark.parametrize(
+    ("line", "zoned"),
+    [(b"2026-01-31T12:00:00Z x", True), (b"2026-01-31 12:00:00 x", False), (b"[x] datetime: 2026-01-31 12:00:00 ", False)],
+)
+def test_zones_are_told_apart(line: bytes, zoned: bool) -> None:
+    (stamp,) = read_edges(line, b"", cut=False, lines=(0, 1)).first
+    assert (stamp.clock, stamp.zoned) == (NOON, zoned)
+
+
+def test_a_job_lives_from_its_first_stamp_to_its_last() -> None:
+    life = find_life([], 0, Edges([Stamp(1, 100.0, False)], [Stamp(9, 160.0, False)]), (2, 8))
+    assert life is not None
+    assert not isinstance(life, ClockBack)
+    assert (life.seconds, life.grain, life.led, life.last_line) == (60.0, 1.0, True, 9)
+
+
+def test_stamps_that_do_not_enclose_the_steps_prove_nothing() -> None:
+    assert find_life([], 0, Edges([Stamp(3, 100.0, False)], [Stamp(9, 160.0, False)]), (2, 8)) is None
+    assert find_life([], 0, Edges(), (2, 8)) is None
+
+
+def test_edges_on_another_clock_are_left_out() -> None:
+    events = [step(2, 100.0), step(8, 160.0)]
+    life = find_life(events, 0, Edges([Stamp(1, 9000.0, True)], [Stamp(9, 170.0, True)]), (2, 8))
+    assert life is not None
+    assert not isinstance(life, ClockBack)
+    assert (life.start, life.end, life.led) == (100.0, 160.0, False)
+
+
+def test_a_clock_that_goes_back_is_reported() -> None:
+    assert find_life([step(2, 1000.0), step(8, 100.0)], 0, Edges(), (2, 8)) == ClockBack(8, 900.0)
