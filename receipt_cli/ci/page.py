@@ -10,7 +10,7 @@ from receipt_cli.render.comparison.words import VERDICTS, reason_text
 from receipt_cli.render.scale import count
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.table import Column, write_table
 
 _MARKS: dict[State, tuple[str, Role]] = {
     "passed": ("✓", "good"),
@@ -61,4 +61,4 @@ def _rulings(page: Page, title: str, rulings: Sequence[Ruling]) -> None:
         ]
         rows.append(cells)
     columns = [Column(""), Column("name", least=16), Column("wanted", least=8), Column("found", least=12)]
-    page.rows(align(columns, rows, page.style.width - 2))
+    write_table(page, columns, rows)

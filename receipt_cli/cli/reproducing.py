@@ -25,7 +25,7 @@ def reproduce(
     from receipt_cli.comparison.policy import DEFAULT, read_policy
     from receipt_cli.comparison.rerun import STEPS, reproducibility
     from receipt_cli.comparison.sides import load_side
-    from receipt_cli.render.comparison.reproducibility import render_reproducibility
+    from receipt_cli.render.comparison.terminal import render_reproducibility
     from receipt_cli.store.series_files import SeriesFiles
 
     if len(runs) != 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from receipt_cli.render.fields import items, mapping, real, text, truth, whole
-from receipt_cli.render.profile import figure, write_profile, write_table
+from receipt_cli.render.profile import figure, write_profile, write_texts
 from receipt_cli.render.receipt.identity import write_identity
 from receipt_cli.render.receipt.metrics import write_metrics
 from receipt_cli.render.receipt.summary import render_receipt
@@ -69,7 +69,7 @@ def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
     if layers:
         page.heading("layers", Span(f"{count(whole(document, 'model', 'layer_count') or 0)} of them", "dim"))
         rows = [[name, *(_extreme(one, end) for end in ("min", "max"))] for name, one in layers.items()]
-        write_table(page, [Column("metric", least=12), Column("lowest", right=True), Column("highest", right=True)], rows)
+        write_texts(page, [Column("metric", least=12), Column("lowest", right=True), Column("highest", right=True)], rows)
 
 
 def _extreme(one: object, end: str) -> str:

@@ -8,7 +8,7 @@ from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth
 from receipt_cli.render.receipt.metrics import write_metrics
 from receipt_cli.render.scale import byte_size, count, duration, measure, number
 from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.table import Column, write_table
 
 _MAX_ROWS = 12
 _MAX_PROBLEMS = 6
@@ -29,12 +29,10 @@ def figure(metric: str, value: float | None) -> str:
     return UNKNOWN if value is None else measure(metric, value)
 
 
-def write_table(page: Page, columns: Sequence[Column], rows: Sequence[Sequence[str]], hidden: int = 0) -> None:
-    """Add a table, its first column emphasised, and how many rows are ``hidden``."""
+def write_texts(page: Page, columns: Sequence[Column], rows: Sequence[Sequence[str]], hidden: int = 0) -> None:
+    """Add a table of texts, its first column emphasised, and how many rows are ``hidden``."""
     spans = [[Span(page.say(cell), "plain" if place else "strong") for place, cell in enumerate(row)] for row in rows]
-    page.rows(align(columns, spans, page.style.width - 2))
-    if hidden > 0:
-        page.line(Span(f"… {count(hidden)} more", "dim"), indent=2)
+    write_table(page, columns, spans, hidden=hidden)
 
 
 def _write_lanes(page: Page, document: Mapping[str, object]) -> None:
@@ -59,7 +57,7 @@ def _write_lanes(page: Page, document: Mapping[str, object]) -> None:
         Column("elapsed", right=True, drop=2), Column("throughput", right=True), Column("peak memory", right=True),
         Column("dispatch", drop=1),
     ]  # fmt: skip
-    write_table(page, columns, rows, len(lanes) - _MAX_ROWS)
+    write_texts(page, columns, rows, len(lanes) - _MAX_ROWS)
     for lane in lanes[:_MAX_ROWS]:
         failure = text(lane, "failure")
         if failure:
@@ -98,17 +96,17 @@ def _write_events(page: Page, events: Mapping[str, object]) -> None:
                 columns.append(Column("open", right=True))
                 rows = [[*row, figure("_count", whole(one, "open_count"))] for row, one in zip(rows, found, strict=False)]
             page.gap()
-            write_table(page, columns, rows, (total or len(found)) - len(rows))
+            write_texts(page, columns, rows, (total or len(found)) - len(rows))
     copies = items(events, "copies")
     if copies:
         page.gap()
         columns = [Column("copies", least=12), *(Column(name, right=True) for name in ("count", "time", "size", "rate"))]
-        write_table(page, columns, [_copy(one) for one in copies])
+        write_texts(page, columns, [_copy(one) for one in copies])
     devices, hosts = items(events, "devices"), items(events, "hosts")
     if len(devices) > 1:
         page.gap()
         columns = [Column("device", right=True), Column("name", least=12), *(Column(n, right=True) for n in ("memory", "busy"))]
-        write_table(page, columns, [_device(one) for one in devices[:_MAX_ROWS]], len(devices) - _MAX_ROWS)
+        write_texts(page, columns, [_device(one) for one in devices[:_MAX_ROWS]], len(devices) - _MAX_ROWS)
     for one in devices[:_MAX_ROWS]:
         name = text(one, "name")
         number_ = f"device {whole(one, 'number')}"
@@ -125,8 +123,7 @@ def _write_problems(page: Page, document: Mapping[str, object]) -> None:
     page.heading("problems", Span(f"{count(told)} in the stream", "warn"))
     for problem in known[:_MAX_PROBLEMS]:
         page.prose(page.say(text(problem, "detail") or text(problem, "kind") or "?"), indent=2, bullet="· ", max_lines=2)
-    if len(known) > _MAX_PROBLEMS:
-        page.line(Span(f"… {count(len(known) - _MAX_PROBLEMS)} more kinds and places in the document", "dim"), indent=2)
+    page.left_out(len(known) - _MAX_PROBLEMS, "kinds and places in the document")
 
 
 def _write_sampled(page: Page, whose: str, one: object) -> None:

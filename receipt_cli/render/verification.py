@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from receipt_cli.render.differences import Difference, tell_kinds, write_differences
+from receipt_cli.render.differences import tell_kinds, write_differences
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Style
+
+if TYPE_CHECKING:
+    from receipt_cli.documents.diff import Difference
 
 _REASONS = {
     "log": "another log: its bytes are not those that the receipt was derived from",

@@ -50,7 +50,7 @@ ROOMS: dict[str, str] = {
         "records redaction scan"
     ),
     "history": "analysis comparison definitions documents",
-    "render": "analysis follow redaction",
+    "render": "analysis documents follow problems redaction",
     "verification": "analysis derive detect documents errors events grammar importers io receipts",
     "ci": "analysis comparison definitions documents errors io render",
     "report": "analysis comparison definitions errors history receipts redaction render store",

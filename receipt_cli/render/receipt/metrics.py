@@ -55,13 +55,8 @@ def write_metrics(page: Page, document: Mapping[str, object], series: Mapping[st
         page.line(Span("none was printed", "dim"), indent=2)
     else:
         _write_rows(page, entries, series or {})
-    for name, limit, what in (
-        ("metrics", _MAX_METRICS, "metrics"),
-        ("other_metrics", _MAX_OTHERS, "that the registry does not know"),
-    ):
-        hidden = len(mapping(summary, name)) - limit
-        if hidden > 0:
-            page.line(Span(f"… {count(hidden)} more {what}", "dim"), indent=2)
+    page.left_out(len(mapping(summary, "metrics")) - _MAX_METRICS, "metrics")
+    page.left_out(len(mapping(summary, "other_metrics")) - _MAX_OTHERS, "that the registry does not know")
     _write_notes(page, summary, entries)
 
 
