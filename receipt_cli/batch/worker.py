@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 from receipt_cli.batch.captured import Captured, captured
 from receipt_cli.batch.discovery import local_stamp
-from receipt_cli.batch.fingerprint import definitions_fingerprint
 from receipt_cli.batch.model import Derived, Failure, Identity, LeftOut, Log, Task
 from receipt_cli.batch.remote import fetched, is_url
+from receipt_cli.definitions.accelerators import load_peaks
+from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.derive import Derivation, Options, read_log
 from receipt_cli.documents.diff import Difference, differences
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import DataError, ExitCode, InputError, ReceiptError
+from receipt_cli.grammar.catalog import list_grammars, read_entry
 from receipt_cli.io.beside import header_name, receipt_names
 from receipt_cli.io.discovery import HEAD_BYTES, is_log_text, unpacked
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import DERIVED, Document
 from receipt_cli.receipts.production import InvalidReceipt
+from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 from receipt_cli.store.files import Outcome, Store
 
 _OFTEN_EMPTY = (".err", "")
 """Files that many jobs leave empty: without a word in them they are nobody's log."""
+
+
+@cache
+def definitions_fingerprint() -> str:
+    """Return 16 hex digits of the rules, the schema version and the bytes of every definition. Raises ``DataError``."""
+    parts = [f"{RULES} {SCHEMA_VERSION} {load_catalogue().sha256} {load_registry().sha256} {load_peaks().sha256}"]
+    parts += [f"{e.ref} {e.status} {hashlib.sha256(read_entry(e)).hexdigest()}" for e in list_grammars()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def identify(log: Log) -> Identity | Failure | LeftOut:

@@ -85,7 +85,7 @@ def run_stats(root: Path, question: Question | None, *, by: Period, last: int, j
 
 def run_export(root: Path, output: Path, view: str | None, *, json_output: bool) -> None:
     """Write views as Parquet and say what was written. Raises ``ReceiptError``."""
-    from receipt_cli.store.sql_export import export
+    from receipt_cli.store.query import export
 
     written = export(opened(root), output, view)
     if json_output:

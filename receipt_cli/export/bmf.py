@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from receipt_cli.export.run import Run
+from receipt_cli.export.run import ExportedRun
 
 MAX_BENCHMARK = 1024
 MAX_MEASURE = 64
 """Longest names that Bencher takes."""
 
 
-def bmf(run: Run) -> bytes:
+def bmf(run: ExportedRun) -> bytes:
     """Return the headline figures of the primary phase, each between the extremes of the records that it is of."""
     measures: dict[str, dict[str, float]] = {}
     for figure in run.figures:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipt_cli.errors import OutputError, UsageError
-from receipt_cli.export.run import Run, instant
+from receipt_cli.export.run import ExportedRun, instant
 from receipt_cli.io.atomic import make_folder
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _RUN_TAG = "receipt.run"
 """Which receipt a run of the store is of."""
 
 
-def export_to_mlflow(run: Run, path: Path) -> str:
+def export_to_mlflow(run: ExportedRun, path: Path) -> str:
     """Add ``run`` to the tracking database ``path``, which is made where there is none; return MLflow's id of it.
 
     The experiment is the lane. Raises ``UsageError`` where MLflow is missing, and ``OutputError``, also where the run is there.
@@ -71,7 +71,7 @@ def _loaded() -> tuple[type[MlflowClient], type[Exception]]:
     return MlflowClient, MlflowException
 
 
-def _experiment(client: MlflowClient, run: Run, path: Path) -> str:
+def _experiment(client: MlflowClient, run: ExportedRun, path: Path) -> str:
     name = run.lane[:_LONGEST]
     known = client.get_experiment_by_name(name)
     if known is not None:
@@ -80,7 +80,7 @@ def _experiment(client: MlflowClient, run: Run, path: Path) -> str:
     return str(client.create_experiment(name, artifact_location=artifacts.as_uri()))
 
 
-def _write(client: MlflowClient, experiment: str, run: Run) -> str:
+def _write(client: MlflowClient, experiment: str, run: ExportedRun) -> str:
     from mlflow.entities import Param, RunTag
 
     stated, at = run.document["run"], (run.at_ns or 0) // 10**6
@@ -101,7 +101,7 @@ def _write(client: MlflowClient, experiment: str, run: Run) -> str:
     return key
 
 
-def _tags(run: Run) -> dict[str, str]:
+def _tags(run: ExportedRun) -> dict[str, str]:
     git, failure = run.document["header"]["git"], run.document["failure"]
     known = {
         "mlflow.source.git.commit": git["commit"],
@@ -115,7 +115,7 @@ def _tags(run: Run) -> dict[str, str]:
     return {name: value for name, value in known.items() if value}
 
 
-def _metrics(run: Run, at: int) -> Iterator[Metric]:
+def _metrics(run: ExportedRun, at: int) -> Iterator[Metric]:
     """Yield the values of the curves, then every figure, at the last step of its phase."""
     from mlflow.entities import Metric
 

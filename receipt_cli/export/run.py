@@ -53,7 +53,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ExportedRun:
     """One run to export. ``curves`` is empty where a receipt was given; ``at_ns`` is its time since 1970, None where unknown."""
 
     document: Mapping[str, Any]
@@ -111,7 +111,7 @@ class Run:
         return found
 
 
-def gather(document: Mapping[str, Any], product: Product | None, *, most: int, at: str | None = None) -> Run:
+def gather(document: Mapping[str, Any], product: Product | None, *, most: int, at: str | None = None) -> ExportedRun:
     """Return the run that a receipt tells of, and the curves of ``most`` steps at most where ``product`` has its records.
 
     ``at`` is its time where the receipt's is not wanted (RFC 3339). Raises ``UsageError``.
@@ -124,7 +124,7 @@ def gather(document: Mapping[str, Any], product: Product | None, *, most: int, a
         notes.append(f"{len(phases) - len(chosen)} phases beyond the first {MAX_PHASES} are left out")
     curves, told = read_curves(product, chosen, most) if product is not None else ([], [])
     figures = list(_figures(masked, chosen))
-    return Run(masked, figures, curves, _time(masked, at), (*notes, *told))
+    return ExportedRun(masked, figures, curves, _time(masked, at), (*notes, *told))
 
 
 def instant(text: str | None) -> int | None:

@@ -6,6 +6,7 @@ PUBLIC = {
     "Joined": "arrays",
     "distinct_values": "arrays",
     "is_large": "arrays",
+    "last_of_each": "arrays",
     "Cells": "column",
     "WORTH_CALL": "column",
     "MIN_VALUES": "intervals",

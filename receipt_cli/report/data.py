@@ -13,8 +13,7 @@ from receipt_cli.render.comparison.words import field_name, field_value
 from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.scale import kind_of
 from receipt_cli.report.detail import pack, run_detail
-from receipt_cli.report.drift import Sign, alarms, signs
-from receipt_cli.report.missing_metrics import vanished
+from receipt_cli.report.drift import Sign, alarms, signs, vanished
 from receipt_cli.report.packing import MAX_NAME, Pool, byte_count, columns, number, present, short_text
 from receipt_cli.report.row import CHECKS, COLUMNS, core_row, pack_row
 from receipt_cli.store.files import Quarantined

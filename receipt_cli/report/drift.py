@@ -1,4 +1,7 @@
-"""Receipts → signs that logs are no longer read as they were meant: each kind of sign, and the runs that show it."""
+"""Signs in receipts that a log format has drifted: each kind of sign, and the runs that show it.
+
+A metric that the runs of a lane stop printing leaves no trace in any one log: it shows only over the runs in order of time.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,12 @@ MOSTLY_UNREAD = 0.5
 _LEAST_RECORDS = 40
 MAX_ALARMS = 60
 RECENT = 20
+BEFORE = 10
+"""Runs up to the last that has a metric which are looked at: nearly all of them must have it."""
+LEAST_BEFORE = 4
+LEAST_SINCE = 3
+"""Runs without it: fewer may have died before they printed it."""
+_USUAL = 0.8
 
 
 class Sign(NamedTuple):
@@ -100,3 +109,34 @@ def alarms(runs: Sequence[Sequence[Sign]], pool: Pool) -> list[dict[str, Any]]:
     ]
     made.sort(key=lambda a: (-a["recent"], -len(a["runs"]), a["kind"], a["about"]))
     return made[:MAX_ALARMS]
+
+
+def vanished(documents: Sequence[Document]) -> list[list[Sign]]:
+    """Return for each receipt the metrics that the runs of its lane and preset have stopped printing by then.
+
+    ``documents`` are in order of time. Runs without a step, and those that name neither lane nor preset, do not count.
+    """
+    found: list[list[Sign]] = [[] for _ in documents]
+    lanes: dict[tuple[str | None, str | None], list[int]] = {}
+    for place, document in enumerate(documents):
+        key = document["run"]["lane"], document["run"]["preset"]
+        if any(key) and _has_steps(document):
+            lanes.setdefault(key, []).append(place)
+    for (lane, preset), places in lanes.items():
+        printed = [frozenset(documents[place]["summary"]["metrics"]) for place in places]
+        title = " · ".join(name for name in (lane, preset) if name)
+        for metric in sorted(frozenset().union(*printed)):
+            last = max(i for i, names in enumerate(printed) if metric in names)
+            before = [metric in names for names in printed[max(0, last + 1 - BEFORE) : last + 1]]
+            since = places[last + 1 :]
+            if len(since) >= LEAST_SINCE and len(before) >= LEAST_BEFORE and sum(before) >= _USUAL * len(before):
+                run = documents[places[last]]
+                name = run["run"]["name"] or run["derivation"]["log"]["sha256"][:12]
+                sign = Sign("vanished", f"{metric} is printed no more in {title}", 1, f"last in {name}")
+                for place in since:
+                    found[place].append(sign)
+    return found
+
+
+def _has_steps(document: Document) -> bool:
+    return bool(document["summary"] and document["summary"]["steps"]["record_count"])
