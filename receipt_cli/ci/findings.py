@@ -54,17 +54,17 @@ def _failure(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
     failure = document.get("failure")
     if failure:
         at = f" (line {failure['line_number']} of the log)" if failure["line_number"] is not None else ""
-        told = failure["message"] or f"the run ended: {failure['reason']}"
+        message = failure["message"] or f"the run ended: {failure['reason']}"
         title = f"training failed: {failure['reason']}"
-        yield Finding(f"failure/{failure['reason']}", "error", title, _cut(told, at), places.locate(failure["line_number"]))
+        yield Finding(f"failure/{failure['reason']}", "error", title, _cut(message, at), places.locate(failure["line_number"]))
 
 
 def _rulings(verdict: Verdict, places: Places) -> Iterator[Finding]:
     for ruling in verdict.rulings:
         if ruling.fails:
             title = f"{ruling.kind} {ruling.name}"
-            told = _cut(f"{title}: {ruling.sentence}")
-            yield Finding(f"{ruling.kind}/{ruling.name}", "error", title, told, places.locate(None))
+            message = _cut(f"{title}: {ruling.sentence}")
+            yield Finding(f"{ruling.kind}/{ruling.name}", "error", title, message, places.locate(None))
 
 
 def _lines(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
@@ -73,9 +73,9 @@ def _lines(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
         line = problem["line_number"]
         yield Finding(f"problem/{problem['kind']}", "warning", problem["kind"], _cut(problem["detail"]), places.locate(line))
     for miss in (derivation.get("near_misses") or {"first": ()})["first"]:
-        told = f"almost matches rule {miss['rule']} of {miss['grammar']}: has the format changed?"
+        message = f"almost matches rule {miss['rule']} of {miss['grammar']}: has the format changed?"
         rule = f"near-miss/{miss['grammar']}"
-        yield Finding(rule, "note", "near miss", _cut(told), places.locate(miss["line_number"]))
+        yield Finding(rule, "note", "near miss", _cut(message), places.locate(miss["line_number"]))
 
 
 def _cut(text: str, ending: str = "") -> str:
@@ -126,7 +126,7 @@ def _rule(name: str) -> dict[str, Any]:
 
 
 def _result(finding: Finding, index: int) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "ruleId": clean(finding.rule),
         "ruleIndex": index,
         "level": finding.level,
@@ -136,5 +136,5 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         physical: dict[str, Any] = {"artifactLocation": {"uri": finding.place.uri}}
         if finding.place.line is not None:
             physical["region"] = {"startLine": finding.place.line}
-        found["locations"] = [{"physicalLocation": physical}]
-    return found
+        result["locations"] = [{"physicalLocation": physical}]
+    return result

@@ -37,9 +37,9 @@ def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> 
     _rulings(page, "gates", verdict.of_kind("gate"))
     _rulings(page, "checks", verdict.of_kind("check"))
     if verdict.baseline is not None:
-        told, role = VERDICTS[verdict.baseline.verdict]
+        words, role = VERDICTS[verdict.baseline.verdict]
         page.heading("baseline", Span(page.say(", ".join(verdict.baseline.names[:3])), "dim"))
-        page.line(Span(told, role), indent=2)
+        page.line(Span(words, role), indent=2)
         for reason in verdict.baseline.reasons[:_MAX_REASONS]:
             page.prose(page.say(reason_text(reason)), "dim", indent=2, bullet="· ")
     return page.text()

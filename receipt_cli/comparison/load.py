@@ -66,15 +66,15 @@ def short_names(files: Sequence[str]) -> list[str]:
 def _curves(product: Product, axis: Axis) -> dict[str, Curve]:
     """Return the curves of the metrics whose course is the result and of which lower or higher is better."""
     registry, series = load_registry(), product.series
-    found: dict[str, Curve] = {}
+    curves: dict[str, Curve] = {}
     for name in series:
         metric = registry.by_name[name]
-        if metric.klass == "curve" and metric.better != "none" and len(found) < _MAX_CURVES:
+        if metric.klass == "curve" and metric.better != "none" and len(curves) < _MAX_CURVES:
             steps, values = series.curve(name)
             places = _tokens(product, steps) if axis == "tokens" else steps
             if places is not None:
-                found[name] = Curve(places, values)
-    return found
+                curves[name] = Curve(places, values)
+    return curves
 
 
 def _tokens(product: Product, steps: Floats) -> Floats | None:

@@ -22,8 +22,8 @@ def bmf(run: ExportedRun) -> bytes:
         if figure.headline is not None and figure.metric is not None and not figure.phase.prefix:
             measures[figure.key.replace("/", ".")[:MAX_MEASURE]] = _values(figure.headline, figure.known)
     name = " / ".join(part for part in (run.document["run"]["lane"], run.document["run"]["preset"]) if part)
-    found = {(name or run.lane)[:MAX_BENCHMARK]: measures}
-    return (json.dumps(found, ensure_ascii=False, allow_nan=False, indent=2) + "\n").encode("utf-8")
+    document = {(name or run.lane)[:MAX_BENCHMARK]: measures}
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n").encode("utf-8")
 
 
 def _values(value: float, known: Mapping[str, float]) -> dict[str, float]:

@@ -46,11 +46,11 @@ def export_to_mlflow(run: ExportedRun, path: Path) -> str:
         client = client_type(tracking_uri=f"sqlite:///{path.resolve()}")
         experiment = _experiment(client, run, path)
         known = client.search_runs([experiment], f"tags.`{_RUN_TAG}` = '{run.identity}'")
-        for found in known:
-            if found.info.status != "RUNNING":
-                why = f"as {found.info.run_id}"
+        for earlier in known:
+            if earlier.info.status != "RUNNING":
+                why = f"as {earlier.info.run_id}"
                 raise OutputError("has this run already", where=str(path), why=why, try_="name another file")
-            client.delete_run(found.info.run_id)  # an export that did not come to its end
+            client.delete_run(earlier.info.run_id)  # an export that did not come to its end
         return _write(client, experiment, run)
     except (failure, OSError) as error:
         why = str(error).strip().split("\n")[0]
@@ -83,11 +83,11 @@ def _experiment(client: MlflowClient, run: ExportedRun, path: Path) -> str:
 def _write(client: MlflowClient, experiment: str, run: ExportedRun) -> str:
     from mlflow.entities import Param, RunTag
 
-    stated, at = run.document["run"], (run.at_ns or 0) // 10**6
-    started, finished = (instant(stated[key]) for key in ("started_at", "finished_at"))
+    declared, at = run.document["run"], (run.at_ns or 0) // 10**6
+    started, finished = (instant(declared[key]) for key in ("started_at", "finished_at"))
     begin = at if started is None else started // 10**6
-    made = client.create_run(experiment, start_time=begin, run_name=run.title, tags={_RUN_TAG: run.identity})
-    key: str = made.info.run_id
+    created = client.create_run(experiment, start_time=begin, run_name=run.title, tags={_RUN_TAG: run.identity})
+    key: str = created.info.run_id
     for batch in _batches([RunTag(name, value) for name, value in _tags(run).items()], _TAGS):
         client.log_batch(key, tags=batch)
     facts = {_name(name): str(value) for name, value in run.facts().items()}

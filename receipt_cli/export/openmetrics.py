@@ -53,9 +53,9 @@ def _figures(run: ExportedRun) -> Iterator[_Sample]:
     for figure in run.figures:
         where = {"phase": figure.phase.name or "", "phase_index": str(figure.phase.number), "source": figure.source}
         named = where if figure.metric else {**where, "name": figure.name}
-        told = (family(figure.metric), figure.metric.description) if figure.metric else (Family("training_other", ""), _OTHER)
+        meaning = (family(figure.metric), figure.metric.description) if figure.metric else (Family("training_other", ""), _OTHER)
         for statistic, value in figure.known.items():
-            yield _Sample(*told, {**named, "statistic": statistic}, value)
+            yield _Sample(*meaning, {**named, "statistic": statistic}, value)
 
 
 def _outcome(document: Mapping[str, Any]) -> Iterator[_Sample]:
@@ -70,8 +70,8 @@ def _outcome(document: Mapping[str, Any]) -> Iterator[_Sample]:
     yield from _gauge("training_healthy", "", "No core check failed and steps were found.", healthy(checks))
     yield from _gauge("training_proven", "", "All core checks passed.", proven(checks))
     yield from _gauge("training_exit_code", "", "Exit code of the job.", run["exit_code"])
-    told = {"reason": failure["reason"], "category": failure["category"]} if failure else {}
-    yield from _gauge("training_failed", "", "1 where something says that the run failed, and why.", bool(failure), **told)
+    labels = {"reason": failure["reason"], "category": failure["category"]} if failure else {}
+    yield from _gauge("training_failed", "", "1 where something says that the run failed, and why.", bool(failure), **labels)
     if goodput:
         yield from _gauge("training_goodput_ratio", "ratio", "Share of wall time in steps that stand.", goodput["goodput_ratio"])
         yield from _gauge("training_wall_time_seconds", "seconds", "Wall time of the job.", goodput["wall_time_s"])
@@ -93,8 +93,8 @@ def _identity(run: ExportedRun) -> Iterator[_Sample]:
 
 
 def _steps(document: Mapping[str, Any]) -> Mapping[str, int | None]:
-    found: Mapping[str, int | None] = document["summary"]["steps"] if document["summary"] else {}
-    return found
+    steps: Mapping[str, int | None] = document["summary"]["steps"] if document["summary"] else {}
+    return steps
 
 
 def _gauge(name: str, unit: str, meaning: str, value: float | bool | None, /, **labels: str) -> Iterable[_Sample]:
@@ -106,8 +106,8 @@ def _number(value: float) -> str:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    told = ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
-    return f"{{{told}}}" if told else ""
+    pairs = ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
+    return f"{{{pairs}}}" if pairs else ""
 
 
 def _help(text: str) -> str:

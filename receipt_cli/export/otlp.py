@@ -29,8 +29,8 @@ def otlp_json(run: ExportedRun) -> bytes:
     metrics = [*_figures(run), *_checks(run)]
     resource = {"attributes": _attributes(_resource(run))}
     scope = {"name": "receipt", "version": __version__}
-    found = {"resourceMetrics": [{"resource": resource, "scopeMetrics": [{"scope": scope, "metrics": metrics}]}]}
-    return (json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n").encode("utf-8")
+    document = {"resourceMetrics": [{"resource": resource, "scopeMetrics": [{"scope": scope, "metrics": metrics}]}]}
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n").encode("utf-8")
 
 
 def _resource(run: ExportedRun) -> dict[str, str | int | float | bool]:
@@ -49,10 +49,9 @@ def _figures(run: ExportedRun) -> Iterable[Json]:
         known = [(figure, statistic, value) for figure in figures for statistic, value in figure.known.items()]
         points = [_point(run, value, _where(figure, statistic)) for figure, statistic, value in known]
         if points:
-            told = metric.description if metric else "Printed number that the registry does not know, in the unit printed."
-            yield {
-                "name": name, "description": told, "unit": UCUM[metric.unit] if metric else "", "gauge": {"dataPoints": points}
-            }  # fmt: skip
+            description = metric.description if metric else "Printed number that the registry does not know, in the unit printed."
+            unit = UCUM[metric.unit] if metric else ""
+            yield {"name": name, "description": description, "unit": unit, "gauge": {"dataPoints": points}}
 
 
 def _where(figure: Figure, statistic: str) -> dict[str, str | int]:

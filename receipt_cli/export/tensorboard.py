@@ -37,17 +37,17 @@ def event_file(run: ExportedRun) -> bytes:
 
 
 def _scalars(run: ExportedRun) -> dict[int, list[bytes]]:
-    found: dict[int, list[bytes]] = {}
+    scalars: dict[int, list[bytes]] = {}
     for curve in run.curves:
         meaning = _description(curve)
         for number, (step, value) in enumerate(zip(curve.steps, curve.values, strict=True)):
-            found.setdefault(step, []).append(_scalar(curve.key, value, meaning if number == 0 else None))
+            scalars.setdefault(step, []).append(_scalar(curve.key, value, meaning if number == 0 else None))
     drawn = {curve.key for curve in run.curves}
     for figure in run.figures:
         if figure.key not in drawn:
-            values = found.setdefault(run.last_step(figure.phase), [])
+            values = scalars.setdefault(run.last_step(figure.phase), [])
             values += [_scalar(f"summary/{figure.key}/{name}", value, None) for name, value in figure.known.items()]
-    return found
+    return scalars
 
 
 def _description(curve: Curve) -> str:
@@ -58,8 +58,8 @@ def _description(curve: Curve) -> str:
 
 def _scalar(tag: str, value: float, meaning: str | None) -> bytes:
     """Return one value of a summary; what its tag means stands with the first."""
-    told = block(9, block(1, block(1, _SCALARS)) + block(3, meaning)) if meaning else b""
-    return block(1, block(1, tag) + told + single(2, value))
+    metadata = block(9, block(1, block(1, _SCALARS)) + block(3, meaning)) if meaning else b""
+    return block(1, block(1, tag) + metadata + single(2, value))
 
 
 def _text(tag: str, text: str) -> bytes:

@@ -115,8 +115,8 @@ def framed(records: Iterable[bytes]) -> bytes:
             part = record[start : start + room - _HEADER.size]
             start += len(part)
             ends = start == len(record)
-            told = (_FULL if kind == _FIRST else _LAST) if ends else kind
-            out += _HEADER.pack(zlib.crc32(part, zlib.crc32(bytes([told]))), len(part), told) + part
+            written = (_FULL if kind == _FIRST else _LAST) if ends else kind
+            out += _HEADER.pack(zlib.crc32(part, zlib.crc32(bytes([written]))), len(part), written) + part
             if ends:
                 break
             kind = _MIDDLE

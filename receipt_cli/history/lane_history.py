@@ -23,8 +23,8 @@ REACH = 4
 
 def history(receipts: Iterable[Document], policy: Policy, registry: Registry, lane: str | None = None) -> dict[str, Any]:
     """Return the history (``history/1.0``) of all lanes, or of the one called ``lane``. Values are in base units."""
-    lanes = [one for one in make_lanes(receipts) if lane is None or one.lane == lane]
-    return {"schema_version": SCHEMA_VERSION, "lanes": [_lane(one, policy, registry) for one in lanes]}
+    lanes = [each for each in make_lanes(receipts) if lane is None or each.lane == lane]
+    return {"schema_version": SCHEMA_VERSION, "lanes": [_lane(each, policy, registry) for each in lanes]}
 
 
 def worsened(document: dict[str, Any]) -> bool:
@@ -47,15 +47,15 @@ def _lane(lane: Lane, policy: Policy, registry: Registry) -> dict[str, Any]:
 
 def _metric(runs: Sequence[LaneRun], watched: Watched, policy: Policy) -> dict[str, Any]:
     least = max(policy.resolution, LEAST_RELATIVE) if watched.relative else LEAST_SHARE
-    found = find_changes(watched.values, least, relative=watched.relative)
+    findings = find_changes(watched.values, least, relative=watched.relative)
     return {
         "metric": watched.name,
         "unit": watched.unit,
         "better": watched.better,
         "run_count": len(watched.values),
         "values": list(watched.values),
-        "changes": [_change(runs, watched, change, policy) for change in found.changes],
-        "spikes": [_run(runs[watched.places[at]]) | {"value": watched.values[at]} for at in found.spikes],
+        "changes": [_change(runs, watched, change, policy) for change in findings.changes],
+        "spikes": [_run(runs[watched.places[at]]) | {"value": watched.values[at]} for at in findings.spikes],
     }
 
 

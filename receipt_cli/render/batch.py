@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from receipt_cli.render.differences import tell_kinds, write_differences
+from receipt_cli.render.differences import count_kinds, write_differences
 from receipt_cli.render.scale import byte_size, count, duration, rate, significant
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Role, Style
@@ -61,8 +61,8 @@ def render_quarantine(records: Sequence[tuple[str, str]], total: int, style: Sty
 def render_change(path: str, change: str, differences: Sequence[Difference], style: Style) -> str:
     """Return what a new receipt of the log at ``path`` would change, field by field."""
     page = Page(style)
-    told = tell_kinds(difference.kind for difference in differences) if differences else "a first receipt"
-    page.line(Span(page.say(path), "strong"), f"  would be {change}: {told}")
+    summary = count_kinds(difference.kind for difference in differences) if differences else "a first receipt"
+    page.line(Span(page.say(path), "strong"), f"  would be {change}: {summary}")
     if differences:
         write_differences(page, differences, old="receipt", new="now")
     return page.text()

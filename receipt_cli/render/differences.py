@@ -30,8 +30,8 @@ def write_differences(page: Page, differences: Sequence[Difference], *, old: str
 
     What the primary phase says again of the summary is counted and not shown twice.
     """
-    told = {_seen(d) for d in differences if d.pointer.startswith("/summary/")}
-    shown = [d for d in differences if not (_PHASE.match(d.pointer) and _seen(d) in told)]
+    in_summary = {_seen(d) for d in differences if d.pointer.startswith("/summary/")}
+    shown = [d for d in differences if not (_PHASE.match(d.pointer) and _seen(d) in in_summary)]
     columns = [Column(""), Column("field"), Column(old, least=_LEAST), Column(new, least=_LEAST)]
     rows = [_row(page, difference) for difference in shown[:MOST]]
     write_table(page, columns, rows)
@@ -41,10 +41,10 @@ def write_differences(page: Page, differences: Sequence[Difference], *, old: str
         page.line(Span(f"{count(again)} of the same in the primary phase: /phases", "dim"), indent=2)
 
 
-def tell_kinds(kinds: Iterable[str]) -> str:
+def count_kinds(kinds: Iterable[str]) -> str:
     """Return how many fields were gained, lost and changed, in words; ``nothing differs`` where none was."""
-    found = list(kinds)
-    parts = [f"{count(found.count(kind))} {kind}" for kind in _MARKS if kind in found]
+    known = list(kinds)
+    parts = [f"{count(known.count(kind))} {kind}" for kind in _MARKS if kind in known]
     return ", ".join(parts) if parts else "nothing differs"
 
 

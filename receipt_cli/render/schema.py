@@ -37,7 +37,7 @@ def render_fields(fields: Sequence[Field], style: Style) -> str:
         if field.description:
             page.prose(page.say(field.description), indent=4, max_lines=_MAX_LINES)
         if field.choices:
-            page.prose(page.say(f"one of {', '.join(map(_said, field.choices))}"), "dim", indent=4, max_lines=_MAX_LINES)
+            page.prose(page.say(f"one of {', '.join(map(_json_text, field.choices))}"), "dim", indent=4, max_lines=_MAX_LINES)
         if field.same_as is not None:
             page.line(Span(f"its fields are those of {page.say(field.same_as)}", "dim"), indent=4)
     return page.text()
@@ -64,7 +64,7 @@ def render_changes(old: str, new: str, changes: Sequence[Change], style: Style) 
             page.line(*head, "description", mark)
             page.prose(page.say(str(change.new)), "dim", indent=4, max_lines=_MAX_LINES)
         else:
-            page.line(*head, page.say(f"{change.what}: {_stated(change.old)} → {_stated(change.new)}"), mark)
+            page.line(*head, page.say(f"{change.what}: {_limit(change.old)} → {_limit(change.new)}"), mark)
     if changes:
         page.gap()
         page.line(f"{count(len(changes))} changes, {count(against)} of them not allowed in a minor version")
@@ -75,9 +75,9 @@ def _column(texts: Iterable[str], most: int) -> int:
     return max((cells(text) for text in texts if cells(text) <= most), default=0)
 
 
-def _stated(value: object) -> str:
-    return "nothing" if value is None else _said(value)
+def _limit(value: object) -> str:
+    return "nothing" if value is None else _json_text(value)
 
 
-def _said(value: object) -> str:
+def _json_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

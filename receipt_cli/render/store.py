@@ -46,14 +46,14 @@ def render_panel(panel: Row, style: Style) -> str:
 
 
 def _counts(panel: Row) -> str:
-    told = [f"{'the last ' if panel['question'] == 'checks' else ''}{count(panel['run_count'])} runs"]
+    parts = [f"{'the last ' if panel['question'] == 'checks' else ''}{count(panel['run_count'])} runs"]
     if panel["without_figure"]:
-        told.append(f"{count(panel['without_figure'])} without a figure")
+        parts.append(f"{count(panel['without_figure'])} without a figure")
     if panel["question"] != "checks" and len(panel["rows"]) > _MOST:
-        told.append(f"the latest {_MOST} of each")
+        parts.append(f"the latest {_MOST} of each")
     if panel["without_time"]:
-        told.append(f"{count(panel['without_time'])} without a time")
-    return ", ".join(told)
+        parts.append(f"{count(panel['without_time'])} without a time")
+    return ", ".join(parts)
 
 
 def _checks(page: Page, rows: Sequence[Row]) -> tuple[list[Column], list[list[Span]]]:
@@ -63,8 +63,8 @@ def _checks(page: Page, rows: Sequence[Row]) -> tuple[list[Column], list[list[Sp
         ratio = row["pass_ratio"]
         role: Role = "plain" if ratio is None else "good" if ratio == 1 else "warn"
         rate = Span(UNKNOWN if ratio is None else percent(ratio), role)
-        told = [Span(count(row[key])) for key in ("passed", "failed", "unknown")]
-        lines.append([Span(page.say(row["check"]), "strong"), told[0], rate, *told[1:]])
+        counts = [Span(count(row[key])) for key in ("passed", "failed", "unknown")]
+        lines.append([Span(page.say(row["check"]), "strong"), counts[0], rate, *counts[1:]])
     return columns, lines
 
 

@@ -34,14 +34,14 @@ _EXACT = 2.0**53
 def product_curves(product: Product) -> list[list[Any]]:
     """Return ``[phase, metric, records, points, bad]`` for each curve of a log (see ``thin``), the primary phase first."""
     summaries, primary = product.derivation.summaries, product.derivation.primary
-    made: list[list[Any]] = []
+    curves: list[list[Any]] = []
     for index in sorted(range(len(summaries)), key=lambda i: (i != primary, i)):
         names = list(summaries[index].metrics)
         for name in sorted(names, key=lambda name: (_rank(name), names.index(name))):
-            if len(made) < MAX_CURVES:
+            if len(curves) < MAX_CURVES:
                 curve = thin(*summaries[index].series.curve(name), POINTS)
-                made += [[index, name, *curve]] if curve is not None else []
-    return made
+                curves += [[index, name, *curve]] if curve is not None else []
+    return curves
 
 
 def _rank(name: str) -> int:
@@ -88,16 +88,16 @@ def _extremes(values: Floats, most: int) -> NDArray[np.int64]:
 class SeriesFolder:
     """The curves in the Parquet files below ``root``; ``tell`` is told of files passed over. Raises as ``SeriesFiles``."""
 
-    def __init__(self, root: Path, tell: Callable[[str], None]) -> None:
-        self._files = SeriesFiles(root, tell)
+    def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
+        self._files = SeriesFiles(root, warn)
 
     def curves(self, document: Mapping[str, Any]) -> list[list[Any]]:
         """Return the curves of a receipt's primary phase, as ``product_curves`` does; none where no file is of its log."""
         index = self._files.primary(document)
-        made: list[list[Any]] = []
+        drawn: list[list[Any]] = []
         for name in STORED_METRICS if index is not None else ():
-            if index is not None and name in document["summary"]["metrics"] and len(made) < MAX_STORED_CURVES:
-                found = self._files.values(document, index, name)
-                curve = thin(*found, STORED_POINTS) if found is not None else None
-                made += [[index, name, *curve]] if curve is not None else []
-        return made
+            if index is not None and name in document["summary"]["metrics"] and len(drawn) < MAX_STORED_CURVES:
+                values = self._files.values(document, index, name)
+                curve = thin(*values, STORED_POINTS) if values is not None else None
+                drawn += [[index, name, *curve]] if curve is not None else []
+        return drawn

@@ -116,9 +116,9 @@ def _slim(document: Document) -> Document:
 def _lanes(
     documents: Sequence[Document], policy: Policy, registry: Registry, pool: Pool, places: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    found = history(documents, policy, registry)["lanes"]
-    made: list[dict[str, Any]] = []
-    for told, lane in zip(found, make_lanes(documents), strict=True):
+    histories = history(documents, policy, registry)["lanes"]
+    lanes: list[dict[str, Any]] = []
+    for entry, lane in zip(histories, make_lanes(documents), strict=True):
         runs = [places[run.log_sha256] for run in lane.runs]
         metrics = [
             {
@@ -128,9 +128,9 @@ def _lanes(
                 "changes": [_change(change, pool, places) for change in metric["changes"]],
                 "spikes": [[places[spike["log_sha256"]], number(spike["value"])] for spike in metric["spikes"]],
             }
-            for metric, watched in zip(told["metrics"], watch(lane, registry), strict=True)
+            for metric, watched in zip(entry["metrics"], watch(lane, registry), strict=True)
         ]
-        made.append(
+        lanes.append(
             {
                 "lane": pool.text(lane.lane, MAX_NAME),
                 "preset": pool.text(lane.preset, MAX_NAME),
@@ -139,7 +139,7 @@ def _lanes(
                 "metrics": metrics,
             }
         )
-    return made
+    return lanes
 
 
 def _change(change: Document, pool: Pool, places: Mapping[str, int]) -> dict[str, Any]:

@@ -34,8 +34,8 @@ _COUNTS = {"alloc_retry_count": ("retry", "retries"), "oom_count": ("refusal", "
 
 def write_bottleneck(page: Page, document: Mapping[str, object]) -> None:
     """Add the verdict and its reason, if the log has the figures for one."""
-    found = mapping(document, "summary", "bottleneck")
-    _write_diagnosis(page, "bottleneck", text(found, "verdict"), _VERDICTS, [], text(found, "because"))
+    bottleneck = mapping(document, "summary", "bottleneck")
+    _write_diagnosis(page, "bottleneck", text(bottleneck, "verdict"), _VERDICTS, [], text(bottleneck, "because"))
 
 
 def write_memory(page: Page, document: Mapping[str, object]) -> None:

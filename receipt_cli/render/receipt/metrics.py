@@ -75,20 +75,20 @@ class _Entry:
 
 
 def _entries(page: Page, summary: Mapping[str, object]) -> list[_Entry]:
-    found: list[_Entry] = []
+    entries: list[_Entry] = []
     derived = mapping(summary, "derived")
     metrics = mapping(summary, "metrics")
     for name in [*metrics, *(name for name in derived if name not in metrics)][:_MAX_METRICS]:
         safe = page.say(name)
         label = metric_label(safe)
         if name in metrics:
-            found.append(_Entry(label + _scope(metrics[name], name), safe, mapping(metrics, name), name))
+            entries.append(_Entry(label + _scope(metrics[name], name), safe, mapping(metrics, name), name))
             label = " "
         if name in derived:
-            found.append(_Entry(f"{label} recomputed", safe, mapping(derived, name), None))
+            entries.append(_Entry(f"{label} recomputed", safe, mapping(derived, name), None))
     others = mapping(summary, "other_metrics")
-    found += [_Entry(page.say(name), "", mapping(others, name), name) for name in list(others)[:_MAX_OTHERS]]
-    return found
+    entries += [_Entry(page.say(name), "", mapping(others, name), name) for name in list(others)[:_MAX_OTHERS]]
+    return entries
 
 
 def _scope(entry: object, name: str) -> str:

@@ -45,10 +45,10 @@ def _write_redactions(page: Page, document: Mapping[str, object]) -> None:
     derivation = document.get("derivation")
     derived = {key: value for key, value in derivation.items() if key != "redactions"} if isinstance(derivation, dict) else {}
     parts = [document.get(key) for key in ("run", "header", "phases", "failure", "attachments")]
-    found = count_masks(*parts, derived)
-    if not found:
+    masks = count_masks(*parts, derived)
+    if not masks:
         return
-    most = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+    most = sorted(masks.items(), key=lambda item: (-item[1], item[0]))
     classes = [[Span(count(number)), Span(f" {page.say(kind)}", "dim")] for kind, number in most[:_MAX_CLASSES]]
     if len(most) > _MAX_CLASSES:
         classes.append([Span(f"{len(most) - _MAX_CLASSES} more classes", "dim")])
