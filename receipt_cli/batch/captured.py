@@ -86,13 +86,13 @@ def _sibling(path: Path, sha256: str, notes: list[str]) -> Document | None:
         return None
     except OSError as error:
         raise InputError("cannot read the receipt beside the log", why=error.strerror or str(error)) from error
-    found = _receipt(data)
-    if found is None:
+    receipt = _receipt(data)
+    if receipt is None:
         notes.append(f"{path.name} beside the log is no valid receipt: passed over")
-    elif found["derivation"]["log"]["sha256"] != sha256:
+    elif receipt["derivation"]["log"]["sha256"] != sha256:
         notes.append(f"{path.name} beside the log is of other bytes: passed over")
     else:
-        return found
+        return receipt
     return None
 
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from receipt_cli.batch.fingerprint import definitions_fingerprint
 from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Report, Task
-from receipt_cli.batch.worker import derive_receipt, identify
+from receipt_cli.batch.worker import definitions_fingerprint, derive_receipt, identify
 from receipt_cli.errors import ExitCode, ReceiptError
 from receipt_cli.store.files import Quarantined, Store
 from receipt_cli.store.fingerprints import Known, KnownLog
@@ -77,18 +76,18 @@ class _Run:
 
     def start(self) -> Rederived:
         """Take the digests, and return what derives as it is asked."""
-        found, failures, left_out = self._identities()
+        identities, failures, left_out = self._identities()
         groups: dict[str, list[int]] = {}
-        for at, identity in found.items():
+        for at, identity in identities.items():
             groups.setdefault(identity.sha256, []).append(at)
         for positions in groups.values():
             positions.sort()
-        made = self._reports(groups, found, failures)
-        return Rederived(left_out, _in_order(made, sorted([*found, *failures])))
+        reports = self._reports(groups, identities, failures)
+        return Rederived(left_out, _in_order(reports, sorted([*identities, *failures])))
 
     def _identities(self) -> tuple[dict[int, Identity], dict[int, Failure], int]:
         """Return what is known of each log's bytes, by its position; or why nothing is; and how many files are no logs."""
-        found: dict[int, Identity] = {}
+        identities: dict[int, Identity] = {}
         failures: dict[int, Failure] = {}
         unknown: list[int] = []
         left_out = 0
@@ -97,23 +96,23 @@ class _Run:
             if known is None:
                 unknown.append(at)
             else:
-                found[at] = Identity(*known)
+                identities[at] = Identity(*known)
         if unknown:
             self._check_store()
         for at, answer in self._work("reading", identify, unknown, [self.logs[at] for at in unknown]):
             if isinstance(answer, LeftOut):
                 left_out += 1
             elif isinstance(answer, Identity):
-                found[at] = answer
+                identities[at] = answer
                 log = self.logs[at]
                 if log.settled and answer.steady:
                     self.known.note_path(log.path, log.stamp, answer.sha256, answer.size_bytes)
             else:
                 failures[at] = _failure(answer)
-        return found, failures, left_out
+        return identities, failures, left_out
 
     def _reports(
-        self, groups: dict[str, list[int]], found: dict[int, Identity], failures: dict[int, Failure]
+        self, groups: dict[str, list[int]], identities: dict[int, Identity], failures: dict[int, Failure]
     ) -> Iterator[tuple[int, Report]]:
         """Yield a report for each log, with its position, as it is known."""
         try:
@@ -126,12 +125,12 @@ class _Run:
                     logs = tuple(self.logs[at] for at in positions)
                     tasks.append(Task(sha256, logs, str(self.batch.store.absolute()), self.definitions, self.batch.compare))
                 else:
-                    yield from self._spread(positions, replace(done, identity=found[positions[0]]))
+                    yield from self._spread(positions, replace(done, identity=identities[positions[0]]))
             if tasks:
                 self._check_store()
             firsts = [groups[task.sha256][0] for task in tasks]
             for at, answer in self._work("deriving", derive_receipt, firsts, tasks):
-                identity = found[at]
+                identity = identities[at]
                 positions = groups[identity.sha256]
                 if isinstance(answer, Derived):
                     yield from self._spread(positions, self._derived(self.logs[at], answer))
@@ -146,15 +145,15 @@ class _Run:
         """Yield the position of each log, and what its item gave."""
         sizes = [self.logs[at].size_bytes for at in positions]
         total, done = sum(sizes), 0
-        tell = self.batch.progress or (lambda *_: None)
+        report_progress = self.batch.progress or (lambda *_: None)
         if items:
-            tell(what, 0, len(items), 0, total)
+            report_progress(what, 0, len(items), 0, total)
         for count, (number, answer) in enumerate(self.batch.engine.run(work, items, sizes), 1):
             if isinstance(answer, Failure) and answer.fatal:
                 raise BatchStopped(answer)
             yield positions[number], answer
             done += sizes[number]
-            tell(what, count, len(items), done, total)
+            report_progress(what, count, len(items), done, total)
             if count % 64 == 0:
                 self.known.flush()
 
@@ -179,15 +178,17 @@ class _Run:
                 self._release(mine)
             yield at, mine
 
-    def _derived(self, log: Log, made: Derived) -> Report:
-        change, identity = made.change, Identity(made.sha256, made.size_bytes)
+    def _derived(self, log: Log, derived: Derived) -> Report:
+        change, identity = derived.change, Identity(derived.sha256, derived.size_bytes)
         if not self.batch.compare:
             # A worker that died after it wrote was asked again, and found its own receipt: what counts is what was there before.
-            before = self.generations.get(made.sha256, 0)
-            now = int(made.receipt.rsplit(".", 2)[-2])
+            before = self.generations.get(derived.sha256, 0)
+            now = int(derived.receipt.rsplit(".", 2)[-2])
             change = "unchanged" if now <= before else "replaced" if before else "written"
-            self.known.note_log(made.sha256, KnownLog(now, made.recognised))
-        return Report(log, change, identity, made.receipt, made.recognised, True, notes=made.notes, differences=made.differences)
+            self.known.note_log(derived.sha256, KnownLog(now, derived.recognised))
+        return Report(
+            log, change, identity, derived.receipt, derived.recognised, True, notes=derived.notes, differences=derived.differences
+        )
 
     def _failed(self, log: Log, identity: Identity | None, failure: Failure) -> Report:
         """Return the report of a log that gave no receipt, and put it into quarantine."""
@@ -234,12 +235,12 @@ def _failure(answer: object) -> Failure:
     return answer
 
 
-def _in_order(made: Iterable[tuple[int, Report]], positions: Sequence[int]) -> Iterator[Report]:
+def _in_order(reports: Iterable[tuple[int, Report]], positions: Sequence[int]) -> Iterator[Report]:
     """Yield the reports in the order of ``positions``, each as soon as those before it are there."""
     waiting: list[tuple[int, Report]] = []
     wanted = iter(positions)
     following = next(wanted, None)
-    for item in made:
+    for item in reports:
         heapq.heappush(waiting, item)
         while waiting and waiting[0][0] == following:
             yield heapq.heappop(waiting)[1]

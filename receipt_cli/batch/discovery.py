@@ -39,7 +39,7 @@ def walk(paths: Sequence[str], root: str | None = None, clock: Callable[[], floa
     roots = [root for path in paths for root in ([path] if is_url(path) else _matches(path))]
     local = [os.path.abspath(root) for root in roots if not is_url(root)]
     base = _base(local, root)
-    found: dict[str, Log] = {}
+    logs_by_path: dict[str, Log] = {}
     unlisted: list[str] = []
     left_out = 0
     for place in roots:
@@ -54,11 +54,11 @@ def walk(paths: Sequence[str], root: str | None = None, clock: Callable[[], floa
                 elif (log := _local(path, base, named, clock())) is not None:
                     logs.append(log)
         for log in logs:
-            if log.named or log.path not in found:
-                found[log.path] = log
-    if not found and not unlisted:
+            if log.named or log.path not in logs_by_path:
+                logs_by_path[log.path] = log
+    if not logs_by_path and not unlisted:
         raise InputError("no log was found", where=", ".join(paths)[:200], why=f"{left_out} files do not look like logs")
-    return Archive(tuple(sorted(found.values(), key=lambda log: (log.name, log.path))), left_out, tuple(unlisted))
+    return Archive(tuple(sorted(logs_by_path.values(), key=lambda log: (log.name, log.path))), left_out, tuple(unlisted))
 
 
 def local_stamp(status: os.stat_result) -> str:
@@ -94,10 +94,10 @@ def _matches(path: str) -> list[str]:
         raise UsageError("an archive has names: - is none", try_="receipt parse -")
     if os.path.lexists(path):
         return [path]
-    found = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []
-    if not found:
+    matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []
+    if not matches:
         raise InputError("no such file or folder", where=path)
-    return found
+    return matches
 
 
 def _files(root: str, unlisted: list[str]) -> Iterator[tuple[str, bool]]:

@@ -16,13 +16,13 @@ _MORE_LIKELY = b"500"
 
 def machine_memory() -> int | None:
     """Return the bytes of memory of this machine or container, None where the system does not say."""
-    found: list[int] = []
+    sizes: list[int] = []
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     for name in _CGROUP:
         with contextlib.suppress(OSError, ValueError):  # "max": no limit
-            found.append(int(Path(name).read_text("ascii")))
-    return min(found, default=None)
+            sizes.append(int(Path(name).read_text("ascii")))
+    return min(sizes, default=None)
 
 
 def share_of(workers: int) -> int | None:

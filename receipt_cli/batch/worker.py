@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 from receipt_cli.batch.captured import Captured, captured
 from receipt_cli.batch.discovery import local_stamp
-from receipt_cli.batch.fingerprint import definitions_fingerprint
 from receipt_cli.batch.model import Derived, Failure, Identity, LeftOut, Log, Task
 from receipt_cli.batch.remote import fetched, is_url
+from receipt_cli.definitions.accelerators import load_peaks
+from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.derive import Derivation, Options, read_log
 from receipt_cli.documents.diff import Difference, differences
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import DataError, ExitCode, InputError, ReceiptError
+from receipt_cli.grammar.catalog import list_grammars, read_entry
 from receipt_cli.io.beside import header_name, receipt_names
 from receipt_cli.io.discovery import HEAD_BYTES, is_log_text, unpacked
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import DERIVED, Document
 from receipt_cli.receipts.production import InvalidReceipt
+from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 from receipt_cli.store.files import Outcome, Store
 
 _OFTEN_EMPTY = (".err", "")
 """Files that many jobs leave empty: without a word in them they are nobody's log."""
+
+
+@cache
+def definitions_fingerprint() -> str:
+    """Return 16 hex digits of the rules, the schema version and the bytes of every definition. Raises ``DataError``."""
+    parts = [f"{RULES} {SCHEMA_VERSION} {load_catalogue().sha256} {load_registry().sha256} {load_peaks().sha256}"]
+    parts += [f"{e.ref} {e.status} {hashlib.sha256(read_entry(e)).hexdigest()}" for e in list_grammars()]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def identify(log: Log) -> Identity | Failure | LeftOut:
@@ -109,9 +123,9 @@ def _derive_at(task: Task, log: Log) -> Derived | None:
     """Derive from the file of one path; None where it does not hold the task's bytes any more."""
     with _at_hand(log, _siblings(log)) as path:
         beside = [path] if is_url(log.path) else [other.path for other in task.logs if not is_url(other.path)]
-        found = captured(Store(Path(task.store)), task.sha256, beside)
-        derivation = _derivation(path, found.options)
-        return _deliver(task, found, derivation) if derivation.log.sha256 == task.sha256 else None
+        kept = captured(Store(Path(task.store)), task.sha256, beside)
+        derivation = _derivation(path, kept.options)
+        return _deliver(task, kept, derivation) if derivation.log.sha256 == task.sha256 else None
 
 
 def _derive_copy(task: Task, log: Log) -> Derived:
@@ -119,10 +133,10 @@ def _derive_copy(task: Task, log: Log) -> Derived:
     with _at_hand(log, _siblings(log)) as path, TemporaryDirectory(prefix="receipt-") as folder:
         copy = os.path.join(folder, os.path.basename(path))
         shutil.copyfile(path, copy)
-        found = captured(Store(Path(task.store)), _digest(copy).sha256, [path])
-        derivation = _derivation(copy, found.options)
+        kept = captured(Store(Path(task.store)), _digest(copy).sha256, [path])
+        derivation = _derivation(copy, kept.options)
         size = derivation.log.size_bytes
-        return _deliver(task, found, derivation, f"the log is being written to: the receipt is of its first {size} bytes")
+        return _deliver(task, kept, derivation, f"the log is being written to: the receipt is of its first {size} bytes")
 
 
 def _derivation(path: str, options: Options) -> Derivation:
@@ -133,20 +147,20 @@ def _derivation(path: str, options: Options) -> Derivation:
         source.close()
 
 
-def _deliver(task: Task, found: Captured, derivation: Derivation, *more: str) -> Derived:
+def _deliver(task: Task, kept: Captured, derivation: Derivation, *more: str) -> Derived:
     """Assemble, check and store the receipt, or compare it."""
-    document, notes = found.assemble(derivation)
+    document, notes = kept.assemble(derivation)
     wrong = next((f for f in validate_document(document) if f.severity == "error"), None)
     if wrong is not None:
         raise InvalidReceipt("made an invalid receipt", why=f"{wrong.pointer}: {wrong.reason}")
-    told: tuple[Difference, ...] = ()
+    changes: tuple[Difference, ...] = ()
     if task.compare:
-        told = tuple(differences(_derived_part(found.current), _derived_part(document))) if found.current else ()
-        outcome = Outcome("written" if not found.current else "replaced" if told else "unchanged", "")
+        changes = tuple(differences(_derived_part(kept.current), _derived_part(document))) if kept.current else ()
+        outcome = Outcome("written" if not kept.current else "replaced" if changes else "unchanged", "")
     else:
         outcome = Store(Path(task.store)).add(document)
     log, known = derivation.log, bool(derivation.detection.chosen)
-    return Derived(log.sha256, log.size_bytes, outcome.change, outcome.path, known, (*notes, *more), told)
+    return Derived(log.sha256, log.size_bytes, outcome.change, outcome.path, known, (*notes, *more), changes)
 
 
 def _derived_part(document: Document) -> Document:

@@ -28,17 +28,17 @@ class Baseline:
 
     def document(self) -> dict[str, Any]:
         """Return the comparison document (``comparison/1.0``)."""
-        one = {**self.contrast.document, "verdict": self.verdict, "reasons": list(self.reasons)}
-        return {"schema_version": SCHEMA_VERSION, "baseline": {"runs": list(self.names)}, "level": LEVEL, "contrasts": [one]}
+        contrast = {**self.contrast.document, "verdict": self.verdict, "reasons": list(self.reasons)}
+        return {"schema_version": SCHEMA_VERSION, "baseline": {"runs": list(self.names)}, "level": LEVEL, "contrasts": [contrast]}
 
 
 def hold_against(run: Run, baselines: Sequence[Run], policy: Policy, registry: Registry) -> Baseline:
     """Compare ``run`` with ``baselines``, which are pooled as repeats of one another."""
-    found = contrast(baselines, [run], policy, registry)
-    judged = [found.judgement, *(judge(other.document, run.document, policy) for other in baselines[1:])]
-    worst: Verdict = next((v for v in _WORST_FIRST if any(one.verdict == v for one in judged)), "comparable")
-    reasons = dict.fromkeys(reason for one in judged for reason in one.reasons)
-    return Baseline(tuple(other.name for other in baselines), found, worst, tuple(reasons))
+    comparison = contrast(baselines, [run], policy, registry)
+    judgements = [comparison.judgement, *(judge(other.document, run.document, policy) for other in baselines[1:])]
+    worst: Verdict = next((v for v in _WORST_FIRST if any(judgement.verdict == v for judgement in judgements)), "comparable")
+    reasons = dict.fromkeys(reason for judgement in judgements for reason in judgement.reasons)
+    return Baseline(tuple(other.name for other in baselines), comparison, worst, tuple(reasons))
 
 
 _WORST_FIRST: tuple[Verdict, ...] = ("not_comparable", "caveats")

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.ci.annotations import render_annotations
-from receipt_cli.ci.findings import list_findings
+from receipt_cli.ci.findings import list_findings, render_annotations, render_sarif
 from receipt_cli.ci.job_summary import MAX_BYTES, render_summary
 from receipt_cli.ci.junit import render_junit
 from receipt_cli.ci.log_locations import Places
-from receipt_cli.ci.outputs import list_outputs, render_dotenv, render_outputs
-from receipt_cli.ci.sarif import render_sarif
 from receipt_cli.ci.verdict import Verdict
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import OutputError
 from receipt_cli.io.atomic import write_atomically
+
+_WORDS = {True: "true", False: "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,3 +71,28 @@ def _append(path: Path, data: bytes) -> None:
             file.write(data)
     except OSError as error:
         raise OutputError("cannot write", where=str(path), why=error.strerror or str(error)) from error
+
+
+def list_outputs(document: Mapping[str, Any], verdict: Verdict) -> dict[str, str]:
+    """Return names and values, all of a closed set: nothing that a log could have written."""
+    baseline = verdict.baseline
+    return {
+        "passed": _WORDS[verdict.passed],
+        "healthy": _WORDS[verdict.healthy],
+        "proven": _WORDS[verdict.proven],
+        "completed": _WORDS.get(document["checks"].get("completed"), "unknown"),
+        "failure_reason": (document.get("failure") or {}).get("reason") or "",
+        "comparability": baseline.verdict if baseline is not None else "",
+        "failed_count": str(verdict.count("failed")),
+        "unknown_count": str(verdict.count("unknown")),
+    }
+
+
+def render_outputs(outputs: Mapping[str, str]) -> str:
+    """Return ``name=value`` lines for ``$GITHUB_OUTPUT``."""
+    return "".join(f"{name}={value}\n" for name, value in outputs.items())
+
+
+def render_dotenv(outputs: Mapping[str, str]) -> str:
+    """Return ``RECEIPT_NAME=value`` lines for a dotenv report."""
+    return render_outputs({f"RECEIPT_{name.upper()}": value for name, value in outputs.items()})

@@ -1,13 +1,19 @@
-"""What is wrong with a run and its log, each with its place: the one list behind annotations and SARIF."""
+"""What is wrong with a run and its log, each with its place, as GitHub's workflow commands and as SARIF 2.1.0.
+
+SARIF is the Static Analysis Results Interchange Format of OASIS, for code scanning pages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from receipt_cli import __version__
 from receipt_cli.ci.log_locations import Place, Places
 from receipt_cli.ci.verdict import Verdict
+from receipt_cli.render.terminal.text import clean, disarm
 
 Level = Literal["error", "warning", "note"]
 
@@ -21,6 +27,11 @@ RULES = {
     "near-miss": "A line of the log that almost matches a rule of the grammar: the trainer's format may have changed.",
 }
 """What the first part of a rule's name means."""
+PER_LEVEL = 10
+"""Annotations of one level that GitHub shows of a step."""
+_MAX_TITLE = 200
+_COMMANDS: dict[Level, str] = {"error": "error", "warning": "warning", "note": "notice"}
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +54,17 @@ def _failure(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
     failure = document.get("failure")
     if failure:
         at = f" (line {failure['line_number']} of the log)" if failure["line_number"] is not None else ""
-        told = failure["message"] or f"the run ended: {failure['reason']}"
+        message = failure["message"] or f"the run ended: {failure['reason']}"
         title = f"training failed: {failure['reason']}"
-        yield Finding(f"failure/{failure['reason']}", "error", title, _cut(told, at), places.locate(failure["line_number"]))
+        yield Finding(f"failure/{failure['reason']}", "error", title, _cut(message, at), places.locate(failure["line_number"]))
 
 
 def _rulings(verdict: Verdict, places: Places) -> Iterator[Finding]:
     for ruling in verdict.rulings:
         if ruling.fails:
             title = f"{ruling.kind} {ruling.name}"
-            told = _cut(f"{title}: {ruling.sentence}")
-            yield Finding(f"{ruling.kind}/{ruling.name}", "error", title, told, places.locate(None))
+            message = _cut(f"{title}: {ruling.sentence}")
+            yield Finding(f"{ruling.kind}/{ruling.name}", "error", title, message, places.locate(None))
 
 
 def _lines(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
@@ -62,11 +73,68 @@ def _lines(document: Mapping[str, Any], places: Places) -> Iterator[Finding]:
         line = problem["line_number"]
         yield Finding(f"problem/{problem['kind']}", "warning", problem["kind"], _cut(problem["detail"]), places.locate(line))
     for miss in (derivation.get("near_misses") or {"first": ()})["first"]:
-        told = f"almost matches rule {miss['rule']} of {miss['grammar']}: has the format changed?"
+        message = f"almost matches rule {miss['rule']} of {miss['grammar']}: has the format changed?"
         rule = f"near-miss/{miss['grammar']}"
-        yield Finding(rule, "note", "near miss", _cut(told), places.locate(miss["line_number"]))
+        yield Finding(rule, "note", "near miss", _cut(message), places.locate(miss["line_number"]))
 
 
 def _cut(text: str, ending: str = "") -> str:
     room = MAX_TEXT - len(ending)
     return (text if len(text) <= room else f"{text[: room - 1]}…") + ending
+
+
+def render_annotations(findings: Sequence[Finding]) -> str:
+    """Return a command a line; of more than ``PER_LEVEL`` of a level the last says how many are left out."""
+    lines: list[str] = []
+    for level, command in _COMMANDS.items():
+        mine = [finding for finding in findings if finding.level == level]
+        shown = mine if len(mine) <= PER_LEVEL else mine[: PER_LEVEL - 1]
+        lines += [_command(command, finding) for finding in shown]
+        if len(shown) < len(mine):
+            lines.append(f"::{command} title=receipt::{len(mine) - len(shown)} more: see the job summary")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _command(command: str, finding: Finding) -> str:
+    properties: dict[str, str] = {}
+    if finding.place is not None:
+        properties["file"] = finding.place.path
+        if finding.place.line is not None:
+            properties["line"] = str(finding.place.line)
+    properties["title"] = finding.title[:_MAX_TITLE]
+    named = ",".join(f"{key}={_escape(value).replace(':', '%3A').replace(',', '%2C')}" for key, value in properties.items())
+    return f"::{command} {named}::{_escape(finding.message)}"
+
+
+def _escape(text: str) -> str:
+    return disarm(clean(text)).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def render_sarif(findings: Sequence[Finding]) -> bytes:
+    """Return one run of the tool ``receipt`` with a result a finding, as UTF-8 JSON."""
+    rules = list(dict.fromkeys(finding.rule for finding in findings))
+    driver = {"name": "receipt", "version": __version__, "rules": [_rule(name) for name in rules]}
+    results = [_result(finding, rules.index(finding.rule)) for finding in findings]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(document, ensure_ascii=False, indent=2).encode("utf-8", "replace") + b"\n"
+
+
+def _rule(name: str) -> dict[str, Any]:
+    kind, _, rest = name.partition("/")
+    return {"id": clean(name), "shortDescription": {"text": f"{kind}: {clean(rest)}"}, "fullDescription": {"text": RULES[kind]}}
+
+
+def _result(finding: Finding, index: int) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": clean(finding.rule),
+        "ruleIndex": index,
+        "level": finding.level,
+        "message": {"text": clean(finding.message)},
+    }
+    if finding.place is not None:
+        physical: dict[str, Any] = {"artifactLocation": {"uri": finding.place.uri}}
+        if finding.place.line is not None:
+            physical["region"] = {"startLine": finding.place.line}
+        result["locations"] = [{"physicalLocation": physical}]
+    return result

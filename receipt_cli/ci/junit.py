@@ -51,8 +51,8 @@ def _cause(document: Mapping[str, Any]) -> str:
 
 def _case(suite: ET.Element, name: str, ruling: Ruling, cause: str) -> None:
     case = ET.SubElement(suite, "testcase", {"classname": f"receipt.{name}", "name": clean(ruling.name)})
-    told = clean(ruling.sentence)
+    sentence = clean(ruling.sentence)
     if ruling.state == "failed":
-        ET.SubElement(case, "failure", {"type": ruling.kind, "message": told}).text = cause or None
+        ET.SubElement(case, "failure", {"type": ruling.kind, "message": sentence}).text = cause or None
     elif ruling.state != "passed":
-        ET.SubElement(case, "skipped", {"message": told})
+        ET.SubElement(case, "skipped", {"message": sentence})

@@ -42,8 +42,8 @@ class Places:
     def of(cls, document: Mapping[str, Any], given: str, log: str | None, environ: Mapping[str, str]) -> Places:
         """Return the places of ``document``, which ``given`` names and whose log (a file, or a folder of them) is ``log``."""
         named = document["derivation"]["log"].get("files") or ()
-        stated = next((environ[name] for name in WORKSPACES if environ.get(name)), None)
-        return cls(given, log, tuple((f["name"], f["line_count"]) for f in named), Path(stated or os.getcwd()))
+        workspace = next((environ[name] for name in WORKSPACES if environ.get(name)), None)
+        return cls(given, log, tuple((f["name"], f["line_count"]) for f in named), Path(workspace or os.getcwd()))
 
     def locate(self, line: int | None) -> Place | None:
         """Return where ``line`` of the log is; what was given where that is a receipt, None for stdin."""

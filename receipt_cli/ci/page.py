@@ -10,7 +10,7 @@ from receipt_cli.render.comparison.words import VERDICTS, reason_text
 from receipt_cli.render.scale import count
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.table import Column, write_table
 
 _MARKS: dict[State, tuple[str, Role]] = {
     "passed": ("✓", "good"),
@@ -37,9 +37,9 @@ def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> 
     _rulings(page, "gates", verdict.of_kind("gate"))
     _rulings(page, "checks", verdict.of_kind("check"))
     if verdict.baseline is not None:
-        told, role = VERDICTS[verdict.baseline.verdict]
+        words, role = VERDICTS[verdict.baseline.verdict]
         page.heading("baseline", Span(page.say(", ".join(verdict.baseline.names[:3])), "dim"))
-        page.line(Span(told, role), indent=2)
+        page.line(Span(words, role), indent=2)
         for reason in verdict.baseline.reasons[:_MAX_REASONS]:
             page.prose(page.say(reason_text(reason)), "dim", indent=2, bullet="· ")
     return page.text()
@@ -61,4 +61,4 @@ def _rulings(page: Page, title: str, rulings: Sequence[Ruling]) -> None:
         ]
         rows.append(cells)
     columns = [Column(""), Column("name", least=16), Column("wanted", least=8), Column("found", least=12)]
-    page.rows(align(columns, rows, page.style.width - 2))
+    write_table(page, columns, rows)

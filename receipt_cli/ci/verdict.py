@@ -88,12 +88,12 @@ class Verdict:
 def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None) -> Verdict:
     """Return what becomes of the gates for the receipt ``document``; ``baseline`` is None where none was given."""
     checks: dict[str, bool | None] = document["checks"]
-    found = [
+    rulings = [
         *_checks(checks, gates),
         *(_bound(document, bound, gates) for bound in gates.bounds),
         *(_change(change, gates, baseline) for change in gates.changes),
     ]
-    return Verdict(tuple(found), baseline, healthy(checks), proven(checks))
+    return Verdict(tuple(rulings), baseline, healthy(checks), proven(checks))
 
 
 def _checks(checks: Mapping[str, bool | None], gates: Gates) -> Iterator[Ruling]:
@@ -117,8 +117,8 @@ def _checks(checks: Mapping[str, bool | None], gates: Gates) -> Iterator[Ruling]
 
 
 def _unanswered(kind: str, name: str, wanted: str, reason: str, fail: bool) -> Ruling:
-    told = f"the gates want an answer for {kind}" if fail else None
-    return Ruling("gate", name, None, fail, wanted, f"unknown: {reason}", told)
+    why = f"the gates want an answer for {kind}" if fail else None
+    return Ruling("gate", name, None, fail, wanted, f"unknown: {reason}", why)
 
 
 def _bound(document: Mapping[str, Any], bound: Bound, gates: Gates) -> Ruling:
@@ -135,15 +135,15 @@ def _bound(document: Mapping[str, Any], bound: Bound, gates: Gates) -> Ruling:
 
 
 def _number(document: Mapping[str, Any], place: str) -> float | None:
-    found: Any = document
+    value: Any = document
     for part in pointer_parts(place):
-        if isinstance(found, Mapping):
-            found = found.get(part)
-        elif isinstance(found, Sequence) and not isinstance(found, str) and part.isdecimal() and int(part) < len(found):
-            found = found[int(part)]
+        if isinstance(value, Mapping):
+            value = value.get(part)
+        elif isinstance(value, Sequence) and not isinstance(value, str) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
         else:
             return None
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def _change(gate: Change, gates: Gates, baseline: Baseline | None) -> Ruling:

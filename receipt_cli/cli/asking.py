@@ -48,7 +48,7 @@ def _interruptible() -> Iterator[None]:
 
 def run_query(root: Path, question: str | None, *, json_output: bool, csv_output: bool, color: ColorChoice) -> None:
     """Print the answer to a question of SQL, or without one the columns of the views. Raises ``ReceiptError``."""
-    from receipt_cli.render.sql_result import render_answer
+    from receipt_cli.render.store import render_answer
     from receipt_cli.store.query import csv_text, names, records, view_columns
 
     if json_output and csv_output:
@@ -71,7 +71,7 @@ def _answer(root: Path, question: str) -> Answer:
 
 def run_stats(root: Path, question: Question | None, *, by: Period, last: int, json_output: bool, color: ColorChoice) -> None:
     """Print the answer to one question of the panel, or to all. Raises ``ReceiptError``."""
-    from receipt_cli.render.store_stats import render_panel
+    from receipt_cli.render.store import render_panel
     from receipt_cli.store.stats import QUESTIONS, ask_panel, panel_document
 
     database = opened(root)
@@ -85,7 +85,7 @@ def run_stats(root: Path, question: Question | None, *, by: Period, last: int, j
 
 def run_export(root: Path, output: Path, view: str | None, *, json_output: bool) -> None:
     """Write views as Parquet and say what was written. Raises ``ReceiptError``."""
-    from receipt_cli.store.sql_export import export
+    from receipt_cli.store.query import export
 
     written = export(opened(root), output, view)
     if json_output:

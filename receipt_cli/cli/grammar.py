@@ -157,7 +157,7 @@ def learn(
     """
     from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
     from receipt_cli.io.atomic import check_new, write_new
-    from receipt_cli.render.learned import render_learned
+    from receipt_cli.render.explain import render_learned
 
     if output is not None:
         check_new(output)

@@ -95,13 +95,11 @@ def _cores() -> int:
 
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
-    from receipt_cli.render.terminal.progress import shows_progress
+    from receipt_cli.render.terminal.progress import BatchBar, shows_progress
 
     if not shows_progress(sys.stderr):
         yield None
         return
-    from receipt_cli.render.batch import BatchBar
-
     with BatchBar(sys.stderr) as bar:
         yield bar
 

@@ -18,9 +18,9 @@ def run_report(store: Path, output: Path, *, title: str, series: Path | None, po
     from receipt_cli.comparison.policy import DEFAULT, read_policy
     from receipt_cli.definitions.metrics import load_registry
     from receipt_cli.io.atomic import write_atomically
+    from receipt_cli.report.curves import SeriesFolder
     from receipt_cli.report.data import store_report
     from receipt_cli.report.page import render_page
-    from receipt_cli.report.stored_curves import SeriesFolder
     from receipt_cli.store.files import Store
     from receipt_cli.store.reading import read_receipts
 

@@ -22,10 +22,10 @@ def reproduce(
     color: ColorChoice,
 ) -> None:
     """Print whether the second of two runs reproduces the first; exit 1 unless that is shown. Raises ``ReceiptError``."""
+    from receipt_cli.comparison.load import load_side
     from receipt_cli.comparison.policy import DEFAULT, read_policy
     from receipt_cli.comparison.rerun import STEPS, reproducibility
-    from receipt_cli.comparison.sides import load_side
-    from receipt_cli.render.comparison.reproducibility import render_reproducibility
+    from receipt_cli.render.comparison.terminal import render_reproducibility
     from receipt_cli.store.series_files import SeriesFiles
 
     if len(runs) != 2:

@@ -70,7 +70,7 @@ def run_ls(root: Path, quarantine: bool, json_output: bool, color: ColorChoice) 
         for row in rows:
             write_stdout(canonical_line(row))
         return
-    from receipt_cli.render.batch import render_receipts
+    from receipt_cli.render.store import render_receipts
 
     write_stdout(render_receipts(list(rows), style(color)))
 

@@ -16,6 +16,7 @@ PUBLIC = {
     "compare_runs": "contrasts",
     "contrast": "contrasts",
     "load_runs": "load",
+    "load_side": "load",
     "make_run": "load",
     "short_names": "load",
     "LEVEL": "metrics",
@@ -24,6 +25,5 @@ PUBLIC = {
     "read_policy": "policy",
     "STEPS": "rerun",
     "reproducibility": "rerun",
-    "load_side": "sides",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

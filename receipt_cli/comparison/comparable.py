@@ -47,13 +47,14 @@ class Judgement:
 
 def judge(a: Document, b: Document, policy: Policy) -> Judgement:
     """Return whether the receipts ``a`` and ``b`` are of comparable runs."""
-    found = tuple(_fields(a, b, policy))
-    blocking = [f"{f.pointer} differs" for f in found if f.severity == "block"]
-    weak = [f"{f.pointer} is unknown on one side" if f.unknown else f"{f.pointer} differs" for f in found if f.severity == "warn"]
+    fields = tuple(_fields(a, b, policy))
+    blocking = [f"{f.pointer} differs" for f in fields if f.severity == "block"]
+    doubtful = [f for f in fields if f.severity == "warn"]
+    weak = [f"{f.pointer} is unknown on one side" if f.unknown else f"{f.pointer} differs" for f in doubtful]
     weak += [f"{at} is unknown on both sides" for at in _NEEDED if _value(a, at) is None and _value(b, at) is None]
     weak += _readings(a, b)
     verdict: Verdict = "not_comparable" if blocking else "caveats" if weak else "comparable"
-    return Judgement(verdict, (*blocking, *weak), found)
+    return Judgement(verdict, (*blocking, *weak), fields)
 
 
 def _fields(a: Document, b: Document, policy: Policy) -> Iterator[FieldDifference]:
@@ -70,22 +71,22 @@ def _fields(a: Document, b: Document, policy: Policy) -> Iterator[FieldDifferenc
 
 def describe_run(document: Document) -> dict[str, Any]:
     """Return the fields that say what was run, by their JSON pointer: not what came out of it."""
-    found = {pointer("run", key): document["run"].get(key) for key in ("lane", "preset")}
-    _leaves(("header",), document["header"], found)
+    fields = {pointer("run", key): document["run"].get(key) for key in ("lane", "preset")}
+    _leaves(("header",), document["header"], fields)
     summary = document.get("summary") or {}
-    found["/summary/phase"] = summary.get("phase")
-    found["/summary/parameter_count"] = summary.get("parameter_count")
-    found["/summary/steady_state/rule"] = (summary.get("steady_state") or {}).get("rule")
-    return found
+    fields["/summary/phase"] = summary.get("phase")
+    fields["/summary/parameter_count"] = summary.get("parameter_count")
+    fields["/summary/steady_state/rule"] = (summary.get("steady_state") or {}).get("rule")
+    return fields
 
 
-def _leaves(path: tuple[str, ...], value: Any, found: dict[str, Any]) -> None:
+def _leaves(path: tuple[str, ...], value: Any, fields: dict[str, Any]) -> None:
     if isinstance(value, Mapping) and path not in _WHOLE:
         for key, item in value.items():
             if (*path, key) != _ORIGINS:
-                _leaves((*path, key), item, found)
+                _leaves((*path, key), item, fields)
     else:
-        found[pointer(*path)] = value
+        fields[pointer(*path)] = value
 
 
 def _readings(a: Document, b: Document) -> Iterator[str]:
@@ -101,7 +102,7 @@ def _readings(a: Document, b: Document) -> Iterator[str]:
 
 
 def _value(document: Document, place: str) -> object:
-    found: Any = document
+    value: Any = document
     for key in place.split("/")[1:]:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value

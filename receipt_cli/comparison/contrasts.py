@@ -99,14 +99,14 @@ def compare_runs(
 ) -> tuple[dict[str, Any], list[Contrast]]:
     """Return the comparison document of two runs or more, the first being the baseline, and its contrasts."""
     groups = group(runs, policy)
-    found = [contrast(groups[0], others, policy, registry, axis) for others in groups[1:]]
+    contrasts = [contrast(groups[0], others, policy, registry, axis) for others in groups[1:]]
     document = {
         "schema_version": SCHEMA_VERSION,
         "baseline": {"runs": [run.name for run in groups[0]]},
         "level": LEVEL,
-        "contrasts": [one.document for one in found],
+        "contrasts": [contrast.document for contrast in contrasts],
     }
-    return document, found
+    return document, contrasts
 
 
 def _figures(run: Run) -> dict[str, Figures]:
@@ -118,11 +118,11 @@ def _figures(run: Run) -> dict[str, Figures]:
     printed: Mapping[str, Mapping[str, Any]] = summary.get("metrics", {})
     grammars = run.document["derivation"]["grammars"]
     trainer = f"flops_of_{grammars[0]['id']}" if grammars else None
-    stated = {**summary.get("derived", {}), **printed}
+    statistics = {**summary.get("derived", {}), **printed}
     for name in FLOPS_COUNTED:
         if name in printed and printed[name]["definition"] is None:
-            stated[name] = {**printed[name], "definition": trainer}
-    return {name: Figures(statistic, run.steady.get(name)) for name, statistic in stated.items()}
+            statistics[name] = {**printed[name], "definition": trainer}
+    return {name: Figures(statistic, run.steady.get(name)) for name, statistic in statistics.items()}
 
 
 def _outcomes(a: Document, b: Document) -> dict[str, Any]:
@@ -134,12 +134,12 @@ def _outcomes(a: Document, b: Document) -> dict[str, Any]:
 
 
 def _curves(a: Run, b: Run, axis: Axis) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    comparisons: list[dict[str, Any]] = []
     for name, curve in a.curves.items():
         compared = compare_curves(curve, b.curves[name], between=axis == "tokens") if name in b.curves else None
         if compared is not None:
-            found.append({"metric": name, "axis": axis, **asdict(compared)})
-    return found
+            comparisons.append({"metric": name, "axis": axis, **asdict(compared)})
+    return comparisons
 
 
 def _notes(baseline: Sequence[Run], others: Sequence[Run], metrics: Sequence[MetricComparison]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.numeric.intervals import half_width, spread
 from receipt_cli.numeric.precision import resolution
 
@@ -96,9 +97,7 @@ def _finite(curve: Curve) -> tuple[Floats, Floats]:
 
     places, values = np.asarray(curve.places, np.float64), np.asarray(curve.values, np.float64)
     known = np.isfinite(places) & np.isfinite(values)
-    places, values = places[known][::-1], values[known][::-1]
-    unique, at = np.unique(places, return_index=True)  # the first of the reversed is the last
-    return unique, values[at]
+    return last_of_each(places[known], values[known])
 
 
 def _departure(apart: Floats, floor: float) -> int | None:

@@ -1,4 +1,4 @@
-"""Receipts and logs → the runs that a comparison is of."""
+"""Receipts and logs → the runs of a comparison, and the two sides of a reproducibility check."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from contextlib import AbstractContextManager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from receipt_cli.comparison.comparable import Document
 from receipt_cli.comparison.contrasts import Axis, Run
 from receipt_cli.comparison.curves import Curve
+from receipt_cli.comparison.rerun import METRICS, Points, Side
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.io.source import Progress
+from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.receipts.open import read_given
 from receipt_cli.receipts.production import Product
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from receipt_cli.events.series import Series
+    from receipt_cli.store.series_files import SeriesFiles
 
     Floats: TypeAlias = NDArray[np.float64]
 
@@ -60,15 +66,15 @@ def short_names(files: Sequence[str]) -> list[str]:
 def _curves(product: Product, axis: Axis) -> dict[str, Curve]:
     """Return the curves of the metrics whose course is the result and of which lower or higher is better."""
     registry, series = load_registry(), product.series
-    found: dict[str, Curve] = {}
+    curves: dict[str, Curve] = {}
     for name in series:
         metric = registry.by_name[name]
-        if metric.klass == "curve" and metric.better != "none" and len(found) < _MAX_CURVES:
+        if metric.klass == "curve" and metric.better != "none" and len(curves) < _MAX_CURVES:
             steps, values = series.curve(name)
             places = _tokens(product, steps) if axis == "tokens" else steps
             if places is not None:
-                found[name] = Curve(places, values)
-    return found
+                curves[name] = Curve(places, values)
+    return curves
 
 
 def _tokens(product: Product, steps: Floats) -> Floats | None:
@@ -85,3 +91,43 @@ def _tokens(product: Product, steps: Floats) -> Floats | None:
     if each is None and isinstance(batch, int) and isinstance(length, int):
         each = batch * length
     return steps * each if isinstance(each, int | float) and not isinstance(each, bool) else None
+
+
+def load_side(
+    file: str,
+    steps: int,
+    progress: Callable[[str], AbstractContextManager[Progress | None]],
+    stored: SeriesFiles | None = None,
+) -> tuple[Side, list[str]]:
+    """Return the run of ``file`` (a receipt or a log) with its first ``steps`` records, and notes for the person who asked.
+
+    The records of a receipt are those of its log in ``stored``. Raises ``ReceiptError``.
+    """
+    document, product = read_given(file, environ=dict(os.environ), progress=progress)
+    if product is None:
+        return Side(file, document, None if stored is None else stored_points(stored, document, steps)), []
+    return Side(file, document, read_points(product.series, steps)), [f"{file}: {text}" for text in product.notes]
+
+
+def read_points(series: Series, count: int) -> dict[str, Points]:
+    """Return the values of the metrics that are compared at their first ``count`` steps.
+
+    Of a step that is printed twice the last counts.
+    """
+    return {name: _first(*series.curve(name), count) for name in METRICS if name in series}
+
+
+def stored_points(stored: SeriesFiles, document: Document, count: int) -> dict[str, Points] | None:
+    """Return the same of a receipt's log, as far as a Parquet file holds it; None where there is none of that log."""
+    import numpy as np
+
+    phase = stored.primary(document)
+    if phase is None:
+        return None
+    curves = {name: stored.values(document, phase, name) for name in METRICS if name in document["summary"]["metrics"]}
+    return {name: _first(np.array(c[0], np.float64), np.array(c[1], np.float64), count) for name, c in curves.items() if c}
+
+
+def _first(steps: Floats, values: Floats, count: int) -> Points:
+    places, last = last_of_each(steps, values)
+    return list(zip(map(int, places[:count].tolist()), last[:count].tolist(), strict=True))

@@ -72,9 +72,9 @@ def compare_metrics(
     for metric in registry.metrics:
         sides = [[run[metric.name] for run in side if metric.name in run] for side in (left, right)]
         if all(sides):
-            found = _compare(metric, sides[0], sides[1], least)
-            if found is not None:
-                yield found
+            comparison = _compare(metric, sides[0], sides[1], least)
+            if comparison is not None:
+                yield comparison
 
 
 def _compare(metric: Metric, left: Sequence[Figures], right: Sequence[Figures], least: float) -> MetricComparison | None:

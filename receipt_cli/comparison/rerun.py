@@ -47,11 +47,11 @@ class Part:
 
     same: bool | None
     because: str
-    found: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
         """Return the part of the document."""
-        return {"same": self.same, "because": self.because, **self.found}
+        return {"same": self.same, "because": self.because, **self.facts}
 
 
 def reproducibility(a: Side, b: Side, policy: Policy, *, steps: int = STEPS, tolerance: float | None = None) -> dict[str, Any]:
@@ -87,19 +87,19 @@ def _configuration(a: Document, b: Document, policy: Policy) -> tuple[Part, list
     deciding = [f for f in mine if f.severity == "block" or (f.severity != "ignore" and f.pointer.startswith(_DECIDES))]
     deciding += [f for f in mine if f.unknown and f not in deciding and policy.severity(f.pointer) == "block"]
     apart, unknown = [f for f in deciding if not f.unknown], [f for f in deciding if f.unknown]
-    found = {"differences": [_field(f) for f in apart], "unknown": [_field(f) for f in unknown]}
+    fields = {"differences": [_field(f) for f in apart], "unknown": [_field(f) for f in unknown]}
     notes = [f"{f.pointer} is unknown on one side" if f.unknown else f"{f.pointer} differs" for f in mine if f not in deciding]
     notes += [reason for reason in judgement.reasons if not reason.startswith("/")]
     notes += [reason for reason in judgement.reasons if reason.endswith("unknown on both sides")]
     if apart:
-        return Part(False, f"{_list(f.pointer for f in apart)} differ" + "s" * (len(apart) == 1), found), notes
+        return Part(False, f"{_list(f.pointer for f in apart)} differ" + "s" * (len(apart) == 1), fields), notes
     if unknown:
-        return Part(None, f"only one run says {_list(f.pointer for f in unknown)}", found), notes
-    return Part(True, "no field that decides differs", found), notes
+        return Part(None, f"only one run says {_list(f.pointer for f in unknown)}", fields), notes
+    return Part(True, "no field that decides differs", fields), notes
 
 
-def _field(one: FieldDifference) -> dict[str, Any]:
-    return {"pointer": one.pointer, "a": one.a, "b": one.b}
+def _field(difference: FieldDifference) -> dict[str, Any]:
+    return {"pointer": difference.pointer, "a": difference.a, "b": difference.b}
 
 
 def _list(pointers: Iterable[str]) -> str:
@@ -109,30 +109,30 @@ def _list(pointers: Iterable[str]) -> str:
 
 def _seeds(a: Document, b: Document) -> Part:
     left, right = (document["header"]["seeds"] or {} for document in (a, b))
-    found = {"a": dict(left), "b": dict(right)}
+    seeds = {"a": dict(left), "b": dict(right)}
     apart = [name for name in left if name in right and left[name] != right[name]]
     if apart:
-        return Part(False, f"{apart[0]} is {left[apart[0]]} and {right[apart[0]]}", found)
+        return Part(False, f"{apart[0]} is {left[apart[0]]} and {right[apart[0]]}", seeds)
     if not left or not right:
-        return Part(None, "no seed is known of " + ("either run" if not left and not right else "a" if not left else "b"), found)
+        return Part(None, "no seed is known of " + ("either run" if not left and not right else "a" if not left else "b"), seeds)
     alone = sorted(left.keys() ^ right.keys())
     if alone:
-        return Part(None, f"only one run says {_list(alone)}", found)
-    return Part(True, ", ".join(f"{name} {value}" for name, value in left.items()), found)
+        return Part(None, f"only one run says {_list(alone)}", seeds)
+    return Part(True, ", ".join(f"{name} {value}" for name, value in left.items()), seeds)
 
 
 def _resume(a: Document, b: Document) -> Part:
     """Return whether both runs begin at one step: the one that they were resumed from, and the first that they print."""
     firsts = [((document.get("summary") or {}).get("steps") or {}).get("first") for document in (a, b)]
     starts = [(document["header"]["flags"] or {}).get("start_step") for document in (a, b)]
-    found = {"a": {"first_step": firsts[0], "start_step": starts[0]}, "b": {"first_step": firsts[1], "start_step": starts[1]}}
+    steps = {"a": {"first_step": firsts[0], "start_step": starts[0]}, "b": {"first_step": firsts[1], "start_step": starts[1]}}
     if None not in starts and starts[0] != starts[1]:
-        return Part(False, f"a starts at step {starts[0]}, b at step {starts[1]}", found)
+        return Part(False, f"a starts at step {starts[0]}, b at step {starts[1]}", steps)
     if None in firsts:
-        return Part(None, "a run prints no step", found)
+        return Part(None, "a run prints no step", steps)
     if firsts[0] != firsts[1]:
-        return Part(False, f"a begins with step {firsts[0]}, b with step {firsts[1]}", found)
-    return Part(True, f"both begin with step {firsts[0]}", found)
+        return Part(False, f"a begins with step {firsts[0]}, b with step {firsts[1]}", steps)
+    return Part(True, f"both begin with step {firsts[0]}", steps)
 
 
 def _missing(name: str) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None) -> 
     common = sorted(set(heads[0]) & set(heads[1]))
     near = _Near(known, common, tolerance)
     departs = next((step for step in common if not near(known[0][step], known[1][step])), None)
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "metric": name,
         "same": False,
         "because": "",
@@ -161,18 +161,18 @@ def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None) -> 
     if departs is not None:
         values = [known[side][departs] for side in (0, 1)]
         shown = [value if math.isfinite(value) else None for value in values]
-        found["departs"] = {"step": departs, "a": shown[0], "b": shown[1]}
-        found["because"] = f"step {departs}: {values[0]!r} and {values[1]!r}"
-        return found
+        result["departs"] = {"step": departs, "a": shown[0], "b": shown[1]}
+        result["because"] = f"step {departs}: {values[0]!r} and {values[1]!r}"
+        return result
     lacking = min(map(len, heads))
     if not common:
-        found |= {"same": None, "because": "the runs print no step in common"}
+        result |= {"same": None, "because": "the runs print no step in common"}
     elif len(common) < max(map(len, heads)):
         other = f"only {lacking} of the first {steps} records are there" if lacking < steps else "the runs print other steps"
-        found |= {"same": None, "because": f"equal at {len(common)} steps, but {other}"}
+        result |= {"same": None, "because": f"equal at {len(common)} steps, but {other}"}
     else:
-        found |= {"same": True, "because": f"equal at {len(common)} steps {near.how}"}
-    return found
+        result |= {"same": True, "because": f"equal at {len(common)} steps {near.how}"}
+    return result
 
 
 class _Near:

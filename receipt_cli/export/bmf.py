@@ -8,22 +8,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from receipt_cli.export.run import Run
+from receipt_cli.export.run import ExportedRun
 
 MAX_BENCHMARK = 1024
 MAX_MEASURE = 64
 """Longest names that Bencher takes."""
 
 
-def bmf(run: Run) -> bytes:
+def bmf(run: ExportedRun) -> bytes:
     """Return the headline figures of the primary phase, each between the extremes of the records that it is of."""
     measures: dict[str, dict[str, float]] = {}
     for figure in run.figures:
         if figure.headline is not None and figure.metric is not None and not figure.phase.prefix:
             measures[figure.key.replace("/", ".")[:MAX_MEASURE]] = _values(figure.headline, figure.known)
     name = " / ".join(part for part in (run.document["run"]["lane"], run.document["run"]["preset"]) if part)
-    found = {(name or run.lane)[:MAX_BENCHMARK]: measures}
-    return (json.dumps(found, ensure_ascii=False, allow_nan=False, indent=2) + "\n").encode("utf-8")
+    document = {(name or run.lane)[:MAX_BENCHMARK]: measures}
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n").encode("utf-8")
 
 
 def _values(value: float, known: Mapping[str, float]) -> dict[str, float]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from receipt_cli.definitions.metrics import Metric
 from receipt_cli.events.series import placed, unregistered
+from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.receipts.production import Product
 from receipt_cli.redaction.mask import mask_secrets
 
@@ -82,11 +83,8 @@ def _printed(product: Product, phases: Sequence[Phase]) -> Iterator[tuple[Phase,
 
 def _ascending(places: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Return steps and values in the order of steps; of a step that comes twice the last value."""
-    import numpy as np
-
-    exact = np.abs(places) < _EXACT
-    steps, at = np.unique(places[exact][::-1], return_index=True)  # the first of the reversed is the last
-    return steps, values[exact][::-1][at]
+    exact = abs(places) < _EXACT
+    return last_of_each(places[exact], values[exact])
 
 
 def _thin(values: Floats, most: int) -> Sequence[int]:

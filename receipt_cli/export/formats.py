@@ -8,10 +8,19 @@ from pathlib import Path
 from shlex import quote
 
 from receipt_cli.errors import UsageError
+from receipt_cli.export.bmf import bmf
+from receipt_cli.export.in_toto import in_toto
+from receipt_cli.export.mlflow_store import export_to_mlflow
 from receipt_cli.export.names import Name
-from receipt_cli.export.run import Run
+from receipt_cli.export.openmetrics import openmetrics
+from receipt_cli.export.otlp import otlp_json
+from receipt_cli.export.run import ExportedRun
+from receipt_cli.export.tables import csv_table, write_figures
+from receipt_cli.export.tensorboard import event_file, event_file_name
+from receipt_cli.export.wandb_run import folder_name, transaction_log, transaction_log_name
 from receipt_cli.io.atomic import make_folder, write_atomically
 from receipt_cli.receipts.production import Product
+from receipt_cli.receipts.series_file import write_series
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +31,11 @@ class Format:
     """
 
     most: int
-    document: Callable[[Run], bytes] | None = None
-    place: Callable[[Run, Product | None, Path], str] | None = None
+    document: Callable[[ExportedRun], bytes] | None = None
+    place: Callable[[ExportedRun, Product | None, Path], str] | None = None
 
 
-def export(run: Run, product: Product | None, name: Name, output: Path | None) -> tuple[bytes | None, str | None]:
+def export(run: ExportedRun, product: Product | None, name: Name, output: Path | None) -> tuple[bytes | None, str | None]:
     """Write ``run`` to ``output``; return the bytes for stdout where there is none, and how to open what was written.
 
     Raises ``UsageError``, ``OutputError``.
@@ -44,65 +53,26 @@ def export(run: Run, product: Product | None, name: Name, output: Path | None) -
     return None, chosen.place(run, product, output)
 
 
-def _bmf(run: Run) -> bytes:
-    from receipt_cli.export.bmf import bmf
-
-    return bmf(run)
-
-
-def _csv(run: Run) -> bytes:
-    from receipt_cli.export.tables import csv_table
-
-    return csv_table(run)
-
-
-def _in_toto(run: Run) -> bytes:
-    from receipt_cli.export.in_toto import in_toto
-
-    return in_toto(run)
-
-
-def _openmetrics(run: Run) -> bytes:
-    from receipt_cli.export.openmetrics import openmetrics
-
-    return openmetrics(run)
-
-
-def _otlp(run: Run) -> bytes:
-    from receipt_cli.export.otlp import otlp_json
-
-    return otlp_json(run)
-
-
-def _tensorboard(run: Run, product: Product | None, output: Path) -> str:
-    from receipt_cli.export.tensorboard import event_file, file_name
-
+def _tensorboard(run: ExportedRun, product: Product | None, output: Path) -> str:
     make_folder(output)
-    write_atomically(output / file_name(run), event_file(run))
+    write_atomically(output / event_file_name(run), event_file(run))
     return f"open it: tensorboard --logdir {quote(str(output))}"
 
 
-def _wandb(run: Run, product: Product | None, output: Path) -> str:
-    from receipt_cli.export.wandb_run import file_name, folder_name, transaction_log
-
+def _wandb(run: ExportedRun, product: Product | None, output: Path) -> str:
     folder = output / "wandb" / folder_name(run)
     make_folder(folder / "files")
-    write_atomically(folder / file_name(run), transaction_log(run))
-    told = quote(str(folder))
-    return f"read it: wandb leet {told}; upload it: wandb sync {told}"
+    write_atomically(folder / transaction_log_name(run), transaction_log(run))
+    shown = quote(str(folder))
+    return f"read it: wandb leet {shown}; upload it: wandb sync {shown}"
 
 
-def _mlflow(run: Run, product: Product | None, output: Path) -> str:
-    from receipt_cli.export.mlflow_store import export_to_mlflow
-
+def _mlflow(run: ExportedRun, product: Product | None, output: Path) -> str:
     export_to_mlflow(run, output)
     return f"open it: mlflow ui --backend-store-uri {quote(f'sqlite:///{output.resolve()}')}"
 
 
-def _parquet(run: Run, product: Product | None, output: Path) -> str:
-    from receipt_cli.export.tables import write_figures
-    from receipt_cli.receipts.series_file import write_series
-
+def _parquet(run: ExportedRun, product: Product | None, output: Path) -> str:
     count = write_figures(run, output) if product is None else write_series(product.derivation, output)
     return f"{count} rows, a row a {'metric' if product is None else 'record'}"
 
@@ -111,10 +81,10 @@ FORMATS: dict[Name, Format] = {
     "mlflow": Format(2_000, place=_mlflow),
     "wandb": Format(10_000, place=_wandb),
     "tensorboard": Format(10_000, place=_tensorboard),
-    "openmetrics": Format(0, _openmetrics),
-    "otlp-json": Format(0, _otlp),
+    "openmetrics": Format(0, openmetrics),
+    "otlp-json": Format(0, otlp_json),
     "parquet": Format(0, place=_parquet),
-    "csv": Format(100_000, _csv),
-    "in-toto": Format(0, _in_toto),
-    "bmf": Format(0, _bmf),
+    "csv": Format(100_000, csv_table),
+    "in-toto": Format(0, in_toto),
+    "bmf": Format(0, bmf),
 }

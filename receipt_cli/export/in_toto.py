@@ -8,25 +8,25 @@ from __future__ import annotations
 from typing import Any
 
 from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.export.run import Run
+from receipt_cli.export.run import ExportedRun
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 
 
-def in_toto(run: Run) -> bytes:
+def in_toto(run: ExportedRun) -> bytes:
     """Return the statement: its subjects are the log's files, its predicate is the receipt."""
     return canonical_bytes(
         {"_type": STATEMENT, "subject": _subjects(run), "predicateType": predicate_type(run), "predicate": dict(run.document)}
     )
 
 
-def predicate_type(run: Run) -> str:
+def predicate_type(run: ExportedRun) -> str:
     """Return the type of the predicate: the receipt's major version, since a minor one only adds fields."""
     kind, _, version = run.document["schema_version"].partition("/")
     return f"urn:receipt:predicate:{kind}:{version.partition('.')[0]}"
 
 
-def _subjects(run: Run) -> list[dict[str, Any]]:
+def _subjects(run: ExportedRun) -> list[dict[str, Any]]:
     """Return the log, or the files that it was read from: the digest of several is no digest of a file."""
     log, name = run.document["derivation"]["log"], run.document["run"]["name"]
     if "files" in log:

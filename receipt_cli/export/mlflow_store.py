@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipt_cli.errors import OutputError, UsageError
-from receipt_cli.export.run import Run, instant
+from receipt_cli.export.run import ExportedRun, instant
 from receipt_cli.io.atomic import make_folder
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _RUN_TAG = "receipt.run"
 """Which receipt a run of the store is of."""
 
 
-def export_to_mlflow(run: Run, path: Path) -> str:
+def export_to_mlflow(run: ExportedRun, path: Path) -> str:
     """Add ``run`` to the tracking database ``path``, which is made where there is none; return MLflow's id of it.
 
     The experiment is the lane. Raises ``UsageError`` where MLflow is missing, and ``OutputError``, also where the run is there.
@@ -46,11 +46,11 @@ def export_to_mlflow(run: Run, path: Path) -> str:
         client = client_type(tracking_uri=f"sqlite:///{path.resolve()}")
         experiment = _experiment(client, run, path)
         known = client.search_runs([experiment], f"tags.`{_RUN_TAG}` = '{run.identity}'")
-        for found in known:
-            if found.info.status != "RUNNING":
-                why = f"as {found.info.run_id}"
+        for earlier in known:
+            if earlier.info.status != "RUNNING":
+                why = f"as {earlier.info.run_id}"
                 raise OutputError("has this run already", where=str(path), why=why, try_="name another file")
-            client.delete_run(found.info.run_id)  # an export that did not come to its end
+            client.delete_run(earlier.info.run_id)  # an export that did not come to its end
         return _write(client, experiment, run)
     except (failure, OSError) as error:
         why = str(error).strip().split("\n")[0]
@@ -71,7 +71,7 @@ def _loaded() -> tuple[type[MlflowClient], type[Exception]]:
     return MlflowClient, MlflowException
 
 
-def _experiment(client: MlflowClient, run: Run, path: Path) -> str:
+def _experiment(client: MlflowClient, run: ExportedRun, path: Path) -> str:
     name = run.lane[:_LONGEST]
     known = client.get_experiment_by_name(name)
     if known is not None:
@@ -80,14 +80,14 @@ def _experiment(client: MlflowClient, run: Run, path: Path) -> str:
     return str(client.create_experiment(name, artifact_location=artifacts.as_uri()))
 
 
-def _write(client: MlflowClient, experiment: str, run: Run) -> str:
+def _write(client: MlflowClient, experiment: str, run: ExportedRun) -> str:
     from mlflow.entities import Param, RunTag
 
-    stated, at = run.document["run"], (run.at_ns or 0) // 10**6
-    started, finished = (instant(stated[key]) for key in ("started_at", "finished_at"))
+    declared, at = run.document["run"], (run.at_ns or 0) // 10**6
+    started, finished = (instant(declared[key]) for key in ("started_at", "finished_at"))
     begin = at if started is None else started // 10**6
-    made = client.create_run(experiment, start_time=begin, run_name=run.title, tags={_RUN_TAG: run.identity})
-    key: str = made.info.run_id
+    created = client.create_run(experiment, start_time=begin, run_name=run.title, tags={_RUN_TAG: run.identity})
+    key: str = created.info.run_id
     for batch in _batches([RunTag(name, value) for name, value in _tags(run).items()], _TAGS):
         client.log_batch(key, tags=batch)
     facts = {_name(name): str(value) for name, value in run.facts().items()}
@@ -101,7 +101,7 @@ def _write(client: MlflowClient, experiment: str, run: Run) -> str:
     return key
 
 
-def _tags(run: Run) -> dict[str, str]:
+def _tags(run: ExportedRun) -> dict[str, str]:
     git, failure = run.document["header"]["git"], run.document["failure"]
     known = {
         "mlflow.source.git.commit": git["commit"],
@@ -115,7 +115,7 @@ def _tags(run: Run) -> dict[str, str]:
     return {name: value for name, value in known.items() if value}
 
 
-def _metrics(run: Run, at: int) -> Iterator[Metric]:
+def _metrics(run: ExportedRun, at: int) -> Iterator[Metric]:
     """Yield the values of the curves, then every figure, at the last step of its phase."""
     from mlflow.entities import Metric
 

@@ -10,10 +10,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from receipt_cli.analysis.checks import healthy, proven
-from receipt_cli.export.run import Run
-from receipt_cli.export.units import Family, family
+from receipt_cli.definitions.metrics import Metric
+from receipt_cli.export.run import ExportedRun
 
 _OTHER = "Printed number that the registry does not know, by the name and in the unit printed."
+_ENDINGS = (
+    ("_per_s", "_per_second", None), ("_s", "_seconds", "seconds"), ("_bytes", "_bytes", "bytes"), ("_ratio", "_ratio", "ratio"),
+    ("_j", "_joules", "joules"), ("_w", "_watts", "watts"), ("tokens_total", "tokens", "tokens"),
+    ("samples_total", "samples", "samples"), ("total_flops", "total_flops", "flops"),
+)  # fmt: skip
+
+
+class Family(NamedTuple):
+    """What a metric is called in OpenMetrics, and its unit, with which the name ends; empty: none."""
+
+    name: str
+    unit: str
 
 
 class _Sample(NamedTuple):
@@ -23,7 +35,7 @@ class _Sample(NamedTuple):
     value: float
 
 
-def openmetrics(run: Run) -> bytes:
+def openmetrics(run: ExportedRun) -> bytes:
     """Return the figures, checks and outcome of a run; each sample has the lane and the preset of the run as labels."""
     base = {key: run.document["run"][key] for key in ("lane", "preset") if run.document["run"][key]}
     families: dict[Family, list[_Sample]] = {}
@@ -37,13 +49,13 @@ def openmetrics(run: Run) -> bytes:
     return ("\n".join([*lines, "# EOF"]) + "\n").encode("utf-8")
 
 
-def _figures(run: Run) -> Iterator[_Sample]:
+def _figures(run: ExportedRun) -> Iterator[_Sample]:
     for figure in run.figures:
         where = {"phase": figure.phase.name or "", "phase_index": str(figure.phase.number), "source": figure.source}
         named = where if figure.metric else {**where, "name": figure.name}
-        told = (family(figure.metric), figure.metric.description) if figure.metric else (Family("training_other", ""), _OTHER)
+        meaning = (family(figure.metric), figure.metric.description) if figure.metric else (Family("training_other", ""), _OTHER)
         for statistic, value in figure.known.items():
-            yield _Sample(*told, {**named, "statistic": statistic}, value)
+            yield _Sample(*meaning, {**named, "statistic": statistic}, value)
 
 
 def _outcome(document: Mapping[str, Any]) -> Iterator[_Sample]:
@@ -58,8 +70,8 @@ def _outcome(document: Mapping[str, Any]) -> Iterator[_Sample]:
     yield from _gauge("training_healthy", "", "No core check failed and steps were found.", healthy(checks))
     yield from _gauge("training_proven", "", "All core checks passed.", proven(checks))
     yield from _gauge("training_exit_code", "", "Exit code of the job.", run["exit_code"])
-    told = {"reason": failure["reason"], "category": failure["category"]} if failure else {}
-    yield from _gauge("training_failed", "", "1 where something says that the run failed, and why.", bool(failure), **told)
+    labels = {"reason": failure["reason"], "category": failure["category"]} if failure else {}
+    yield from _gauge("training_failed", "", "1 where something says that the run failed, and why.", bool(failure), **labels)
     if goodput:
         yield from _gauge("training_goodput_ratio", "ratio", "Share of wall time in steps that stand.", goodput["goodput_ratio"])
         yield from _gauge("training_wall_time_seconds", "seconds", "Wall time of the job.", goodput["wall_time_s"])
@@ -67,7 +79,7 @@ def _outcome(document: Mapping[str, Any]) -> Iterator[_Sample]:
             yield from _gauge("training_badput_seconds", "seconds", "Wall time by what it was lost to.", lost, cause=cause)
 
 
-def _identity(run: Run) -> Iterator[_Sample]:
+def _identity(run: ExportedRun) -> Iterator[_Sample]:
     header, derivation = run.document["header"], run.document["derivation"]
     grammar = next((f"{g['id']}@v{g['version']}" for g in derivation["grammars"]), None)
     known = {
@@ -81,8 +93,8 @@ def _identity(run: Run) -> Iterator[_Sample]:
 
 
 def _steps(document: Mapping[str, Any]) -> Mapping[str, int | None]:
-    found: Mapping[str, int | None] = document["summary"]["steps"] if document["summary"] else {}
-    return found
+    steps: Mapping[str, int | None] = document["summary"]["steps"] if document["summary"] else {}
+    return steps
 
 
 def _gauge(name: str, unit: str, meaning: str, value: float | bool | None, /, **labels: str) -> Iterable[_Sample]:
@@ -94,8 +106,8 @@ def _number(value: float) -> str:
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    told = ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
-    return f"{{{told}}}" if told else ""
+    pairs = ",".join(f'{name}="{_escape(value)}"' for name, value in labels.items())
+    return f"{{{pairs}}}" if pairs else ""
 
 
 def _help(text: str) -> str:
@@ -104,3 +116,15 @@ def _help(text: str) -> str:
 
 def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+def family(metric: Metric) -> Family:
+    """Return a metric's OpenMetrics name: base units written out, last in the name."""
+    stem = metric.name.removesuffix("_per_device")
+    device = "" if stem == metric.name else "device_"
+    for ending, written, unit in _ENDINGS:
+        if stem.endswith(ending):
+            spelled = stem.removesuffix(ending) + written
+            rate = "_".join(spelled.split("_")[-3:])  # what is counted, per second
+            return Family(f"training_{device}{spelled}", unit or rate)
+    return Family(f"training_{device}{stem}", "")

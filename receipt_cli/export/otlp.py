@@ -11,13 +11,17 @@ from typing import Any
 
 from receipt_cli import __version__
 from receipt_cli.analysis.checks import healthy
-from receipt_cli.export.run import Figure, Run
-from receipt_cli.export.units import UCUM
+from receipt_cli.export.run import ExportedRun, Figure
 
 Json = dict[str, Any]
+UCUM = {
+    "1": "1", "s": "s", "byte": "By", "bit/byte": "bit/By", "token": "{token}", "token/s": "{token}/s", "sample": "{sample}",
+    "sample/s": "{sample}/s", "step/s": "{step}/s", "flop": "{flop}", "flop/s": "{flop}/s", "J": "J", "W": "W",
+}  # fmt: skip
+"""Unit of the registry → the Unified Code for Units of Measure; what it counts stands in braces."""
 
 
-def otlp_json(run: Run) -> bytes:
+def otlp_json(run: ExportedRun) -> bytes:
     """Return one line: figures and checks as gauges, and the facts of the run as attributes of the resource.
 
     A point has the time of the run, or none where that is unknown.
@@ -25,18 +29,18 @@ def otlp_json(run: Run) -> bytes:
     metrics = [*_figures(run), *_checks(run)]
     resource = {"attributes": _attributes(_resource(run))}
     scope = {"name": "receipt", "version": __version__}
-    found = {"resourceMetrics": [{"resource": resource, "scopeMetrics": [{"scope": scope, "metrics": metrics}]}]}
-    return (json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n").encode("utf-8")
+    document = {"resourceMetrics": [{"resource": resource, "scopeMetrics": [{"scope": scope, "metrics": metrics}]}]}
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n").encode("utf-8")
 
 
-def _resource(run: Run) -> dict[str, str | int | float | bool]:
+def _resource(run: ExportedRun) -> dict[str, str | int | float | bool]:
     """Return the resource's attributes; ``service`` and ``vcs`` are OpenTelemetry's semantic conventions."""
     git = run.document["header"]["git"]
     standard = {"service.name": run.lane, "vcs.ref.head.revision": git["commit"], "vcs.ref.head.name": git["branch"]}
     return {**{k: v for k, v in standard.items() if v}, **{f"receipt.{k}": v for k, v in run.facts().items()}}
 
 
-def _figures(run: Run) -> Iterable[Json]:
+def _figures(run: ExportedRun) -> Iterable[Json]:
     families: dict[str, list[Figure]] = {}
     for figure in run.figures:
         families.setdefault(f"training.{figure.name}" if figure.metric else "training.other", []).append(figure)
@@ -45,10 +49,9 @@ def _figures(run: Run) -> Iterable[Json]:
         known = [(figure, statistic, value) for figure in figures for statistic, value in figure.known.items()]
         points = [_point(run, value, _where(figure, statistic)) for figure, statistic, value in known]
         if points:
-            told = metric.description if metric else "Printed number that the registry does not know, in the unit printed."
-            yield {
-                "name": name, "description": told, "unit": UCUM[metric.unit] if metric else "", "gauge": {"dataPoints": points}
-            }  # fmt: skip
+            description = metric.description if metric else "Printed number that the registry does not know, in the unit printed."
+            unit = UCUM[metric.unit] if metric else ""
+            yield {"name": name, "description": description, "unit": unit, "gauge": {"dataPoints": points}}
 
 
 def _where(figure: Figure, statistic: str) -> dict[str, str | int]:
@@ -58,7 +61,7 @@ def _where(figure: Figure, statistic: str) -> dict[str, str | int]:
     return {**named, **phase, "source": figure.source, "statistic": statistic}
 
 
-def _checks(run: Run) -> Iterable[Json]:
+def _checks(run: ExportedRun) -> Iterable[Json]:
     checks = run.document["checks"]
     known = {name: passed for name, passed in {**checks, "healthy": healthy(checks)}.items() if passed is not None}
     points = [_point(run, int(passed), {"check": name}) for name, passed in known.items()]
@@ -66,7 +69,7 @@ def _checks(run: Run) -> Iterable[Json]:
     yield {"name": "training.check", "description": meaning, "unit": "1", "gauge": {"dataPoints": points}}
 
 
-def _point(run: Run, value: float, where: Mapping[str, str | int]) -> Json:
+def _point(run: ExportedRun, value: float, where: Mapping[str, str | int]) -> Json:
     time = {} if run.at_ns is None else {"timeUnixNano": str(run.at_ns)}
     number = {"asInt": str(value)} if isinstance(value, int) else {"asDouble": value}
     return {"attributes": _attributes(where), **time, **number}

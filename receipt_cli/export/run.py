@@ -53,7 +53,7 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ExportedRun:
     """One run to export. ``curves`` is empty where a receipt was given; ``at_ns`` is its time since 1970, None where unknown."""
 
     document: Mapping[str, Any]
@@ -65,8 +65,8 @@ class Run:
     @property
     def digest(self) -> str:
         """SHA-256 of the log."""
-        found: str = self.document["derivation"]["log"]["sha256"]
-        return found
+        digest: str = self.document["derivation"]["log"]["sha256"]
+        return digest
 
     @property
     def identity(self) -> str:
@@ -102,16 +102,16 @@ class Run:
         """Return what is known of the run and its header, by the path in the receipt: at most ``MAX_FACTS``, texts cut."""
         header = {key: value for key, value in self.document["header"].items() if key != "sources"}
         derivation = self.document["derivation"]
-        told = {"run": self.document["run"], **header, "grammars": derivation["grammars"], "log_sha256": self.digest}
-        found: dict[str, str | int | float | bool] = {}
-        for path, value in _leaves("", told):
-            if len(found) == MAX_FACTS:
+        sources = {"run": self.document["run"], **header, "grammars": derivation["grammars"], "log_sha256": self.digest}
+        facts: dict[str, str | int | float | bool] = {}
+        for path, value in _leaves("", sources):
+            if len(facts) == MAX_FACTS:
                 break
-            found[path] = value[:MAX_TEXT] if isinstance(value, str) else value
-        return found
+            facts[path] = value[:MAX_TEXT] if isinstance(value, str) else value
+        return facts
 
 
-def gather(document: Mapping[str, Any], product: Product | None, *, most: int, at: str | None = None) -> Run:
+def gather(document: Mapping[str, Any], product: Product | None, *, most: int, at: str | None = None) -> ExportedRun:
     """Return the run that a receipt tells of, and the curves of ``most`` steps at most where ``product`` has its records.
 
     ``at`` is its time where the receipt's is not wanted (RFC 3339). Raises ``UsageError``.
@@ -124,7 +124,7 @@ def gather(document: Mapping[str, Any], product: Product | None, *, most: int, a
         notes.append(f"{len(phases) - len(chosen)} phases beyond the first {MAX_PHASES} are left out")
     curves, told = read_curves(product, chosen, most) if product is not None else ([], [])
     figures = list(_figures(masked, chosen))
-    return Run(masked, figures, curves, _time(masked, at), (*notes, *told))
+    return ExportedRun(masked, figures, curves, _time(masked, at), (*notes, *told))
 
 
 def instant(text: str | None) -> int | None:
@@ -146,13 +146,13 @@ def _time(document: Mapping[str, Any], at: str | None) -> int | None:
             raise UsageError(f"--at {at!r} is no time", why="wants RFC 3339 with a zone", try_="--at 2026-03-01T12:00:00Z")
         return moment
     run, header = document["run"], document["header"]
-    found = (instant(text) for text in (run["finished_at"], run["started_at"], header["collected_at"]))
-    return next((moment for moment in found if moment is not None and moment >= 0), None)
+    moments = (instant(text) for text in (run["finished_at"], run["started_at"], header["collected_at"]))
+    return next((moment for moment in moments if moment is not None and moment >= 0), None)
 
 
 def _phases(document: Mapping[str, Any]) -> list[Phase]:
     """Return the phases; the primary one has no prefix, the others have one each of their own."""
-    found: list[Phase] = []
+    phases: list[Phase] = []
     primary = next((n for n, phase in enumerate(document["phases"]) if phase["summary"] == document["summary"]), None)
     taken: set[str] = set()
     for number, phase in enumerate(document["phases"]):
@@ -161,8 +161,8 @@ def _phases(document: Mapping[str, Any]) -> list[Phase]:
         if label in taken:
             label = f"{label}.{number}"
         taken.add(label)
-        found.append(Phase(number, name, "" if number == primary else f"{label}/"))
-    return found
+        phases.append(Phase(number, name, "" if number == primary else f"{label}/"))
+    return phases
 
 
 def _figures(document: Mapping[str, Any], phases: Sequence[Phase]) -> Iterator[Figure]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from receipt_cli import __version__
 from receipt_cli.export.curves import Phase
-from receipt_cli.export.run import STATISTICS, Run
+from receipt_cli.export.run import STATISTICS, ExportedRun
 from receipt_cli.io.csv import safe_cell
 from receipt_cli.io.duckdb import Database
 
@@ -18,7 +18,7 @@ Cell = str | int | float | None
 _TEXTS, _WHOLE = ("phase", "metric", "source", "unit", "window", "scope", "definition"), ("record_count", "nonfinite_count")
 
 
-def csv_table(run: Run) -> bytes:
+def csv_table(run: ExportedRun) -> bytes:
     """Return the curves, a row a step of a phase and a column a metric, or without curves the figures, a row a metric.
 
     A cell is empty where nothing was printed; numbers are in base units, with the digits that give the same float64 again.
@@ -29,7 +29,7 @@ def csv_table(run: Run) -> bytes:
     return out.getvalue().encode("utf-8")
 
 
-def write_figures(run: Run, path: Path) -> int:
+def write_figures(run: ExportedRun, path: Path) -> int:
     """Write the figures as Parquet, a row a metric; return how many. Raises ``OutputError`` and ``UsageError``."""
     header, *rows = _figures(run)
     kinds = {**dict.fromkeys(("phase_index", *_WHOLE), "BIGINT"), **dict.fromkeys(_TEXTS, "VARCHAR")}
@@ -45,7 +45,7 @@ def write_figures(run: Run, path: Path) -> int:
     return len(rows)
 
 
-def _figures(run: Run) -> Iterator[Sequence[Cell]]:
+def _figures(run: ExportedRun) -> Iterator[Sequence[Cell]]:
     columns = ("window", "scope", "definition", *_WHOLE, *STATISTICS)
     yield ("phase_index", "phase", "metric", "source", "unit", *columns)
     for figure in run.figures:
@@ -54,7 +54,7 @@ def _figures(run: Run) -> Iterator[Sequence[Cell]]:
         yield (figure.phase.number, figure.phase.name, figure.name, figure.source, unit, *known)
 
 
-def _steps(run: Run) -> Iterator[Sequence[Cell]]:
+def _steps(run: ExportedRun) -> Iterator[Sequence[Cell]]:
     names = list(dict.fromkeys(curve.key.removeprefix(curve.phase.prefix) for curve in run.curves))
     phases: dict[Phase, dict[int, dict[str, float]]] = {}
     for curve in run.curves:

@@ -11,7 +11,7 @@ from functools import cache
 
 from receipt_cli.export.curves import Curve
 from receipt_cli.export.protobuf import block, double, integer, single
-from receipt_cli.export.run import Run
+from receipt_cli.export.run import ExportedRun
 
 _VERSION = "brain.Event:2"
 _SCALARS, _TEXT = "scalars", "text"
@@ -19,12 +19,12 @@ _DT_STRING = 7
 _MASK_DELTA = 0xA282EAD8
 
 
-def file_name(run: Run) -> str:
+def event_file_name(run: ExportedRun) -> str:
     """Return the name of the event file: TensorBoard wants ``tfevents`` in it, and sorts by the seconds behind."""
     return f"events.out.tfevents.{int(_wall_time(run)):010d}.receipt-{run.identity}"
 
 
-def event_file(run: Run) -> bytes:
+def event_file(run: ExportedRun) -> bytes:
     """Return the curves, the figures of what has none, at the last step of its phase, and the facts of the run as a text.
 
     Scalars are single precision, as everywhere in TensorBoard. All events have the time of the run (1970 where it is unknown).
@@ -36,18 +36,18 @@ def event_file(run: Run) -> bytes:
     return b"".join(map(_record, events))
 
 
-def _scalars(run: Run) -> dict[int, list[bytes]]:
-    found: dict[int, list[bytes]] = {}
+def _scalars(run: ExportedRun) -> dict[int, list[bytes]]:
+    scalars: dict[int, list[bytes]] = {}
     for curve in run.curves:
         meaning = _description(curve)
         for number, (step, value) in enumerate(zip(curve.steps, curve.values, strict=True)):
-            found.setdefault(step, []).append(_scalar(curve.key, value, meaning if number == 0 else None))
+            scalars.setdefault(step, []).append(_scalar(curve.key, value, meaning if number == 0 else None))
     drawn = {curve.key for curve in run.curves}
     for figure in run.figures:
         if figure.key not in drawn:
-            values = found.setdefault(run.last_step(figure.phase), [])
+            values = scalars.setdefault(run.last_step(figure.phase), [])
             values += [_scalar(f"summary/{figure.key}/{name}", value, None) for name, value in figure.known.items()]
-    return found
+    return scalars
 
 
 def _description(curve: Curve) -> str:
@@ -58,8 +58,8 @@ def _description(curve: Curve) -> str:
 
 def _scalar(tag: str, value: float, meaning: str | None) -> bytes:
     """Return one value of a summary; what its tag means stands with the first."""
-    told = block(9, block(1, block(1, _SCALARS)) + block(3, meaning)) if meaning else b""
-    return block(1, block(1, tag) + told + single(2, value))
+    metadata = block(9, block(1, block(1, _SCALARS)) + block(3, meaning)) if meaning else b""
+    return block(1, block(1, tag) + metadata + single(2, value))
 
 
 def _text(tag: str, text: str) -> bytes:
@@ -71,7 +71,7 @@ def _event(time: float, step: int, values: bytes) -> bytes:
     return double(1, time) + integer(2, step) + block(5, values)
 
 
-def _table(run: Run) -> str:
+def _table(run: ExportedRun) -> str:
     """Return the facts as a Markdown table."""
     rows = [f"| {_cell(key)} | {_cell(str(value))} |" for key, value in run.facts().items()]
     return "\n".join(["| fact | value |", "|---|---|", *rows])
@@ -81,7 +81,7 @@ def _cell(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
-def _wall_time(run: Run) -> float:
+def _wall_time(run: ExportedRun) -> float:
     return 0.0 if run.at_ns is None else run.at_ns / 1e9
 
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from receipt_cli import __version__
 from receipt_cli.analysis.checks import healthy
 from receipt_cli.export.protobuf import block, integer
-from receipt_cli.export.run import Run
+from receipt_cli.export.run import ExportedRun
 
 _BLOCK = 32768
 _FILE_HEADER = struct.pack("<4sHB", b":W&B", 0xBEE1, 0)
@@ -30,24 +30,24 @@ _MIN_CONSUMER = "0.70.0"
 """Oldest reader that understands what we write, as wandb itself states it."""
 
 
-def folder_name(run: Run) -> str:
+def folder_name(run: ExportedRun) -> str:
     """Return the name of the run's folder below ``wandb/``; the same run has the same one."""
     moment = datetime.fromtimestamp((run.at_ns or 0) // 10**9, UTC)
     return f"offline-run-{moment:%Y%m%d_%H%M%S}-{run.identity}"
 
 
-def file_name(run: Run) -> str:
+def transaction_log_name(run: ExportedRun) -> str:
     """Return the name of the file in the run's folder."""
     return f"run-{run.identity}.wandb"
 
 
-def transaction_log(run: Run) -> bytes:
+def transaction_log(run: ExportedRun) -> bytes:
     """Return the run's configuration, its curves as history, its figures as summary, and how it ended."""
     records = [_record(number, content) for number, content in enumerate(_contents(run), 1)]
     return framed(records)
 
 
-def _contents(run: Run) -> Iterator[bytes]:
+def _contents(run: ExportedRun) -> Iterator[bytes]:
     """Yield the content of each record: one field of the message Record."""
     yield block(21, block(1, block(1, f"receipt {__version__}") + block(2, _MIN_CONSUMER)))
     yield block(17, _run(run))
@@ -58,7 +58,7 @@ def _contents(run: Run) -> Iterator[bytes]:
     yield block(18, integer(1, run.exit_code))
 
 
-def _run(run: Run) -> bytes:
+def _run(run: ExportedRun) -> bytes:
     seconds, nanoseconds = divmod(run.at_ns or 0, 10**9)
     at = b"" if run.at_ns is None else block(17, integer(1, seconds) + integer(2, nanoseconds))
     named = block(1, run.identity) + block(3, _PROJECT.sub("-", run.lane)[:_LONGEST]) + block(4, _items(1, run.facts()))
@@ -73,7 +73,7 @@ def _run(run: Run) -> bytes:
     )
 
 
-def _rows(run: Run) -> dict[int, dict[str, float]]:
+def _rows(run: ExportedRun) -> dict[int, dict[str, float]]:
     rows: dict[int, dict[str, float]] = {}
     for curve in run.curves:
         for step, value in zip(curve.steps, curve.values, strict=True):
@@ -81,7 +81,7 @@ def _rows(run: Run) -> dict[int, dict[str, float]]:
     return rows
 
 
-def _summary(run: Run) -> dict[str, object]:
+def _summary(run: ExportedRun) -> dict[str, object]:
     figures: dict[str, object] = {figure.key: figure.known for figure in run.figures if figure.known}
     checks = run.document["checks"]
     return {**figures, "checks": {**checks, "healthy": healthy(checks)}}
@@ -115,8 +115,8 @@ def framed(records: Iterable[bytes]) -> bytes:
             part = record[start : start + room - _HEADER.size]
             start += len(part)
             ends = start == len(record)
-            told = (_FULL if kind == _FIRST else _LAST) if ends else kind
-            out += _HEADER.pack(zlib.crc32(part, zlib.crc32(bytes([told]))), len(part), told) + part
+            written = (_FULL if kind == _FIRST else _LAST) if ends else kind
+            out += _HEADER.pack(zlib.crc32(part, zlib.crc32(bytes([written]))), len(part), written) + part
             if ends:
                 break
             kind = _MIDDLE

@@ -69,12 +69,12 @@ def find_changes(values: Sequence[float], least: float = 0.02, *, relative: bool
 
     data = np.asarray(values, np.float64)
     calm, spikes = _without_spikes(data) if relative else (data, [])
-    found = sorted(_search(calm, 0, len(calm)), key=lambda change: change.at)
+    candidates = sorted(_search(calm, 0, len(calm)), key=lambda change: change.at)
     level = np.median if relative else np.mean  # a share of runs that passed is a mean
-    edges = [0, *(change.at for change in found), len(calm)]
+    edges = [0, *(change.at for change in candidates), len(calm)]
     changes = [
         replace(c, before=float(level(calm[begin : c.at])), after=float(level(calm[c.at : end]))) if c.kind == "step" else c
-        for c, begin, end in zip(found, edges, edges[2:], strict=False)
+        for c, begin, end in zip(candidates, edges, edges[2:], strict=False)
     ]
     large = [c for c in changes if abs(c.after - c.before) >= (least * abs(c.before) if relative else least)]
     return Findings(tuple(large), tuple(spikes))
@@ -214,8 +214,8 @@ def _best_creep(part: Floats) -> tuple[float, int, float, float]:
     for at in range(0, count - MIN_CREEP + 1):
         ramp = np.maximum(0.0, np.arange(count) - max(at - 1, 0)).astype(np.float64)
         design = np.column_stack([np.ones(count), ramp])
-        found, *_ = np.linalg.lstsq(design, part, rcond=None)
-        residual = float(((part - design @ found) ** 2).sum())
+        fit, *_ = np.linalg.lstsq(design, part, rcond=None)
+        residual = float(((part - design @ fit) ** 2).sum())
         if residual < best[0]:
-            best = residual, at, float(found[0]), float(found[0] + found[1] * ramp[-1])
+            best = residual, at, float(fit[0]), float(fit[0] + fit[1] * ramp[-1])
     return best

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from receipt_cli.comparison.comparable import describe_run
 from receipt_cli.comparison.policy import Policy
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.history.attribution import attribute
+from receipt_cli.documents.diff import differences
 from receipt_cli.history.changes import Change, find_changes
 from receipt_cli.history.lanes import Document, Lane, LaneRun, Watched, make_lanes, watch
 
@@ -16,12 +17,14 @@ SCHEMA_VERSION = "history/1.0"
 LEAST_RELATIVE = 0.02
 LEAST_SHARE = 0.1
 """Changes below these are not reported: of a metric relative to its level, and of a share of runs or of time."""
+REACH = 4
+"""Runs on each side through which a field must keep its value for its change to be one that stayed."""
 
 
 def history(receipts: Iterable[Document], policy: Policy, registry: Registry, lane: str | None = None) -> dict[str, Any]:
     """Return the history (``history/1.0``) of all lanes, or of the one called ``lane``. Values are in base units."""
-    lanes = [one for one in make_lanes(receipts) if lane is None or one.lane == lane]
-    return {"schema_version": SCHEMA_VERSION, "lanes": [_lane(one, policy, registry) for one in lanes]}
+    lanes = [each for each in make_lanes(receipts) if lane is None or each.lane == lane]
+    return {"schema_version": SCHEMA_VERSION, "lanes": [_lane(each, policy, registry) for each in lanes]}
 
 
 def worsened(document: dict[str, Any]) -> bool:
@@ -44,34 +47,86 @@ def _lane(lane: Lane, policy: Policy, registry: Registry) -> dict[str, Any]:
 
 def _metric(runs: Sequence[LaneRun], watched: Watched, policy: Policy) -> dict[str, Any]:
     least = max(policy.resolution, LEAST_RELATIVE) if watched.relative else LEAST_SHARE
-    found = find_changes(watched.values, least, relative=watched.relative)
+    findings = find_changes(watched.values, least, relative=watched.relative)
     return {
         "metric": watched.name,
         "unit": watched.unit,
         "better": watched.better,
         "run_count": len(watched.values),
         "values": list(watched.values),
-        "changes": [_change(runs, watched, change, policy) for change in found.changes],
-        "spikes": [_run(runs[watched.places[at]]) | {"value": watched.values[at]} for at in found.spikes],
+        "changes": [_change(runs, watched, change, policy) for change in findings.changes],
+        "spikes": [_run(runs[watched.places[at]]) | {"value": watched.values[at]} for at in findings.spikes],
     }
 
 
 def _change(runs: Sequence[LaneRun], watched: Watched, change: Change, policy: Policy) -> dict[str, Any]:
-    attribution = attribute(runs, [watched.places[at] for at in change.choices], policy)
+    at, fields = _attribute(runs, [watched.places[place] for place in change.choices], policy)
     ratio = change.after / change.before if change.before else None
     higher = change.after > change.before
     better = None if watched.better == "none" else higher == (watched.better == "higher")
     return {
         "kind": change.kind,
         "outcome": "different" if better is None else "better" if better else "worse",
-        "run": _run(runs[attribution.at]),
+        "run": _run(runs[at]),
         "before": change.before,
         "after": change.after,
         "ratio": ratio,
-        "fields": [asdict(field) for field in attribution.fields],
-        "commits": None if attribution.commits is None else {"from": attribution.commits[0], "to": attribution.commits[1]},
+        "fields": fields,
+        "commits": _commits(runs, at),
     }
 
 
 def _run(run: LaneRun) -> dict[str, Any]:
     return {"name": run.name, "at": run.time, "log_sha256": run.log_sha256}
+
+
+def _attribute(runs: Sequence[LaneRun], choices: Sequence[int], policy: Policy) -> tuple[int, list[dict[str, Any]]]:
+    """Return the first of ``choices`` (places among ``runs``, best first) where a field changed, and what changed there.
+
+    The figure alone often cannot tell which of some neighbouring runs was the first; a field that changed there decides.
+    Fields that the policy ignores (names, seeds, commits) do not.
+    """
+
+    @cache
+    def described(place: int) -> Mapping[str, Any]:
+        return {**describe_run(runs[place].document), **_reading(runs[place].document)}
+
+    for at in choices:
+        fields = list(_changed(len(runs), at, described, policy))
+        if fields:
+            return at, fields
+    return choices[0], []
+
+
+def _reading(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how the log was read: a grammar of another version may give another meaning to the same text."""
+    derivation = document["derivation"]
+    return {
+        "/derivation/grammars": ", ".join(f"{g['id']}@v{g['version']}" for g in derivation["grammars"]) or None,
+        "/derivation/rules": derivation["rules"],
+    }
+
+
+def _changed(count: int, at: int, described: Callable[[int], Mapping[str, Any]], policy: Policy) -> Iterator[dict[str, Any]]:
+    """Yield the fields that had one value before the run ``at`` and have another from it on."""
+    before = [described(i) for i in range(max(0, at - REACH), at)]
+    after = [described(i) for i in range(at, min(count, at + REACH))]
+    for place, value in after[0].items():
+        old = before[-1].get(place) if before else None
+        if value is None or old is None or not differences(old, value) or policy.severity(place) == "ignore":
+            continue
+        kept = [_keeps(side, place, known) for side, known in ((before, old), (after, value))]
+        if all(kept):
+            yield {"pointer": place, "before": old, "after": value}
+
+
+def _keeps(side: Sequence[Mapping[str, Any]], place: str, value: object) -> bool:
+    """True where no run of a side knows another value."""
+    return all(run.get(place) is None or not differences(run[place], value) for run in side)
+
+
+def _commits(runs: Sequence[LaneRun], at: int) -> dict[str, str] | None:
+    if at == 0:
+        return None
+    old, new = (runs[place].document["header"]["git"]["commit"] for place in (at - 1, at))
+    return {"from": old, "to": new} if old and new and old != new else None

@@ -39,8 +39,8 @@ class LaneRun:
     @property
     def name(self) -> str:
         """What the run is called: its own name, else the log's digest."""
-        stated: str | None = self.document["run"]["name"]
-        return stated or self.log_sha256[:12]
+        name: str | None = self.document["run"]["name"]
+        return name or self.log_sha256[:12]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Watched:
 def run_time(document: Document) -> str | None:
     """Return when a run started, else when it finished, else when its header was written; None where nothing says so."""
     run = document["run"]
-    found: str | None = run["started_at"] or run["finished_at"] or document["header"]["collected_at"]
-    return found
+    time: str | None = run["started_at"] or run["finished_at"] or document["header"]["collected_at"]
+    return time
 
 
 def make_lanes(receipts: Iterable[Document]) -> list[Lane]:
@@ -99,8 +99,8 @@ def watch(lane: Lane, registry: Registry) -> Iterator[Watched]:
     for name in METRICS:
         metric = registry.by_name[name]
         figure = "max" if metric.unit == "byte" else "median"
-        found = [_statistic(run.document, name, figure) for run in lane.runs]
-        yield from _watched(name, metric.unit, metric.better, found)
+        values = [_statistic(run.document, name, figure) for run in lane.runs]
+        yield from _watched(name, metric.unit, metric.better, values)
     goodput = [(run.document["goodput"] or {}).get("goodput_ratio") for run in lane.runs]
     yield from _watched("goodput_ratio", "1", "higher", goodput, relative=False)
     passed = [float(healthy(run.document["checks"])) for run in lane.runs]
@@ -112,7 +112,7 @@ def _statistic(document: Document, name: str, figure: str) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
 
 
-def _watched(name: str, unit: str, better: Better, found: Sequence[float | None], relative: bool = True) -> Iterator[Watched]:
-    places = [i for i, value in enumerate(found) if value is not None]
+def _watched(name: str, unit: str, better: Better, figures: Sequence[float | None], relative: bool = True) -> Iterator[Watched]:
+    places = [i for i, value in enumerate(figures) if value is not None]
     if places:
-        yield Watched(name, unit, better, tuple(places), tuple(v for v in found if v is not None), relative)
+        yield Watched(name, unit, better, tuple(places), tuple(v for v in figures if v is not None), relative)

@@ -15,6 +15,7 @@ PUBLIC = {
     "Joined": "arrays",
     "distinct_values": "arrays",
     "is_large": "arrays",
+    "last_of_each": "arrays",
     "Cells": "column",
     "shifted": "column",
     "MIN_VALUES": "intervals",

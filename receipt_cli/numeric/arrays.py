@@ -1,4 +1,4 @@
-"""Arrays of numbers: when numpy pays (small logs never import it), distinct values, several parts as one sequence."""
+"""Arrays of numbers: when numpy pays (small logs never import it), distinct and last values, several parts as one."""
 
 from __future__ import annotations
 
@@ -38,6 +38,14 @@ def distinct_values(values: NDArray[Any]) -> NDArray[Any]:
     first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
     return ordered[first]
+
+
+def last_of_each(places: NDArray[Any], values: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Return the distinct ``places``, ascending, and the last of ``values`` at each."""
+    import numpy as np
+
+    distinct, at = np.unique(places[::-1], return_index=True)  # the first of the reversed is the last
+    return distinct, values[::-1][at]
 
 
 _LISTED = 1 << 16

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from receipt_cli.render.scale import count
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Role
-from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.table import Column, write_table
 from receipt_cli.render.terminal.text import elide, elide_middle
+
+if TYPE_CHECKING:
+    from receipt_cli.documents.diff import Difference
 
 MOST = 40
 """Differences that are shown one by one."""
@@ -22,46 +25,26 @@ _MARKS: dict[str, tuple[str, Role]] = {"gained": ("+", "good"), "lost": ("-", "b
 _PHASE = re.compile(r"/phases/\d+(?=/summary)")
 
 
-class Difference(Protocol):
-    """What is shown of a difference; ``old`` and ``new`` are JSON values, anything else stands for no field at all."""
-
-    @property
-    def pointer(self) -> str:
-        """JSON pointer of the field."""
-
-    @property
-    def kind(self) -> str:
-        """``gained``, ``lost`` or ``changed``."""
-
-    @property
-    def old(self) -> object:
-        """Value in the old document."""
-
-    @property
-    def new(self) -> object:
-        """Value in the new one."""
-
-
 def write_differences(page: Page, differences: Sequence[Difference], *, old: str = "old", new: str = "new") -> None:
     """Add the differences in their order, ``MOST`` at most, below ``old`` and ``new`` as titles.
 
     What the primary phase says again of the summary is counted and not shown twice.
     """
-    told = {_seen(d) for d in differences if d.pointer.startswith("/summary/")}
-    shown = [d for d in differences if not (_PHASE.match(d.pointer) and _seen(d) in told)]
+    in_summary = {_seen(d) for d in differences if d.pointer.startswith("/summary/")}
+    shown = [d for d in differences if not (_PHASE.match(d.pointer) and _seen(d) in in_summary)]
     columns = [Column(""), Column("field"), Column(old, least=_LEAST), Column(new, least=_LEAST)]
     rows = [_row(page, difference) for difference in shown[:MOST]]
-    page.rows(align(columns, rows, page.style.width - 2))
+    write_table(page, columns, rows)
     if len(shown) > MOST:
         page.line(Span(f"… and {count(len(shown) - MOST)} more: --json lists them all", "dim"), indent=2)
     if again := len(differences) - len(shown):
         page.line(Span(f"{count(again)} of the same in the primary phase: /phases", "dim"), indent=2)
 
 
-def tell_kinds(kinds: Iterable[str]) -> str:
+def count_kinds(kinds: Iterable[str]) -> str:
     """Return how many fields were gained, lost and changed, in words; ``nothing differs`` where none was."""
-    found = list(kinds)
-    parts = [f"{count(found.count(kind))} {kind}" for kind in _MARKS if kind in found]
+    known = list(kinds)
+    parts = [f"{count(known.count(kind))} {kind}" for kind in _MARKS if kind in known]
     return ", ".join(parts) if parts else "nothing differs"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from receipt_cli.render.fields import items, mapping, real, text, truth, whole
-from receipt_cli.render.profile import figure, write_profile, write_table
+from receipt_cli.render.profile import figure, write_profile, write_texts
 from receipt_cli.render.receipt.identity import write_identity
 from receipt_cli.render.receipt.metrics import write_metrics
 from receipt_cli.render.receipt.summary import render_receipt
@@ -57,9 +57,9 @@ def _write_evaluation(page: Page, document: Mapping[str, object]) -> None:
 def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
     baseline = text(document, "ablation", "baseline")
     changes = mapping(document, "ablation", "changes")
-    told = [f"{name} = {value}" for name, value in changes.items()]
+    settings = [f"{name} = {value}" for name, value in changes.items()]
     page.gap()
-    against = f"against {baseline}: {', '.join(told) or 'no setting is told'}" if baseline else "the baseline itself"
+    against = f"against {baseline}: {', '.join(settings) or 'no setting is settings'}" if baseline else "the baseline itself"
     page.prose(page.say(against), indent=2)
     held, steps, first = whole(document, "window", "step_count"), items(document, "steps"), whole(document, "window", "from_step")
     since = "" if first is None else f", from step {count(first)}"
@@ -68,10 +68,10 @@ def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
     layers = mapping(document, "summary", "layer_curves")
     if layers:
         page.heading("layers", Span(f"{count(whole(document, 'model', 'layer_count') or 0)} of them", "dim"))
-        rows = [[name, *(_extreme(one, end) for end in ("min", "max"))] for name, one in layers.items()]
-        write_table(page, [Column("metric", least=12), Column("lowest", right=True), Column("highest", right=True)], rows)
+        rows = [[name, *(_extreme(curve, end) for end in ("min", "max"))] for name, curve in layers.items()]
+        write_texts(page, [Column("metric", least=12), Column("lowest", right=True), Column("highest", right=True)], rows)
 
 
-def _extreme(one: object, end: str) -> str:
-    value, layer = real(one, end), whole(one, f"{end}_layer")
+def _extreme(curve: object, end: str) -> str:
+    value, layer = real(curve, end), whole(curve, f"{end}_layer")
     return "–" if value is None else f"{number(value)} in {'?' if layer is None else layer}"

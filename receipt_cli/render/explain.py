@@ -1,4 +1,4 @@
-"""Why a grammar was chosen: the candidates, what the winner's rules matched, and what nothing explains."""
+"""What grammars read of a log: why one was chosen, what its rules matched, and what a learned draft reads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from receipt_cli.render.fields import UNKNOWN, child, items, real, text, truth, 
 from receipt_cli.render.scale import count, number
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Style
-from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.table import Column, align, write_table
 
 _MAX_CANDIDATES = 20
 _MAX_RULES = 100
 _MAX_LINES = 20
+_MAX_UNREAD = 5
 
 
 def render_explain(explanation: Mapping[str, object], style: Style) -> str:
@@ -62,7 +63,7 @@ def _write_candidates(page: Page, candidates: Sequence[object]) -> None:
         why = text(candidate, "why")
         if why:
             page.prose(page.say(why), "dim", indent=5)
-    _more(page, len(candidates) - _MAX_CANDIDATES, "candidates")
+    page.left_out(len(candidates) - _MAX_CANDIDATES, "candidates")
 
 
 def _write_rules(page: Page, rules: Sequence[object]) -> None:
@@ -89,8 +90,7 @@ def _write_rules(page: Page, rules: Sequence[object]) -> None:
     if not several:
         columns, rows = columns[1:], [row[1:] for row in rows]
     page.heading(f"rules of the chosen {'grammars' if several else 'grammar'}")
-    page.rows(align(columns, rows, page.style.width - 2))
-    _more(page, len(rules) - _MAX_RULES, "rules")
+    write_table(page, columns, rows, hidden=len(rules) - _MAX_RULES, what="rules")
 
 
 def _write_unmatched(page: Page, lines: Sequence[object]) -> None:
@@ -104,22 +104,51 @@ def _write_unmatched(page: Page, lines: Sequence[object]) -> None:
         for line in lines[:_MAX_LINES]
     ]
     page.heading("lines that look like metrics and match no rule")
-    page.rows(align([Column("line", right=True), Column("text", least=20)], rows, page.style.width - 2))
-    _more(page, len(lines) - _MAX_LINES, "lines")
+    columns = [Column("line", right=True), Column("text", least=20)]
+    write_table(page, columns, rows, hidden=len(lines) - _MAX_LINES, what="lines")
+
+
+def render_learned(reading: Mapping[str, object], style: Style) -> str:
+    """Return the table of ``reading``: ``grammar``, ``matched`` of ``records``, ``steps``, ``first_step``, ``last_step``,
+    ``fields`` (``{name, records, first, last}``), ``unmatched_count`` and ``unmatched`` (``{line_number, text}``).
+    """
+    page = Page(style)
+    page.line(
+        Span(page.say(text(reading, "grammar") or "?"), "strong"),
+        f" reads {_count(reading, 'matched')} of {_count(reading, 'records')} records: "
+        f"{_count(reading, 'steps')} steps, {_count(reading, 'first_step')} to {_count(reading, 'last_step')}",
+    )
+    rows = [
+        [
+            Span(page.say(text(field, "name") or "?"), "strong"),
+            Span(_count(field, "records")),
+            Span(_number(real(field, "first"))),
+            Span(_number(real(field, "last"))),
+        ]
+        for field in items(reading, "fields")
+    ]
+    if rows:
+        columns = [Column("field", least=12), *(Column(name, right=True) for name in ("records", "first", "last"))]
+        write_table(page, columns, rows, indent=0)
+    unmatched = items(reading, "unmatched")[:_MAX_UNREAD]
+    if unmatched:
+        page.line(f"{_count(reading, 'unmatched_count')} lines look like metrics and are not read:")
+    for line in unmatched:
+        page.line(Span(f"{_count(line, 'line_number'):>8}  ", "dim"), page.say(text(line, "text") or ""))
+    return page.text()
 
 
 def _score(page: Page, score: object) -> str:
     if isinstance(score, str):
         return page.say(score)
     value = real(score)
-    return UNKNOWN if value is None else count(value) if value == int(value) else number(value, 3)
+    return count(value) if value is not None and value == int(value) else _number(value, 3)
+
+
+def _number(value: float | None, digits: int = 4) -> str:
+    return UNKNOWN if value is None else number(value, digits)
 
 
 def _count(entry: object, key: str) -> str:
     value = whole(entry, key)
     return UNKNOWN if value is None else count(value)
-
-
-def _more(page: Page, hidden: int, what: str) -> None:
-    if hidden > 0:
-        page.line(Span(f"… {count(hidden)} more {what}", "dim"), indent=2)

@@ -20,31 +20,31 @@ def child(value: object, *path: str) -> object:
 
 def mapping(value: object, *path: str) -> Mapping[str, object]:
     """Return the mapping at ``path``, empty when there is none; keys that are no strings are left out."""
-    found = child(value, *path)
-    if not isinstance(found, Mapping):
+    inner = child(value, *path)
+    if not isinstance(inner, Mapping):
         return _EMPTY
-    return found if all(isinstance(key, str) for key in found) else {k: v for k, v in found.items() if isinstance(k, str)}
+    return inner if all(isinstance(key, str) for key in inner) else {k: v for k, v in inner.items() if isinstance(k, str)}
 
 
 def items(value: object, *path: str) -> Sequence[object]:
     """Return the list at ``path``, empty when there is none."""
-    found = child(value, *path)
-    return found if isinstance(found, list | tuple) else ()
+    inner = child(value, *path)
+    return inner if isinstance(inner, list | tuple) else ()
 
 
 def text(value: object, *path: str) -> str | None:
     """Return the string at ``path`` unless it is empty; None otherwise."""
-    found = child(value, *path)
-    return found if isinstance(found, str) and found else None
+    inner = child(value, *path)
+    return inner if isinstance(inner, str) and inner else None
 
 
 def real(value: object, *path: str) -> float | None:
     """Return the finite number at ``path``; None otherwise (a boolean is no number)."""
-    found = child(value, *path)
-    if isinstance(found, bool) or not isinstance(found, int | float):
+    inner = child(value, *path)
+    if isinstance(inner, bool) or not isinstance(inner, int | float):
         return None
     try:
-        number = float(found)
+        number = float(inner)
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
@@ -52,11 +52,11 @@ def real(value: object, *path: str) -> float | None:
 
 def whole(value: object, *path: str) -> int | None:
     """Return the whole number at ``path``; None otherwise."""
-    found = real(value, *path)
-    return int(found) if found is not None and found == int(found) else None
+    number = real(value, *path)
+    return int(number) if number is not None and number == int(number) else None
 
 
 def truth(value: object, *path: str) -> bool | None:
     """Return the boolean at ``path``; None otherwise."""
-    found = child(value, *path)
-    return found if isinstance(found, bool) else None
+    inner = child(value, *path)
+    return inner if isinstance(inner, bool) else None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
+from receipt_cli.problems import Finding
 from receipt_cli.render.scale import count
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Role, Style
@@ -12,27 +12,6 @@ from receipt_cli.render.terminal.text import cells, elide, elide_start
 
 _ROLES: dict[str, Role] = {"error": "bad", "warning": "warn"}
 _MARGIN = 2 + 2  # cells before a snippet: indent and bar
-
-
-class Finding(Protocol):
-    """What every finding says.
-
-    ``where`` is ``file:line`` or a JSON pointer. A finding may also have ``snippet`` (one line of text),
-    ``caret`` (the character of the snippet, from 0, that it is about) and ``help`` (what to do); absent and
-    None are the same.
-    """
-
-    @property
-    def severity(self) -> str:
-        """``error``, ``warning`` or ``note``."""
-
-    @property
-    def where(self) -> str:
-        """Place of the finding; may be empty."""
-
-    @property
-    def reason(self) -> str:
-        """What is wrong."""
 
 
 def render_findings(findings: Sequence[Finding], style: Style) -> str:
@@ -60,25 +39,21 @@ def _write(page: Page, finding: Finding) -> None:
     else:
         page.line(*head, Span(place, "dim"))
         page.prose(reason, indent=2)
-    snippet = getattr(finding, "snippet", None)
-    if isinstance(snippet, str) and snippet:
-        _snippet(page, snippet, getattr(finding, "caret", None), role)
-    advice = getattr(finding, "help", None)
-    if isinstance(advice, str) and advice:
-        page.prose(f"help: {page.say(advice)}", indent=2)
+    if finding.snippet:
+        _snippet(page, finding.snippet, finding.caret, role)
+    if finding.help:
+        page.prose(f"help: {page.say(finding.help)}", indent=2)
 
 
-def _snippet(page: Page, snippet: str, caret: object, role: Role) -> None:
+def _snippet(page: Page, snippet: str, caret: int | None, role: Role) -> None:
     """Add the snippet and the caret under it; a long one is cut on both sides of the caret."""
     line = snippet.rstrip("\r\n")
-    if not isinstance(caret, int) or isinstance(caret, bool) or not 0 <= caret <= len(line):
+    if caret is None or not 0 <= caret <= len(line):
         page.line(Span("| ", "dim"), Span(page.say(line)), indent=2)
         return
     room = page.style.width - _MARGIN - 1
-    before, after = (
-        page.say(line[:caret]) if caret else "",
-        page.say(line[caret:]) if caret < len(line) else "",
-    )
+    before = page.say(line[:caret]) if caret else ""
+    after = page.say(line[caret:]) if caret < len(line) else ""
     if cells(before) + cells(after) > room:
         keep = max(room - cells(after), room // 2)
         before = elide_start(before, keep)

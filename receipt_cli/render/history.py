@@ -11,7 +11,7 @@ from receipt_cli.render.scale import count, measure, percent, scale_for, signifi
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.spark import sparkline
 from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.table import Column, write_table
 
 _TREND = 24
 _MAX_FIELDS = 8
@@ -57,7 +57,7 @@ def _table(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
         label = Span(page.say(_label(metric)))
         ends = [Span(scale.format(values[0])), Span(scale.format(values[-1]))]
         rows.append([label, Span(scale.unit, "dim"), *ends, Span(sparkline(values, _TREND, least_span=0.05), "accent")])
-    page.rows(align([*columns, Column("over the runs", drop=2)], rows, page.style.width - 2))
+    write_table(page, [*columns, Column("over the runs", drop=2)], rows)
 
 
 def _label(metric: Mapping[str, Any]) -> str:
@@ -86,8 +86,7 @@ def _change(page: Page, metric: Mapping[str, Any], change: Mapping[str, Any]) ->
     for field in fields[:_MAX_FIELDS]:
         text = f"{field_name(field['pointer'])} {field_value(field['before'])} → {field_value(field['after'])}"
         page.prose(page.say(text), indent=6, bullet="· ")
-    if len(fields) > _MAX_FIELDS:
-        page.line(Span(f"… {count(len(fields) - _MAX_FIELDS)} more fields", "dim"), indent=6)
+    page.left_out(len(fields) - _MAX_FIELDS, "fields", indent=6)
     if not fields:
         page.line(Span("no recorded header field changed there", "dim"), indent=6)
     if change["commits"] is not None:

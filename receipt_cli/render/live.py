@@ -152,10 +152,10 @@ def _metric(name: str, statistic: Mapping[str, object], values: Sequence[float])
         gap = NOT_FINITE if broken else " "
         return sparkline(values, width, bounds=bounds, least_span=0.0 if curve else _NOISE, gap=gap)
 
-    told = [("from", first), ("low", low)] if curve else [("median", median)]
-    told = [("median", median), ("high", high)] if name == "grad_norm" else told
+    figures = [("from", first), ("low", low)] if curve else [("median", median)]
+    figures = [("median", median), ("high", high)] if name == "grad_norm" else figures
     notes = [f"{count(broken)} not finite"] if broken else []
-    notes += [f"{word} {measure(name, value)}" for word, value in told if value is not None]
+    notes += [f"{word} {measure(name, value)}" for word, value in figures if value is not None]
     shown = measure(name, last) if last is not None else "not finite" if broken else UNKNOWN
     label = _MEMORY if kind_of(name) == "bytes" else metric_label(name)
     return _Row(label, shown, ", ".join(notes), course if len(values) > 1 else None, bool(broken))
@@ -201,8 +201,8 @@ def _seen(page: Page, figures: Figures) -> None:
     """Add the markers in the log, those that the job got over as well."""
     seen = [(text(entry, "id"), whole(entry, "count"), whole(entry, "last_line"))
             for entry in items(figures.document, "derivation", "observed")]  # fmt: skip
-    told = [[Span(page.say(name)), Span(f" ×{count(times)}, line {count(line)}", "dim")]
+    markers = [[Span(page.say(name)), Span(f" ×{count(times)}, line {count(line)}", "dim")]
             for name, times, line in seen if name and times and line is not None]  # fmt: skip
-    if told:
-        more = [[Span(f"{count(len(told) - _MAX_SEEN)} more", "dim")]] if len(told) > _MAX_SEEN else []
-        page.flow("seen", [*told[-_MAX_SEEN:], *more], label_width=8)
+    if markers:
+        more = [[Span(f"{count(len(markers) - _MAX_SEEN)} more", "dim")]] if len(markers) > _MAX_SEEN else []
+        page.flow("seen", [*markers[-_MAX_SEEN:], *more], label_width=8)

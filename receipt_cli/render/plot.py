@@ -134,11 +134,11 @@ def _join(grid: Sequence[bytearray], a: tuple[int, int, int], b: tuple[int, int,
 
 
 def _braille(grid: Sequence[bytearray], line: int, columns: int) -> str:
-    found = []
+    characters = []
     for x in range(0, columns, 2):
         bits = sum(bit for y, pair in enumerate(_DOTS) for dx, bit in enumerate(pair) if grid[line * 4 + y][x + dx])
-        found.append(chr(_BLANK + bits) if bits else " ")
-    return "".join(found).rstrip()
+        characters.append(chr(_BLANK + bits) if bits else " ")
+    return "".join(characters).rstrip()
 
 
 def _ascii(line: bytearray) -> str:

@@ -8,7 +8,7 @@ from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth
 from receipt_cli.render.receipt.metrics import write_metrics
 from receipt_cli.render.scale import byte_size, count, duration, measure, number
 from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.table import Column, write_table
 
 _MAX_ROWS = 12
 _MAX_PROBLEMS = 6
@@ -29,12 +29,10 @@ def figure(metric: str, value: float | None) -> str:
     return UNKNOWN if value is None else measure(metric, value)
 
 
-def write_table(page: Page, columns: Sequence[Column], rows: Sequence[Sequence[str]], hidden: int = 0) -> None:
-    """Add a table, its first column emphasised, and how many rows are ``hidden``."""
+def write_texts(page: Page, columns: Sequence[Column], rows: Sequence[Sequence[str]], hidden: int = 0) -> None:
+    """Add a table of texts, its first column emphasised, and how many rows are ``hidden``."""
     spans = [[Span(page.say(cell), "plain" if place else "strong") for place, cell in enumerate(row)] for row in rows]
-    page.rows(align(columns, spans, page.style.width - 2))
-    if hidden > 0:
-        page.line(Span(f"… {count(hidden)} more", "dim"), indent=2)
+    write_table(page, columns, spans, hidden=hidden)
 
 
 def _write_lanes(page: Page, document: Mapping[str, object]) -> None:
@@ -59,7 +57,7 @@ def _write_lanes(page: Page, document: Mapping[str, object]) -> None:
         Column("elapsed", right=True, drop=2), Column("throughput", right=True), Column("peak memory", right=True),
         Column("dispatch", drop=1),
     ]  # fmt: skip
-    write_table(page, columns, rows, len(lanes) - _MAX_ROWS)
+    write_texts(page, columns, rows, len(lanes) - _MAX_ROWS)
     for lane in lanes[:_MAX_ROWS]:
         failure = text(lane, "failure")
         if failure:
@@ -87,51 +85,50 @@ def _write_events(page: Page, events: Mapping[str, object]) -> None:
         page.flow("", session)
     if real(events, "busy_s") is None and whole(events, "kernels", "launch_count"):
         page.line(Span("how long the devices were busy is not known", "dim"), indent=2)
-    for title, found, total in (
+    for title, entries, total in (
         ("kernel", items(events, "kernels", "top"), whole(events, "kernels", "name_count")),
         ("scope", items(events, "scopes"), len(items(events, "scopes"))),
     ):
-        if found:
+        if entries:
             columns = [Column(title, least=12), *(Column(name, right=True) for name in ("count", "total", "mean", "max"))]
-            rows = [[text(one, "name") or "?", *_timing(one)] for one in found[:_MAX_ROWS]]
-            if any(whole(one, "open_count") for one in found):
+            rows = [[text(item, "name") or "?", *_timing(item)] for item in entries[:_MAX_ROWS]]
+            if any(whole(item, "open_count") for item in entries):
                 columns.append(Column("open", right=True))
-                rows = [[*row, figure("_count", whole(one, "open_count"))] for row, one in zip(rows, found, strict=False)]
+                rows = [[*row, figure("_count", whole(item, "open_count"))] for row, item in zip(rows, entries, strict=False)]
             page.gap()
-            write_table(page, columns, rows, (total or len(found)) - len(rows))
+            write_texts(page, columns, rows, (total or len(entries)) - len(rows))
     copies = items(events, "copies")
     if copies:
         page.gap()
         columns = [Column("copies", least=12), *(Column(name, right=True) for name in ("count", "time", "size", "rate"))]
-        write_table(page, columns, [_copy(one) for one in copies])
+        write_texts(page, columns, [_copy(item) for item in copies])
     devices, hosts = items(events, "devices"), items(events, "hosts")
     if len(devices) > 1:
         page.gap()
         columns = [Column("device", right=True), Column("name", least=12), *(Column(n, right=True) for n in ("memory", "busy"))]
-        write_table(page, columns, [_device(one) for one in devices[:_MAX_ROWS]], len(devices) - _MAX_ROWS)
-    for one in devices[:_MAX_ROWS]:
-        name = text(one, "name")
-        number_ = f"device {whole(one, 'number')}"
-        _write_sampled(page, number_ if name is None else f"{number_}, {name}" if len(devices) > 1 else name, one)
-    for place, one in enumerate(hosts[:_MAX_ROWS]):
-        _write_sampled(page, text(one, "name") or f"host {place}", one)
+        write_texts(page, columns, [_device(item) for item in devices[:_MAX_ROWS]], len(devices) - _MAX_ROWS)
+    for item in devices[:_MAX_ROWS]:
+        name = text(item, "name")
+        number_ = f"device {whole(item, 'number')}"
+        _write_sampled(page, number_ if name is None else f"{number_}, {name}" if len(devices) > 1 else name, item)
+    for place, item in enumerate(hosts[:_MAX_ROWS]):
+        _write_sampled(page, text(item, "name") or f"host {place}", item)
 
 
 def _write_problems(page: Page, document: Mapping[str, object]) -> None:
     """Add what was wrong with the stream, the first of it in words."""
-    told, known = whole(document, "derivation", "problems", "count") or 0, items(document, "derivation", "problems", "first")
-    if not told:
+    total, known = whole(document, "derivation", "problems", "count") or 0, items(document, "derivation", "problems", "first")
+    if not total:
         return
-    page.heading("problems", Span(f"{count(told)} in the stream", "warn"))
+    page.heading("problems", Span(f"{count(total)} in the stream", "warn"))
     for problem in known[:_MAX_PROBLEMS]:
         page.prose(page.say(text(problem, "detail") or text(problem, "kind") or "?"), indent=2, bullet="· ", max_lines=2)
-    if len(known) > _MAX_PROBLEMS:
-        page.line(Span(f"… {count(len(known) - _MAX_PROBLEMS)} more kinds and places in the document", "dim"), indent=2)
+    page.left_out(len(known) - _MAX_PROBLEMS, "kinds and places in the document")
 
 
-def _write_sampled(page: Page, whose: str, one: object) -> None:
-    if mapping(one, "metrics"):
-        write_metrics(page, {"summary": {"phase": whose, "metrics": mapping(one, "metrics")}}, None)
+def _write_sampled(page: Page, whose: str, source: object) -> None:
+    if mapping(source, "metrics"):
+        write_metrics(page, {"summary": {"phase": whose, "metrics": mapping(source, "metrics")}}, None)
 
 
 def _loss(loss: object) -> str:
@@ -139,19 +136,19 @@ def _loss(loss: object) -> str:
     return f"{text(loss, 'kind') or '?'}{'' if number_ is None else f' ({count(number_)})'}"
 
 
-def _device(one: object) -> list[str]:
-    number_ = whole(one, "number")
-    figures = [figure(name, real(one, name)) for name in ("memory_bytes", "busy_s")]
-    return [UNKNOWN if number_ is None else str(number_), text(one, "name") or UNKNOWN, *figures]
+def _device(device: object) -> list[str]:
+    number_ = whole(device, "number")
+    figures = [figure(name, real(device, name)) for name in ("memory_bytes", "busy_s")]
+    return [UNKNOWN if number_ is None else str(number_), text(device, "name") or UNKNOWN, *figures]
 
 
-def _timing(one: object) -> list[str]:
-    seconds = [real(one, name) for name in ("total_s", "mean_s", "max_s")]
-    return [figure("_count", whole(one, "count")), *(UNKNOWN if value is None else duration(value) for value in seconds)]
+def _timing(event: object) -> list[str]:
+    seconds = [real(event, name) for name in ("total_s", "mean_s", "max_s")]
+    return [figure("_count", whole(event, "count")), *(UNKNOWN if value is None else duration(value) for value in seconds)]
 
 
-def _copy(one: object) -> list[str]:
-    title = (text(one, "direction") or "?").replace("_", " ")
-    speed = real(one, "bytes_per_s")
-    figures = [figure("_count" if name == "count" else name, real(one, name)) for name in ("count", "total_s", "total_bytes")]
+def _copy(copy: object) -> list[str]:
+    title = (text(copy, "direction") or "?").replace("_", " ")
+    speed = real(copy, "bytes_per_s")
+    figures = [figure("_count" if name == "count" else name, real(copy, name)) for name in ("count", "total_s", "total_bytes")]
     return [title, *figures, UNKNOWN if speed is None else f"{byte_size(speed)}/s"]

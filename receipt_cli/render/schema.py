@@ -4,77 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from receipt_cli.render.scale import count
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Role, Style
 from receipt_cli.render.terminal.text import cells, pad
 
+if TYPE_CHECKING:
+    from receipt_cli.documents.schema_diff import Change
+    from receipt_cli.documents.schema_fields import Field
+
 _MAX_LINES = 12
 _POINTER, _TYPE = 46, 15
 """Cells up to which the columns of pointers and types are filled; a longer text pushes what follows to the right."""
 _SIGNS: dict[str, tuple[str, Role]] = {"added": ("+", "good"), "removed": ("-", "bad"), "changed": ("~", "warn")}
-
-
-class Field(Protocol):
-    """What is shown of a field; ``receipt_cli.documents.schema_fields.Field`` says what each part means."""
-
-    @property
-    def pointer(self) -> str:
-        """Where it stands."""
-
-    @property
-    def kind(self) -> str:
-        """Its types in words."""
-
-    @property
-    def required(self) -> bool:
-        """Whether it is always there."""
-
-    @property
-    def unit(self) -> str | None:
-        """Its unit, if any."""
-
-    @property
-    def description(self) -> str:
-        """What it means."""
-
-    @property
-    def choices(self) -> Sequence[object]:
-        """The only values that it may have."""
-
-    @property
-    def same_as(self) -> str | None:
-        """The field above that has the same fields in it."""
-
-
-class Change(Protocol):
-    """What is shown of a change; ``receipt_cli.documents.schema_diff.Change`` says what each part means."""
-
-    @property
-    def pointer(self) -> str:
-        """Where it is."""
-
-    @property
-    def kind(self) -> str:
-        """``added``, ``removed`` or ``changed``."""
-
-    @property
-    def what(self) -> str:
-        """What of the field changed."""
-
-    @property
-    def old(self) -> object:
-        """What the old schema says."""
-
-    @property
-    def new(self) -> object:
-        """What the new schema says."""
-
-    @property
-    def compatible(self) -> bool:
-        """Whether a minor version may change it."""
 
 
 def render_fields(fields: Sequence[Field], style: Style) -> str:
@@ -93,7 +37,7 @@ def render_fields(fields: Sequence[Field], style: Style) -> str:
         if field.description:
             page.prose(page.say(field.description), indent=4, max_lines=_MAX_LINES)
         if field.choices:
-            page.prose(page.say(f"one of {', '.join(map(_said, field.choices))}"), "dim", indent=4, max_lines=_MAX_LINES)
+            page.prose(page.say(f"one of {', '.join(map(_json_text, field.choices))}"), "dim", indent=4, max_lines=_MAX_LINES)
         if field.same_as is not None:
             page.line(Span(f"its fields are those of {page.say(field.same_as)}", "dim"), indent=4)
     return page.text()
@@ -120,7 +64,7 @@ def render_changes(old: str, new: str, changes: Sequence[Change], style: Style) 
             page.line(*head, "description", mark)
             page.prose(page.say(str(change.new)), "dim", indent=4, max_lines=_MAX_LINES)
         else:
-            page.line(*head, page.say(f"{change.what}: {_stated(change.old)} → {_stated(change.new)}"), mark)
+            page.line(*head, page.say(f"{change.what}: {_limit(change.old)} → {_limit(change.new)}"), mark)
     if changes:
         page.gap()
         page.line(f"{count(len(changes))} changes, {count(against)} of them not allowed in a minor version")
@@ -131,9 +75,9 @@ def _column(texts: Iterable[str], most: int) -> int:
     return max((cells(text) for text in texts if cells(text) <= most), default=0)
 
 
-def _stated(value: object) -> str:
-    return "nothing" if value is None else _said(value)
+def _limit(value: object) -> str:
+    return "nothing" if value is None else _json_text(value)
 
 
-def _said(value: object) -> str:
+def _json_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
-from receipt_cli.render.differences import Difference, tell_kinds, write_differences
+from receipt_cli.render.differences import count_kinds, write_differences
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Style
+
+if TYPE_CHECKING:
+    from receipt_cli.documents.diff import Difference
 
 _REASONS = {
     "log": "another log: its bytes are not those that the receipt was derived from",
@@ -39,15 +43,15 @@ def render_verification(
     page = Page(style)
     log = "stdin" if title.log == "-" else page.say(PurePath(title.log).name)
     read = Span("  " + (", ".join(page.say(ref) for ref in title.refs) or "no grammar"), "dim")
-    told = tell_kinds(difference.kind for difference in differences)
+    kinds = count_kinds(difference.kind for difference in differences)
     if not differences and not invalid:
         same = f"{page.say(PurePath(title.receipt).name)} is what {log} gives"
         page.line(Span("the same today" if title.newest else "verified", "good"), f": {same}", read)
         return page.text()
     if title.newest:
-        page.line(Span("otherwise today", "warn"), f": {told} in {log}", read)
+        page.line(Span("otherwise today", "warn"), f": {kinds} in {log}", read)
     else:
-        page.line(Span("not verified", "bad"), f": {told}", read)
+        page.line(Span("not verified", "bad"), f": {kinds}", read)
     for name in other if not title.newest else [name for name in other if name == "log"]:
         page.prose(_CHANGED if list(other) == ["values"] else _REASONS[name], indent=2, bullet="- ")
     for text in invalid:

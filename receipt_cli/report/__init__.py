@@ -13,6 +13,6 @@ PUBLIC = {
     "render_page": "page",
     "choose": "plot_data",
     "plotted": "plot_data",
-    "SeriesFolder": "stored_curves",
+    "SeriesFolder": "curves",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

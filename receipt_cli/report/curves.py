@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from receipt_cli.receipts.production import Product
+from receipt_cli.report.packing import number
+from receipt_cli.store.series_files import SeriesFiles
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +23,10 @@ SHOWN_FIRST = (
 )  # fmt: skip
 MAX_CURVES = 24
 POINTS = 1000
+STORED_METRICS = ("loss", "grad_norm", "tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "step_time_s")
+STORED_POINTS = 240
+MAX_STORED_CURVES = 4
+"""Fewer than for a single log: hundreds of runs share one file."""
 _MARKED = 40
 _EXACT = 2.0**53
 
@@ -27,14 +34,14 @@ _EXACT = 2.0**53
 def product_curves(product: Product) -> list[list[Any]]:
     """Return ``[phase, metric, records, points, bad]`` for each curve of a log (see ``thin``), the primary phase first."""
     summaries, primary = product.derivation.summaries, product.derivation.primary
-    made: list[list[Any]] = []
+    curves: list[list[Any]] = []
     for index in sorted(range(len(summaries)), key=lambda i: (i != primary, i)):
         names = list(summaries[index].metrics)
         for name in sorted(names, key=lambda name: (_rank(name), names.index(name))):
-            if len(made) < MAX_CURVES:
+            if len(curves) < MAX_CURVES:
                 curve = thin(*summaries[index].series.curve(name), POINTS)
-                made += [[index, name, *curve]] if curve is not None else []
-    return made
+                curves += [[index, name, *curve]] if curve is not None else []
+    return curves
 
 
 def _rank(name: str) -> int:
@@ -61,8 +68,7 @@ def thin(steps: Sequence[float] | Floats, values: Sequence[float] | Floats, most
     chosen = np.arange(len(x)) if len(x) <= most else _extremes(y, most)
     points: list[Any] = []
     for place, value in zip(x[chosen].tolist(), y[chosen].tolist(), strict=True):
-        rounded = float(f"{value:.6g}")
-        points += [int(place), int(rounded) if rounded == int(rounded) and abs(rounded) < _EXACT else rounded]
+        points += [int(place), number(value)]
     every = max(1, -(-len(bad) // _MARKED))
     return [len(x) + len(bad), points, [int(step) for step in bad[::every].tolist()]]
 
@@ -77,3 +83,21 @@ def _extremes(values: Floats, most: int) -> NDArray[np.int64]:
         part = values[start:stop]
         places += [start + int(part.argmin()), start + int(part.argmax())]
     return np.unique(np.array(places, np.int64))
+
+
+class SeriesFolder:
+    """The curves in the Parquet files below ``root``; ``tell`` is told of files passed over. Raises as ``SeriesFiles``."""
+
+    def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
+        self._files = SeriesFiles(root, warn)
+
+    def curves(self, document: Mapping[str, Any]) -> list[list[Any]]:
+        """Return the curves of a receipt's primary phase, as ``product_curves`` does; none where no file is of its log."""
+        index = self._files.primary(document)
+        drawn: list[list[Any]] = []
+        for name in STORED_METRICS if index is not None else ():
+            if index is not None and name in document["summary"]["metrics"] and len(drawn) < MAX_STORED_CURVES:
+                values = self._files.values(document, index, name)
+                curve = thin(*values, STORED_POINTS) if values is not None else None
+                drawn += [[index, name, *curve]] if curve is not None else []
+        return drawn

@@ -13,8 +13,7 @@ from receipt_cli.render.comparison.words import field_name, field_value
 from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.scale import kind_of
 from receipt_cli.report.detail import pack, run_detail
-from receipt_cli.report.drift import Sign, alarms, signs
-from receipt_cli.report.missing_metrics import vanished
+from receipt_cli.report.drift import Sign, alarms, signs, vanished
 from receipt_cli.report.packing import MAX_NAME, Pool, byte_count, columns, number, present, short_text
 from receipt_cli.report.row import CHECKS, COLUMNS, core_row, pack_row
 from receipt_cli.store.files import Quarantined
@@ -117,9 +116,9 @@ def _slim(document: Document) -> Document:
 def _lanes(
     documents: Sequence[Document], policy: Policy, registry: Registry, pool: Pool, places: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    found = history(documents, policy, registry)["lanes"]
-    made: list[dict[str, Any]] = []
-    for told, lane in zip(found, make_lanes(documents), strict=True):
+    histories = history(documents, policy, registry)["lanes"]
+    lanes: list[dict[str, Any]] = []
+    for entry, lane in zip(histories, make_lanes(documents), strict=True):
         runs = [places[run.log_sha256] for run in lane.runs]
         metrics = [
             {
@@ -129,9 +128,9 @@ def _lanes(
                 "changes": [_change(change, pool, places) for change in metric["changes"]],
                 "spikes": [[places[spike["log_sha256"]], number(spike["value"])] for spike in metric["spikes"]],
             }
-            for metric, watched in zip(told["metrics"], watch(lane, registry), strict=True)
+            for metric, watched in zip(entry["metrics"], watch(lane, registry), strict=True)
         ]
-        made.append(
+        lanes.append(
             {
                 "lane": pool.text(lane.lane, MAX_NAME),
                 "preset": pool.text(lane.preset, MAX_NAME),
@@ -140,7 +139,7 @@ def _lanes(
                 "metrics": metrics,
             }
         )
-    return made
+    return lanes
 
 
 def _change(change: Document, pool: Pool, places: Mapping[str, int]) -> dict[str, Any]:

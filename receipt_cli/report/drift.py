@@ -1,4 +1,7 @@
-"""Receipts → signs that logs are no longer read as they were meant: each kind of sign, and the runs that show it."""
+"""Signs in receipts that a log format has drifted: each kind of sign, and the runs that show it.
+
+A metric that the runs of a lane stop printing leaves no trace in any one log: it shows only over the runs in order of time.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,12 @@ MOSTLY_UNREAD = 0.5
 _LEAST_RECORDS = 40
 MAX_ALARMS = 60
 RECENT = 20
+BEFORE = 10
+"""Runs up to the last that has a metric which are looked at: nearly all of them must have it."""
+LEAST_BEFORE = 4
+LEAST_SINCE = 3
+"""Runs without it: fewer may have died before they printed it."""
+_USUAL = 0.8
 
 
 class Sign(NamedTuple):
@@ -45,15 +54,15 @@ def signs(document: Document) -> Iterator[Sign]:
     for problem in derivation["problems"]["first"]:
         if problem["kind"] != "generic_reading":
             kinds.setdefault(problem["kind"], []).append(problem)
-    for kind, found in kinds.items():
-        example = found[0]["excerpt"] or found[0]["detail"]
-        yield Sign("problem", f"{kind.replace('_', ' ')} in {grammar}", len(found), example)
+    for kind, problems in kinds.items():
+        example = problems[0]["excerpt"] or problems[0]["detail"]
+        yield Sign("problem", f"{kind.replace('_', ' ')} in {grammar}", len(problems), example)
     yield from _unread(document, grammar)
     for entry in (document["summary"] or {}).get("consistency") or []:
         if entry["consistent"] is False:
-            printed, recomputed = (_told(entry["metric"], entry[key]) for key in ("reported", "derived"))
-            told = f"printed {printed}, batch size and step time give {recomputed}"
-            yield Sign("inconsistent", f"{entry['metric']} printed by {grammar}", 1, told)
+            printed, recomputed = (_shown(entry["metric"], entry[key]) for key in ("reported", "derived"))
+            contradiction = f"printed {printed}, batch size and step time give {recomputed}"
+            yield Sign("inconsistent", f"{entry['metric']} printed by {grammar}", 1, contradiction)
 
 
 def _unread(document: Document, grammar: str) -> Iterator[Sign]:
@@ -64,13 +73,13 @@ def _unread(document: Document, grammar: str) -> Iterator[Sign]:
         yield Sign("unread", f"most of the log is unread by {grammar}", lines["unmatched"], share)
 
 
-def _told(metric: str, value: float | None) -> str:
+def _shown(metric: str, value: float | None) -> str:
     return "nothing" if value is None else measure(metric, value)
 
 
 def _first_problem(document: Document, kind: str) -> str:
-    found = [p for p in document["derivation"]["problems"]["first"] if not kind or p["kind"] == kind]
-    return found[0]["detail"] if found else ""
+    problems = [p for p in document["derivation"]["problems"]["first"] if not kind or p["kind"] == kind]
+    return problems[0]["detail"] if problems else ""
 
 
 def alarms(runs: Sequence[Sequence[Sign]], pool: Pool) -> list[dict[str, Any]]:
@@ -78,16 +87,16 @@ def alarms(runs: Sequence[Sequence[Sign]], pool: Pool) -> list[dict[str, Any]]:
 
     ``runs`` are in order of time. ``recent`` counts the last ``RECENT`` runs that show it.
     """
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    alarms_by_sign: dict[tuple[str, str], dict[str, Any]] = {}
     for place, seen in enumerate(runs):
         for sign in seen:
-            alarm = found.setdefault((sign.kind, sign.about), {"runs": [], "count": 0, "example": ""})
+            alarm = alarms_by_sign.setdefault((sign.kind, sign.about), {"runs": [], "count": 0, "example": ""})
             if not alarm["runs"] or alarm["runs"][-1] != place:
                 alarm["runs"].append(place)
             alarm["count"] += sign.seen
             alarm["example"] = sign.example or alarm["example"]  # the newest
     start = len(runs) - RECENT
-    made = [
+    alarms = [
         {
             "kind": kind,
             "about": pool.text(about),
@@ -96,7 +105,38 @@ def alarms(runs: Sequence[Sequence[Sign]], pool: Pool) -> list[dict[str, Any]]:
             "recent": sum(place >= start for place in alarm["runs"]),
             "example": pool.text(short_text(alarm["example"])),
         }
-        for (kind, about), alarm in found.items()
+        for (kind, about), alarm in alarms_by_sign.items()
     ]
-    made.sort(key=lambda a: (-a["recent"], -len(a["runs"]), a["kind"], a["about"]))
-    return made[:MAX_ALARMS]
+    alarms.sort(key=lambda a: (-a["recent"], -len(a["runs"]), a["kind"], a["about"]))
+    return alarms[:MAX_ALARMS]
+
+
+def vanished(documents: Sequence[Document]) -> list[list[Sign]]:
+    """Return for each receipt the metrics that the runs of its lane and preset have stopped printing by then.
+
+    ``documents`` are in order of time. Runs without a step, and those that name neither lane nor preset, do not count.
+    """
+    signs_of: list[list[Sign]] = [[] for _ in documents]
+    lanes: dict[tuple[str | None, str | None], list[int]] = {}
+    for place, document in enumerate(documents):
+        key = document["run"]["lane"], document["run"]["preset"]
+        if any(key) and _has_steps(document):
+            lanes.setdefault(key, []).append(place)
+    for (lane, preset), places in lanes.items():
+        printed = [frozenset(documents[place]["summary"]["metrics"]) for place in places]
+        title = " · ".join(name for name in (lane, preset) if name)
+        for metric in sorted(frozenset().union(*printed)):
+            last = max(i for i, names in enumerate(printed) if metric in names)
+            before = [metric in names for names in printed[max(0, last + 1 - BEFORE) : last + 1]]
+            since = places[last + 1 :]
+            if len(since) >= LEAST_SINCE and len(before) >= LEAST_BEFORE and sum(before) >= _USUAL * len(before):
+                run = documents[places[last]]
+                name = run["run"]["name"] or run["derivation"]["log"]["sha256"][:12]
+                sign = Sign("vanished", f"{metric} is printed no more in {title}", 1, f"last in {name}")
+                for place in since:
+                    signs_of[place].append(sign)
+    return signs_of
+
+
+def _has_steps(document: Document) -> bool:
+    return bool(document["summary"] and document["summary"]["steps"]["record_count"])

@@ -31,21 +31,21 @@ class Pool:
         """Return the number of a text, cut to ``most`` characters; None for None and for an empty one."""
         if value is None or value == "":
             return None
-        said = short_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), most)
-        found = self._text_at.setdefault(said, len(self.texts))
-        if found == len(self.texts):
-            self.texts.append(said)
-            self.size += byte_count(said) + 1
-        return found
+        kept = short_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), most)
+        place = self._text_at.setdefault(kept, len(self.texts))
+        if place == len(self.texts):
+            self.texts.append(kept)
+            self.size += byte_count(kept) + 1
+        return place
 
     def fact(self, *parts: object) -> int:
         """Return the number of a row of texts; a part that is empty is -1 in it."""
         key = tuple(-1 if (number := self.text(part)) is None else number for part in parts)
-        found = self._fact_at.setdefault(key, len(self.facts))
-        if found == len(self.facts):
+        place = self._fact_at.setdefault(key, len(self.facts))
+        if place == len(self.facts):
             self.facts.append(list(key))
             self.size += byte_count(list(key)) + 1
-        return found
+        return place
 
 
 def short_text(text: str, most: int = MAX_TEXT) -> str:

@@ -35,10 +35,10 @@ def choose(document: Mapping[str, Any], wanted: Sequence[str]) -> list[str]:
 
 def plotted(product: Product, names: Sequence[str]) -> list[Curve]:
     """Return the curves of the primary phase of a log; of metrics of the steady state, the bounds of that, too."""
-    summary, made = product.document["summary"], []
+    summary, curves = product.document["summary"], []
     for name in names:
         steps, values = product.series.curve(name)
         entry = summary["metrics"][name]
         steady = entry["window"] == "steady" and entry["min"] is not None
-        made.append(Curve(name, steps.tolist(), values.tolist(), (entry["min"], entry["max"]) if steady else None))
-    return made
+        curves.append(Curve(name, steps.tolist(), values.tolist(), (entry["min"], entry["max"]) if steady else None))
+    return curves

@@ -86,8 +86,8 @@ def instant(time: str | None) -> float | int | None:
 
 def _figure(summary: Document, registry: Registry, name: str, figure: str, block: str = "metrics") -> int | float | None:
     wanted = registry.by_name[name].id
-    found = (entry[figure] for entry in (summary.get(block) or {}).values() if entry["id"] == wanted)
-    return number(next(found, None))
+    values = (entry[figure] for entry in (summary.get(block) or {}).values() if entry["id"] == wanted)
+    return number(next(values, None))
 
 
 def _memory(summary: Document) -> tuple[str | None, int | float | None]:

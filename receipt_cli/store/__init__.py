@@ -21,7 +21,7 @@ PUBLIC = {
     "read_receipt": "reading",
     "read_receipts": "reading",
     "SeriesFiles": "series_files",
-    "export": "sql_export",
+    "export": "query",
     "Period": "stats",
     "QUESTIONS": "stats",
     "Question": "stats",

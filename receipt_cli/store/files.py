@@ -112,10 +112,10 @@ class Store:
     def receipts(self) -> Iterator[StoredReceipt]:
         """Yield the current receipt of every log, ordered by the log's digest. Raises ``InputError``."""
         last: StoredReceipt | None = None
-        for found in self._all_receipts():
-            if last is not None and last.log_sha256 != found.log_sha256:
+        for receipt in self._all_receipts():
+            if last is not None and last.log_sha256 != receipt.log_sha256:
                 yield last
-            last = found
+            last = receipt
         if last is not None:
             yield last
 
@@ -125,8 +125,8 @@ class Store:
 
     def current(self, log_sha256: str) -> bytes | None:
         """Return the bytes of a log's current receipt, None where it has none. Raises ``InputError``."""
-        found = self.history(log_sha256)
-        return _read(found[-1].path) if found else None
+        receipts = self.history(log_sha256)
+        return _read(receipts[-1].path) if receipts else None
 
     def add(self, document: Mapping[str, Any]) -> Outcome:
         """Store a valid document, unless its bytes are there: a receipt under its log, any other under its digest.
@@ -182,13 +182,13 @@ class Store:
 
     def _add_receipt(self, log: str, data: bytes) -> Outcome:
         while True:
-            found = self.history(log)
-            if found and _same(_read(found[-1].path), data):
-                return Outcome("unchanged", self._name(found[-1].path))
-            generation = found[-1].generation + 1 if found else 1
+            receipts = self.history(log)
+            if receipts and _same(_read(receipts[-1].path), data):
+                return Outcome("unchanged", self._name(receipts[-1].path))
+            generation = receipts[-1].generation + 1 if receipts else 1
             path = self._folder(log) / f"{log}.{generation}.json"
             if self._create(path, data):
-                return Outcome("replaced" if found else "written", self._name(path))
+                return Outcome("replaced" if receipts else "written", self._name(path))
             # Another process was faster with this number: look at what it wrote.
 
     def _create(self, path: Path, data: bytes) -> bool:
@@ -221,11 +221,11 @@ class Store:
 
 def kind_of(document: Mapping[str, Any]) -> str:
     """Return the kind of a document that a store takes. Raises ``UsageError`` for one that it does not."""
-    stated = document.get("schema_version")
-    found = _KIND.match(stated) if isinstance(stated, str) else None
-    if found is None or found["kind"] == "header":
-        raise UsageError(f"a store does not take {stated!r}", why="it takes receipts and documents of measurements")
-    return found["kind"]
+    version = document.get("schema_version")
+    match = _KIND.match(version) if isinstance(version, str) else None
+    if match is None or match["kind"] == "header":
+        raise UsageError(f"a store does not take {version!r}", why="it takes receipts and documents of measurements")
+    return match["kind"]
 
 
 def _log_of(document: Mapping[str, Any]) -> str:
@@ -258,8 +258,8 @@ def _without_tool(data: bytes) -> object:
 def _receipts_in(folder: Path, log: str = "") -> list[StoredReceipt]:
     """Return the receipts in one folder by log and generation, or those of one log; other files are passed over."""
     named = ((path, _RECEIPT.fullmatch(path.name)) for path in _listed(folder, log))
-    found = [StoredReceipt(path, name["log"], int(name["generation"])) for path, name in named if name is not None]
-    return sorted(found, key=lambda receipt: (receipt.log_sha256, receipt.generation))
+    receipts = [StoredReceipt(path, name["log"], int(name["generation"])) for path, name in named if name is not None]
+    return sorted(receipts, key=lambda receipt: (receipt.log_sha256, receipt.generation))
 
 
 def _listed(folder: Path, start: str = "") -> list[Path]:

@@ -53,8 +53,8 @@ class Known:
 
     def identity(self, path: str, stamp: str) -> tuple[str, int] | None:
         """Return digest and size of the log at ``path``, where it was read in the state of ``stamp``."""
-        found = self._paths.get(_key(path, stamp))
-        return (found[0].hex(), found[1]) if found is not None else None
+        entry = self._paths.get(_key(path, stamp))
+        return (entry[0].hex(), entry[1]) if entry is not None else None
 
     def log(self, sha256: str) -> KnownLog | None:
         """Return what is known of the log with this digest, derived with these definitions."""
@@ -100,9 +100,9 @@ class Known:
             for line in lines:
                 text, _, total = line.rstrip("\n").rpartition(" ")
                 if total == _sum(text):
-                    self._take(text.split(" "))
+                    self._add_line(text.split(" "))
 
-    def _take(self, parts: list[str]) -> None:
+    def _add_line(self, parts: list[str]) -> None:
         """Take in one line; one of other definitions, or of a later layout, is passed over."""
         with contextlib.suppress(ValueError):
             if parts[0] == "path" and len(parts) == 4:
@@ -128,7 +128,7 @@ class Known:
 
         One batch at a time: of a hundred that start together each would write all of it.
         """
-        if not self._take_turn():
+        if not self._may_merge():
             return
         for key, (digest, size) in self._paths.items():
             self._write(_path_line(key, digest.hex(), size))
@@ -142,7 +142,7 @@ class Known:
         with contextlib.suppress(OSError):
             (self._folder / _MERGING).unlink()
 
-    def _take_turn(self) -> bool:
+    def _may_merge(self) -> bool:
         """Return whether nobody else merges; who began long ago was killed."""
         mark = self._folder / _MERGING
         with contextlib.suppress(OSError):

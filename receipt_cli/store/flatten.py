@@ -42,12 +42,12 @@ def _row(document: Mapping[str, Any]) -> Row:
     row |= _accelerators(document["header"]["hardware"]["accelerators"] or ())
     row |= {column.name: _found(summary, column) for column in STEPS}
     row |= _figures(summary or {})
-    stated = (summary or {}).get("parameter_count")
-    row["parameter_count"] = _whole(stated if stated is not None else document["header"]["model"]["parameter_count"])
+    declared = (summary or {}).get("parameter_count")
+    row["parameter_count"] = _whole(declared if declared is not None else document["header"]["model"]["parameter_count"])
     row |= {"phase_count": len(phases), "healthy": healthy(checks), "proven": proven(checks)}
     row["checks"] = [{"check_name": name, "passed": passed} for name, passed in checks.items()]
-    told = ("reason", "category", "line_number", "message", "log_tail")
-    row["failure"] = None if failure is None else {key: failure[key] for key in told}
+    keys = ("reason", "category", "line_number", "message", "log_tail")
+    row["failure"] = None if failure is None else {key: failure[key] for key in keys}
     row["phases"] = [_phase(number, phase["summary"], number == primary) for number, phase in enumerate(phases)]
     return row
 
@@ -110,8 +110,8 @@ def _primary(phases: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _figures(summary: Mapping[str, Any]) -> Row:
-    found = {(w.block, w.metric_id): s for w in WIDE for s in _named(summary, w.block) if s["id"] == w.metric_id}
-    row: Row = {w.name: found.get((w.block, w.metric_id), {}).get(w.figure) for w in WIDE}
+    statistics = {(w.block, w.metric_id): s for w in WIDE for s in _named(summary, w.block) if s["id"] == w.metric_id}
+    row: Row = {w.name: statistics.get((w.block, w.metric_id), {}).get(w.figure) for w in WIDE}
     known = next((wide for wide in MEMORY if row[wide.name] is not None), None)
     row["memory_bytes"] = row[known.name] if known is not None else None
     row["memory_metric"] = _metric(known.metric_id).name if known is not None else None

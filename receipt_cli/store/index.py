@@ -90,16 +90,16 @@ def _rows(files: Sequence[_File]) -> Iterator[tuple[Sequence[_File], list[str]]]
     chunks = [files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)]
     workers = min(os.cpu_count() or 1, len(chunks))
     if len(files) < MANY or workers < 2:
-        yield from zip(chunks, map(_made, chunks), strict=True)
+        yield from zip(chunks, map(_make_rows, chunks), strict=True)
         return
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:  # a fork would take over the locks of DuckDB's threads
-        yield from zip(chunks, pool.map(_made, chunks), strict=True)
+        yield from zip(chunks, pool.map(_make_rows, chunks), strict=True)
 
 
-def _made(chunk: Sequence[_File]) -> list[str]:
+def _make_rows(chunk: Sequence[_File]) -> list[str]:
     return [read_row(f.receipt.path, f.name, f.receipt.log_sha256, f.receipt.generation, f.stamp) for f in chunk]
 
 
@@ -130,9 +130,9 @@ def _indices(folder: Path) -> Iterator[Path]:
     """Yield the indices in ``folder`` whose bytes are those that their names promise."""
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(folder)):
-            found = _NAME.fullmatch(name)
+            match = _NAME.fullmatch(name)
             with contextlib.suppress(OSError):
-                if found is not None and _sha256(folder / name) == found["sha256"]:
+                if match is not None and _sha256(folder / name) == match["sha256"]:
                     yield folder / name
 
 

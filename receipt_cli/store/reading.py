@@ -49,15 +49,15 @@ def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
     return masked
 
 
-def read_receipts(store: Store, tell: Callable[[str], None]) -> Iterator[dict[str, Any]]:
+def read_receipts(store: Store, warn: Callable[[str], None]) -> Iterator[dict[str, Any]]:
     """Yield the current receipt of every log, ordered by the log's digest; ``tell`` is told of what was passed over.
 
     Raises ``InputError`` where there is no store, or the system does not let it be read.
     """
     store.check_exists()
-    for found in store.receipts():
+    for receipt in store.receipts():
         try:
-            yield read_receipt(found.path, found.log_sha256)
+            yield read_receipt(receipt.path, receipt.log_sha256)
         except Refused as error:
-            name = found.path.relative_to(store.root).as_posix()
-            tell(f"{name} is passed over: {error.message}{': ' if error.why else ''}{error.why}")
+            name = receipt.path.relative_to(store.root).as_posix()
+            warn(f"{name} is passed over: {error.message}{': ' if error.why else ''}{error.why}")

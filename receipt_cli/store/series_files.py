@@ -17,27 +17,27 @@ class SeriesFiles:
     Raises ``InputError`` where there is no such folder, and ``UsageError`` where DuckDB is not installed.
     """
 
-    def __init__(self, root: Path, tell: Callable[[str], None]) -> None:
+    def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
         if not root.is_dir():
             help_text = "receipt parse LOG --series FILE writes one"
             raise InputError("there is no such folder of series", where=str(root), try_=help_text)
         self._database = Database()
-        self._tell = tell
+        self._warn = warn
         self._files: dict[str, Path] = {}
         for path in sorted(root.rglob("*.parquet")):
             log = self._log_of(path)
             if log is None:
-                tell(f"{path.name} is passed over: not the series of a log")
+                warn(f"{path.name} is passed over: not the series of a log")
             else:
                 self._files.setdefault(log, path)
 
     def _log_of(self, path: Path) -> str | None:
         statement = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'receipt_series'"
         try:
-            found = json.loads(bytes(self._database.read_parquet(statement, path)[0][0]))["log_sha256"]
+            log = json.loads(bytes(self._database.read_parquet(statement, path)[0][0]))["log_sha256"]
         except (Damaged, LookupError, ValueError, TypeError):
             return None
-        return found if isinstance(found, str) else None
+        return log if isinstance(log, str) else None
 
     def primary(self, document: Mapping[str, Any]) -> int | None:
         """Return the number of a receipt's primary phase, from 0; None where no file is of its log."""
@@ -57,6 +57,6 @@ class SeriesFiles:
         try:
             rows = self._database.read_parquet(statement, path)
         except Damaged:
-            self._tell(f"{path.name} is passed over: {name} cannot be read")
+            self._warn(f"{path.name} is passed over: {name} cannot be read")
             return None
         return [row[0] for row in rows], [row[1] for row in rows]

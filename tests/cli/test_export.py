@@ -19,8 +19,9 @@ import jsonschema
 import pytest
 
 from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.export.openmetrics import family
+from receipt_cli.export.otlp import UCUM
 from receipt_cli.export.tensorboard import crc32c
-from receipt_cli.export.units import UCUM, family
 from receipt_cli.export.wandb_run import framed
 
 Invoke = Callable[..., Any]

@@ -42,7 +42,7 @@ ROOMS: dict[str, str] = {
     ),
     "batch": "analysis definitions derive documents errors grammar header io receipts redaction store",
     "comparison": "definitions documents errors events io numeric receipts store",
-    "export": "analysis definitions documents errors events io receipts redaction",
+    "export": "analysis definitions documents errors events io numeric receipts redaction",
     "follow": "analysis derive errors events io receipts scan",
     "gpu_profile": "errors header io numeric problems receipts redaction",
     "importers": (
@@ -50,7 +50,7 @@ ROOMS: dict[str, str] = {
         "records redaction scan"
     ),
     "history": "analysis comparison definitions documents",
-    "render": "analysis follow redaction",
+    "render": "analysis documents follow problems redaction",
     "verification": "analysis derive detect documents errors events grammar importers io receipts",
     "ci": "analysis comparison definitions documents errors io render",
     "report": "analysis comparison definitions errors history receipts redaction render store",

@@ -1,4 +1,4 @@
-"""A comparison document → what a person reads: first whether the runs compare, then how they differ."""
+"""Comparison and reproducibility documents in the terminal: the verdict first, then what it rests on."""
 
 from __future__ import annotations
 
@@ -17,14 +17,21 @@ from receipt_cli.render.comparison.words import (
     interval,
     reason_text,
 )
-from receipt_cli.render.scale import count
+from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.table import Column, write_table
 
-_MAX_FIELDS = 40
 _MAX_REASONS = 8
 _MAX_NAMES = 4
+_SEVERITIES: dict[str | None, Role] = {"block": "bad", "warn": "warn", "ignore": "dim", None: "plain"}
+_ANSWERS: dict[str, tuple[str, Role]] = {
+    "yes": ("✓ reproduced", "good"),
+    "no": ("✗ not reproduced", "bad"),
+    "unknown": ("! not shown to be reproduced", "warn"),
+}
+_SAME: dict[bool | None, tuple[str, Role]] = {True: ("same", "good"), False: ("differs", "bad"), None: ("unknown", "warn")}
+_PARTS = {"configuration": "configuration", "seeds": "seeds", "resume": "resume point"}
 _BASES = {"within_run": "of these runs' own steps", "between_runs": "between runs"}
 
 
@@ -38,7 +45,7 @@ def render_comparison(document: Mapping[str, Any], style: Style) -> str:
         _metrics(page, contrast["metrics"])
         _curves(page, contrast["curves"])
         _outcome(page, contrast["outcome"])
-        _fields(page, contrast["fields"])
+        _fields(page, "fields that differ", contrast["fields"])
         page.gap()
         for note in contrast["notes"]:
             page.prose(page.say(note), "dim", bullet="· ")
@@ -60,8 +67,7 @@ def _verdict(page: Page, contrast: Mapping[str, Any]) -> None:
     reasons = contrast["reasons"]
     for reason in reasons[:_MAX_REASONS]:
         page.prose(page.say(reason_text(reason)), indent=2, bullet="· ")
-    if len(reasons) > _MAX_REASONS:
-        page.line(Span(f"… {count(len(reasons) - _MAX_REASONS)} more", "dim"), indent=2)
+    page.left_out(len(reasons) - _MAX_REASONS)
 
 
 def _metrics(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
@@ -74,7 +80,7 @@ def _metrics(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
     ]  # fmt: skip
     shown = sorted(metrics, key=lambda m: m["better"] == "none")  # what has a direction first
     same = [m for m in shown if m["outcome"] == "equal" and m["better"] == "none"]
-    page.rows(align(columns, [_row(page, m) for m in shown if m not in same], page.style.width - 2))
+    write_table(page, columns, [_row(page, m) for m in shown if m not in same])
     if same:
         page.prose(page.say(f"equal: {', '.join(map(figure_name, same))}"), "dim", indent=2)
     bases = dict.fromkeys(_BASES[m["basis"]] for m in metrics if m["basis"] != "none")
@@ -101,6 +107,22 @@ def _curves(page: Page, curves: Sequence[Mapping[str, Any]]) -> None:
         page.flow(page.say(name), [[Span(page.say(fact))] for fact in facts], label_width=12)
 
 
+def _fields(page: Page, title: str, fields: Sequence[Mapping[str, Any]], most: int = 40) -> None:
+    """Add a table of at most ``most`` fields with their values on both sides, coloured by severity, if any."""
+    if not fields:
+        return
+    page.heading(title)
+    columns = [Column("field", least=12), Column("a", least=8), Column("b", least=8)]
+    rows = [
+        [
+            Span(page.say(field_name(f["pointer"])), _SEVERITIES[f.get("severity")]),
+            *(Span(page.say(field_value(f[s]))) for s in ("a", "b")),
+        ]
+        for f in fields[:most]
+    ]
+    write_table(page, columns, rows, hidden=len(fields) - most)
+
+
 def _outcome(page: Page, outcome: Mapping[str, Any]) -> None:
     words = {True: "true", False: "false", None: "unknown"}
     rows = [
@@ -112,19 +134,30 @@ def _outcome(page: Page, outcome: Mapping[str, Any]) -> None:
         rows.append([Span("failure"), *(Span(page.say(reason or "none"), "bad" if reason else "plain") for reason in reasons)])
     if rows:
         page.heading("outcome")
-        page.rows(align([Column("check", least=8), Column("a"), Column("b")], rows, page.style.width - 2))
+        write_table(page, [Column("check", least=8), Column("a"), Column("b")], rows)
 
 
-def _fields(page: Page, fields: Sequence[Mapping[str, Any]]) -> None:
-    if not fields:
-        return
-    page.heading("fields that differ")
-    roles: dict[str, Role] = {"block": "bad", "warn": "warn", "ignore": "dim"}
-    rows = [
-        [Span(page.say(field_name(f["pointer"])), roles[f["severity"]]), *(Span(page.say(field_value(f[s]))) for s in ("a", "b"))]
-        for f in fields[:_MAX_FIELDS]
-    ]
-    columns = [Column("field", least=12), Column("a", least=8), Column("b", least=8)]
-    page.rows(align(columns, rows, page.style.width - 2))
-    if len(fields) > _MAX_FIELDS:
-        page.line(Span(f"… {count(len(fields) - _MAX_FIELDS)} more", "dim"), indent=2)
+def render_reproducibility(document: Mapping[str, Any], style: Style) -> str:
+    """Return the answer (``reproducibility/1.0``), each line ended by a newline."""
+    page = Page(style)
+    for side in ("a", "b"):
+        page.line(Span(f"{side}  ", "dim"), Span(page.say(document[side]), "strong"))
+    words, role = _ANSWERS[document["reproduced"]]
+    page.gap()
+    page.line(Span(words, role))
+    rows = [_part(page, label, document[name]) for name, label in _PARTS.items()]
+    rows += [_part(page, metric_label(curve["metric"]), curve) for curve in document["curves"]]
+    page.gap()
+    write_table(page, [Column("part", least=13), Column(""), Column("because", least=20)], rows)
+    configuration = document["configuration"]
+    _fields(page, "fields", [*configuration["differences"], *configuration["unknown"]], 20)
+    if document["notes"]:
+        page.gap()
+    for note in document["notes"]:
+        page.prose(page.say(reason_text(note)), "dim", bullet="· ")
+    return page.text()
+
+
+def _part(page: Page, label: str, part: Mapping[str, Any]) -> list[Span]:
+    words, role = _SAME[part["same"]]
+    return [Span(page.say(label)), Span(words, role), Span(page.say(reason_text(part["because"])))]

@@ -38,15 +38,15 @@ def spike_notes(page: Page, summary: Mapping[str, object], label: Callable[[str]
         total, critical = whole(entry, "count") or 0, whole(entry, "critical_count") or 0
         if not total:
             continue
-        said = f"{count(total)} {'spike' if total == 1 else 'spikes'} of {label(page.say(name))}"
+        spikes = f"{count(total)} {'spike' if total == 1 else 'spikes'} of {label(page.say(name))}"
         worse = f", {count(critical)} critical" if critical else ""
         first = next(iter(items(entry, "first")), None)
         value, average, step = real(first, "value"), real(first, "average"), whole(first, "step")
-        told = ""
+        example = ""
         if value is not None and average is not None:
             where = f" at step {count(step)}" if step is not None else ""
-            told = f"; the first{where}: {number(value)} over a running average of {number(average)}"
-        notes.append(f"{said}{worse}{told}")
+            example = f"; the first{where}: {number(value)} over a running average of {number(average)}"
+        notes.append(f"{spikes}{worse}{example}")
     marked = whole(summary, "spikes", "marked_count")
     if marked:
         notes.append(f"the trainer itself marked {count(marked)} {'spike' if marked == 1 else 'spikes'}")

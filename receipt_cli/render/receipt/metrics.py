@@ -55,13 +55,8 @@ def write_metrics(page: Page, document: Mapping[str, object], series: Mapping[st
         page.line(Span("none was printed", "dim"), indent=2)
     else:
         _write_rows(page, entries, series or {})
-    for name, limit, what in (
-        ("metrics", _MAX_METRICS, "metrics"),
-        ("other_metrics", _MAX_OTHERS, "that the registry does not know"),
-    ):
-        hidden = len(mapping(summary, name)) - limit
-        if hidden > 0:
-            page.line(Span(f"… {count(hidden)} more {what}", "dim"), indent=2)
+    page.left_out(len(mapping(summary, "metrics")) - _MAX_METRICS, "metrics")
+    page.left_out(len(mapping(summary, "other_metrics")) - _MAX_OTHERS, "that the registry does not know")
     _write_notes(page, summary, entries)
 
 
@@ -80,20 +75,20 @@ class _Entry:
 
 
 def _entries(page: Page, summary: Mapping[str, object]) -> list[_Entry]:
-    found: list[_Entry] = []
+    entries: list[_Entry] = []
     derived = mapping(summary, "derived")
     metrics = mapping(summary, "metrics")
     for name in [*metrics, *(name for name in derived if name not in metrics)][:_MAX_METRICS]:
         safe = page.say(name)
         label = metric_label(safe)
         if name in metrics:
-            found.append(_Entry(label + _scope(metrics[name], name), safe, mapping(metrics, name), name))
+            entries.append(_Entry(label + _scope(metrics[name], name), safe, mapping(metrics, name), name))
             label = " "
         if name in derived:
-            found.append(_Entry(f"{label} recomputed", safe, mapping(derived, name), None))
+            entries.append(_Entry(f"{label} recomputed", safe, mapping(derived, name), None))
     others = mapping(summary, "other_metrics")
-    found += [_Entry(page.say(name), "", mapping(others, name), name) for name in list(others)[:_MAX_OTHERS]]
-    return found
+    entries += [_Entry(page.say(name), "", mapping(others, name), name) for name in list(others)[:_MAX_OTHERS]]
+    return entries
 
 
 def _scope(entry: object, name: str) -> str:

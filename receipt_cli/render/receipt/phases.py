@@ -7,17 +7,12 @@ from collections.abc import Mapping
 from receipt_cli.render.fields import UNKNOWN, child, items, mapping, real, text, whole
 from receipt_cli.render.scale import count, duration, measure, scale_for
 from receipt_cli.render.terminal.page import Page, Span
-from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.table import Column, write_table
 
 _MAX_PHASES = 12
 _SPEEDS = (
-    "tokens_per_s",
-    "tokens_per_s_per_device",
-    "samples_per_s",
-    "samples_per_s_per_device",
-    "steps_per_s",
-    "step_time_s",
-)
+    "tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device", "steps_per_s", "step_time_s",
+)  # fmt: skip
 
 
 def write_phases(page: Page, document: Mapping[str, object]) -> None:
@@ -46,9 +41,7 @@ def write_phases(page: Page, document: Mapping[str, object]) -> None:
     if len(phases) == 1 and _name(phases[0]) is None:
         columns, rows = columns[1:], [row[1:] for row in rows]
     page.gap()
-    page.rows(align(columns, rows, page.style.width - 2))
-    if len(phases) > len(shown):
-        page.line(Span(f"… {len(phases) - len(shown)} more phases", "dim"), indent=2)
+    write_table(page, columns, rows, hidden=len(phases) - len(shown), what="phases")
 
 
 def _key(summary: Mapping[str, object]) -> tuple[object, ...]:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from receipt_cli.render.receipt.bottleneck import write_bottleneck
+from receipt_cli.redaction.mask import count_masks
+from receipt_cli.render.receipt.diagnosis import write_bottleneck, write_memory
 from receipt_cli.render.receipt.goodput import write_goodput
 from receipt_cli.render.receipt.identity import write_identity
-from receipt_cli.render.receipt.memory import write_memory
 from receipt_cli.render.receipt.metrics import write_metrics
 from receipt_cli.render.receipt.outcome import write_accounting, write_failure, write_verdict
 from receipt_cli.render.receipt.phases import write_phases
-from receipt_cli.render.receipt.redactions import write_redactions
-from receipt_cli.render.terminal.page import Page
+from receipt_cli.render.scale import count
+from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Style
+
+_MAX_CLASSES = 12
 
 
 def render_receipt(document: Mapping[str, object], *, series: Mapping[str, Sequence[float]] | None = None, style: Style) -> str:
@@ -34,5 +36,20 @@ def render_receipt(document: Mapping[str, object], *, series: Mapping[str, Seque
     write_memory(page, document)
     write_failure(page, document)
     write_accounting(page, document)
-    write_redactions(page, document)
+    _write_redactions(page, document)
     return page.text()
+
+
+def _write_redactions(page: Page, document: Mapping[str, object]) -> None:
+    """Add how often each class of secret is masked in ``document``; nothing where none is."""
+    derivation = document.get("derivation")
+    derived = {key: value for key, value in derivation.items() if key != "redactions"} if isinstance(derivation, dict) else {}
+    parts = [document.get(key) for key in ("run", "header", "phases", "failure", "attachments")]
+    masks = count_masks(*parts, derived)
+    if not masks:
+        return
+    most = sorted(masks.items(), key=lambda item: (-item[1], item[0]))
+    classes = [[Span(count(number)), Span(f" {page.say(kind)}", "dim")] for kind, number in most[:_MAX_CLASSES]]
+    if len(most) > _MAX_CLASSES:
+        classes.append([Span(f"{len(most) - _MAX_CLASSES} more classes", "dim")])
+    page.flow("masked", classes, indent=0, label_width=11)

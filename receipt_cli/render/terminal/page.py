@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from receipt_cli.render.scale import count
 from receipt_cli.render.terminal.style import Role, Style
 from receipt_cli.render.terminal.text import cells, clean, disarm, elide, pad, wrap
 
@@ -94,6 +95,11 @@ class Page:
         """Add the lines of a table."""
         for spans in lines:
             self.line(*spans, indent=indent)
+
+    def left_out(self, number: int, what: str = "", *, indent: int = 2) -> None:
+        """Add a line with the number of items that are not shown, if any."""
+        if number > 0:
+            self.line(Span(f"… {count(number)} more {what}".rstrip(), "dim"), indent=indent)
 
     def _own(self, text: str) -> str:
         if text.isascii() and text.isprintable():

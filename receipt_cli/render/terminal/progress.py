@@ -1,17 +1,18 @@
-"""How far the reading of a large file has come, on a terminal; nothing anywhere else."""
+"""Progress bars on a terminal: one file, or the logs of a batch. Nothing is drawn on any other stream."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
+from receipt_cli.render.scale import count
 from receipt_cli.render.terminal.style import Style
 from receipt_cli.render.terminal.text import clean, elide_middle
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress, ProgressColumn, TaskID
 
 MIN_BYTES = 32 * 1024 * 1024
 """A smaller file is read before a bar would be seen."""
@@ -27,49 +28,68 @@ def shows_progress(stream: TextIO | None, environ: Mapping[str, str] | None = No
         return False
 
 
-class ReadingBar:
-    """A bar on ``stream`` for one file, gone when the reading ends: a context manager, called with bytes done and in all.
+class _Bar:
+    """A bar on ``stream``, removed at the end: a context manager. Nothing is loaded or drawn before the first update."""
 
-    Nothing is loaded or drawn for a file below ``least`` bytes.
-    """
-
-    def __init__(self, name: str, stream: TextIO, least: int = MIN_BYTES) -> None:
-        self._name = name
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._least = least
+        self._style = Style.detect(stream)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
+        self._label = ""
 
-    def __enter__(self) -> ReadingBar:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._bar is not None:
             self._bar.stop()
 
-    def __call__(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` bytes were read."""
-        if total < self._least:
-            return
-        if self._bar is None:
-            self._bar, self._task = self._start(total)
-        if self._task is not None:
-            self._bar.update(self._task, completed=done)
-
-    def _start(self, total: int) -> tuple[Progress, TaskID]:
+    def _update(self, label: str, done: int, total: int, logs: str = "") -> None:
+        """Draw that ``done`` of ``total`` bytes are done; another label begins another bar."""
         from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress
 
-        style = Style.detect(self._stream)
-        console = Console(file=self._stream, width=style.width, no_color=not style.color)
-        name = elide_middle(clean(self._name, unicode=style.unicode), _NAME_WIDTH)
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            DownloadColumn(binary_units=True),
-            TimeRemainingColumn(),
-        )
-        bar = Progress(*columns, console=console, transient=True, refresh_per_second=4)
-        task = bar.add_task(name, total=total)
-        bar.start()
-        return bar, task
+        if self._bar is None:
+            console = Console(file=self._stream, width=self._style.width, no_color=not self._style.color)
+            self._bar = Progress(*self._columns(), console=console, transient=True, refresh_per_second=4)
+            self._bar.start()
+        if self._task is None or label != self._label:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task, self._label = self._bar.add_task(label, total=max(total, 1), logs=""), label
+        self._bar.update(self._task, completed=done, logs=logs)
+
+    def _columns(self) -> list[ProgressColumn]:
+        from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+
+        label = TextColumn("{task.description}", markup=False)
+        return [label, BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn()]
+
+
+class ReadingBar(_Bar):
+    """A bar for the reading of the file ``name``; none for a file below ``least`` bytes."""
+
+    def __init__(self, name: str, stream: TextIO, least: int = MIN_BYTES) -> None:
+        super().__init__(stream)
+        self._name = elide_middle(clean(name, unicode=self._style.unicode), _NAME_WIDTH)
+        self._least = least
+
+    def __call__(self, done: int, total: int) -> None:
+        """Draw that ``done`` of ``total`` bytes were read."""
+        if total >= self._least:
+            self._update(self._name, done, total)
+
+
+class BatchBar(_Bar):
+    """A bar for the logs of a batch."""
+
+    def __call__(self, what: str, logs: int, all_logs: int, done: int, total: int) -> None:
+        """Draw that ``logs`` of ``all_logs`` logs are done, which are ``done`` of ``total`` bytes."""
+        self._update(what, done, total, f"{count(logs)} of {count(all_logs)}")
+
+    def _columns(self) -> list[ProgressColumn]:
+        from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+        label, logs = (TextColumn(text, markup=False) for text in ("{task.description}", "{task.fields[logs]} logs"))
+        return [label, BarColumn(), logs, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()]

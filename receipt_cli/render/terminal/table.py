@@ -65,6 +65,14 @@ def align(columns: Sequence[Column], rows: Sequence[Sequence[Span]], width: int)
             for row in ([titles, *rows] if any(column.title for column in columns) else rows)]  # fmt: skip
 
 
+def write_table(
+    page: Page, columns: Sequence[Column], rows: Sequence[Sequence[Span]], *, indent: int = 2, hidden: int = 0, what: str = ""
+) -> None:
+    """Add a table to ``page`` and, below it, that ``hidden`` more rows (``what``) are not shown."""
+    page.rows(align(columns, rows, page.style.width - indent), indent=indent)
+    page.left_out(hidden, what)
+
+
 def render_table(
     rows: Sequence[Mapping[str, str]], columns: Sequence[str], style: Style, *, numbers: Collection[str] | None = None
 ) -> str:
@@ -85,7 +93,7 @@ def render_table(
         plan.append(Column(title, right=numeric, least=0 if numeric else _LEAST))
     body = [[row[0]._replace(role="strong"), *row[1:]] for row in body]
     if least_width(plan, body) <= style.width:
-        page.rows(align(plan, body, style.width), indent=0)
+        write_table(page, plan, body, indent=0)
         return page.text()
     label = min(max(map(cells, titles)), style.width // 3)
     for row in body:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from receipt_cli.render.receipt.bottleneck import write_bottleneck
-from receipt_cli.render.receipt.memory import write_memory
+from receipt_cli.render.receipt.diagnosis import write_bottleneck, write_memory
 from receipt_cli.render.terminal.page import Page
 from receipt_cli.render.terminal.style import Style
 

@@ -1,25 +1,13 @@
-from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from receipt_cli.problems import Finding
 from receipt_cli.render.explain import render_explain
-from receipt_cli.render.findings import Finding, render_findings
+from receipt_cli.render.findings import render_findings
 from receipt_cli.render.terminal.style import Style
 
-
-@dataclass(frozen=True)
-class Lint:
-    severity: str
-    where: str
-    reason: str
-    snippet: str | None = None
-    caret: int | None = None
-    help: str | None = None
-
-
-SAMPLE = Lint(
+SAMPLE = Finding(
     "error",
     "grammars/nanogpt/v1.yaml:34",
     "the sample is matched only up to here",
@@ -29,8 +17,8 @@ SAMPLE = Lint(
 )
 FINDINGS = [
     SAMPLE,
-    Lint("warning", "/summary/metrics/loss/mean", "the mean of a metric lies outside its minimum and maximum"),
-    Lint("error", "", "no rule has a sample"),
+    Finding("warning", "/summary/metrics/loss/mean", "the mean of a metric lies outside its minimum and maximum"),
+    Finding("error", "", "no rule has a sample"),
 ]
 CANDIDATES = [
     {"id": "nanochat", "version": 2, "score": 21400, "step_records": 21400, "records": 21602, "chosen": True,
@@ -70,9 +58,8 @@ def test_no_findings() -> None:
     assert shown([], 80) == ""
 
 
-def test_a_finding_needs_three_attributes() -> None:
-    found: Finding = SimpleNamespace(severity="note", where="a:1", reason="so it is")
-    assert shown([found], 80) == "note: a:1: so it is\n\n1 note\n"
+def test_a_finding_needs_three_fields() -> None:
+    assert shown([Finding("note", "a:1", "so it is")], 80) == "note: a:1: so it is\n\n1 note\n"
 
 
 @pytest.mark.parametrize(
@@ -83,7 +70,6 @@ def test_a_finding_needs_three_attributes() -> None:
         ("abc", 3, ["abc", "   ^"]),
         ("abc", 4, ["abc"]),
         ("abc", -1, ["abc"]),
-        ("abc", True, ["abc"]),
         ("日本 x", 3, ["日本 x", "     ^"]),
         ("\t!", 1, [r"\t!", "  ^"]),  # the caret stands under what is shown
         ("x" * 60 + "HERE", 60, ["…" + "x" * 30 + "HERE", " " * 31 + "^"]),
@@ -92,7 +78,7 @@ def test_a_finding_needs_three_attributes() -> None:
     ],
 )
 def test_snippet_and_caret(snippet: str, caret: int | None, want: list[str]) -> None:
-    lines = shown([Lint("error", "f:1", "why", snippet, caret)], 40).split("\n")
+    lines = shown([Finding("error", "f:1", "why", snippet, caret)], 40).split("\n")
     assert [line.removeprefix("  | ") for line in lines[1:] if line.startswith("  | ")] == want
 
 

@@ -16,8 +16,7 @@ from receipt_cli.comparison.policy import DEFAULT
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.report.curves import thin
 from receipt_cli.report.data import store_report
-from receipt_cli.report.drift import alarms, signs
-from receipt_cli.report.missing_metrics import vanished
+from receipt_cli.report.drift import alarms, signs, vanished
 from receipt_cli.report.packing import Pool, number
 from receipt_cli.report.page import render_page
 from receipt_cli.report.row import CHECKS, instant

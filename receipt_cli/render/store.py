@@ -1,19 +1,21 @@
-"""The questions of a panel, answered for people: one table each, a group's course drawn beside it."""
+"""What a store holds, in the terminal: its receipts, the panels of ``store stats``, and the rows of an SQL query."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from receipt_cli.render.fields import UNKNOWN
 from receipt_cli.render.scale import byte_size, count, percent, si
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.spark import sparkline
 from receipt_cli.render.terminal.style import Role, Style
-from receipt_cli.render.terminal.table import Column, align
+from receipt_cli.render.terminal.table import Column, render_table, write_table
 
 Row = Mapping[str, Any]
-_NOTHING = "–"
+_DIGITS = 6
 _MOST = 12
 """Periods of a group that are shown: the latest, and behind them what has no time. A course is drawn of all with a time."""
 _COURSE = 24
@@ -37,21 +39,21 @@ def render_panel(panel: Row, style: Style) -> str:
     if not panel["rows"]:
         page.line("no run has a figure", indent=2)
     elif panel["question"] == "checks":
-        page.rows(align(*_checks(page, panel["rows"]), style.width - 2))
+        write_table(page, *_checks(page, panel["rows"]))
     else:
-        page.rows(align(*_trend(page, panel), style.width - 2))
+        write_table(page, *_trend(page, panel))
     return page.text()
 
 
 def _counts(panel: Row) -> str:
-    told = [f"{'the last ' if panel['question'] == 'checks' else ''}{count(panel['run_count'])} runs"]
+    parts = [f"{'the last ' if panel['question'] == 'checks' else ''}{count(panel['run_count'])} runs"]
     if panel["without_figure"]:
-        told.append(f"{count(panel['without_figure'])} without a figure")
+        parts.append(f"{count(panel['without_figure'])} without a figure")
     if panel["question"] != "checks" and len(panel["rows"]) > _MOST:
-        told.append(f"the latest {_MOST} of each")
+        parts.append(f"the latest {_MOST} of each")
     if panel["without_time"]:
-        told.append(f"{count(panel['without_time'])} without a time")
-    return ", ".join(told)
+        parts.append(f"{count(panel['without_time'])} without a time")
+    return ", ".join(parts)
 
 
 def _checks(page: Page, rows: Sequence[Row]) -> tuple[list[Column], list[list[Span]]]:
@@ -60,9 +62,9 @@ def _checks(page: Page, rows: Sequence[Row]) -> tuple[list[Column], list[list[Sp
     for row in rows:
         ratio = row["pass_ratio"]
         role: Role = "plain" if ratio is None else "good" if ratio == 1 else "warn"
-        rate = Span(_NOTHING if ratio is None else percent(ratio), role)
-        told = [Span(count(row[key])) for key in ("passed", "failed", "unknown")]
-        lines.append([Span(page.say(row["check"]), "strong"), told[0], rate, *told[1:]])
+        rate = Span(UNKNOWN if ratio is None else percent(ratio), role)
+        counts = [Span(count(row[key])) for key in ("passed", "failed", "unknown")]
+        lines.append([Span(page.say(row["check"]), "strong"), counts[0], rate, *counts[1:]])
     return columns, lines
 
 
@@ -84,8 +86,57 @@ def _trend(page: Page, panel: Row) -> tuple[list[Column], list[list[Span]]]:
         for number, row in enumerate(latest):
             texts = ["" if number else page.say(name or "") for name in group]
             head = [Span(texts[0], "strong"), *map(Span, texts[1:])]
-            period = _NOTHING if row["period"] is None else row["period"].replace("T", " ")[: _LENGTHS[panel["by"]]]
+            period = UNKNOWN if row["period"] is None else row["period"].replace("T", " ")[: _LENGTHS[panel["by"]]]
             figures = [shown(row["median"])] if single else [shown(row[key]) for key in ("median", "min", "max")]
             whom = page.say(row["name"] or row["log_sha256"][:12]) if single else count(row["run_count"])
             lines.append([*head, *map(Span, [period, whom, *figures]), Span(course if not number else "", "accent")])
     return columns, lines
+
+
+def render_receipts(rows: Sequence[Mapping[str, object]], style: Style) -> str:
+    """Return the receipts of a store, a line each: ``{log_sha256, generation, name, grammar, last_step, healthy, failure}``."""
+    page = Page(style)
+    columns = [
+        Column("log"), Column("n", right=True, drop=1), Column("run", least=12), Column("grammar", least=12),
+        Column("last step", right=True), Column("outcome", least=10),
+    ]  # fmt: skip
+    shown = [
+        [
+            Span(str(row["log_sha256"])[:12], "strong"),
+            Span(str(row["generation"])),
+            Span(page.say(str(row["name"] or ""))),
+            Span(page.say(str(row["grammar"] or ""))),
+            Span(count(row["last_step"]) if isinstance(row["last_step"], int) else UNKNOWN),
+            _outcome(page, row),
+        ]
+        for row in rows
+    ]
+    if shown:
+        write_table(page, columns, shown, indent=0)
+    page.line(Span(f"{count(len(shown))} {'receipt' if len(shown) == 1 else 'receipts'}", "dim"))
+    return page.text()
+
+
+def _outcome(page: Page, row: Mapping[str, object]) -> Span:
+    healthy, failure = row["healthy"], row["failure"]
+    if failure:
+        return Span(page.say(str(failure)), "bad")
+    return Span("healthy", "good") if healthy else Span("not healthy" if healthy is False else UNKNOWN, "warn")
+
+
+def render_answer(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], style: Style) -> str:
+    """Return ``rows`` of JSON values as a table of ``columns``; floats with six significant digits. Empty without rows."""
+    numbers = {name for name in columns if all(_is_number(row[name]) for row in rows)}
+    return render_table([{name: _text(row[name]) for name in columns} for row in rows], columns, style, numbers=numbers)
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
