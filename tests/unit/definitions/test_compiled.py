@@ -145,7 +145,7 @@ def test_it_is_compiled_alike_each_time(tmp_path: Path, monkeypatch: pytest.Monk
     for group, entries in (("definitions", hatch_build.definitions()), ("grammars", hatch_build.grammars())):
         want = json.loads(made[f"{group}.json"])["entries"]
         assert {where: json.loads(json.dumps(compiled.pack(value))) for where, value in entries} == {
-            where: packed for where, (_, _, packed) in want.items()
+            where: packed for where, (_, _, packed) in want.items() if where.endswith(".yaml")
         }
 
 

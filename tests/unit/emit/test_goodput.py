@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from receipt_cli.analysis.goodput import model as classes
-from receipt_cli.definitions.resources import data_root
-from receipt_cli.documents.shape import surely_keeps
+from receipt_cli.documents.schemas import get_schema
 from receipt_cli.emit import GoodputTracker
 from receipt_cli.emit.goodput_tracker import CLASSES
 
@@ -201,8 +200,8 @@ def test_the_block_of_a_receipt(tracker: GoodputTracker, clock: Clock) -> None:
     block = tracker.to_receipt_goodput()
     assert block is not None
     assert tuple(CLASSES) == classes.CLASSES == tuple(block["badput_s"]) == tuple(block["parts"])
-    schema = json.loads(data_root("schemas").joinpath("receipt", "v1.2.schema.json").read_bytes())
-    assert surely_keeps({**schema["properties"]["goodput"], "$defs": schema["$defs"]}, block)
+    schema = get_schema("receipt", "1.2")[1]
+    assert Draft202012Validator({**schema["properties"]["goodput"], "$defs": schema["$defs"]}).is_valid(block)
     assert block["goodput_ratio"] == 0.5
     assert block["badput_s"] == {
         "checkpoint": None,
