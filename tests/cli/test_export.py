@@ -114,7 +114,7 @@ class TestEveryFormat:
     @pytest.mark.parametrize(
         ("arguments", "code", "told"),
         [
-            (["LOG", "--to", "tensorboard"], 2, "wants -o"),
+            (["LOG", "--to", "tensorboard"], 2, "needs an output path"),
             (["LOG", "--to", "bmf", "--max-steps", "5"], 2, "--max-steps"),
             (["LOG", "--to", "bmf", "--at", "yesterday"], 2, "--at"),
             (["LOG", "--to", "bmf", "--at", "2026-03-01T12:00:00"], 2, "--at"),
