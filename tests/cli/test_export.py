@@ -462,4 +462,4 @@ class TestMlflow:
         assert found["metrics"]["summary/step_time_s/median"] == 0.4
         again = process("export", log, "--to", "mlflow", "-o", store)
         assert again.code == 6
-        assert "has this run already" in again.stderr
+        assert "already in the database" in again.stderr
