@@ -1,4 +1,4 @@
-"""What ``receipt validate`` does, once its command line is read; loads no typer."""
+"""``receipt validate``: do documents keep their contract?"""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli.cli.output import ColorChoice, read_bytes, style, tell, write_json, write_stdout
+from receipt_cli.cli.parameters import Color, Documents, Json
 from receipt_cli.errors import DataError, ExitCode, ReceiptError
 
 
-def run_validate(files: list[Path], *, json_output: bool, color: ColorChoice) -> None:
-    """Tell what is wrong with each of ``files``; the options are those of ``cli.validate``."""
+def validate(files: Documents, json_output: Json = False, color: Color = "auto") -> None:
+    """Check documents against their schema and the rules between fields.
+
+    All findings are listed. Exits 1 when a document is invalid, 3 when one cannot be read, 5 when a schema is unknown;
+    the worst of several files wins.
+    """
     from receipt_cli.documents.validate import Finding, has_errors, validate_bytes
 
     found: list[tuple[Path, Finding]] = []

@@ -1,20 +1,35 @@
-"""What ``receipt migrate`` does, once its command line is read; loads no typer."""
+"""``receipt migrate``: documents in a newer version of their schema."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from receipt_cli.cli.output import note, read_bytes, tell, write_json, write_stdout
+from receipt_cli.cli.parameters import Documents, Json, Option
 from receipt_cli.errors import ReceiptError, UsageError
 
 if TYPE_CHECKING:
     from receipt_cli.documents.migrate_file import MigratedFile
 
 
-def run_migrate(files: list[Path], *, to: str | None, output: Path | None, in_place: bool, json_output: bool) -> None:
-    """Migrate each of ``files``; the options are those of ``cli.migrate``. Raises ``ReceiptError`` for wrong usage."""
+def migrate(
+    files: Documents,
+    to: Annotated[str | None, Option(metavar="KIND/X.Y", help="Version; the newest by default.")] = None,
+    output: Annotated[
+        Path | None, Option("-o", "--output", help="Write to this file; several FILEs: into this folder, under their names.")
+    ] = None,
+    in_place: Annotated[bool, Option(help="Replace each FILE; the original is kept beside it as NAME.DIGEST.json.")] = False,
+    json_output: Json = False,
+) -> None:
+    """Migrate documents to a newer version of their schema, the newest by default.
+
+    Prints the new document; -o writes it to a file that does not exist yet, and no original changes without
+    --in-place. Captured and derived values stay as they are; the result is validated before it is written. --json lists
+    what was done, or would be, field by field. Exits 2 for a downgrade, 3 when a document cannot be read or is not
+    valid, 5 for an unknown version, 6 when a file cannot be written; the worst of several files wins.
+    """
     from receipt_cli.documents.migrate_file import migrate_bytes
 
     _check_usage(files, output, in_place, json_output)

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from receipt_cli.cli.options import Color, Json
 from receipt_cli.cli.output import note, progress, read_bytes, style, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Json, Option
 from receipt_cli.errors import ExitCode
 
 
 def verify(
-    receipt: Annotated[Path, typer.Argument(help="A receipt.", metavar="RECEIPT")],
+    receipt: Annotated[Path, Argument("RECEIPT", "A receipt.")],
     logs: Annotated[
-        list[str],
-        typer.Argument(help="The log that it is of: a file (also .gz .zst .xz .bz2) or -; all files of one run.", metavar="LOG"),
+        list[str], Argument("LOG...", "Its log: a file (also .gz .zst .xz .bz2) or - for stdin; or all files of the run.")
     ],
-    newest: Annotated[
-        bool, typer.Option("--newest", help="Show what the definitions of today would change, instead of the recorded ones.")
-    ] = False,
+    newest: Annotated[bool, Option(help="Show what the current definitions would change, instead of the recorded ones.")] = False,
     grammar: Annotated[
-        list[Path] | None, typer.Option("--grammar", "-g", metavar="FILE", help="A recorded grammar that does not ship.")
+        list[Path] | None, Option("-g", "--grammar", help="File of a recorded grammar that does not ship.")
     ] = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
     """Derive a receipt from its log once more, and compare.
 
-    The log is read by the recorded grammars, options and run, whatever was added since. Exits 0 where the derived part is
-    the same byte for byte, 1 with the fields that differ, 3 for a receipt or log that cannot be read, 5 for a grammar that
-    is not known here.
+    The log is parsed with the recorded grammars, options and run, whatever was added since. Exits 0 where the derived part is
+    the same byte for byte, 1 with the fields that differ, 3 for a receipt or log that cannot be read, 5 for an unknown
+    grammar.
     """
     from receipt_cli.grammar.catalog import get_grammar
     from receipt_cli.render.verification import Title, render_verification
@@ -51,4 +47,4 @@ def verify(
         title = Title(str(receipt), logs[0], found.refs, newest)
         write_stdout(render_verification(found.differences, found.other, broken, title, style(color)))
     if not found.verified:
-        raise typer.Exit(ExitCode.NO)
+        sys.exit(ExitCode.NO)
