@@ -38,28 +38,24 @@ def compare(
 
     Logs show more than receipts: the steps give intervals and curves. Repeats of one lane and preset are pooled.
     """
-    from receipt_cli.comparison.contrasts import compare_runs
-    from receipt_cli.comparison.load import load_runs
-    from receipt_cli.definitions.metrics import load_registry
-    from receipt_cli.render.comparison.markdown import render_markdown
-    from receipt_cli.render.comparison.terminal import render_comparison
-
     if reproducibility:
         if markdown:
             raise UsageError("--markdown does not go with --reproducibility")
         return _reproduce(runs, policy, steps, tolerance, series, json_output=json_output, color=color)
     if steps is not None or tolerance is not None or series is not None:
         raise UsageError("--steps, --tolerance and --series go with --reproducibility")
-    if len(runs) < 2:
-        raise UsageError("compare needs at least two runs", try_="receipt compare before.log after.log")
-    loaded, notes = load_runs(runs, align, progress)
-    note(notes)
-    document, contrasts = compare_runs(loaded, read_policy(policy), load_registry(), align)
+    from receipt_cli.api.commands import compare as compare_runs
+    from receipt_cli.render.comparison.markdown import render_markdown
+    from receipt_cli.render.comparison.terminal import render_comparison
+
+    found = compare_runs(*runs, policy=policy, align=align, workers=None, progress=progress)
+    note(found.notes)
+    document = found.to_dict()
     if json_output:
         write_json(document)
     else:
         write_stdout(render_markdown(document) if markdown else render_comparison(document, style(color)))
-    if exit_code and any(contrast.bad for contrast in contrasts):
+    if exit_code and found.worse:
         sys.exit(ExitCode.NO)
 
 

@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from receipt_cli.cli.output import note, read_bytes, tell, write_json, write_stdout
+from receipt_cli.cli.output import note, tell, write_json, write_stdout
 from receipt_cli.cli.parameters import Documents, Json, Option
 from receipt_cli.errors import ReceiptError, UsageError
 
 if TYPE_CHECKING:
-    from receipt_cli.documents.migrate_file import MigratedFile
+    from receipt_cli.api.commands import Migration
 
 
 def migrate(
@@ -30,20 +30,23 @@ def migrate(
     what was done, or would be, field by field. Exits 2 for a downgrade, 3 when a document cannot be read or is not
     valid, 5 for an unknown version, 6 when a file cannot be written; the worst of several files wins.
     """
-    from receipt_cli.documents.migrate_file import migrate_bytes
+    from receipt_cli.api.commands import migrate as migrate_file
 
     _check_usage(files, output, in_place, json_output)
     rows: list[dict[str, Any]] = []
     errors: list[ReceiptError] = []
     for file in files:
         try:
-            migrated = migrate_bytes(read_bytes(file), file, to)
-            row = _deliver(migrated, _target(file, files, output), in_place, json_output)
+            migration = migrate_file(file, to=to, output=output, in_place=in_place)
         except ReceiptError as error:
             tell(error)
             errors.append(error)
-        else:
-            rows.append(row)
+            continue
+        rows.append(migration.to_dict())
+        if not json_output:
+            if output is None and not in_place:
+                write_stdout(migration.data)
+            note([_done(migration)])
     if json_output:
         write_json(rows)
     if errors:
@@ -63,35 +66,10 @@ def _check_usage(files: list[Path], output: Path | None, in_place: bool, json_ou
         make_folder(output)
 
 
-def _target(file: Path, files: list[Path], output: Path | None) -> Path | None:
-    if output is None:
-        return None
-    return output / file.name if len(files) > 1 or output.is_dir() else output
-
-
-def _deliver(migrated: MigratedFile, target: Path | None, in_place: bool, json_output: bool) -> dict[str, Any]:
-    """Write the new document to where it belongs, say so, and return what ``--json`` tells of it."""
-    from receipt_cli.documents.migrate_file import replace_original, write_beside
-
-    kept: Path | None = None
-    if in_place:
-        kept = replace_original(migrated)
-        written = migrated.file if migrated.changed else None
-    elif target is not None:
-        write_beside(migrated, target)
-        written = target
-    else:
-        written = None
-        if not json_output:
-            write_stdout(migrated.data)
-    way = " → ".join(migrated.versions) if migrated.changed else f"is {migrated.versions[0]} already"
-    if not json_output:
-        places = [f", written to {written}" if written else "", f", the original kept as {kept}" if kept else ""]
-        note([f"{migrated.file}: {way}{''.join(places)}"])
-    return {
-        "file": str(migrated.file),
-        "versions": list(migrated.versions),
-        "written": str(written) if written else None,
-        "original_kept": str(kept) if kept else None,
-        "differences": [difference.document() for difference in migrated.differences],
-    }
+def _done(migration: Migration) -> str:
+    """Return in a line what was done to a document."""
+    first, *further = migration.versions
+    way = " → ".join([first, *further]) if further else f"is {first} already"
+    written = f", written to {migration.written}" if migration.written else ""
+    kept = f", the original kept as {migration.original_kept}" if migration.original_kept else ""
+    return f"{migration.file}: {way}{written}{kept}"

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from receipt_cli.cli.output import note, progress, read_bytes, style, write_json, write_stdout
+from receipt_cli.cli.output import note, progress, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option
 from receipt_cli.errors import ExitCode
 
@@ -29,22 +29,18 @@ def verify(
     the same byte for byte, 1 with the fields that differ, 3 for a receipt or log that cannot be read, 5 for an unknown
     grammar.
     """
-    from receipt_cli.grammar.catalog import get_grammar
+    from receipt_cli.api.commands import verify as derive_again
     from receipt_cli.render.verification import Title, render_verification
-    from receipt_cli.scan.workers import AUTO
-    from receipt_cli.verification.verifier import read_receipt
-    from receipt_cli.verification.verifier import verify as compare
 
-    document, invalid = read_receipt(read_bytes(receipt), str(receipt))
-    own = [get_grammar(str(path.absolute())) for path in grammar or ()]
     with progress(logs[0]) as bar:
-        found = compare(document, logs, invalid=invalid, own=own, newest=newest, workers=AUTO, progress=bar)
-    note(found.notes)
+        verification = derive_again(receipt, logs, newest=newest, grammars=grammar or (), workers=None, progress=bar)
+    note(verification.notes)
     if json_output:
-        write_json({"receipt": str(receipt), "logs": logs, "newest": newest, **found.document()})
+        write_json(verification.to_dict())
     else:
+        found = verification.found
         broken = [f"{f.pointer}: {f.reason}" for f in found.invalid]
         title = Title(str(receipt), logs[0], found.refs, newest)
         write_stdout(render_verification(found.differences, found.other, broken, title, style(color)))
-    if not found.verified:
+    if not verification.verified:
         sys.exit(ExitCode.NO)
