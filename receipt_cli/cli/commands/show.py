@@ -9,7 +9,7 @@ from typing import Annotated
 
 from receipt_cli.cli.output import note, read_bytes, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json
-from receipt_cli.errors import ExitCode
+from receipt_cli.errors import ExitCode, InputError
 
 
 def show(
@@ -27,7 +27,11 @@ def show(
     from receipt_cli.render.document import render_document
 
     data = read_bytes(file)
-    findings = validate_bytes(data, str(file))
+    try:
+        findings = validate_bytes(data, str(file))
+    except InputError as error:  # most likely a log
+        error.try_ = error.try_ or f"receipt parse {file}"
+        raise
     document = mask_texts(json.loads(data))  # whoever wrote it may have masked less
     if json_output:
         write_json(document)
