@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import gc
+import os
 import sys
 
-try:
-    import errno
-    import gc
-    import os
+TYPE_CHECKING = False  # typing itself is imported where Ctrl-C is caught
+if TYPE_CHECKING:
     from typing import NoReturn
 
-    from receipt_cli.cli.output import abandon_stdout, fail, print_line
-    from receipt_cli.cli.reader import read
-    from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
-except KeyboardInterrupt:  # half of a short command is loading what follows
-    sys.exit(130)
+    from receipt_cli.errors import ReceiptError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ESTALE}
 """Why the system may refuse any file to any program. What lies in its name (none there, too long) is for us to expect."""
 COMPLETION = "_RECEIPT_COMPLETE"
 """Environment variable by which a shell asks for completions."""
+INTERRUPTED = 130
+"""``ExitCode.INTERRUPTED``: half of a short command is loading modules, that of exit codes among them."""
 
 
 def main() -> None:
@@ -29,10 +28,27 @@ def main() -> None:
     gc.disable()  # a short life: collecting the cycles of imports is a tenth of a cold start
     try:
         _run()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    finally:
+        gc.freeze()  # the interpreter's last collection finds nothing to visit: another tenth
+
+
+def _run() -> NoReturn:
+    """Run the command and exit; every error becomes a message and an exit code."""
+    from receipt_cli.cli.output import abandon_stdout, fail
+    from receipt_cli.cli.reader import read
+    from receipt_cli.errors import ExitCode, OutputError, ReceiptError
+
+    try:
+        if os.environ.get(COMPLETION):
+            from receipt_cli.cli.typer_view import complete
+
+            complete()
+        command, values = read(sys.argv[1:])
+        command(**values)
     except ReceiptError as error:
         fail(error)
-    except KeyboardInterrupt:
-        sys.exit(ExitCode.INTERRUPTED)
     except OSError as error:
         if error.errno == errno.EPIPE:
             abandon_stdout()
@@ -40,34 +56,29 @@ def main() -> None:
         if error.filename is None:  # a stream: files have names
             abandon_stdout()
             fail(OutputError("cannot write", why=error.strerror or str(error)))
-        _refused(error)
+        refusal = _refusal(error)
+        if refusal is not None:
+            fail(refusal)
         _bug(error)
     except Exception as error:  # the only place: a bug must not look like an answer
         _bug(error)
-    finally:
-        gc.freeze()  # the interpreter's last collection finds nothing to visit: another tenth
-
-
-def _run() -> NoReturn:
-    if os.environ.get(COMPLETION):
-        from receipt_cli.cli.typer_view import complete
-
-        complete()
-    command, values = read(sys.argv[1:])
-    command(**values)
     sys.exit(ExitCode.OK)
 
 
-def _refused(error: OSError) -> None:
-    """End with the words of the system, where it would refuse the file to any program."""
+def _refusal(error: OSError) -> ReceiptError | None:
+    """Return the error in the words of the system, where it would refuse the file to any program."""
+    from receipt_cli.errors import InputError, OutputError
+
     where, why = str(error.filename), error.strerror or str(error)
     if error.errno in _FULL:
-        fail(OutputError("cannot write", where=where, why=why))
-    if error.errno in _REFUSED:
-        fail(InputError("cannot read", where=where, why=why))
+        return OutputError("cannot write", where=where, why=why)
+    return InputError("cannot read", where=where, why=why) if error.errno in _REFUSED else None
 
 
 def _bug(error: Exception) -> NoReturn:
+    from receipt_cli.cli.output import print_line
+    from receipt_cli.errors import ExitCode
+
     print_line(f"receipt: error: internal error: {type(error).__name__}: {error}")
     if os.environ.get("RECEIPT_DEBUG"):
         import traceback
