@@ -70,8 +70,8 @@ def _reproduce(
     color: ColorChoice,
 ) -> None:
     """Print whether the second of two runs reproduces the first; exit 1 unless that is shown. Raises ``ReceiptError``."""
-    from receipt_cli.comparison.rerun import STEPS, reproducibility
     from receipt_cli.comparison.load import load_side
+    from receipt_cli.comparison.rerun import STEPS, reproducibility
     from receipt_cli.render.comparison.terminal import render_reproducibility
     from receipt_cli.store.series_files import SeriesFiles
 

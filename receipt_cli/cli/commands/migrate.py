@@ -11,7 +11,7 @@ from receipt_cli.cli.parameters import Documents, Json, Option
 from receipt_cli.errors import ReceiptError, UsageError
 
 if TYPE_CHECKING:
-    from receipt_cli.api.commands import Migration
+    from receipt_cli.api.results import Migration
 
 
 def migrate(
