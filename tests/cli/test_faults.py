@@ -262,4 +262,4 @@ def test_what_the_system_refuses_is_no_bug_of_ours(
     done = invoke("parse", tmp_path / "run.log")
     assert done.code == code
     assert os.strerror(error) in done.stderr and "a/file" in done.stderr
-    assert ("a bug of ours" in done.stderr) == (code == 70)
+    assert ("internal error" in done.stderr) == (code == 70)

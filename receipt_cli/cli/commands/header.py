@@ -6,22 +6,23 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from receipt_cli.cli.output import note, write_stdout
+from receipt_cli.cli.parameters import Lane, Option, Preset, RunName
 
 
 def header(
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file instead of stdout.")] = None,
-    repository: Annotated[Path, typer.Option("--repository", "-C", help="Folder whose .git is the run's.")] = Path("."),
-    name: Annotated[str | None, typer.Option(help="Name of the run.")] = None,
-    lane: Annotated[str | None, typer.Option(help="Line of comparable runs (hardware and recipe).")] = None,
-    preset: Annotated[str | None, typer.Option(help="Name of the recipe.")] = None,
+    output: Annotated[Path | None, Option("-o", "--output", help="Write to this file instead of stdout.")] = None,
+    repository: Annotated[
+        Path, Option("-C", "--repository", metavar="FOLDER", help="Folder with the .git of the run.")
+    ] = Path("."),
+    name: RunName = None,
+    lane: Lane = None,
+    preset: Preset = None,
 ) -> None:
     """Record git, GPUs, torch, RAM and the host at job start, for `receipt parse --header`.
 
     Run it on the machine that trains. RECEIPT_GIT_COMMIT, _BRANCH, _DIRTY, _MESSAGE and the JSON blob
-    RECEIPT_BUILD_PROVENANCE win over what is found here.
+    RECEIPT_BUILD_PROVENANCE override what is detected.
     """
     from receipt_cli.documents.canonical import canonical_bytes
     from receipt_cli.receipts.production import capture_header, rfc3339_now

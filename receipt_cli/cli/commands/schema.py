@@ -1,18 +1,13 @@
-"""``receipt schema``: the contracts that documents are checked against."""
+"""``receipt schema``: the schemas of documents and definitions."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from receipt_cli.cli.options import Color, Json
 from receipt_cli.cli.output import style, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Json, Option
 
-app = typer.Typer(help="The schemas of documents and definitions.", no_args_is_help=True, rich_markup_mode=None)
 
-
-@app.command("list")
 def list_(json_output: Json = False, color: Color = "auto") -> None:
     """List the schemas that ship."""
     from receipt_cli.documents.schemas import list_schemas
@@ -26,15 +21,14 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
         write_stdout(render_table([{**r, "sha256": r["sha256"][:12]} for r in rows], columns, style(color)))
 
 
-@app.command("show")
 def show(
-    kind: Annotated[str, typer.Argument(help="Kind, such as receipt or gpu_profile; or kind/1.0.", metavar="KIND")],
-    version: Annotated[str | None, typer.Option(help="Version; the newest by default.")] = None,
-    fields: Annotated[bool, typer.Option("--fields", help="List the fields instead, with type, unit and meaning.")] = False,
+    kind: Annotated[str, Argument("KIND", "Kind, such as receipt or gpu_profile; or kind/1.0.")],
+    version: Annotated[str | None, Option(metavar="X.Y", help="Version; the newest by default.")] = None,
+    fields: Annotated[bool, Option(help="List the fields instead, with type, unit and meaning.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Print a schema; its descriptions are the field reference, which --fields prints for people."""
+    """Print a schema, the field reference; --fields prints a readable list."""
     from receipt_cli.documents.schema_fields import list_fields
     from receipt_cli.documents.schemas import find_entry, get_json_schema, read_entry
     from receipt_cli.render.schema import render_fields
@@ -50,14 +44,13 @@ def show(
         write_stdout(render_fields(found, style(color)))
 
 
-@app.command("diff")
 def diff(
-    old: Annotated[str, typer.Argument(help="A schema, such as receipt/1.0.", metavar="A")],
-    new: Annotated[str, typer.Argument(help="Another version of it, such as receipt/1.1.", metavar="B")],
+    old: Annotated[str, Argument("A", "A schema, such as receipt/1.0.")],
+    new: Annotated[str, Argument("B", "Another version of it, such as receipt/1.1.")],
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Tell what changed from A to B, and whether a reader of A reads documents of B."""
+    """List what changed from A to B, and whether a reader of A can read documents of B."""
     from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
     from receipt_cli.documents.schemas import find_entry, get_json_schema
     from receipt_cli.render.schema import render_changes

@@ -1,4 +1,4 @@
-"""What ``receipt ci`` does, once its command line is read; loads no typer."""
+"""``receipt ci``: the verdict on a run, where a CI system wants it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from receipt_cli.cli.output import ColorChoice, note, progress, read_bytes, style, write_json, write_stdout
+from receipt_cli.cli.output import note, progress, read_bytes, read_policy, style, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Json, Option, Policy
 from receipt_cli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -18,24 +19,33 @@ if TYPE_CHECKING:
     from receipt_cli.receipts.production import Product
 
 
-def run_ci(
-    file: str,
-    *,
-    baseline: Sequence[str] | None = None,
-    gates: Path | None = None,
-    policy: Path | None = None,
-    exit_code: int | None = None,
-    log: str | None = None,
-    output: Path | None = None,
-    summary: Path | None = None,
-    junit: Path | None = None,
-    sarif: Path | None = None,
-    dotenv: Path | None = None,
-    annotations: bool | None = None,
-    json_output: bool = False,
-    color: ColorChoice = "auto",
+def ci(
+    file: Annotated[str, Argument("FILE", "The run's receipt or log; - for stdin.")],
+    baseline: Annotated[
+        list[str] | None, Option(metavar="FILE", help="Receipt or log to compare with; several are repeats of one run.")
+    ] = None,
+    gates: Annotated[Path | None, Option(help="YAML: what the run must prove; without it, health.")] = None,
+    policy: Policy = None,
+    exit_code: Annotated[int | None, Option(help="The exit code of the training command (for a log).")] = None,
+    log: Annotated[
+        str | None, Option(metavar="FILE", help="Path of the receipt's log, for line numbers and confidence intervals.")
+    ] = None,
+    output: Annotated[Path | None, Option("-o", "--output", help="Write the receipt to this file.")] = None,
+    summary: Annotated[Path | None, Option(help="Markdown page; default: $GITHUB_STEP_SUMMARY if set.")] = None,
+    junit: Annotated[Path | None, Option(help="JUnit XML: a test case for each check and gate.")] = None,
+    sarif: Annotated[Path | None, Option(help="SARIF 2.1.0: failures and problems with their lines.")] = None,
+    dotenv: Annotated[Path | None, Option(help="RECEIPT_NAME=value lines for later jobs.")] = None,
+    annotations: Annotated[
+        bool | None, Option(off="--no-annotations", help="Print GitHub annotations; default: on GitHub.")
+    ] = None,
+    json_output: Json = False,
+    color: Color = "auto",
 ) -> None:
-    """Judge the run of ``file`` and report it; the options are those of ``cli.ci``. Raises ``ReceiptError``."""
+    """Judge a run by its checks and by gates of your own, and report it to the CI system.
+
+    Exits 0 when it passes, 1 when a required check or a gate fails. On GitHub the job's page, annotations and outputs are
+    written by default; JUnit, SARIF and dotenv files serve other systems.
+    """
     from receipt_cli.ci.delivery import Targets, deliver
     from receipt_cli.ci.log_locations import Places
     from receipt_cli.ci.page import render_page
@@ -98,13 +108,11 @@ def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) 
 def _hold(run: Run, files: Sequence[str], policy: Path | None) -> Baseline:
     from receipt_cli.ci.baseline import hold_against
     from receipt_cli.comparison.load import load_runs
-    from receipt_cli.comparison.policy import DEFAULT, read_policy
     from receipt_cli.definitions.metrics import load_registry
 
-    chosen = DEFAULT if policy is None else read_policy(read_bytes(policy), str(policy))
     baselines, notes = load_runs(files, "step", progress)
     note(notes)
-    return hold_against(run, baselines, chosen, load_registry())
+    return hold_against(run, baselines, read_policy(policy), load_registry())
 
 
 def _tell(commands: str) -> None:

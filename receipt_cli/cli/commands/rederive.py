@@ -1,4 +1,4 @@
-"""What ``receipt rederive`` does, once its command line is read."""
+"""``receipt rederive``: an archive of logs in, a store of receipts out."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from receipt_cli.cli.output import ColorChoice, note, print_line, style, write_stdout
+from receipt_cli.cli.output import ColorChoice, note_some, print_line, style, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Json, Option
 from receipt_cli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -19,23 +20,35 @@ if TYPE_CHECKING:
     from receipt_cli.batch.model import Engine, Report
     from receipt_cli.batch.summary import Tally
 
-MAX_UNLISTED = 5
 
-
-def run_rederive(
-    paths: Sequence[str] | None,
-    store: str,
+def rederive(
+    paths: Annotated[
+        list[str] | None,
+        Argument("PATH...", "Logs, folders of logs, patterns ('runs/**/*.log') and URLs (s3://, gs://, …)."),
+    ] = None,
     *,
-    workers: int | None,
-    engine: Literal["local", "ray"],
-    paths_from: str | None,
-    root: str | None,
-    json_output: bool,
-    dry_run: bool,
-    again: bool,
-    color: ColorChoice,
+    store: Annotated[str, Option(metavar="FOLDER", help="Folder of the receipts; made where there is none.")],
+    workers: Annotated[int | None, Option(least=1, most=1024, help="Logs at once; by default as many as cores.")] = None,
+    engine: Annotated[
+        Literal["local", "ray"], Option(help="Where logs are parsed: in processes here, or on the Ray cluster at RAY_ADDRESS.")
+    ] = "local",
+    paths_from: Annotated[str | None, Option(metavar="FILE", help="More paths, one a line; - is stdin.")] = None,
+    root: Annotated[
+        str | None, Option(metavar="FOLDER", help="Folder that names are relative to; by default the one above all paths.")
+    ] = None,
+    json_output: Json = False,
+    dry_run: Annotated[bool, Option(help="Write nothing; list every value that would be added, removed or changed.")] = False,
+    again: Annotated[bool, Option(help="Derive every log again, also those that are done or in quarantine.")] = False,
+    color: Color = "auto",
 ) -> None:
-    """Derive the logs that ``paths`` name; the options are those of ``cli.rederive``. Raises ``ReceiptError``."""
+    """Derive a receipt of every log of an archive into a store.
+
+    One log, one receipt. A log is skipped while its file, definitions and schema are those of its receipt. Interrupted jobs
+    resume. A log that cannot be derived is quarantined with the reason and does not stop the rest. The run, header and
+    attachments of an existing receipt are carried over unchanged. --json prints a line of JSON for each log, ordered by
+    path. Exits 0 when every log has its receipt, else with the worst code of those in quarantine: 3 for a log that cannot be
+    read, 70 for one that crashed its process or met an internal error; 6 when the store cannot be written.
+    """
     from receipt_cli.batch.coordinator import Batch, rederive
     from receipt_cli.batch.discovery import read_list, walk
     from receipt_cli.batch.remote import is_url
@@ -50,7 +63,7 @@ def run_rederive(
         raise UsageError("no path is given", try_="receipt rederive FOLDER --store DIR")
     archive = walk(every, root)
     unlisted = [f"cannot list {place}" for place in archive.unlisted]
-    note([*unlisted[:MAX_UNLISTED], *([f"… and {len(unlisted) - MAX_UNLISTED} more"] if len(unlisted) > MAX_UNLISTED else [])])
+    note_some(unlisted)
     tally = Tally()
     left_out = archive.left_out
     try:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from receipt_cli.cli.options import Color, Json
 from receipt_cli.cli.output import note, read_bytes, style, write_json, write_stdout
-from receipt_cli.errors import ExitCode
+from receipt_cli.cli.parameters import Argument, Color, Json
+from receipt_cli.errors import ExitCode, InputError
 
 
 def show(
-    file: Annotated[Path, typer.Argument(help="A receipt, or a document of another kind.", metavar="FILE")],
+    file: Annotated[Path, Argument("FILE", "A receipt, or a document of another kind.")],
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
@@ -28,7 +27,11 @@ def show(
     from receipt_cli.render.document import render_document
 
     data = read_bytes(file)
-    findings = validate_bytes(data, str(file))
+    try:
+        findings = validate_bytes(data, str(file))
+    except InputError as error:  # most likely a log
+        error.try_ = error.try_ or f"receipt parse {file}"
+        raise
     document = mask_texts(json.loads(data))  # whoever wrote it may have masked less
     if json_output:
         write_json(document)
@@ -36,4 +39,4 @@ def show(
         write_stdout(render_document(document, style=style(color)))
     if has_errors(findings):
         note([f"{file} is not valid: receipt validate {file}"])
-        raise typer.Exit(ExitCode.NO)
+        sys.exit(ExitCode.NO)

@@ -1,21 +1,32 @@
-"""What ``receipt report`` and ``receipt parse --html`` do, once their command line is read; loads no typer."""
+"""``receipt report``: the runs of a store as one HTML file; also the page of ``receipt parse --html``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from receipt_cli.cli.output import note, print_line, read_bytes
+from receipt_cli.cli.output import note_some, print_line, read_policy
+from receipt_cli.cli.parameters import Option, Policy, StoreFolder
 
 if TYPE_CHECKING:
     from receipt_cli.receipts.production import Product
 
-_MAX_NOTES = 5
 
+def report(
+    store: StoreFolder,
+    output: Annotated[Path, Option("-o", "--output", help="File to write.")],
+    title: Annotated[str, Option(help="Title of the report.")] = "Training runs",
+    series: Annotated[
+        Path | None,
+        Option(metavar="FOLDER", help="Folder of files that parse --series wrote, for curves; STORE/series where it exists."),
+    ] = None,
+    policy: Policy = None,
+) -> None:
+    """Write a report of all runs of a store: one HTML file that needs no network and no server.
 
-def run_report(store: Path, output: Path, *, title: str, series: Path | None, policy: Path | None) -> None:
-    """Write the report of a store. Raises ``ReceiptError``."""
-    from receipt_cli.comparison.policy import DEFAULT, read_policy
+    Throughput, goodput, memory and checks over time, what changed in each lane and why, failures, signs of drift,
+    and a page for every run. The output is deterministic.
+    """
     from receipt_cli.definitions.metrics import load_registry
     from receipt_cli.io.atomic import write_atomically
     from receipt_cli.report.curves import SeriesFolder
@@ -24,14 +35,13 @@ def run_report(store: Path, output: Path, *, title: str, series: Path | None, po
     from receipt_cli.store.files import Store
     from receipt_cli.store.reading import read_receipts
 
-    chosen = DEFAULT if policy is None else read_policy(read_bytes(policy), str(policy))
     kept, notes = Store(store), list[str]()
     kept.check_exists()
     folder = series or (store / "series" if (store / "series").is_dir() else None)
     curves = SeriesFolder(folder, notes.append) if folder is not None else None
     found = store_report(
         read_receipts(kept, notes.append),
-        chosen,
+        read_policy(policy),
         load_registry(),
         title=title,
         quarantined=list(kept.quarantined()),
@@ -44,7 +54,7 @@ def run_report(store: Path, output: Path, *, title: str, series: Path | None, po
         notes.append(f"the pages of the {left_out} oldest runs are short: the report is bounded")
     if undrawn:
         notes.append(f"the curves of the {undrawn} oldest runs are left out: the report is bounded")
-    note([*notes[:_MAX_NOTES], *([f"and {len(notes) - _MAX_NOTES} more"] if len(notes) > _MAX_NOTES else [])])
+    note_some(notes)
     runs = len(found["details"])
     print_line(f"{output}: {runs} {'run' if runs == 1 else 'runs'}, {len(page) / 1e6:.1f} MB")
 

@@ -1,4 +1,4 @@
-"""What ``receipt run`` does, once its command line is read."""
+"""``receipt run``: a command as it would run alone, and its receipt when it ends."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from receipt_cli.cli.output import note, print_line, tell
+from receipt_cli.cli.parameters import Argument, Attach, Grammar, Lane, Option, Preset, RunName
 from receipt_cli.errors import ReceiptError, UsageError
 
 if TYPE_CHECKING:
@@ -25,23 +26,31 @@ EVIDENCE = "receipt_run"
 """What a wall time that we measured rests on."""
 
 
-def run_command(
-    command: Sequence[str],
-    *,
-    output: Path | None = None,
-    log: Path | None = None,
-    append: bool = False,
-    overwrite: bool = False,
-    grammar: str | None = None,
-    name: str | None = None,
-    lane: str | None = None,
-    preset: str | None = None,
-    attach: Sequence[str] | None = None,
-    quiet: bool = False,
-) -> NoReturn:
-    """Run ``command``, write its header, log and receipt, and end as it ended; the options are those of ``cli.run``.
+def run(
+    command: Annotated[
+        list[str], Argument("COMMAND...", "The training command with its arguments; -- before it is optional.", rest=True)
+    ],
+    output: Annotated[
+        Path | None,
+        Option("-o", "--output", aliases=("--out",), help="Write the receipt to this file; default: <log's stem>.receipt.json."),
+    ] = None,
+    log: Annotated[
+        Path | None, Option(help="Write the log to this file; default: <name>-<UTC time>.log in this directory.")
+    ] = None,
+    append: Annotated[bool, Option(help="Append to a log that exists, as another launch.")] = False,
+    overwrite: Annotated[bool, Option(help="Replace a log and a receipt that exist.")] = False,
+    grammar: Grammar = None,
+    name: RunName = None,
+    lane: Lane = None,
+    preset: Preset = None,
+    attach: Attach = None,
+    quiet: Annotated[bool, Option("-q", "--quiet", help="Print nothing after the run unless something failed.")] = False,
+) -> None:
+    """Run a training command unchanged; keep its output, and write its receipt when it ends.
 
-    Raises ``ReceiptError`` where the command was not started.
+    Writes the header (git, GPUs, packages, host) before the command starts, the log while it runs, and the receipt when it
+    exits for any reason. Output and signals pass through unchanged. Exits as the command does; 127 or 126 where it cannot be
+    started.
     """
     if os.name == "nt":
         raise UsageError("receipt run needs the signals and terminals of POSIX", try_="receipt parse LOG --here")

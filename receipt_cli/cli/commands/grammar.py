@@ -1,4 +1,4 @@
-"""``receipt grammar``: list, show, lint, test, explain what a log matched, and learn a new one."""
+"""``receipt grammar``: list, print, lint and test grammars, explain what a log matched, and learn a new one."""
 
 from __future__ import annotations
 
@@ -6,16 +6,11 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from receipt_cli.cli.options import Color, GrammarOption, Json
 from receipt_cli.cli.output import print_line, progress, style, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
 from receipt_cli.errors import ExitCode
 
-app = typer.Typer(help="The grammars that read logs.", no_args_is_help=True, rich_markup_mode=None)
 
-
-@app.command("list")
 def list_(json_output: Json = False, color: Color = "auto") -> None:
     """List the grammars that ship."""
     from receipt_cli.detect.generic import GENERIC, load_generic
@@ -33,34 +28,34 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
         write_stdout(render_table(rows, ("grammar", "status", "title"), style(color)))
 
 
-@app.command("matrix")
-def matrix_(
+def matrix(
     json_output: Json = False,
-    markdown_output: Annotated[bool, typer.Option("--markdown", help="Print a table in Markdown.")] = False,
+    markdown: Annotated[bool, Option(help="Print a table in Markdown.")] = False,
     color: Color = "auto",
 ) -> None:
-    """Show what is known: trainers, versions and eras, metrics read, and the logs that stand for it.
+    """List supported trainers with versions, metrics and test logs.
 
-    Evidence counts the logs kept with the grammars: of runs made for them, and written in the trainer's format.
+    Evidence counts the logs that ship with the grammars: of runs made for them, and written in the trainer's format.
     """
     from dataclasses import asdict
 
-    from receipt_cli.grammar.coverage import COLUMNS, markdown, matrix
+    from receipt_cli.grammar.coverage import COLUMNS
+    from receipt_cli.grammar.coverage import markdown as render_markdown
+    from receipt_cli.grammar.coverage import matrix as find_rows
     from receipt_cli.render.terminal.table import render_table
 
-    rows = matrix()
+    rows = find_rows()
     if json_output:
         write_json([asdict(row) for row in rows])
-    elif markdown_output:
-        write_stdout(markdown(rows).encode("utf-8"))
+    elif markdown:
+        write_stdout(render_markdown(rows).encode("utf-8"))
     else:
         counted = [row.cells | {"metrics": str(len(row.metrics))} for row in rows]
         write_stdout(render_table(counted, COLUMNS, style(color)))
 
 
-@app.command("show")
 def show(
-    grammar: Annotated[str, typer.Argument(help="ID or ID@vN.", metavar="GRAMMAR")],
+    grammar: Annotated[str, Argument("GRAMMAR", "ID or ID@vN.")],
 ) -> None:
     """Print the definition of a grammar."""
     from receipt_cli.grammar.catalog import definition
@@ -68,15 +63,12 @@ def show(
     write_stdout(definition(grammar))
 
 
-@app.command("lint")
 def lint(
-    files: Annotated[
-        list[Path] | None, typer.Argument(help="Grammar files; all that ship by default.", metavar="[FILE]...")
-    ] = None,
+    files: Annotated[list[Path] | None, Argument("FILE...", "Grammar files; all that ship by default.")] = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Let grammars prove themselves: shape, samples, counter-samples, worst-case lines.
+    """Lint grammars: schema, samples, counter-samples, worst-case matching time.
 
     Exits 1 when there is any finding.
     """
@@ -90,19 +82,18 @@ def lint(
         sound = "1 definition proves itself\n" if count == 1 else f"{count} definitions prove themselves\n"
         write_stdout(render_findings(findings, style(color)) if findings else sound)
     if findings:
-        raise typer.Exit(ExitCode.NO)
+        sys.exit(ExitCode.NO)
 
 
-@app.command("test")
 def test(
-    grammar: Annotated[str, typer.Argument(help="A grammar file, ID or ID@vN.", metavar="GRAMMAR")],
-    log: Annotated[str | None, typer.Argument(help="A log to try it on.", metavar="[LOG]")] = None,
+    grammar: Annotated[str, Argument("GRAMMAR", "A grammar file, ID or ID@vN.")],
+    log: Annotated[str | None, Argument("LOG", "A log to parse with it.")] = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Run a grammar's samples and, on a log, show what each rule reads.
+    """Run a grammar's samples and, on a log, show what each rule matches.
 
-    Exits 1 when a sample fails, or when the log has no step that the grammar reads.
+    Exits 1 when a sample fails, or when the grammar matches no step of the log.
     """
     from receipt_cli.authoring.check import test_grammar
     from receipt_cli.render.terminal.table import render_table
@@ -114,17 +105,16 @@ def test(
         columns = ("rule", "event", "samples", "failed", *(("records", "near misses") if log else ()), "tells digits apart")
         write_stdout(render_table([{k: str(v) for k, v in row.items()} for row in rows], columns, style(color)))
     if not good:
-        raise typer.Exit(ExitCode.NO)
+        sys.exit(ExitCode.NO)
 
 
-@app.command("explain")
 def explain(
-    log: Annotated[str, typer.Argument(help="The log, or - for stdin.", metavar="LOG")],
-    grammar: GrammarOption = None,
+    log: Annotated[str, Argument("LOG", "The log, or - for stdin.")],
+    grammar: Grammar = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Say which grammar won and why, what each rule matched, and which metric-looking lines nothing matched.
+    """Explain which grammar was chosen and why, what each rule matched, and which lines with metrics were not matched.
 
     Exits 4 when no grammar recognises the log, or two do.
     """
@@ -143,17 +133,18 @@ def explain(
         raise error
 
 
-@app.command("learn")
 def learn(
-    log: Annotated[str, typer.Argument(help="The log, or - for stdin.", metavar="LOG")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the draft to this new file.")] = None,
-    name: Annotated[str | None, typer.Option("--id", help="Id of the grammar; by default made of the file's name.")] = None,
+    log: Annotated[str, Argument("LOG", "The log, or - for stdin.")],
+    output: Annotated[Path | None, Option("-o", "--output", help="Write the draft to this new file.")] = None,
+    name: Annotated[
+        str | None, Option("--id", metavar="ID", help="Id of the grammar; by default made from the file's name.")
+    ] = None,
     color: Color = "auto",
 ) -> None:
     """Propose a grammar for the log of an unknown trainer, learned from its own lines.
 
-    Prints a draft that proves itself, or writes it to a file that does not exist yet; what it reads of the log goes to
-    stderr. Exits 4 when the log shows no training that it can be sure of, 6 when the file exists.
+    Prints a draft that passes the lint, or writes it to a file that does not exist yet; what it parses from the log goes to
+    stderr. Exits 4 when no training is found in the log beyond doubt, 6 when the file exists.
     """
     from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
     from receipt_cli.io.atomic import check_new, write_new
