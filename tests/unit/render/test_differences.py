@@ -54,4 +54,5 @@ def test_a_batch_in_words() -> None:
     assert "would be replaced: 1 gained" in render_change("a.log", "replaced", differences({}, {"a": 1}), STYLE)
     assert "would be written: a first receipt" in render_change("a.log", "written", [], STYLE)
     assert render_quarantine([], 0, STYLE) == ""
-    assert "… and 1 more: receipt store quarantine" in render_quarantine([("a.log", "empty")], 2, STYLE, "receipt store quarantine")
+    page = render_quarantine([("a.log", "empty")], 2, STYLE, "receipt store quarantine")
+    assert "… and 1 more: receipt store quarantine" in page
