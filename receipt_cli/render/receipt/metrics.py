@@ -182,9 +182,9 @@ def _write_notes(page: Page, summary: Mapping[str, object], entries: Sequence[_E
     bad = [f"{entry.label.strip()}{NO_BREAK}{count(entry.nonfinite)}" for entry in entries if entry.nonfinite > 0]
     if bad:
         notes.append(f"values that are NaN or infinite: {', '.join(bad)}")
-    restarts, overtaken = (whole(summary, "steps", key) for key in ("restart_count", "superseded_count"))
+    restarts, superseded = (whole(summary, "steps", key) for key in ("restart_count", "superseded_count"))
     if restarts:
-        lost = f"; {count(overtaken)} overtaken records are left out" if overtaken else ""
+        lost = f"; {count(superseded)} superseded records are left out" if superseded else ""
         notes.append(f"restarted {'once' if restarts == 1 else f'{count(restarts)} times'}{lost}")
     for note in notes:
         if note:
