@@ -82,7 +82,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "fsspec": ("batch.remote",),
     "git": ("header.git",),
     "hyperscan": ("records.prefilter",),
-    "jsonschema": ("documents.validate",),
+    "jsonschema": ("definitions.schema_check",),
     "matplotlib": ("api.*",),
     "numpy": (
         "analysis.*", "api.*", "comparison.*", "detect.*", "events.*", "export.*", "gpu_profile.*", "history.*", "numeric.*",
