@@ -17,6 +17,8 @@ PUBLIC = {
     "phase_facts": "consistency",
     "diagnose": "diagnosis",
     "Ending": "failure",
+    "Explanation": "explanation",
+    "explain": "explanation",
     "Sighting": "failure",
     "judge": "failure",
     "Account": "goodput.account",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Final, Literal, NamedTuple, get_args
 
@@ -18,8 +18,8 @@ import regex
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.errors import DataError
 
-Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code"]
-"""What the text is evidence of; the last four never carry a reason."""
+Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code", "detail"]
+"""What the text is evidence of; the last five never carry a reason."""
 Category = Literal[
     "memory", "hardware", "network", "numerics", "scheduler", "signal", "storage", "environment", "code",
     "unknown",
@@ -32,12 +32,15 @@ Reason = Literal[
 ]  # fmt: skip
 """Failure slugs that a line of a log can prove; the contract's other slugs are conclusions."""
 
+Retry = Literal["same", "elsewhere", "fix_first", "unknown"]
+"""Whether a job that ended so may be run again."""
+
 PATH: Final = "markers/v1.yaml"
 SEARCH_SECONDS: Final = 1.0
 """A search that takes longer counts as no match: a marker must never stop a receipt."""
 CORE_SECONDS: Final = 0.02
 """A search for a core that takes longer is given up for the pattern: about what compiling that takes."""
-SILENT_ROLES: Final = ("observation", "restart", "completion", "exit_code")
+SILENT_ROLES: Final = ("observation", "restart", "completion", "exit_code", "detail")
 MIN_LITERAL: Final = 5
 _HEAD: Final = "(?&head)"
 HEADLESS: Final = "(?:)"
@@ -89,6 +92,7 @@ class Marker:
     samples: tuple[bytes, ...]
     counter_samples: tuple[CounterSample, ...]
     core: str | None = None
+    retry: Retry | None = None
 
     @cached_property
     def pattern(self) -> regex.Pattern[bytes]:
@@ -99,14 +103,18 @@ class Marker:
     def _core(self) -> regex.Pattern[bytes] | None:
         return None if self.core is None else regex.compile(self.core.encode("ascii"))
 
-    def may_match(self, record: bytes) -> bool:
-        """False where not even the core of the pattern matches; nothing is asked once the pattern is compiled."""
-        if "pattern" in vars(self) or self._core is None:
-            return True
+    def behind_heads(self, record: bytes) -> bool:
+        """True where the pattern asks for the head of a line, and the record holds what it asks for behind that."""
+        if self._core is None or not any(literal in record for literal in self.literals):
+            return False
         try:
             return self._core.search(record, timeout=CORE_SECONDS) is not None
         except TimeoutError:
             return True
+
+    def may_match(self, record: bytes) -> bool:
+        """False where not even the core of the pattern matches; nothing is asked once the pattern is compiled."""
+        return "pattern" in vars(self) or self._core is None or self.behind_heads(record)
 
     def search(self, record: bytes) -> MarkerHit | None:
         """Return the first hit in ``record`` (one record, raw, without its line end), or None.
@@ -137,6 +145,8 @@ class Catalogue:
     version: int
     sha256: str
     markers: tuple[Marker, ...]
+    retry: Mapping[str, Retry] = field(default_factory=dict)
+    """Whether to run the job again, by reason; a marker may state its own."""
 
     @cached_property
     def by_literal(self) -> Mapping[bytes, tuple[Marker, ...]]:
@@ -185,7 +195,7 @@ def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFi
     from receipt_cli.definitions.strict_yaml import read_yaml
 
     data = read_yaml(text, where, shipped=True)
-    unknown = sorted(map(str, data.keys() - {"catalogue", "version", "head", "markers"}))
+    unknown = sorted(map(str, data.keys() - {"catalogue", "version", "head", "retry", "markers"}))
     problems = [f"unknown key {key!r}" for key in unknown]
     version, head, entries = data.get("version"), data.get("head", ""), data.get("markers")
     if data.get("catalogue") != "markers":
@@ -194,6 +204,10 @@ def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFi
         problems.append("version must be a positive integer")
     if not isinstance(head, str) or not head.isascii():
         problems.append("head must be an ASCII pattern")
+    retry = data.get("retry", {})
+    if not isinstance(retry, dict) or not all(k in get_args(Reason) and v in get_args(Retry) for k, v in retry.items()):
+        problems.append(f"retry must map reasons to one of {', '.join(get_args(Retry))}")
+        retry = {}
     if not isinstance(entries, dict) or not entries:
         problems.append("markers must be a mapping with at least one marker")
         entries = {}
@@ -209,7 +223,7 @@ def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFi
         else:
             markers.append(_marker(name, entry, str(head)))
     digest = hashlib.sha256(text).hexdigest()
-    return Catalogue(version if isinstance(version, int) else 0, digest, tuple(markers)), findings
+    return Catalogue(version if isinstance(version, int) else 0, digest, tuple(markers), retry), findings
 
 
 def _marker(name: str, entry: Mapping[str, Any], head: str) -> Marker:
@@ -231,6 +245,7 @@ def _marker(name: str, entry: Mapping[str, Any], head: str) -> Marker:
         samples=tuple(item.encode() for item in entry["samples"]),
         counter_samples=tuple(map(counter, entry["counter_samples"])),
         core=pattern.replace(_HEAD, HEADLESS) if _HEAD in pattern else None,
+        retry=entry.get("retry"),
     )
 
 
@@ -243,7 +258,7 @@ def _shape_problems(entry: object) -> list[str]:
     if not isinstance(entry, dict):
         return ["a marker is a mapping"]
     problems = [f"unknown key {key!r}" for key in sorted(map(str, entry.keys() - _SHAPE))]
-    problems += [f"key {key!r} is missing" for key in _SHAPE if key not in entry]
+    problems += [f"key {key!r} is missing" for key in _SHAPE if key not in entry and key != "retry"]
     problems += [f"{key} is {said}" for key, (sound, said) in _SHAPE.items() if key in entry and not sound(entry[key])]
     if not problems and (entry["role"] in SILENT_ROLES) != (entry["reason"] is None):
         problems.append(f"{', '.join(SILENT_ROLES)}: no reason; every other role: a reason")
@@ -280,6 +295,7 @@ _SHAPE: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
         f"one or several texts of at least {MIN_LITERAL} bytes",
     ),
     "pattern": (lambda v: isinstance(v, str) and v != "" and v.isascii(), "ASCII text"),
+    "retry": (lambda v: v in get_args(Retry), f"one of {', '.join(get_args(Retry))}"),
     "samples": (_are_texts, "a list of lines"),
     "counter_samples": (
         lambda v: isinstance(v, list) and all(map(_is_counter, v)),
