@@ -33,7 +33,7 @@ FRAME, HEAD, LOGGING = "traceback_frame", "traceback_head", "logging_error"
 BLOCK = 12
 """Records that may stand between two parts of one traceback: source lines, carets and blank lines."""
 LOGGING_BLOCK = 60
-"""Records that Python's report of a failed logging call takes, its tracebacks among them."""
+"""Records that the traceback in Python's report of a failed logging call may take."""
 LAST_WORDS = 20
 """Records that a process may print after an error that it logged and dies of: that it stops, and where its files are."""
 WORKER_WORDS = 2
@@ -62,9 +62,12 @@ class Progress:
             self.ends.append(FAR)
         said = body.markers.get(SAID_DONE)
         self.said_done = said.at[-1] if said is not None else -1
-        self.bad_code = max((at for at, _, code in self._codes(body, catalogue) if code), default=-1)
         convicting = [h for m in catalogue.markers if m.role in CONVICTING and (h := body.markers.get(m.id)) is not None]
-        self.forms = {at: form for hits in convicting for at, form in zip(hits.at, hits.form, strict=True) if form != PRINTED}
+        stating = [h for m in catalogue.markers if m.role == "exit_code" and (h := body.markers.get(m.id)) is not None]
+        placed = (zip(hits.at, hits.form, strict=True) for hits in (*convicting, *stating))
+        self.forms = {at: form for pairs in placed for at, form in pairs if form != PRINTED}
+        stated = (text for hits in stating for text in hits.texts)
+        self.bad_code = max((at for at, _, code in stated if code and self.forms.get(at) != MENTIONED), default=-1)
         self.heads = body.markers[HEAD].at if HEAD in body.markers else array("q")
         self.begins, self.finishes = _blocks([*convicting, *(h for name in (FRAME,) if (h := body.markers.get(name)))])
         self.confirmed = max(self._confirmations(body, catalogue), default=-1)
@@ -77,11 +80,6 @@ class Progress:
         self.quiet = silent > QUIET_RECORDS
         self.early = self.quiet and silent < STRIDES * self._stride()
         self.begin = _last_job(body)
-
-    @staticmethod
-    def _codes(body: SegmentBody, catalogue: Catalogue) -> list[tuple[int, str, int | None]]:
-        hits = (body.markers.get(m.id) for m in catalogue.markers if m.role == "exit_code")
-        return [text for found in hits if found is not None for text in found.texts]
 
     def _stride(self) -> float:
         """Return how many records stand between two steps, or 0."""
@@ -144,8 +142,11 @@ class Progress:
 
     def _of_logging(self, at: int) -> bool:
         """True in Python's report of a logging call that failed: the program goes on."""
-        before = bisect_right(self.logging, at)
-        return before > 0 and (at - self.logging[before - 1]) >> POSITION_BITS <= LOGGING_BLOCK
+        head = bisect_right(self.heads, at)
+        first = self.heads[head - 1] if head else at
+        before = bisect_right(self.logging, first)
+        near = before > 0 and (first - self.logging[before - 1]) >> POSITION_BITS <= BLOCK
+        return near and (at - first) >> POSITION_BITS <= LOGGING_BLOCK
 
 
 def _blocks(parts: Sequence[Hits]) -> tuple[array[int], array[int]]:
