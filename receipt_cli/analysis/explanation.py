@@ -17,7 +17,7 @@ from receipt_cli.analysis.goodput.timestamps import Stamp
 from receipt_cli.analysis.survival import FRAME, HEAD
 from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
 from receipt_cli.definitions.failure_markers import Catalogue, Retry
-from receipt_cli.events.build import Event
+from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.records.envelope import NO_RANK, plain, starts
