@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -76,6 +76,9 @@ class Party:
     completed: int | None = None
 
 
+NOBODY = Party(None, None, None, None)
+
+
 @dataclass(frozen=True, slots=True)
 class LastProgress:
     """The last step record, how long the log was silent behind it, and how long it usually was between two; in seconds."""
@@ -123,7 +126,7 @@ def explain(
     exception = _exception(guilty, body, lines) if guilty is not None else None
     verdict = find_verdict(body)
     work = _work(body)
-    culprit = _culprit(ending, verdict, body, work)
+    culprit = _culprit(ending, verdict, work)
     retry, rule = _retry(ending, catalogue)
     victims = tuple(_victims(culprit, body, catalogue, work, verdict))
     return Explanation(exception, culprit, victims, retry, rule, _progress(phases, stamps))
@@ -183,43 +186,47 @@ def _read_traceback(line: int, lines: Sequence[tuple[int, bytes]]) -> Raised | N
     return None
 
 
-def _work(body: SegmentBody) -> dict[int, tuple[int, int, int]]:
-    """Return by rank the collectives that it enqueued and completed last, and the line that says so first."""
+def _work(body: SegmentBody) -> dict[int, Party]:
+    """Return by rank the collectives that it enqueued and completed last, as the first line prints them that does."""
     hits = body.markers.get(PROGRESS)
-    found: dict[int, tuple[int, int, int]] = {}
+    found: dict[int, Party] = {}
     if hits is not None:
         places = {at: (rank, line) for at, rank, line in zip(hits.at, hits.rank, hits.line, strict=True)}
         for at, text, _ in hits.texts:
             said = _WORK.search(text)
             rank, line = places[at]
             if said is not None and rank != NO_RANK:
-                found.setdefault(rank, (int(said[1]), int(said[2]), line))
+                found.setdefault(rank, Party(rank, hits.hosts.get(at), None, line, int(said[1]), int(said[2])))
     return found
 
 
-def _culprit(ending: Ending, verdict: Verdict | None, body: SegmentBody, work: dict[int, tuple[int, int, int]]) -> Party | None:
+def _culprit(ending: Ending, verdict: Verdict | None, work: Mapping[int, Party]) -> Party | None:
     """Return who failed first: of ranks that waited for one another the one that was behind the others."""
     guilty = ending.guilty
     rank = guilty.rank if guilty is not None and guilty.rank != NO_RANK else None
     host, line = (guilty.host, guilty.line) if guilty is not None else (None, ending.line_number)
     if guilty is not None and guilty.marker.id in WAITING:
-        behind = sorted(work, key=lambda one: work[one][:2])
-        if len(behind) < 2 or work[behind[0]][:2] == work[behind[1]][:2]:
+        behind = sorted(work.values(), key=_done)
+        if len(behind) < 2 or _done(behind[0]) == _done(behind[1]):
             return None
-        rank, host, line = behind[0], None, work[behind[0]][2]
-    elif verdict is not None and rank in (None, verdict.rank, verdict.local_rank):
+        return replace(behind[0], reason=ending.reason)
+    if verdict is not None and rank in (None, verdict.rank, verdict.local_rank):
         rank = verdict.rank
         host = host or verdict.host
     named = _HOSTS.search(guilty.message) if guilty is not None else None
     host = host or (next(filter(None, named.groups()), None) if named is not None else None)
     if rank is None and host is None:
         return None
-    enqueued, completed, _ = work.get(rank, (None, None, 0)) if rank is not None else (None, None, 0)
-    return Party(rank, host, ending.reason, line, enqueued, completed)
+    done = work.get(-1 if rank is None else rank, NOBODY)
+    return Party(rank, host, ending.reason, line, done.enqueued, done.completed)
+
+
+def _done(party: Party) -> tuple[int, int]:
+    return party.enqueued or 0, party.completed or 0
 
 
 def _victims(
-    culprit: Party | None, body: SegmentBody, catalogue: Catalogue, work: dict[int, tuple[int, int, int]], verdict: Verdict | None
+    culprit: Party | None, body: SegmentBody, catalogue: Catalogue, work: Mapping[int, Party], verdict: Verdict | None
 ) -> Iterator[Party]:
     """Yield by rank who only followed: ranks that waited in vain, and those that the launcher lists behind the first."""
     reasons = {marker.id: marker.reason for marker in catalogue.markers}
@@ -228,8 +235,9 @@ def _victims(
         hits = body.markers.get(name)
         for at, rank, line in zip(hits.at, hits.rank, hits.line, strict=True) if hits is not None else ():
             if rank != NO_RANK and rank not in found:
-                enqueued, completed, _ = work.get(rank, (None, None, 0))
-                found[rank] = Party(rank, hits.hosts.get(at) if hits else None, reasons[name], line, enqueued, completed)
+                done = work.get(rank, NOBODY)
+                host = hits.hosts.get(at, done.host) if hits is not None else None
+                found[rank] = Party(rank, host, reasons[name], line, done.enqueued, done.completed)
     for one in failed_ranks(body) if verdict is not None else ():
         if one.exit_code < 0:
             found.setdefault(one.rank, Party(one.rank, one.host, "killed", one.line))

@@ -84,7 +84,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOSING = re.compile(rb"[\])>|:]{0,3} ?")
 _BUILDKITE = re.compile(rb"\x1b_bk;t=(\d{10})(\d{3})\x07")
 _DOCKER = re.compile(
-    rb'\{"log": ?"(?P<log>(?:[^"\\\r\n]|\\[^\r\n])*+)", ?"stream": ?"(?P<stream>std(?:out|err))"'
+    rb'\{"log": ?"(?P<log>[^"\\\r\n]*(?:\\[^\r\n][^"\\\r\n]*)*)", ?"stream": ?"(?P<stream>std(?:out|err))"'
     rb'(?:, ?"attrs": ?\{[^{}\r\n]{0,400}\})?, ?"time": ?"(?P<time>[^"\\\r\n]{1,40})"\}'
 )
 REPEATED = b"x across cluster]"

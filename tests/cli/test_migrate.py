@@ -38,7 +38,7 @@ def test_the_new_document_goes_to_stdout(receipt: Path, invoke: Callable) -> Non
 
 
 def test_what_is_newest_already_comes_out_byte_for_byte(tmp_path: Path, invoke: Callable) -> None:
-    path = EXAMPLES / "receipt-1.2" / "valid" / "imported.json"
+    path = EXAMPLES / "receipt-1.3" / "valid" / "out_of_memory.json"
     done = invoke("migrate", path)
     assert (done.code, done.stdout) == (0, path.read_bytes())
     assert "is receipt/1.3 already" in done.stderr
@@ -93,7 +93,7 @@ def test_json_tells_what_would_be_done_field_by_field(receipt: Path, invoke: Cal
     assert json.loads(done.stdout) == [
         {
             "file": str(receipt),
-            "versions": ["receipt/1.0", "receipt/1.1", NEWEST],
+            "versions": ["receipt/1.0", "receipt/1.1", "receipt/1.2", NEWEST],
             "written": None,
             "original_kept": None,
             "differences": [change],

@@ -100,6 +100,15 @@ def _failure_parties(document: Document) -> Broken:
         yield "/failure/retry/rule", f"is of another reason than {failure['reason']}, and says {verdict}"
 
 
+def _failure_stalled(document: Document) -> Broken:
+    progress = (document["failure"] or {}).get("progress")
+    if progress is None:
+        return
+    known = progress["silence_s"] is not None and progress["usual_s"] is not None
+    if (progress["stalled"] is not None) is not known:
+        yield "/failure/progress/stalled", f"is {_said(progress['stalled'])}; it follows from silence_s and usual_s"
+
+
 def _primary_summary(document: Document) -> Broken:
     summary, phases = document["summary"], document["phases"]
     if phases:
@@ -243,6 +252,7 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     Rule("failed_without_steps", ("failure", "checks"), _failed_without_steps),
     Rule("no_oom_agrees", ("failure", "checks"), _no_oom),
     Rule("failure_parties", ("failure",), _failure_parties),
+    Rule("failure_stalled", ("failure",), _failure_stalled),
     Rule("log_tail_bounded", ("failure",), _log_tail),
     Rule("control_characters", ("failure", "derivation"), _control_characters),
     Rule("marker_lines", ("failure", "derivation"), _marker_lines),
