@@ -14,6 +14,8 @@ PUBLIC = {
     "evaluate": "checks",
     "healthy": "checks",
     "proven": "checks",
+    "TRUNCATED": "checks",
+    "verdict": "checks",
     "phase_facts": "consistency",
     "diagnose": "diagnosis",
     "Ending": "failure",

@@ -14,10 +14,14 @@ def check(
     file: Annotated[str, typer.Argument(help="A receipt or a log; - for stdin.", metavar="FILE")],
     exit_code: Annotated[int | None, typer.Option(help="The exit code of the training command (for a log).")] = None,
     proven: Annotated[bool, typer.Option("--proven", help="Demand that all four core checks are proven true.")] = False,
+    allow_truncated: Annotated[
+        bool, typer.Option("--allow-truncated", help="Pass a log that stops before its run ends: the run may go on.")
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Exit 0 when the run is healthy, 1 when it is not.
 
-    Healthy: none of finite_losses, zero_exit_code, has_steps, no_oom is false, and has_steps is true.
+    Healthy: none of finite_losses, zero_exit_code, has_steps, no_oom is false, has_steps is true, and nothing says that the
+    run failed. A log that stops before its run ends is truncated, which is not healthy.
     """
     run_check(**locals())

@@ -18,6 +18,9 @@ def ci(
     ] = None,
     gates: Annotated[Path | None, typer.Option(help="YAML: what the run must prove; without it, health.", metavar="FILE")] = None,
     policy: Annotated[Path | None, typer.Option(help="YAML: what runs must share to compare.", metavar="FILE")] = None,
+    allow_truncated: Annotated[
+        bool, typer.Option("--allow-truncated", help="Pass a log that stops before its run ends: the run may go on.")
+    ] = False,
     exit_code: Annotated[int | None, typer.Option(help="The exit code of the training command (for a log).")] = None,
     log: Annotated[
         str | None, typer.Option(help="Where a receipt's log is: it gives findings lines and changes intervals.", metavar="PATH")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ def run_ci(
     *,
     baseline: Sequence[str] | None = None,
     gates: Path | None = None,
+    allow_truncated: bool = False,
     policy: Path | None = None,
     exit_code: int | None = None,
     log: str | None = None,
@@ -44,6 +46,7 @@ def run_ci(
     from receipt_cli.receipts.open import read_given
 
     wanted = _read_gates(gates)
+    wanted = replace(wanted, allow_truncated=True) if allow_truncated else wanted
     environ = dict(os.environ)
     document, product = read_given(file, environ=environ, exit_code=exit_code, progress=progress)
     if product is not None and log is not None:
