@@ -45,6 +45,7 @@ SEVERAL = ("attach",)
 _CHECK: Mapping[str, Reading] = {
     "--exit-code": ("exit_code", _whole),
     "--proven": ("proven", None),
+    "--allow-truncated": ("allow_truncated", None),
     "--json": ("json_output", None),
 }
 _PARSE: Mapping[str, Reading] = {
