@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from receipt_cli.analysis.checks import Checks, evaluate
 from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.diagnosis import diagnose
+from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput, Wall
@@ -80,6 +81,7 @@ class Derivation:
     primary: int | None
     checks: Checks
     ending: Ending
+    explanation: Explanation
     tail: tuple[str, ...]
     lines: LineCounts
     near_misses: tuple[int, tuple[NearMiss, ...]]
@@ -206,7 +208,13 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         if index in among:
             summaries.append(summarise(phase, known, registry))
     has_steps = any(summary.record_count for summary in summaries)
-    ending = judge(window(reading.body, launch), engine.catalogue, every, options.exit_code, recognised=bool(grammars))
+    own_body = window(reading.body, launch)
+    ending = judge(own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars))
+    edges = _edges(reading, number)
+    explanation = Explanation()
+    if ending.reason is not None:
+        explanation = explain(ending, own_body, engine.catalogue, every, edges.last, _last_lines(reading, number))
+        ending = explanation.improved(ending)
     spans = _spans(every, launch)
     ranks = [rank_figures(reading.events, reading.told.copies, *spans[index]) for index in shown]
     diagnose(summaries, ranks, ending)
@@ -214,8 +222,12 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     unmatched = body.records - matched - ignored - undecodable
     spent = Account(None)
     if len(every) == len(phases):
-        spent = account(phases, summaries, launch, _edges(reading, number), _wall_of_caller(reading, options))
+        spent = account(phases, summaries, launch, edges, _wall_of_caller(reading, options))
     own = [*reading.told.problems, *_dropped(summaries), *left_out(len(every) - len(phases), ranks), *spent.problems]
+    if ending.failed_start is not None:
+        start = ending.failed_start
+        detail = "a launch behind the run failed before its first step: its error is not the run's"
+        own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
     doubtful = body.step_like >= MAX_SEEN if grammars else bool(body.metric_like.count)
     return Derivation(
@@ -227,6 +239,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
         checks=evaluate(phases, summaries, ending),
         ending=ending,
+        explanation=explanation,
         tail=tuple(_tail(reading, number, ending)),
         lines=LineCounts(matched, ignored, unmatched, undecodable),
         near_misses=_near(body, grammars),
@@ -259,6 +272,18 @@ def _edges(reading: Reading, number: int) -> Edges:
     until = [*gathered.lines, gathered.log.line_count][gathered.final + 1]
     edges = read_edges(gathered.heads[gathered.final], tail, cut=len(tail) < size, lines=(before, until))
     return Edges(() if number else edges.first, edges.last if number == last else ())
+
+
+def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:
+    """Return the last lines of the log with their numbers, where it is one file and run ``number`` is its last."""
+    if number < len(reading.launches) - 1 or len(reading.gathered.streams) > 1:
+        return []
+    data, cut = reading.gathered.tail(None)
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    first = reading.gathered.log.line_count - len(lines) + 1
+    return list(enumerate(lines, first))[1 if cut else 0 :]
 
 
 def _tail(reading: Reading, number: int, ending: Ending) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # who renders a receipt imports the names below, and not the whole analysis
     from receipt_cli.analysis.failure import Ending
@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # who renders a receipt imports the names below, and not the 
 
 CORE = ("finite_losses", "zero_exit_code", "has_steps", "no_oom")
 """The checks that decide whether a run is healthy."""
+TRUNCATED = "truncated"
+"""The reason of a failure where the log stops before its run ends."""
 LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
@@ -53,11 +55,23 @@ def _no_oom(ending: Ending) -> bool | None:
     return None
 
 
-def healthy(checks: Checks) -> bool:
-    """True when no core check is false and steps were found."""
+def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_truncated: bool = False) -> bool:
+    """True when no core check is false, steps were found, and the receipt's ``failure`` is null.
+
+    A log that stops before the end of its run is a failure, too, unless ``allow_truncated``.
+    """
+    if failure is not None and not (allow_truncated and failure["reason"] == TRUNCATED):
+        return False
     return all(checks.get(name) is not False for name in CORE) and checks.get("has_steps") is True
 
 
 def proven(checks: Checks) -> bool:
     """True when all four core checks are true."""
     return all(checks.get(name) is True for name in CORE)
+
+
+def verdict(checks: Checks, failure: Mapping[str, Any] | None) -> str:
+    """Return the state of a run in words: healthy (and proven, or not), truncated, or not healthy."""
+    if healthy(checks, failure):
+        return "healthy and proven" if proven(checks) else "healthy, not proven"
+    return TRUNCATED if healthy(checks, failure, allow_truncated=True) else "not healthy"

@@ -8,33 +8,28 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from receipt_cli.analysis.survival import CONVICTING, FATAL, FRAME, Progress, reached_plan
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
-from receipt_cli.events.series import first_with, metric, not_finite_since, positions, read
+from receipt_cli.events.series import first_with, metric, not_finite_since, read
 from receipt_cli.numeric.statistics import exact_median, finite, value_range
-from receipt_cli.problems import QUIET_RECORDS
 from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.records.place import PRINTED
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import SegmentBody
 
-CONVICTING = ("cause", "stop", "error", "consequence")
-FATAL = ("cause", "stop", "error")
-FAR = 1 << 62
-EPOCH = 10
-"""Step records that the record of a whole epoch stands for where many are asked for."""
 SIGNALS = {1: "killed", 2: "interrupted", 7: "segfault", 9: "killed", 11: "segfault", 15: "killed"}
 """What the signal that ended a process says. Which of them kills a host out of memory sends, nobody can tell from it."""
 CATEGORIES = {"killed": "signal", "interrupted": "signal", "segfault": "code", "child_failed": "unknown", "unknown": "unknown"}
 _NAN_TEXT = re.compile(r"(?i)(?<![\w-])(?:nans?|inf|infs|infinite|infinity|non-?finite|not finite|invalid values)(?![\w-])")
-SAID_DONE = "said_to_be_done"
-"""The marker of a script that says that the training is over: no proof of success, but the log does not just end."""
-SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
-"""Markers of a signal that was sent to the command: one that stops on it may well end with zero."""
+_USAGE = re.compile(r"can.t open file '|\.py: error: (?:argument|unrecognized|the following|ambiguous)")
+_TOP = re.compile(r'", line (\d{1,7}), in <module>')
+TOP_LINES = 100
+"""A script imports what it needs within so many lines."""
 DIVERGED = Marker("loss_diverged", None, "numerics", "observation", 3, 1, (), "", (), ())
 DIVERGED_RECORDS = 20
 DIVERGED_RATIO = 1.5
@@ -56,6 +51,9 @@ class Sighting:
     """False when the run got over every hit."""
     rank: int = NO_RANK
     """The rank that printed it, as its line says."""
+    host: str | None = None
+    form: int = PRINTED
+    """How its text stands on its line: what a logger or a worker prints of an error does not prove that a process ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,43 +69,10 @@ class Ending:
     sightings: tuple[Sighting, ...]
     died: bool = False
     """An error or a stop that the run did not get over ended a process of it: its exit code was not zero."""
-
-
-class _Progress:
-    """What speaks for the run: positions of steps, of new attempts and of proofs of completion."""
-
-    def __init__(self, body: SegmentBody, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
-        events = [e for p in phases for e in (*p.step_events, *p.evals, *p.standalone_events)]
-        self.steps = positions(e for p in phases for e in (*p.steps, *p.superseded))  # once each, however often printed
-        self.epochs = sorted(e.at for p in phases for e in p.steps if e.rule.counts == "epoch")
-        self.attempts = [a[0].at for p in phases for a in p.attempts[1:] if a]
-        self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
-        for marker in catalogue.markers:
-            hits = body.markers.get(marker.id)
-            if hits is not None and marker.role == "completion":
-                self.ends += hits.at
-            elif hits is not None and marker.role == "exit_code":
-                self.ends += [at for at, _, code in hits.texts if code == 0]
-        if exit_code == 0:
-            self.ends.append(FAR)
-        convicting = [h.at[-1] for m in catalogue.markers if m.role in CONVICTING and (h := body.markers.get(m.id)) and h.at]
-        last = max(convicting, default=0) >> POSITION_BITS
-        over = not self.steps or (phases and _reached_plan(phases[-1]) and last > self.steps[-1] >> POSITION_BITS)
-        self.quiet_end = over and body.records - last > QUIET_RECORDS
-        codes = [h for m in catalogue.markers if m.role == "exit_code" and (h := body.markers.get(m.id))]
-        said = body.markers.get(SAID_DONE)
-        self.said_done = said.at[-1] if said is not None else -1
-        self.bad_code = max((at for hits in codes for at, _, code in hits.texts if code), default=-1)
-
-    def got_over(self, at: int, marker: Marker) -> bool:
-        """True when the run went on after ``at`` so far that the marker there was not its end."""
-        if self.quiet_end and marker.role == "error" and marker.rank and at > self.bad_code:
-            return True
-        later = len(self.steps) - bisect_right(self.steps, at)
-        if marker.overcome_after > EPOCH:
-            later += (EPOCH - 1) * (len(self.epochs) - bisect_right(self.epochs, at))
-        ended = any(end > at and (end != FAR or marker.id not in SENT) for end in self.ends)
-        return ended or any(a > at for a in self.attempts) or later >= marker.overcome_after
+    guilty: Sighting | None = None
+    """The marker that decided."""
+    failed_start: Sighting | None = None
+    """What ended a launch of its own behind the run: it failed before its first step."""
 
 
 def judge(
@@ -117,13 +82,17 @@ def judge(
 
     ``recognised``: a grammar was chosen, though it may have found no event.
     """
-    progress = _Progress(body, catalogue, phases, exit_code)
-    sightings = [s for m in catalogue.markers if (s := _sight(m, body, progress)) is not None]
+    progress = Progress(body, catalogue, phases, exit_code)
+    sightings = [s for m in catalogue.markers if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
     codes = [s for s in sightings if s.marker.role == "exit_code" and s.open and s.exit_code]
     guilty = sorted(
         (s for s in sightings if s.open and s.marker.role in CONVICTING and s.marker.reason),
         key=lambda s: (s.marker.rank, s.at >> POSITION_BITS),  # on one line the catalogue's order decides
     )
+    start = _failed_start(guilty, body, progress) if exit_code is None else None
+    if start is not None:
+        sightings = [replace(s, open=False) if s in guilty or s in codes else s for s in sightings]
+        guilty, codes = [], []
     stated = max(codes, key=lambda s: s.at, default=None)
     code = exit_code if exit_code is not None else stated.exit_code if stated else _zero(progress, sightings, guilty)
     diverged = _diverged(phases)
@@ -136,12 +105,13 @@ def judge(
         first = _first_of_culprit(verdict, guilty[0], catalogue, body, progress) if verdict is not None else None
         return _ending(first or guilty[0], code, sightings)
     if nan is not None:
-        died = bool(guilty) and guilty[0].marker.rank <= 1
+        died = bool(guilty) and guilty[0].marker.rank <= 1 and guilty[0].form == PRINTED
         message = "the loss is not a finite number from here to the end"
         return Ending("nan_loss", "numerics", nan, message, False if died else done, code, tuple(sightings), died)
     if guilty and verdict is not None and _only_launcher(guilty[0], verdict):
         reason = _reason_of(verdict.exit_code, "child_failed")
-        return Ending(reason, CATEGORIES[reason], verdict.line, verdict.message, False, code, tuple(sightings))
+        ending = Ending(reason, CATEGORIES[reason], verdict.line, verdict.message, False, code, tuple(sightings))
+        return replace(ending, guilty=replace(guilty[0], line=verdict.line, message=verdict.message, host=verdict.host))
     if guilty:
         return _ending(guilty[0], code, sightings)
     if code:
@@ -156,20 +126,38 @@ def judge(
         return Ending("no_grammar_match", "unknown", None, "no grammar recognises this log", None, code, tuple(sightings))
     if done is False:
         message = "the log ends before the run does"
-        return Ending("truncated", "unknown", None, message, False, code, tuple(sightings))
+        return Ending("truncated", "unknown", None, message, False, code, tuple(sightings), failed_start=start)
     if done is None and not any(phase.steps for phase in phases):
         message = "no step of a training was found, and nothing shows how it ended"
         return Ending("unknown", "unknown", None, message, None, code, tuple(sightings))
-    return Ending(None, None, None, None, done, code, tuple(sightings))
+    return Ending(None, None, None, None, done, code, tuple(sightings), failed_start=start)
 
 
 def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -> Ending:
     marker = guilty.marker
-    died = marker.role in FATAL
-    return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died)
+    died = marker.role in FATAL and (marker.role != "error" or guilty.form == PRINTED or bool(code))
+    return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died, guilty)
 
 
-def _zero(progress: _Progress, sightings: Sequence[Sighting], guilty: Sequence[Sighting]) -> int | None:
+def _failed_start(guilty: Sequence[Sighting], body: SegmentBody, progress: Progress) -> Sighting | None:
+    """Return what ended another launch behind the run: its program, its command line or an import of its script was wrong.
+
+    A run that printed steps had all of that: the script's own imports, at the top of it, do not fail in the end.
+    """
+    if not guilty or len(progress.steps) < 2 or min(s.at for s in guilty) < progress.steps[-1]:
+        return None
+    cause = guilty[0]
+    if cause.marker.reason != "import_error":
+        return cause if cause.marker.id == "plain_error" and _USAGE.search(cause.message) else None
+    if cause.marker.id == "missing_program":
+        return cause
+    frames = body.markers.get(FRAME)
+    texts = [text for at, text, _ in frames.texts if progress.steps[-1] < at < cause.at] if frames is not None else []
+    tops = [int(found[1]) for text in texts if (found := _TOP.search(text))]
+    return cause if tops and len(tops) == len(texts) and tops[0] <= TOP_LINES else None
+
+
+def _zero(progress: Progress, sightings: Sequence[Sighting], guilty: Sequence[Sighting]) -> int | None:
     """Return a printed exit code of zero, unless another run follows it in the log, or an error that ended one."""
     last_step = progress.steps[-1] if progress.steps else -1
     zero = any(s.marker.role == "exit_code" and s.exit_code == 0 and s.at > last_step for s in sightings)
@@ -194,7 +182,7 @@ def _only_launcher(best: Sighting, verdict: Verdict) -> bool:
 
 
 def _first_of_culprit(
-    verdict: Verdict, best: Sighting, catalogue: Catalogue, body: SegmentBody, progress: _Progress
+    verdict: Verdict, best: Sighting, catalogue: Catalogue, body: SegmentBody, progress: Progress
 ) -> Sighting | None:
     """Return the first error of the rank that failed first, when the first error of all is another rank's."""
     if best.marker.role != "error" or best.rank in (NO_RANK, verdict.rank, verdict.local_rank):
@@ -207,7 +195,7 @@ def _first_of_culprit(
     return min(found, key=lambda s: s.at >> POSITION_BITS, default=None)
 
 
-def _sight(marker: Marker, body: SegmentBody, progress: _Progress, rank: int | None = None) -> Sighting | None:
+def _sight(marker: Marker, body: SegmentBody, progress: Progress, rank: int | None = None) -> Sighting | None:
     """Return what counts of a marker's hits: the first that the run did not get over, else the first.
 
     Consequences of ranks that only followed another one count for nothing. With ``rank`` only its own hits count.
@@ -230,7 +218,20 @@ def _sight(marker: Marker, body: SegmentBody, progress: _Progress, rank: int | N
     text, code = next(((t, c) for a, t, c in hits.texts if a >= at), (hits.texts[-1][1], hits.texts[-1][2]))
     said = hits.rank[index] if index < len(hits.rank) else NO_RANK
     first, last = min(hits.line), max(hits.line)  # hits go by time, and ranks may write into files of their own
-    return Sighting(marker, len(hits.at), first, last, at, hits.line[index], text, code, chosen is not None, said)
+    return Sighting(
+        marker,
+        len(hits.at),
+        first,
+        last,
+        at,
+        hits.line[index],
+        text,
+        code,
+        chosen is not None,
+        said,
+        hits.hosts.get(at),
+        progress.form(at),
+    )
 
 
 def _diverged(phases: Sequence[Phase]) -> Sighting | None:
@@ -257,7 +258,7 @@ def _diverged(phases: Sequence[Phase]) -> Sighting | None:
     return None
 
 
-def _completed(last: Phase | None, progress: _Progress) -> bool | None:
+def _completed(last: Phase | None, progress: Progress) -> bool | None:
     """True: the log shows that the last phase ended well. False: it shows or must have shown that it did not."""
     if last is None:
         return None
@@ -268,7 +269,7 @@ def _completed(last: Phase | None, progress: _Progress) -> bool | None:
         return True
     numbers = [e.step for e in last.steps if e.step is not None]
     planned = last.planned
-    if _reached_plan(last):
+    if reached_plan(last):
         return True
     if any(end >= last.first_at for end in progress.ends):
         return None  # steps follow: written late, or of a part of the run that is over
@@ -281,24 +282,6 @@ def _completed(last: Phase | None, progress: _Progress) -> bool | None:
     if not last.steps:
         return None if last.evals and last.grammar.completion == "none" else False  # an evaluation may be all there was to do
     return False if last.grammar.completion == "reliable" else None
-
-
-def _reached_plan(phase: Phase) -> bool:
-    """True when the last record is of the last step that was planned."""
-    planned = phase.planned
-    last = next((e.step for e in reversed(phase.steps) if e.step is not None), None)
-    return last is not None and planned is not None and last >= planned - 1 and not _within_epoch(phase, planned)
-
-
-def _within_epoch(phase: Phase, planned: int) -> bool:
-    """True when the last record counts by epoch and stands in an epoch that goes on, or before the last one."""
-    last = phase.steps[-1]
-    if last.rule.counts != "epoch" and (last.counters is None or "epoch_step" in last.counters):
-        return False
-    counters = last.counters or {}
-    inside, length = counters.get("epoch_step"), counters.get("epoch_steps")
-    early = last.step is not None and last.step < planned - 1 + (last.rule.epochs_from or 0)
-    return early or (inside is not None and length is not None and inside < length)
 
 
 def _nan_loss(phases: Sequence[Phase]) -> int | None:

@@ -10,10 +10,12 @@ from typing import NamedTuple
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Hits, SegmentBody
 
-VERDICT, RANK, EXIT_CODE = "root_cause", "failed_rank", "rank_exit_code"
-"""Markers: the heading of the verdict; the line of each failed rank; the line of its exit code."""
+VERDICT, RANK, EXIT_CODE, HOST = "root_cause", "failed_rank", "rank_exit_code", "failed_host"
+"""Markers: the heading of the verdict; the lines of each failed rank, of its exit code and of its host."""
 _BLOCK = 8
 """Records that one failed rank takes in the summary."""
+_HEADING = 4
+"""Records from the one before its first to the one that names it."""
 _RANK = re.compile(r"(\d{1,7}) \(local_rank: {0,2}(\d{1,7})\)")
 SIGTERM = -15
 
@@ -26,6 +28,7 @@ class Verdict(NamedTuple):
     rank: int
     local_rank: int
     exit_code: int
+    host: str | None = None
 
     @property
     def message(self) -> str:
@@ -40,17 +43,31 @@ def find_verdict(body: SegmentBody) -> Verdict | None:
     heads, ranks, codes = hits.get(VERDICT), hits.get(RANK), hits.get(EXIT_CODE)
     if heads is None or ranks is None or codes is None:
         return None
-    verdicts = [v for at in heads.at if (v := _verdict(at, ranks, codes)) is not None]
+    verdicts = [v for at in heads.at if (v := _verdict(at, ranks, codes, hits.get(HOST))) is not None]
     return min(verdicts, key=lambda v: (v.exit_code == SIGTERM, v.at), default=None)
 
 
-def _verdict(head: int, ranks: Hits, codes: Hits) -> Verdict | None:
-    rank = next((text for at, text, _ in ranks.texts if _near(head, at)), None)
+def _verdict(head: int, ranks: Hits, codes: Hits, hosts: Hits | None) -> Verdict | None:
+    rank = _text_near(head, ranks)
     named = _RANK.search(rank) if rank is not None else None
     at, code = next(((at, code) for at, _, code in codes.texts if _near(head, at)), (0, None))
     if named is None or code is None:
         return None
-    return Verdict(codes.line[codes.at.index(at)], at, int(named[1]), int(named[2]), code)
+    return Verdict(codes.line[codes.at.index(at)], at, int(named[1]), int(named[2]), code, _text_near(head, hosts))
+
+
+def failed_ranks(body: SegmentBody) -> list[Verdict]:
+    """Return what the summary prints of each failed rank, the first one and the others, in log order."""
+    hits = body.markers
+    ranks, codes = hits.get(RANK), hits.get(EXIT_CODE)
+    if ranks is None or codes is None:
+        return []
+    begins = [at - (_HEADING << POSITION_BITS) for at in ranks.at]
+    return [one for begin in begins if (one := _verdict(begin, ranks, codes, hits.get(HOST))) is not None]
+
+
+def _text_near(head: int, hits: Hits | None) -> str | None:
+    return next((text.strip() for at, text, _ in hits.texts if _near(head, at)), None) if hits is not None else None
 
 
 def _near(head: int, at: int) -> bool:

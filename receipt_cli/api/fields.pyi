@@ -1,4 +1,4 @@
-"""Written by `make goldens` from the schema 'receipt/1.2': change that instead."""
+"""Written by `make goldens` from the schema 'receipt/1.3': change that instead."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -593,6 +593,23 @@ class Failure(View):
     @property
     def markers(self) -> tuple[Marker, ...]:
         """The markers that the run did not get over, in log order, at most 20."""
+    @property
+    def exception(self) -> FailureException | None:
+        """The exception that ended the run, as its traceback prints it: of chained and remote ones the innermost; null
+        where the log shows none."""
+    @property
+    def culprit(self) -> Party | None:
+        """Who failed first; null where the log names neither a rank nor a host."""
+    @property
+    def victims(self) -> FailureVictims | None:
+        """Who failed only because another did: ranks that waited in vain, and peers that were stopped."""
+    @property
+    def retry(self) -> FailureRetry | None:
+        """What to do with the job: run the same again, run it elsewhere, fix something first, or unknown; and the rule
+        that says so."""
+    @property
+    def progress(self) -> FailureProgress | None:
+        """The last sign of progress before the end; null where there is no step record."""
 
 class Marker(View):
     @property
@@ -625,6 +642,89 @@ class Marker(View):
     @property
     def message(self) -> str:
         """Its first occurrence as printed, bounded and free of control characters and secrets."""
+
+class FailureException(View):
+    @property
+    def type(self) -> str:
+        """Its type as printed, with the module where that is printed."""
+    @property
+    def message(self) -> str | None:
+        """What it says behind its type, bounded and free of control characters and secrets; null where it says
+        nothing."""
+    @property
+    def line_number(self) -> int:
+        """Line of the log that names it, from 1."""
+    @property
+    def frame(self) -> FailureExceptionFrame | None:
+        """Innermost frame of its traceback outside installed packages and the standard library, or of all where every
+        frame is inside; null where the log shows none."""
+
+class FailureExceptionFrame(View):
+    @property
+    def file(self) -> str:
+        """Path as printed."""
+    @property
+    def line(self) -> int:
+        """Line of that file, from 0."""
+    @property
+    def function(self) -> str | None:
+        """Name of the function as printed; null where none is."""
+
+class Party(View):
+    @property
+    def rank(self) -> int | None:
+        """Global rank; null where the log does not name it."""
+    @property
+    def host(self) -> str | None:
+        """Name of its host as printed; null where the log does not name it."""
+    @property
+    def reason(self) -> str | None:
+        """Slug of what the log says of it; null where it says nothing."""
+    @property
+    def line_number(self) -> int | None:
+        """First line of the log that says so, from 1."""
+    @property
+    def enqueued(self) -> int | None:
+        """Number of the collective that it enqueued last, as NCCL's watchdog prints it; null where it does not."""
+    @property
+    def completed(self) -> int | None:
+        """Number of the collective that it completed last, as NCCL's watchdog prints it; null where it does not."""
+
+class FailureVictims(View):
+    @property
+    def count(self) -> int:
+        """How many there are."""
+    @property
+    def first(self) -> tuple[Party | None, ...]:
+        """The first of them by rank, at most 20."""
+
+class FailureRetry(View):
+    @property
+    def verdict(self) -> Literal["same", "elsewhere", "fix_first", "unknown"]:
+        """same: once more as it is; elsewhere: on other machines; fix_first: it will fail again; unknown: the log does
+        not tell."""
+    @property
+    def rule(self) -> str:
+        """Where the verdict comes from: marker:ID for an entry of the marker catalogue with a verdict of its own, else
+        reason:SLUG."""
+
+class FailureProgress(View):
+    @property
+    def line_number(self) -> int:
+        """Line of the last step record, from 1."""
+    @property
+    def step(self) -> int | None:
+        """Its step; null where none is printed."""
+    @property
+    def silence_s(self) -> float | None:
+        """Seconds between it and the last stamp of the log, by the log's own stamps; null where they do not tell."""
+    @property
+    def usual_s(self) -> float | None:
+        """Median of the seconds between the stamps of neighbouring step records; null where they do not tell."""
+    @property
+    def stalled(self) -> bool | None:
+        """True where the silence is longer than ten times the usual gap and than five minutes: nothing moved any more,
+        whoever ended the job afterwards. Null where the stamps do not tell."""
 
 class Goodput(View):
     @property

@@ -23,12 +23,12 @@ def _shown(text: object) -> str:
 
 
 def _rows(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    from receipt_cli.analysis.checks import healthy, proven
+    from receipt_cli.analysis.checks import verdict
     from receipt_cli.definitions.metrics import load_registry
     from receipt_cli.render.scale import measure
 
     checks, failure, summary = document["checks"], document["failure"], document["summary"]
-    outcome = "healthy and proven" if proven(checks) else "healthy, not proven" if healthy(checks) else "not healthy"
+    outcome = verdict(checks, failure)
     if document["run"]["name"] is not None:
         yield "run", document["run"]["name"]
     yield "outcome", f"{outcome}: {failure['reason']}" if failure is not None else outcome

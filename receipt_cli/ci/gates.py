@@ -63,6 +63,8 @@ class Gates:
     bounds: tuple[Bound, ...] = ()
     changes: tuple[Change, ...] = ()
     unknown: Unknown = Unknown()
+    allow_truncated: bool = False
+    """Whether a log that stops before its run ends may pass."""
 
 
 DEFAULT = Gates()

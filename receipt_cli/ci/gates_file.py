@@ -16,7 +16,7 @@ from receipt_cli.documents.invariants.rule import pointer, pointer_parts
 from receipt_cli.errors import DataError
 
 MAX_GATES = 200
-_KEYS = ("require", "metrics", "fields", "unknown")
+_KEYS = ("require", "metrics", "fields", "unknown", "allow_truncated")
 _BOUND_KEYS = ("at_least", "at_most")
 _CHANGE_KEYS = ("worse_by_at_most", "differs_by_at_most", "interval")
 _DIMENSIONS = {"s": "time", "byte": "bytes", "flop/s": "flops"}
@@ -50,7 +50,13 @@ class _Reader:
         changes = list(self._changes(data))
         if len(bounds) + len(changes) > MAX_GATES:
             raise DataError(f"a gates file has at most {MAX_GATES} gates", where=self._where)
-        return Gates(self._require(data), tuple(bounds), tuple(changes), self._unknown(data))
+        return Gates(self._require(data), tuple(bounds), tuple(changes), self._unknown(data), self._allow_truncated(data))
+
+    def _allow_truncated(self, data: Mapping[str, Any]) -> bool:
+        stated = data.get("allow_truncated", DEFAULT.allow_truncated)
+        if not isinstance(stated, bool):
+            raise self._error(("allow_truncated",), f"allow_truncated is {stated!r}, not true or false")
+        return stated
 
     def _error(self, path: Path, message: str, *, why: str = "", try_: str = "") -> DataError:
         from receipt_cli.definitions.strict_yaml import locate

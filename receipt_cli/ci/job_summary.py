@@ -61,6 +61,8 @@ def _head(document: Mapping[str, Any], verdict: Verdict) -> Iterator[str]:
         yield " · ".join(named)
         yield ""
     health = "healthy and proven" if verdict.proven else "healthy, not proven" if verdict.healthy else "**not healthy**"
+    if not verdict.healthy and (document["failure"] or {}).get("reason") == "truncated":
+        health = "**truncated**"
     facts = [health, *(f"{verdict.count(state)} {state}" for state in ("passed", "failed", "unknown") if verdict.count(state))]
     steps = (document.get("summary") or {}).get("steps")
     if steps and steps["last"] is not None:

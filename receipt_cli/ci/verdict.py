@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from receipt_cli.analysis.checks import CORE, healthy, proven
+from receipt_cli.analysis.checks import CORE, TRUNCATED, healthy, proven
 from receipt_cli.ci.baseline import Baseline
 from receipt_cli.ci.gates import Bound, Change, Gates
 from receipt_cli.documents.invariants.rule import pointer_parts
@@ -90,10 +90,12 @@ def rule(document: Mapping[str, Any], gates: Gates, baseline: Baseline | None) -
     checks: dict[str, bool | None] = document["checks"]
     rulings = [
         *_checks(checks, gates),
+        *_failure(document, gates),
         *(_bound(document, bound, gates) for bound in gates.bounds),
         *(_change(change, gates, baseline) for change in gates.changes),
     ]
-    return Verdict(tuple(rulings), baseline, healthy(checks), proven(checks))
+    fine = healthy(checks, document["failure"], allow_truncated=gates.allow_truncated)
+    return Verdict(tuple(rulings), baseline, fine, proven(checks))
 
 
 def _checks(checks: Mapping[str, bool | None], gates: Gates) -> Iterator[Ruling]:
@@ -114,6 +116,19 @@ def _checks(checks: Mapping[str, bool | None], gates: Gates) -> Iterator[Ruling]
             reason = "not required by the gates"
         wanted = "true" if proof or name in asked else "not false" if health else ""
         yield Ruling("check", name, answer, fails, wanted, _WORDS[answer], reason)
+
+
+def _failure(document: Mapping[str, Any], gates: Gates) -> Iterator[Ruling]:
+    """Rule on a run that failed, or whose log stops before its end, though no check that health asks for is false."""
+    checks, failure = document["checks"], document["failure"]
+    if failure is None or any(checks.get(name) is False for name in CORE):
+        return
+    allowed = gates.allow_truncated and failure["reason"] == TRUNCATED
+    required = "healthy" in gates.require or "proven" in gates.require
+    reason = "allowed" if allowed else None if required else "not required by the gates"
+    yield Ruling(
+        "check", "no_failure", False, required and not allowed, "no failure" if required else "", failure["reason"], reason
+    )
 
 
 def _unanswered(kind: str, name: str, wanted: str, reason: str, fail: bool) -> Ruling:

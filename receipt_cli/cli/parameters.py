@@ -131,5 +131,6 @@ Attach = Annotated[
     list[str] | None, Option(metavar="KIND=URI", help="An artefact, stored by reference; may be given several times.")
 ]
 Policy = Annotated[Path | None, Option(help="YAML: which fields block a comparison, warn or are ignored.")]
+AllowTruncated = Annotated[bool, Option(help="Pass a log that stops before its run ends: the run may go on.")]
 StoreFolder = Annotated[Path, Argument("STORE", "Folder of the receipts.")]
 Documents = Annotated[list[Path], Argument("FILE...", "Receipts and other documents.")]

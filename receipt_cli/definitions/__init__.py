@@ -17,6 +17,7 @@ PUBLIC = {
     "HEADLESS": "failure_markers",
     "Marker": "failure_markers",
     "MarkerHit": "failure_markers",
+    "Retry": "failure_markers",
     "SEARCH_SECONDS": "failure_markers",
     "entry_lines": "failure_markers",
     "entry_place": "failure_markers",

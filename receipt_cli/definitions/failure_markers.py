@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Final, Literal, NamedTuple
 
@@ -20,8 +20,8 @@ from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import Fail, below, listed
 from receipt_cli.errors import DataError
 
-Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code"]
-"""What the text is evidence of; the last four never carry a reason."""
+Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code", "detail"]
+"""What the text is evidence of; the last five never carry a reason."""
 Category = Literal[
     "memory", "hardware", "network", "numerics", "scheduler", "signal", "storage", "environment", "code",
     "unknown",
@@ -34,12 +34,15 @@ Reason = Literal[
 ]  # fmt: skip
 """Failure slugs that a line of a log can prove; the contract's other slugs are conclusions."""
 
+Retry = Literal["same", "elsewhere", "fix_first", "unknown"]
+"""Whether a job that ended so may be run again."""
+
 PATH: Final = "markers/v1.yaml"
 SEARCH_SECONDS: Final = 1.0
 """A search that takes longer counts as no match: a marker must never stop a receipt."""
 CORE_SECONDS: Final = 0.02
 """A search for a core that takes longer is given up for the pattern: about what compiling that takes."""
-SILENT_ROLES: Final = ("observation", "restart", "completion", "exit_code")
+SILENT_ROLES: Final = ("observation", "restart", "completion", "exit_code", "detail")
 MIN_LITERAL: Final = 5
 _HEAD: Final = "(?&head)"
 HEADLESS: Final = "(?:)"
@@ -90,6 +93,7 @@ class Marker:
     samples: tuple[bytes, ...]
     counter_samples: tuple[CounterSample, ...]
     core: str | None = None
+    retry: Retry | None = None
 
     @cached_property
     def pattern(self) -> regex.Pattern[bytes]:
@@ -100,14 +104,18 @@ class Marker:
     def _core(self) -> regex.Pattern[bytes] | None:
         return None if self.core is None else regex.compile(self.core.encode("ascii"))
 
-    def may_match(self, record: bytes) -> bool:
-        """False where not even the core of the pattern matches; nothing is asked once the pattern is compiled."""
-        if "pattern" in vars(self) or self._core is None:
-            return True
+    def behind_heads(self, record: bytes) -> bool:
+        """True where the pattern asks for the head of a line, and the record holds what it asks for behind that."""
+        if self._core is None or not any(literal in record for literal in self.literals):
+            return False
         try:
             return self._core.search(record, timeout=CORE_SECONDS) is not None
         except TimeoutError:
             return True
+
+    def may_match(self, record: bytes) -> bool:
+        """False where not even the core of the pattern matches; nothing is asked once the pattern is compiled."""
+        return "pattern" in vars(self) or self._core is None or self.behind_heads(record)
 
     def search(self, record: bytes) -> MarkerHit | None:
         """Return the first hit in ``record`` (one record, raw, without its line end), or None.
@@ -138,6 +146,8 @@ class Catalogue:
     version: int
     sha256: str
     markers: tuple[Marker, ...]
+    retry: Mapping[str, Retry] = field(default_factory=dict)
+    """Whether to run the job again, by reason; a marker may state its own."""
 
     @cached_property
     def by_literal(self) -> Mapping[bytes, tuple[Marker, ...]]:
@@ -209,7 +219,8 @@ def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFi
             check_definition("markers", {**data, "markers": {str(name): body}}, fail, lambda *_: True)
             markers.append(_marker(str(name), body, head, below(fail, "markers", str(name))))
     version = data.get("version")
-    return Catalogue(version if type(version) is int else 0, hashlib.sha256(text).hexdigest(), tuple(markers)), findings
+    sha256, retry = hashlib.sha256(text).hexdigest(), data.get("retry") or {}
+    return Catalogue(version if type(version) is int else 0, sha256, tuple(markers), retry), findings
 
 
 class _Found(DataError):
@@ -246,6 +257,7 @@ def _marker(name: str, entry: Mapping[str, Any], head: str, fail: Fail) -> Marke
         samples=tuple(item.encode() for item in entry["samples"]),
         counter_samples=tuple(CounterSample(line.encode(), tuple(fires)) for line, fires in counters),
         core=pattern.replace(_HEAD, HEADLESS) if _HEAD in pattern else None,
+        retry=entry.get("retry"),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from receipt_cli.documents.schemas import list_schemas, read_version
@@ -31,8 +32,9 @@ def _keep(document: Document) -> Document:
     return document
 
 
-STEPS: Mapping[str, Edge] = {"receipt/1.0": Edge("receipt/1.1", _keep), "receipt/1.1": Edge("receipt/1.2", _keep)}
-"""The released steps, by the version that they start from: there is one way up from each."""
+_MINORS = ("1.0", "1.1", "1.2", "1.3")
+STEPS: Mapping[str, Edge] = {f"receipt/{old}": Edge(f"receipt/{new}", _keep) for old, new in pairwise(_MINORS)}
+"""The steps, by the version that they start from: there is one way up from each."""
 
 
 @dataclass(frozen=True, slots=True)

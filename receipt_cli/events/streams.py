@@ -142,13 +142,14 @@ class Gathered:
 
     def _reorder(self, hits: Hits, numbers: dict[int, int], ranks: dict[int, int]) -> Hits:
         """Return the hits in their new places, each with the rank of its file where its line names none."""
-        moved: list[tuple[int, int, int]] = []
-        for at, line, rank in zip(hits.at, hits.line, hits.rank, strict=True):
+        moved: list[tuple[int, int, int, int]] = []
+        for at, line, rank, form in zip(hits.at, hits.line, hits.rank, hits.form, strict=True):
             own = rank if rank != NO_RANK else ranks.get(self._stream(at >> POSITION_BITS), NO_RANK)
-            moved.append((_moved(at, numbers), line, own))
-        ats, lines, owners = zip(*sorted(moved), strict=True)
+            moved.append((_moved(at, numbers), line, own, form))
+        ats, lines, owners, forms = zip(*sorted(moved), strict=True)
+        hosts = {_moved(at, numbers): host for at, host in hits.hosts.items()}
         texts = sorted(((_moved(at, numbers), text, code) for at, text, code in hits.texts), key=lambda text: text[0])
-        return Hits(at=array("q", ats), line=array("q", lines), rank=array("q", owners), texts=texts)
+        return Hits(array("q", ats), array("q", lines), texts, array("q", owners), array("b", forms), hosts)
 
 
 def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None) -> Gathered:

@@ -67,7 +67,9 @@ def _outcome(document: Mapping[str, Any]) -> Iterator[_Sample]:
     checks = document["checks"]
     for name, passed in checks.items():
         yield from _gauge("training_check", "", "1: passed, 0: failed; absent where the log proves neither.", passed, check=name)
-    yield from _gauge("training_healthy", "", "No core check failed and steps were found.", healthy(checks))
+    yield from _gauge(
+        "training_healthy", "", "No core check failed, steps were found, and nothing failed.", healthy(checks, failure)
+    )
     yield from _gauge("training_proven", "", "All core checks passed.", proven(checks))
     yield from _gauge("training_exit_code", "", "Exit code of the job.", run["exit_code"])
     labels = {"reason": failure["reason"], "category": failure["category"]} if failure else {}

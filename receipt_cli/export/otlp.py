@@ -63,7 +63,8 @@ def _where(figure: Figure, statistic: str) -> dict[str, str | int]:
 
 def _checks(run: ExportedRun) -> Iterable[Json]:
     checks = run.document["checks"]
-    known = {name: passed for name, passed in {**checks, "healthy": healthy(checks)}.items() if passed is not None}
+    told = {**checks, "healthy": healthy(checks, run.document["failure"])}
+    known = {name: passed for name, passed in told.items() if passed is not None}
     points = [_point(run, int(passed), {"check": name}) for name, passed in known.items()]
     meaning = "1: passed, 0: failed; absent where the log proves neither."
     yield {"name": "training.check", "description": meaning, "unit": "1", "gauge": {"dataPoints": points}}

@@ -84,7 +84,7 @@ def _rows(run: ExportedRun) -> dict[int, dict[str, float]]:
 def _summary(run: ExportedRun) -> dict[str, object]:
     figures: dict[str, object] = {figure.key: figure.known for figure in run.figures if figure.known}
     checks = run.document["checks"]
-    return {**figures, "checks": {**checks, "healthy": healthy(checks)}}
+    return {**figures, "checks": {**checks, "healthy": healthy(checks, run.document["failure"])}}
 
 
 def _items(number: int, values: Mapping[str, object]) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any
 
 from receipt_cli import __version__
 from receipt_cli.analysis.bottleneck import BOTTLENECK_RULE
+from receipt_cli.analysis.explanation import Explanation
 from receipt_cli.analysis.failure import Sighting
 from receipt_cli.analysis.goodput.model import CLASSES, GOODPUT_RULE, Goodput
 from receipt_cli.analysis.memory import MEMORY_RULE
@@ -162,6 +163,28 @@ def _failure(derivation: Derivation) -> Document | None:
         "message": None if ending.message is None else safe_text(ending.message),
         "log_tail": list(derivation.tail),
         "markers": [_sighting(s) for s in _in_order(s for s in ending.sightings if s.open)],
+        **_explanation(derivation.explanation),
+    }
+
+
+def _explanation(found: Explanation) -> Document:
+    exception = None
+    if found.exception is not None:
+        raised, frame = found.exception, found.exception.frame
+        exception = {
+            "type": safe_text(raised.type),
+            "message": None if raised.message is None else safe_text(raised.message),
+            "line_number": raised.line_number,
+            "frame": None
+            if frame is None
+            else {"file": safe_text(frame.file), "line": frame.line, "function": safe_text(frame.function or "") or None},
+        }
+    return {
+        "exception": exception,
+        "culprit": None if found.culprit is None else asdict(found.culprit),
+        "victims": {"count": len(found.victims), "first": [asdict(victim) for victim in found.victims[:MAX_FIRST]]},
+        "retry": {"verdict": found.retry, "rule": found.retry_rule},
+        "progress": None if found.progress is None else asdict(found.progress),
     }
 
 

@@ -24,7 +24,7 @@ from receipt_cli.io.discovery import arrange, find_logs
 from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.receipts.assembly import Document, assemble
 from receipt_cli.redaction.mask import count_masks, mask_secrets
-from receipt_cli.redaction.text import mask_texts
+from receipt_cli.redaction.text import mask_texts, safe_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +216,12 @@ def masked_note(document: Document) -> list[str]:
 
 def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     """Return the error of a log that no grammar, or more than one, recognises; else None."""
-    detection = derivation.detection
+    detection, ending = derivation.detection, derivation.ending
     if detection.chosen:
         return None
+    unread = "no grammar recognises this log"
+    if ending.guilty is not None:
+        unread = f"{ending.reason} at line {ending.line_number}: {safe_text(ending.message or '', 200)}; {unread}"
     name = "stdin" if name == "-" else name
     tried = ", ".join(f"{c.id} ({c.alone} of {c.records} records alone)" for c in detection.candidates[:4])
     lines = "".join(f"\n       {line}" for line in derivation.metric_lines)
@@ -230,7 +233,7 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
             f"{names} explain this log equally well", where=name, why=f"tried {tried}{looks}", try_=help_text
         )
     why = f"nearest: {tried}{looks}" if tried else f"no rule of any grammar matched{looks}"
-    return GrammarChoiceError("no grammar recognises this log", where=name, why=why, try_=help_text)
+    return GrammarChoiceError(unread, where=name, why=why, try_=help_text)
 
 
 def split_attachment(option: str) -> tuple[str, str]:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-SCHEMA_VERSION = "receipt/1.2"
-RULES = "derive/2"
+SCHEMA_VERSION = "receipt/1.3"
+RULES = "derive/3"
 """Version of everything in code that decides derived bytes."""

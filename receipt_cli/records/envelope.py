@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -53,6 +54,7 @@ _HEADS = (
     rb"\[[A-Za-z_][\w.]{0,100}\](?:(?=\[" + _LEVEL + rb"\])| (?=" + _DATE + rb"))",  # [module][INFO] - , [titan] 2026-..
     rb"(?:[\w./-]{1,120}:\d{1,7} )?>> ",  # Transformers, LLaMA-Factory
     rb"[|-] +" + _NAMED + _LEVEL + rb" *(?:[|-] +" + _NAMED + rb")?",  # - name - INFO - , | INFO | a:b:12 -
+    _LEVEL + rb":" + _DATE + _CLOCK + rb":",  # ERROR:2026-03-26 21:59:41,526:
     _LEVEL + rb"(?::[\w.-]{1,80}:| +[|-] +" + _NAMED + rb"|: " + _DOTTED + rb"| {1,8})",  # INFO:root: , INFO - , ERROR 2026-..
     rb"[\w.]{1,80} " + _LEVEL + rb": ",  # d2.utils.events INFO:
     rb"(?:[Rr]ank|RANK|rank=)[ :=-]?(?P<word>\d{1,7})(?:/\d{1,7})?[:,|]? ",
@@ -81,6 +83,10 @@ _UNIX = re.compile(rb"(?:\xef\xbb\xbf)?([12]\d{9})\.(\d{3,9})(?= )")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOSING = re.compile(rb"[\])>|:]{0,3} ?")
 _BUILDKITE = re.compile(rb"\x1b_bk;t=(\d{10})(\d{3})\x07")
+_DOCKER = re.compile(
+    rb'\{"log": ?"(?P<log>[^"\\\r\n]*(?:\\[^\r\n][^"\\\r\n]*)*)", ?"stream": ?"(?P<stream>std(?:out|err))"'
+    rb'(?:, ?"attrs": ?\{[^{}\r\n]{0,400}\})?, ?"time": ?"(?P<time>[^"\\\r\n]{1,40})"\}'
+)
 REPEATED = b"x across cluster]"
 _REPEATED = re.compile(
     rb" \[repeated \d{1,9}x across cluster\](?: \(Ray deduplicates logs by default\.[^\r\n]{0,400}?for more options\.\))?"
@@ -90,16 +96,29 @@ _REPEATED = re.compile(
 def unwrap(raw: bytes) -> bytes:
     """Return whole records as ``normalise`` does, with what wrappers put into a line or behind it made plain.
 
-    A Buildkite time mark becomes seconds since 1970 before the line; Ray's count of repetitions behind a line goes.
+    A Buildkite time mark becomes seconds since 1970 before the line; a record of Docker's json-file driver becomes the
+    line in it behind its time; Ray's count of repetitions behind a line goes.
     """
     return without_count(plain(raw))
 
 
 def plain(raw: bytes, *, keep_returns: bool = False) -> bytes:
     """Return whole records as ``unwrap`` does, but for Ray's counts behind lines; see ``normalise`` for ``keep_returns``."""
+    if b'{"log":' in raw:
+        raw = _DOCKER.sub(_unpacked, raw)
     if b"\x1b" in raw and b"\x1b_bk;t=" in raw:
         raw = _BUILDKITE.sub(rb"\1.\2 ", raw)
     return normalise(raw, keep_returns=keep_returns)
+
+
+def _unpacked(found: re.Match[bytes]) -> bytes:
+    """Return what a record of Docker's json-file driver holds, as CRI writes it; of redraws the last."""
+    try:
+        text: str = json.loads(b'"' + found["log"] + b'"')
+    except ValueError:
+        return found[0]
+    shown = text.rstrip("\r\n").rpartition("\r")[2].replace("\n", " ")
+    return b"%b %b F %b" % (found["time"], found["stream"], shown.encode("utf-8", "replace"))
 
 
 def without_count(records: bytes) -> bytes:

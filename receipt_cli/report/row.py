@@ -49,7 +49,7 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "accelerator": _accelerators(header),
         "trainer": header["software"]["trainer"],
         "grammar": f"{grammars[0]['id']}@v{grammars[0]['version']}" if grammars else None,
-        "state": PROVEN if healthy(checks) and proven(checks) else HEALTHY if healthy(checks) else FAILING,
+        "state": FAILING if not healthy(checks, document["failure"]) else PROVEN if proven(checks) else HEALTHY,
         "checks": "".join(_MARKS[checks.get(name)] for name in CHECKS),
         "reason": failure.get("reason"),
         "category": failure.get("category"),

@@ -10,7 +10,8 @@ from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
-from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank
+from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank, starts
+from receipt_cli.records.place import form_of, read_host
 from receipt_cli.scan.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
 from receipt_cli.scan.extraction import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, convert, read_record, read_unregistered
 from receipt_cli.scan.layout import Layout, Value
@@ -152,15 +153,27 @@ def miss(body: SegmentBody, name: str, rule: str, record: bytes, ordinal: int, l
 
 
 def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
-    """Return the hit of each of ``markers`` in one record, if it has one."""
-    return [hit for marker in markers if (hit := marker.search(record)) is not None]
+    """Return the hit of each of ``markers`` in one record, if it has one: behind any envelope, where a head may stand."""
+    return [hit for marker in markers if (hit := marker.search(record) or _search_behind(marker, record)) is not None]
+
+
+def _search_behind(marker: Marker, record: bytes) -> MarkerHit | None:
+    """Return what ``marker`` finds where an envelope ends, with offsets into the whole record."""
+    if not marker.behind_heads(record):
+        return None
+    for at in starts(record):
+        hit = marker.search(record[at:])
+        if hit is not None:
+            return hit._replace(start=hit.start + at, end=hit.end + at)
+    return None
 
 
 def mark(body: SegmentBody, name: str, start: int, code: int | None, record: bytes, ordinal: int, line: int) -> None:
     """Book the hit of a marker whose message begins at ``start`` of a record."""
     text = record[start : start + EXCERPT_BYTES].decode("utf-8", "replace")
     hits = body.markers.setdefault(name, Hits())
-    hits.add(place(ordinal, min(start, 65535)), line, text, code, read_rank(record[:start]))
+    prefix = record[:start]
+    hits.add(place(ordinal, min(start, 65535)), line, text, code, read_rank(prefix), form_of(record, start), read_host(prefix))
 
 
 def excerpt(record: bytes) -> str:

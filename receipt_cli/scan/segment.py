@@ -10,6 +10,7 @@ from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.heuristics import MAX_SEEN
+from receipt_cli.records.place import PRINTED
 from receipt_cli.records.split import Fragment
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 
@@ -25,18 +26,35 @@ RuleKey = tuple[str, str]
 
 @dataclass(slots=True)
 class Hits:
-    """Where one marker fired: position, line and rank of every hit, text and exit code of the first and the last."""
+    """Where one marker fired: position, line, rank and form of every hit, text and exit code of the first and the last.
+
+    ``hosts`` are the hosts that heads of these name, by position.
+    """
 
     at: array[int] = field(default_factory=lambda: array("q"))
     line: array[int] = field(default_factory=lambda: array("q"))
     texts: list[tuple[int, str, int | None]] = field(default_factory=list)
     rank: array[int] = field(default_factory=lambda: array("q"))
+    form: array[int] = field(default_factory=lambda: array("b"))
+    hosts: dict[int, str] = field(default_factory=dict)
 
-    def add(self, at: int, line: int, text: str, exit_code: int | None, rank: int = NO_RANK) -> None:
+    def add(
+        self,
+        at: int,
+        line: int,
+        text: str,
+        exit_code: int | None,
+        rank: int = NO_RANK,
+        form: int = PRINTED,
+        host: str | None = None,
+    ) -> None:
         """Add a hit; positions ascend."""
         self.at.append(at)
         self.line.append(line)
         self.rank.append(rank)
+        self.form.append(form)
+        if host is not None and len(self.hosts) < KEPT_HITS:
+            self.hosts[at] = host
         self.texts.append((at, text, exit_code))
         self._trim()
 
@@ -46,6 +64,10 @@ class Hits:
         self.at.extend(shifted(other.at, shift))
         self.line.extend(shifted(other.line, lines))
         self.rank.extend(other.rank)
+        self.form.extend(other.form)
+        for at, host in other.hosts.items():
+            if len(self.hosts) < KEPT_HITS:
+                self.hosts[at + shift] = host
         self.texts.extend((at + shift, text, code) for at, text, code in other.texts)
         self._trim()
 

@@ -11,7 +11,7 @@ from typing import Any
 from receipt_cli.analysis.checks import healthy, proven
 from receipt_cli.definitions.metrics import Metric, load_registry
 from receipt_cli.store.reading import Refused, read_receipt
-from receipt_cli.store.views import MEMORY, METRIC, RUN, STEPS, TIME, WHOLE, WIDE, Column
+from receipt_cli.store.views import FAILURE, MEMORY, METRIC, RUN, STEPS, TIME, WHOLE, WIDE, Column
 
 Row = dict[str, Any]
 _LARGEST = 2**63 - 1
@@ -44,12 +44,15 @@ def _row(document: Mapping[str, Any]) -> Row:
     row |= _figures(summary or {})
     declared = (summary or {}).get("parameter_count")
     row["parameter_count"] = _whole(declared if declared is not None else document["header"]["model"]["parameter_count"])
-    row |= {"phase_count": len(phases), "healthy": healthy(checks), "proven": proven(checks)}
+    row |= {"phase_count": len(phases), "healthy": healthy(checks, failure), "proven": proven(checks)}
     row["checks"] = [{"check_name": name, "passed": passed} for name, passed in checks.items()]
-    keys = ("reason", "category", "line_number", "message", "log_tail")
-    row["failure"] = None if failure is None else {key: failure[key] for key in keys}
+    row["failure"] = None if failure is None else _failure(failure)
     row["phases"] = [_phase(number, phase["summary"], number == primary) for number, phase in enumerate(phases)]
     return row
+
+
+def _failure(failure: Mapping[str, Any]) -> Row:
+    return {**{column.name: _found(failure, column) for column in FAILURE}, "log_tail": failure["log_tail"]}
 
 
 def _found(document: object, column: Column) -> object:

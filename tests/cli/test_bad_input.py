@@ -343,7 +343,7 @@ class TestOptions:
         monkeypatch.setenv("RECEIPT_BUILD_PROVENANCE", blob)
         done = invoke("parse", "--json", log)
         assert done.code in (0, 2)
-        assert done.code == 2 or done.document["schema_version"] == "receipt/1.2"
+        assert done.code == 2 or done.document["schema_version"] == "receipt/1.3"
 
     def test_a_secret_in_a_uri_stays_out(self, log: Path, invoke: Invoke) -> None:
         log.write_bytes(GOOD)

@@ -42,7 +42,7 @@ class TestParse:
         shown, document = invoke("parse", LOG), invoke("parse", "--json", LOG)
         assert (shown.code, shown.stderr, document.code, document.stderr) == (0, "", 0, "")
         assert b"loss" in shown.stdout
-        assert document.document["schema_version"] == "receipt/1.2"
+        assert document.document["schema_version"] == "receipt/1.3"
         assert document.stdout.endswith(b"}\n")
 
     def test_dash_o_writes_what_json_prints_and_still_shows(self, receipt: Path, invoke: Invoke) -> None:
@@ -150,7 +150,7 @@ class TestWriting:
         for _ in range(2):
             assert invoke("parse", LOG, "-o", tmp_path / "link.json").code == 0
             assert (tmp_path / "link.json").is_symlink()
-            assert json.loads((tmp_path / "real.json").read_bytes())["schema_version"] == "receipt/1.2"
+            assert json.loads((tmp_path / "real.json").read_bytes())["schema_version"] == "receipt/1.3"
         assert sorted(p.name for p in tmp_path.iterdir()) == ["link.json", "real.json"]
 
     def test_a_failure_leaves_the_old_file(self, receipt: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:

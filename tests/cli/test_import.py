@@ -71,7 +71,7 @@ def test_a_receipt_names_its_origin_and_is_valid(
 ) -> None:
     receipt = imported(name, "-o", str(tmp_path / "receipt.json"))
     derivation = receipt["derivation"]
-    assert receipt["schema_version"] == "receipt/1.2"
+    assert receipt["schema_version"] == "receipt/1.3"
     assert derivation["origin"]["kind"] == "import"
     assert derivation["origin"]["format"] == wanted
     assert (derivation["rules"], derivation["grammars"]) == ("import/1", [])

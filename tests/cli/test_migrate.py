@@ -12,7 +12,7 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "fixtures" / "receipts"
 VALID = EXAMPLES / "receipt-1.0" / "valid"
-NEWEST = "receipt/1.2"
+NEWEST = "receipt/1.3"
 
 
 @pytest.fixture
@@ -32,16 +32,16 @@ def test_the_new_document_goes_to_stdout(receipt: Path, invoke: Callable) -> Non
     before = receipt.read_bytes()
     done = invoke("migrate", receipt)
     assert (done.code, version(done.stdout)) == (0, NEWEST)
-    assert "receipt/1.0 → receipt/1.1 → receipt/1.2" in done.stderr
+    assert "receipt/1.0 → receipt/1.1 → receipt/1.2 → receipt/1.3" in done.stderr
     assert without_version(done.stdout) == without_version(before)
     assert receipt.read_bytes() == before
 
 
 def test_what_is_newest_already_comes_out_byte_for_byte(tmp_path: Path, invoke: Callable) -> None:
-    path = EXAMPLES / "receipt-1.2" / "valid" / "imported.json"
+    path = EXAMPLES / "receipt-1.3" / "valid" / "out_of_memory.json"
     done = invoke("migrate", path)
     assert (done.code, done.stdout) == (0, path.read_bytes())
-    assert "is receipt/1.2 already" in done.stderr
+    assert "is receipt/1.3 already" in done.stderr
 
 
 def test_output_is_a_file_that_does_not_exist_yet(receipt: Path, tmp_path: Path, invoke: Callable) -> None:
@@ -93,7 +93,7 @@ def test_json_tells_what_would_be_done_field_by_field(receipt: Path, invoke: Cal
     assert json.loads(done.stdout) == [
         {
             "file": str(receipt),
-            "versions": ["receipt/1.0", "receipt/1.1", NEWEST],
+            "versions": ["receipt/1.0", "receipt/1.1", "receipt/1.2", NEWEST],
             "written": None,
             "original_kept": None,
             "differences": [change],

@@ -28,7 +28,7 @@ def test_fields_for_programs(invoke: Callable) -> None:
 
 
 def test_the_newest_version_is_shown_unless_one_is_named(invoke: Callable) -> None:
-    assert json.loads(invoke("schema", "show", "receipt").stdout)["title"] == "receipt/1.2"
+    assert json.loads(invoke("schema", "show", "receipt").stdout)["title"] == "receipt/1.3"
     assert json.loads(invoke("schema", "show", "receipt/1.0").stdout)["title"] == "receipt/1.0"
     assert json.loads(invoke("schema", "show", "receipt", "--version", "1.0").stdout)["title"] == "receipt/1.0"
 

@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from receipt_cli.definitions import resources
-from receipt_cli.definitions.failure_markers import Category, Reason, Role
+from receipt_cli.definitions.failure_markers import Category, Reason, Retry, Role
 from receipt_cli.definitions.metrics import REGISTRY_PATH, load_registry
 from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
@@ -50,6 +50,7 @@ ADDED = {
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts"},
     "#/properties/derivation": {"peaks", "redactions"},
     "#/properties/derivation/properties/options": {"wall"},
+    "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
     "#/$defs/summary": {"flags", "spikes", "bottleneck", "memory"},
 }
 """Fields of a receipt that a later minor version added where an earlier one has others."""
@@ -297,7 +298,10 @@ def test_vocabularies_are_those_of_the_code():
     assert seen["reason"]["enum"] == [*SLUGS.split(), None]
     assert set(marker["reason"]["enum"]) == {*get_args(Reason), None}
     assert set(failure["category"]["enum"]) == set(marker["category"]["enum"]) == set(get_args(Category))
-    assert set(seen["role"]["enum"]) == set(marker["role"]["enum"]) == set(get_args(Role))
+    assert set(marker["role"]["enum"]) == set(get_args(Role))
+    assert set(seen["role"]["enum"]) == set(get_args(Role)) - {"detail"}
+    newest = schema("receipt", "1.3")["properties"]["failure"]["properties"]
+    assert newest["retry"]["properties"]["verdict"]["enum"] == list(get_args(Retry))
     newest = schema("receipt", SCHEMA_VERSION.removeprefix("receipt/"))["properties"]
     assert tuple(newest["run"]["properties"]) == RUN_KEYS
     assert newest["schema_version"]["const"] == SCHEMA_VERSION

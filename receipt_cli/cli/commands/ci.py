@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from receipt_cli.cli.output import note, progress, read_bytes, read_policy, style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option, Policy
+from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, Json, Option, Policy
 from receipt_cli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def ci(
     ] = None,
     gates: Annotated[Path | None, Option(help="YAML: what the run must prove; without it, health.")] = None,
     policy: Policy = None,
+    allow_truncated: AllowTruncated = False,
     exit_code: Annotated[int | None, Option(help="The exit code of the training command (for a log).")] = None,
     log: Annotated[
         str | None, Option(metavar="FILE", help="Path of the receipt's log, for line numbers and confidence intervals.")
@@ -54,6 +56,7 @@ def ci(
     from receipt_cli.receipts.open import read_given
 
     wanted = _read_gates(gates)
+    wanted = replace(wanted, allow_truncated=True) if allow_truncated else wanted
     environ = dict(os.environ)
     document, product = read_given(file, environ=environ, exit_code=exit_code, progress=progress)
     if product is not None and log is not None:

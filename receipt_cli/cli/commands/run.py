@@ -161,13 +161,13 @@ def _produced(request: Request) -> Product:
 
 def _said(product: Product, ended: Ended) -> str:
     """Return the outcome of a run in a line."""
-    from receipt_cli.analysis.checks import healthy
+    from receipt_cli.analysis.checks import verdict
     from receipt_cli.render.scale import byte_size, duration
 
     document = product.document
     failure, summary = document["failure"], document["summary"]
     steps = summary["steps"]["record_count"] if summary is not None else 0
-    good = "healthy" if healthy(document["checks"]) else "not healthy"
+    good = verdict(document["checks"], failure).partition(",")[0]
     words = [
         good if failure is None else f"{good} ({failure['reason']})",
         f"{steps} step record{'' if steps == 1 else 's'}",

@@ -209,7 +209,7 @@ def _row(root: Path, stored: StoredReceipt) -> dict[str, Any]:
             "name": document["run"]["name"],
             "grammar": f"{grammars[0]['id']}@v{grammars[0]['version']}" if grammars else origin.get("format"),
             "last_step": summary["steps"]["last"] if summary else None,
-            "healthy": healthy(document["checks"]),
+            "healthy": healthy(document["checks"], document["failure"]),
             "failure": document["failure"]["reason"] if document["failure"] else None,
         }
     except (OSError, ValueError, LookupError, TypeError) as error:

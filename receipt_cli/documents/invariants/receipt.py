@@ -65,6 +65,7 @@ def _line_numbers(document: Document) -> Broken:
             places.append((f"/derivation/{part}/first/{number}/line_number", entry["line_number"]))
     if failure is not None:
         places.append(("/failure/line_number", failure["line_number"]))
+        places += _lines_of_failure(failure)
     places += [(f"{at}/last_line", marker["last_line"]) for at, marker in _markers(document)]
     for text, origin in document["header"]["sources"].items():
         if origin.startswith("log:"):
@@ -73,6 +74,39 @@ def _line_numbers(document: Document) -> Broken:
     for at, line in places:
         if line is not None and line > limit:
             yield at, f"the log has no line {line}"
+
+
+def _lines_of_failure(failure: Document) -> Iterator[tuple[str, int | None]]:
+    """Yield the lines that the parts of a failure name which receipt/1.3 added, each with its pointer."""
+    for name in ("exception", "culprit", "progress"):
+        if failure.get(name) is not None:
+            yield pointer("failure", name, "line_number"), failure[name]["line_number"]
+    for number, victim in enumerate(failure.get("victims", {}).get("first", ())):
+        yield pointer("failure", "victims", "first", number, "line_number"), victim["line_number"]
+
+
+def _failure_parties(document: Document) -> Broken:
+    failure = document["failure"]
+    if failure is None or "victims" not in failure:
+        return
+    victims, culprit = failure["victims"], failure["culprit"]
+    if len(victims["first"]) > victims["count"]:
+        yield "/failure/victims/count", f"{len(victims['first'])} are listed, {victims['count']} counted"
+    ranks = [victim["rank"] for victim in victims["first"]]
+    if culprit is not None and culprit["rank"] is not None and culprit["rank"] in ranks:
+        yield "/failure/culprit/rank", f"rank {culprit['rank']} is a victim, too"
+    verdict, rule = failure["retry"]["verdict"], failure["retry"]["rule"]
+    if rule.startswith("reason:") and rule != f"reason:{failure['reason']}":
+        yield "/failure/retry/rule", f"is of another reason than {failure['reason']}, and says {verdict}"
+
+
+def _failure_stalled(document: Document) -> Broken:
+    progress = (document["failure"] or {}).get("progress")
+    if progress is None:
+        return
+    known = progress["silence_s"] is not None and progress["usual_s"] is not None
+    if (progress["stalled"] is not None) is not known:
+        yield "/failure/progress/stalled", f"is {_said(progress['stalled'])}; it follows from silence_s and usual_s"
 
 
 def _primary_summary(document: Document) -> Broken:
@@ -182,6 +216,8 @@ def _control_characters(document: Document) -> Broken:
     failure = document["failure"]
     if failure is not None:
         texts.append(("/failure/message", failure["message"]))
+        raised = failure.get("exception")
+        texts += [(f"/failure/exception/{name}", raised[name]) for name in ("type", "message")] if raised is not None else []
         texts += [(f"/failure/log_tail/{n}", line) for n, line in enumerate(failure["log_tail"])]
     texts += [(f"{at}/message", marker["message"]) for at, marker in _markers(document)]
     for part in ("near_misses", "problems"):
@@ -215,6 +251,8 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     Rule("no_grammar_match", ("failure", "derivation"), _no_grammar_match),
     Rule("failed_without_steps", ("failure", "checks"), _failed_without_steps),
     Rule("no_oom_agrees", ("failure", "checks"), _no_oom),
+    Rule("failure_parties", ("failure",), _failure_parties),
+    Rule("failure_stalled", ("failure",), _failure_stalled),
     Rule("log_tail_bounded", ("failure",), _log_tail),
     Rule("control_characters", ("failure", "derivation"), _control_characters),
     Rule("marker_lines", ("failure", "derivation"), _marker_lines),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from receipt_cli.analysis.checks import CORE
 from receipt_cli.render.fields import child, items, mapping, real, text, truth, whole
-from receipt_cli.render.scale import count, share
+from receipt_cli.render.scale import count, duration, share
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Role
 from receipt_cli.render.terminal.text import cells, elide, elide_middle, pad
@@ -27,6 +27,11 @@ _MARKS: dict[bool | None, tuple[str, Role]] = {True: ("✓", "good"), False: ("�
 _MAX_CHECKS = 24
 _NAME_WIDTH = 32
 _RULERS = " ^~=-*#_"  # a line of nothing else carries no information
+_RETRY = {
+    "same": "run it again as it is",
+    "elsewhere": "run it on other machines",
+    "fix_first": "fix it first: it would fail again",
+}
 _MAX_TAIL = 12
 _MAX_MARKERS = 6
 _MAX_DETAILS = 3
@@ -36,11 +41,15 @@ def write_verdict(page: Page, document: Mapping[str, object]) -> None:
     """Add the verdict in one line (healthy and proven, healthy, or not, and why) and the checks under it."""
     checks = mapping(document, "checks")
     wrong = [reason for name, reason in _FALSE.items() if truth(checks, name) is False]
+    failed = text(document, "failure", "reason")
     unknown = [name for name in CORE if truth(checks, name) is None]
     page.gap()
     if wrong or truth(checks, "has_steps") is None:
         reasons = wrong or ["nothing shows that there were training steps"]
         page.flow("", [[Span(f"✗ not healthy: {', '.join(reasons)}", "bad")], *_cause(page, document)], indent=0)
+    elif failed is not None:
+        state = "truncated: the log stops before its run ends" if failed == "truncated" else "not healthy: the run failed"
+        page.flow("", [[Span(f"✗ {state}", "bad")], *(_cause(page, document) if failed != "truncated" else [])], indent=0)
     elif unknown:
         page.flow("", [[Span("✓ healthy", "good"), Span(", not proven")], *_cause(page, document)], indent=0)
         page.prose(f"the log does not show {_join([_UNKNOWN[name] for name in unknown])}", "dim", indent=2)
@@ -101,12 +110,48 @@ def write_failure(page: Page, document: Mapping[str, object]) -> None:
     message = text(failure, "message")
     if message:
         page.prose(page.say(message), indent=2)
+    _explain(page, failure)
     seen = [found for found in map(_marker, items(failure, "markers")) if found]
     if seen:
         shown = [[Span(page.say(name)), Span(note, "dim")] for name, note in seen[:_MAX_MARKERS]]
         more = len(seen) - _MAX_MARKERS
         page.flow("seen", [*shown, *([[Span(f"{more} more", "dim")]] if more > 0 else [])])
     _tail(page, failure, message)
+
+
+def _explain(page: Page, failure: Mapping[str, object]) -> None:
+    """Add where the exception was raised, who failed first, whether to run it again, and since when nothing moved."""
+    file, line = text(failure, "exception", "frame", "file"), whole(failure, "exception", "frame", "line")
+    if file is not None and line is not None:
+        function = text(failure, "exception", "frame", "function")
+        page.flow("raised", [[Span(f"{page.say(file)}:{line}"), Span(f" in {page.say(function)}" if function else "", "dim")]])
+    first = _party(page, mapping(failure, "culprit"))
+    others = [_party(page, victim) for victim in items(failure, "victims", "first") if isinstance(victim, Mapping)]
+    if first:
+        page.flow("first", [[Span(first)]])
+    if others:
+        count_ = whole(failure, "victims", "count") or len(others)
+        more = [[Span(f"{count_ - _MAX_MARKERS} more", "dim")]] if count_ > _MAX_MARKERS else []
+        page.flow("after it", [*([Span(one, "dim")] for one in others[:_MAX_MARKERS]), *more])
+    retry = text(failure, "retry", "verdict")
+    if retry in _RETRY:
+        page.flow("retry", [[Span(_RETRY[retry]), Span(f"  {page.say(text(failure, 'retry', 'rule') or '')}", "dim")]])
+    silence = real(failure, "progress", "silence_s")
+    if truth(mapping(failure, "progress"), "stalled") and silence is not None:
+        place = whole(failure, "progress", "line_number")
+        page.flow(
+            "stalled",
+            [[Span(f"no progress for the last {duration(silence)}", "warn"), Span(f" since line {count(place or 0)}", "dim")]],
+        )
+
+
+def _party(page: Page, party: Mapping[str, object]) -> str:
+    """Return rank and host of a party, and the collective that it was at; empty for nobody."""
+    rank, host = whole(party, "rank"), text(party, "host")
+    enqueued, completed = whole(party, "enqueued"), whole(party, "completed")
+    parts = [f"rank {rank}" if rank is not None else "", f"on {page.say(host)}" if host is not None else ""]
+    parts += [f"(collective {enqueued} enqueued, {completed} completed)"] if enqueued is not None else []
+    return " ".join(part for part in parts if part)
 
 
 def _place(page: Page, document: Mapping[str, object], line: int) -> str:

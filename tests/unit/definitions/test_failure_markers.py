@@ -334,7 +334,7 @@ BROKEN = [
     ("unknown key", ("    rank: 1", "    rank: 1\n    rnk: 1"), "a.yaml:5 boom: unknown key 'rnk'"),
     ("missing key", ("    overcome_after: 2\n", ""), "a.yaml:5 boom: overcome_after missing"),
     ("reason", ("reason: traceback", "reason: oom"), "a.yaml:5 boom: reason is none of \"cuda_oom\""),
-    ("reason given", ("reason: null", "reason: killed"), "a.yaml:15 code: observation, restart, completion, exit_code: no"),
+    ("reason given", ("reason: null", "reason: killed"), "a.yaml:15 code: observation, restart, completion, exit_code, detail"),
     ("reason missing", ("reason: traceback", "reason: null"), "a.yaml:5 boom: observation, restart, completion, exit_code"),
     ("category", ("category: code", "category: codes"), "a.yaml:5 boom: category is none of \"memory\""),
     ("role", ("role: error", "role: err"), "a.yaml:5 boom: role is none of \"cause\""),

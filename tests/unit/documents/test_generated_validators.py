@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 GOLDENS = sorted((ROOT / "fixtures").rglob("*.receipt.json"))
 EXAMPLES = [json.loads(path.read_bytes()) for path in sorted((ROOT / "fixtures" / "receipts").glob("*/valid/*.json"))]
 KNOWN = {f"{e.kind}/{e.version}": get_schema(e.kind, e.version)[1] for e in list_schemas() if e.kind in KINDS}
-SCHEMA = KNOWN["receipt/1.2"]
+SCHEMA = KNOWN["receipt/1.3"]
 ODD: list[Any] = [None, True, False, 0, 1, -1, 1.0, 0.5, -0.5, 1e308, "", "x", "x" * 400, "1", [], [None], {}, {"": None}]
 
 

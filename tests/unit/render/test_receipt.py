@@ -434,10 +434,41 @@ def test_verdict(checks: dict[str, bool | None], want: str) -> None:
     assert verdict(**checks) == want
 
 
-def test_a_failure_shows_beside_a_healthy_verdict() -> None:
+@pytest.mark.parametrize(
+    ("reason", "want"),
+    [
+        ("truncated", "✗ truncated: the log stops before its run ends\n"),
+        ("child_failed", "✗ not healthy: the run failed · child_failed at line 7\n"),
+    ],
+)
+def test_a_run_that_failed_or_stops_is_not_healthy(reason: str, want: str) -> None:
     checks = dict.fromkeys(("finite_losses", "zero_exit_code", "has_steps", "no_oom"), True)
-    text = shown({"checks": checks, "failure": {"reason": "truncated", "line_number": 7}}, 100)
-    assert "✓ healthy and proven · truncated at line 7\n" in text
+    assert want in shown({"checks": checks, "failure": {"reason": reason, "line_number": 7}}, 100)
+
+
+def test_what_explains_a_failure() -> None:
+    parties = [{"rank": n, "host": f"node-{n}", "enqueued": 7, "completed": 4} for n in range(8)]
+    failure = {
+        "reason": "nccl_timeout",
+        "line_number": 7,
+        "exception": {"frame": {"file": "/src/train.py", "line": 9, "function": "main"}},
+        "culprit": {"rank": 2, "host": None, "enqueued": 5, "completed": 4},
+        "victims": {"count": 31, "first": parties},
+        "retry": {"verdict": "same", "rule": "reason:nccl_timeout"},
+        "progress": {"line_number": 20, "silence_s": 1610.0, "stalled": True},
+    }
+    text = shown({"failure": failure}, 100)
+    for line in (
+        "raised  /src/train.py:9 in main",
+        "first  rank 2 (collective 5 enqueued, 4 completed)",
+        "after it  rank 0 on node-0 (collective 7 enqueued, 4 completed)",
+        "25 more",
+        "retry  run it again as it is  reason:nccl_timeout",
+        "stalled  no progress for the last 26 min 50 s since line 20",
+    ):
+        assert line in text
+    assert "node-6" not in text
+    assert "stalled" not in shown({"failure": {**failure, "progress": {**failure["progress"], "stalled": False}}}, 100)
 
 
 @pytest.mark.parametrize(

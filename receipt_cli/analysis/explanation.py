@@ -1,0 +1,289 @@
+"""How a run ended → what explains it: the exception and its frame, who failed first, who only followed, and what to do.
+
+Everything is read from the hits of markers, but for the last line of a traceback whose type no marker knows: that is
+looked for in the last lines of the log.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from receipt_cli.analysis.failure import Ending, Sighting
+from receipt_cli.analysis.goodput.timestamps import Stamp
+from receipt_cli.analysis.survival import FRAME, HEAD
+from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
+from receipt_cli.definitions.failure_markers import Catalogue, Retry
+from receipt_cli.events.model import Event
+from receipt_cli.events.phases import Phase
+from receipt_cli.numeric.statistics import exact_median
+from receipt_cli.records.envelope import NO_RANK, plain, starts
+from receipt_cli.scan.columns import POSITION_BITS
+from receipt_cli.scan.segment import SegmentBody
+
+PROGRESS = "collective_progress"
+WAITING = ("nccl_timeout", "nccl_victim")
+"""Markers of ranks that waited for another one in vain."""
+DEEPEST = 2000
+"""Records that one traceback may take; Python prints at most about a thousand frames of one."""
+STALL_RATIO, STALL_SECONDS = 10, 300
+"""A silence is a stall where it is so many times the usual one between two records, and so many seconds long."""
+PACE_RECORDS = 100
+_TYPE = re.compile(r"((?:[A-Za-z_]\w{0,100}\.){0,12}[A-Za-z_]\w{0,100})(?:: ([^\r\n]*))?\s*\Z")
+_NAMED = re.compile(r"(?:Error|Exception|Interrupt|Exit|Iteration|Unsupported|OutOfResources)\Z|exc\.|errors\.|exceptions\.")
+_FRAME = re.compile(r'File "([^"\r\n]{1,300})", line (\d{1,7})(?:, in ([^\r\n]{1,120}?))?\s*\Z')
+_WORK = re.compile(r"last enqueued (?:NCCL )?work: (\d{1,12}), last completed (?:NCCL )?work: (\d{1,12})")
+_INSTALLED = re.compile(
+    r"[\\/](?:site-packages|dist-packages)[\\/]|[\\/]lib(?:64)?[\\/]python\d[\w.]{0,4}[\\/]|[\\/]bin[\\/][\w-]{1,60}\Z|\A<"
+)
+_HOSTS = re.compile(
+    r"\bsrun: error: ([\w.-]{1,100}): task|\bON ([\w.-]{1,100}) (?:CANCELLED|FAILED)|\bon node ([\w.-]{1,100}) exited on"
+    r"|\Aslot\S{0,20}@([\w.-]{1,100})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame of a traceback."""
+
+    file: str
+    line: int
+    function: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception as its traceback prints it."""
+
+    type: str
+    message: str | None
+    line_number: int
+    frame: Frame | None
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """A rank or a host that had a part in a failure. ``enqueued`` and ``completed`` count collectives."""
+
+    rank: int | None
+    host: str | None
+    reason: str | None
+    line_number: int | None
+    enqueued: int | None = None
+    completed: int | None = None
+
+
+NOBODY = Party(None, None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class LastProgress:
+    """The last step record, how long the log was silent behind it, and how long it usually was between two; in seconds."""
+
+    line_number: int
+    step: int | None
+    silence_s: float | None
+    usual_s: float | None
+    stalled: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What explains a failure: see the fields."""
+
+    exception: Raised | None = None
+    culprit: Party | None = None
+    victims: tuple[Party, ...] = ()
+    retry: Retry = "unknown"
+    retry_rule: str = "reason:unknown"
+    progress: LastProgress | None = None
+
+    def improved(self, ending: Ending) -> Ending:
+        """Return ``ending`` with the line that says why where its own is only the head of a traceback."""
+        if self.exception is None or ending.guilty is None or ending.guilty.marker.id != HEAD:
+            return ending
+        said = self.exception
+        message = said.type if said.message is None else f"{said.type}: {said.message}"
+        return replace(ending, message=message, line_number=said.line_number)
+
+
+def explain(
+    ending: Ending,
+    body: SegmentBody,
+    catalogue: Catalogue,
+    phases: Sequence[Phase],
+    stamps: Sequence[Stamp],
+    lines: Sequence[tuple[int, bytes]],
+) -> Explanation:
+    """Return what explains the failure ``ending``.
+
+    ``stamps`` are those of the last lines of the log; ``lines`` the last lines themselves, each with its number.
+    """
+    guilty = ending.guilty
+    exception = _exception(guilty, body, lines) if guilty is not None else None
+    verdict = find_verdict(body)
+    work = _work(body)
+    culprit = _culprit(ending, verdict, work)
+    retry, rule = _retry(ending, catalogue)
+    victims = tuple(_victims(culprit, body, catalogue, work, verdict))
+    return Explanation(exception, culprit, victims, retry, rule, _progress(phases, stamps))
+
+
+def _exception(guilty: Sighting, body: SegmentBody, lines: Sequence[tuple[int, bytes]]) -> Raised | None:
+    """Return the exception that ``guilty`` names, or for the head of a traceback the one that its last line names."""
+    if guilty.marker.id == HEAD:
+        return _read_traceback(guilty.line, lines)
+    found = _TYPE.match(guilty.message.strip())
+    if found is None or not _NAMED.search(found[1]):
+        return None
+    return Raised(found[1], (found[2] or "").strip() or None, guilty.line, _innermost(_frames(guilty, body)))
+
+
+def _frames(guilty: Sighting, body: SegmentBody) -> list[Frame]:
+    """Return the frames of the traceback that ends with ``guilty``: those of its rank behind the nearest head."""
+    hits, heads = body.markers.get(FRAME), body.markers.get(HEAD)
+    if hits is None or heads is None:
+        return []
+    own = [i for i, at in enumerate(heads.at) if at <= guilty.at and heads.rank[i] in (guilty.rank, NO_RANK)]
+    if not own or (guilty.at - heads.at[own[-1]]) >> POSITION_BITS > DEEPEST:
+        return []
+    begin = heads.at[own[-1]]
+    ranks = dict(zip(hits.at, hits.rank, strict=True))
+    texts = [text for at, text, _ in hits.texts if begin < at < guilty.at and ranks[at] in (guilty.rank, NO_RANK)]
+    return [frame for text in texts if (frame := _read_frame(text)) is not None]
+
+
+def _read_frame(text: str) -> Frame | None:
+    found = _FRAME.match(text.strip())
+    return Frame(found[1], int(found[2]), found[3] or None) if found is not None else None
+
+
+def _innermost(frames: Sequence[Frame]) -> Frame | None:
+    """Return the innermost frame outside installed packages, or of all where every one is inside."""
+    own = [frame for frame in frames if not _INSTALLED.search(frame.file)]
+    chosen = own or frames
+    return chosen[-1] if chosen else None
+
+
+def _read_traceback(line: int, lines: Sequence[tuple[int, bytes]]) -> Raised | None:
+    """Return the exception of the traceback whose head is ``line``: what stands behind its frames and is not indented."""
+    frames: list[Frame] = []
+    for number, raw in lines:
+        if number <= line:
+            continue
+        record = plain(raw + b"\n").strip(b"\r\n")
+        text = record[max(starts(record), default=0) :].decode("utf-8", "replace")
+        inner = re.match(r'\s*File "', text)
+        if inner is not None and (frame := _read_frame(text)) is not None:
+            frames.append(frame)
+        elif text[:1].strip() and frames:
+            found = _TYPE.match(text)
+            named = found is not None and not found[1].islower()
+            return Raised(found[1], (found[2] or "").strip() or None, number, _innermost(frames)) if found and named else None
+    return None
+
+
+def _work(body: SegmentBody) -> dict[int, Party]:
+    """Return by rank the collectives that it enqueued and completed last, as the first line prints them that does."""
+    hits = body.markers.get(PROGRESS)
+    found: dict[int, Party] = {}
+    if hits is not None:
+        places = {at: (rank, line) for at, rank, line in zip(hits.at, hits.rank, hits.line, strict=True)}
+        for at, text, _ in hits.texts:
+            said = _WORK.search(text)
+            rank, line = places[at]
+            if said is not None and rank != NO_RANK:
+                found.setdefault(rank, Party(rank, hits.hosts.get(at), None, line, int(said[1]), int(said[2])))
+    return found
+
+
+def _culprit(ending: Ending, verdict: Verdict | None, work: Mapping[int, Party]) -> Party | None:
+    """Return who failed first: of ranks that waited for one another the one that was behind the others."""
+    guilty = ending.guilty
+    rank = guilty.rank if guilty is not None and guilty.rank != NO_RANK else None
+    host, line = (guilty.host, guilty.line) if guilty is not None else (None, ending.line_number)
+    if guilty is not None and guilty.marker.id in WAITING:
+        behind = sorted(work.values(), key=_done)
+        if len(behind) < 2 or _done(behind[0]) == _done(behind[1]):
+            return None
+        return replace(behind[0], reason=ending.reason)
+    if verdict is not None and rank in (None, verdict.rank, verdict.local_rank):
+        rank = verdict.rank
+        host = host or verdict.host
+    named = _HOSTS.search(guilty.message) if guilty is not None else None
+    host = host or (next(filter(None, named.groups()), None) if named is not None else None)
+    if rank is None and host is None:
+        return None
+    done = work.get(-1 if rank is None else rank, NOBODY)
+    return Party(rank, host, ending.reason, line, done.enqueued, done.completed)
+
+
+def _done(party: Party) -> tuple[int, int]:
+    return party.enqueued or 0, party.completed or 0
+
+
+def _victims(
+    culprit: Party | None, body: SegmentBody, catalogue: Catalogue, work: Mapping[int, Party], verdict: Verdict | None
+) -> Iterator[Party]:
+    """Yield by rank who only followed: ranks that waited in vain, and those that the launcher lists behind the first."""
+    reasons = {marker.id: marker.reason for marker in catalogue.markers}
+    found: dict[int, Party] = {}
+    for name in WAITING:
+        hits = body.markers.get(name)
+        for at, rank, line in zip(hits.at, hits.rank, hits.line, strict=True) if hits is not None else ():
+            if rank != NO_RANK and rank not in found:
+                done = work.get(rank, NOBODY)
+                host = hits.hosts.get(at, done.host) if hits is not None else None
+                found[rank] = Party(rank, host, reasons[name], line, done.enqueued, done.completed)
+    for one in failed_ranks(body) if verdict is not None else ():
+        if one.exit_code < 0:
+            found.setdefault(one.rank, Party(one.rank, one.host, "killed", one.line))
+    if culprit is not None and culprit.rank is not None:
+        found.pop(culprit.rank, None)
+        yield from (found[rank] for rank in sorted(found))
+
+
+def _retry(ending: Ending, catalogue: Catalogue) -> tuple[Retry, str]:
+    marker = ending.guilty.marker if ending.guilty is not None else None
+    if marker is not None and marker.retry is not None:
+        return marker.retry, f"marker:{marker.id}"
+    return catalogue.retry.get(ending.reason or "", "unknown"), f"reason:{ending.reason}"
+
+
+def _progress(phases: Sequence[Phase], stamps: Sequence[Stamp]) -> LastProgress | None:
+    """Return the last sign of progress. The usual gap is the median of at most the last hundred between step records."""
+    phase = next((phase for phase in reversed(phases) if phase.steps), None)
+    if phase is None:
+        return None
+    event = phase.steps[-1]
+    line = event.line if event.run is None else event.run.record(len(event.run) - 1)[1]
+    clocks = _last_clocks(phase.steps)
+    gaps = [b - a for a, b in pairwise(clocks) if b >= a]
+    usual = _rounded(exact_median(gaps)) if len(gaps) > 1 else None
+    after = [stamp.clock - clocks[-1] for stamp in stamps if stamp.line >= line] if clocks else []
+    mixed = len({stamp.zoned for stamp in stamps}) > 1
+    silence = _rounded(after[-1]) if after and after[-1] >= 0 and not mixed else None
+    stalled = silence > max(STALL_RATIO * usual, STALL_SECONDS) if silence is not None and usual is not None else None
+    return LastProgress(line, event.last_step, silence, usual, stalled)
+
+
+def _rounded(seconds: float | None) -> float | None:
+    """Return a difference of stamps in whole microseconds: what doubles of this century do not resolve is no figure."""
+    return None if seconds is None else round(seconds, 6)
+
+
+def _last_clocks(steps: Sequence[Event]) -> list[float]:
+    """Return the stamps of the last step records, oldest first; empty where the last one has none."""
+    clocks: list[float] = []
+    for event in reversed(steps):
+        if event.run is not None:
+            count = len(event.run)
+            clocks += [event.run.record(i)[2] for i in range(count - 1, max(-1, count - 1 - PACE_RECORDS), -1)]
+        clocks.append(event.clock)
+        if len(clocks) > PACE_RECORDS:
+            break
+    clocks = clocks[: PACE_RECORDS + 1]
+    return [] if any(map(math.isnan, clocks)) else clocks[::-1]

@@ -1,0 +1,186 @@
+"""What a run printed after a marker → whether it got over it.
+
+A marker convicts by the form and the place of its text, and only a run that did not go on: what a logger or a Ray worker
+prints of an exception ends nothing by itself, and a word in a quotation or in an option's help proves nothing at all.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from receipt_cli.definitions.failure_markers import Catalogue, Marker
+from receipt_cli.events.phases import Phase
+from receipt_cli.events.series import positions
+from receipt_cli.problems import QUIET_RECORDS
+from receipt_cli.records.place import ACTOR, LOGGED, MENTIONED, PRINTED
+from receipt_cli.scan.columns import POSITION_BITS
+from receipt_cli.scan.segment import Hits, SegmentBody
+
+CONVICTING = ("cause", "stop", "error", "consequence")
+FATAL = ("cause", "stop", "error")
+FAR = 1 << 62
+EPOCH = 10
+"""Step records that the record of a whole epoch stands for where many are asked for."""
+SAID_DONE = "said_to_be_done"
+"""The marker of a script that says that the training is over: no proof of success, but the log does not just end."""
+SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
+"""Markers of a signal that was sent to the command: one that stops on it may well end with zero."""
+FRAME, HEAD, LOGGING = "traceback_frame", "traceback_head", "logging_error"
+BLOCK = 12
+"""Records that may stand between two parts of one traceback: source lines, carets and blank lines."""
+LOGGING_BLOCK = 60
+"""Records that the traceback in Python's report of a failed logging call may take."""
+LAST_WORDS = 20
+"""Records that a process may print after an error that it logged and dies of: that it stops, and where its files are."""
+WORKER_WORDS = 2
+"""The same of a Ray worker, whose death its driver reports."""
+STRIDES = 3
+"""So many times the usual distance between two step records a run may need for the next one."""
+_JOB = re.compile(r"\*\*\* JOB (\d{1,12}) ON \S")
+
+
+class Progress:
+    """What speaks for the run: positions of steps, of new attempts and of proofs of completion."""
+
+    def __init__(self, body: SegmentBody, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None) -> None:
+        events = [e for p in phases for e in (*p.step_events, *p.evals, *p.standalone_events)]
+        self.steps = positions(e for p in phases for e in (*p.steps, *p.superseded))  # once each, however often printed
+        self.epochs = sorted(e.at for p in phases for e in p.steps if e.rule.counts == "epoch")
+        self.attempts = [a[0].at for p in phases for a in p.attempts[1:] if a]
+        self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
+        for marker in catalogue.markers:
+            hits = body.markers.get(marker.id)
+            if hits is not None and marker.role == "completion":
+                self.ends += hits.at
+            elif hits is not None and marker.role == "exit_code":
+                self.ends += [at for at, _, code in hits.texts if code == 0]
+        if exit_code == 0:
+            self.ends.append(FAR)
+        said = body.markers.get(SAID_DONE)
+        self.said_done = said.at[-1] if said is not None else -1
+        convicting = [h for m in catalogue.markers if m.role in CONVICTING and (h := body.markers.get(m.id)) is not None]
+        stating = [h for m in catalogue.markers if m.role == "exit_code" and (h := body.markers.get(m.id)) is not None]
+        placed = (zip(hits.at, hits.form, strict=True) for hits in (*convicting, *stating))
+        self.forms = {at: form for pairs in placed for at, form in pairs if form != PRINTED}
+        stated = (text for hits in stating for text in hits.texts)
+        self.bad_code = max((at for at, _, code in stated if code and self.forms.get(at) != MENTIONED), default=-1)
+        self.heads = body.markers[HEAD].at if HEAD in body.markers else array("q")
+        self.begins, self.finishes = _blocks([*convicting, *(h for name in (FRAME,) if (h := body.markers.get(name)))])
+        self.confirmed = max(self._confirmations(body, catalogue), default=-1)
+        self.logging = body.markers[LOGGING].at if LOGGING in body.markers else array("q")
+        self.records = body.records
+        last = max((at for h in convicting for at in h.at if self.forms.get(at) != MENTIONED), default=0) >> POSITION_BITS
+        silent = body.records - last
+        done = bool(phases) and reached_plan(phases[-1]) and last > self.steps[-1] >> POSITION_BITS
+        self.quiet_end = silent > QUIET_RECORDS and (not self.steps or done)
+        self.quiet = silent > QUIET_RECORDS
+        self.early = self.quiet and silent < STRIDES * self._stride()
+        self.begin = _last_job(body)
+
+    def _stride(self) -> float:
+        """Return how many records stand between two steps, or 0."""
+        first, last = (self.steps[0], self.steps[-1]) if len(self.steps) > 1 else (0, 0)
+        return ((last - first) >> POSITION_BITS) / max(1, len(self.steps) - 1)
+
+    def _confirmations(self, body: SegmentBody, catalogue: Catalogue) -> Iterator[int]:
+        """Yield where something else than a logger or a worker says last that the run failed."""
+        for marker in catalogue.markers:
+            hits = body.markers.get(marker.id)
+            if hits is not None and marker.role in CONVICTING:
+                formless = marker.role in ("consequence", "stop")
+                for at in reversed(hits.at):
+                    form = self.form(at)
+                    if form == PRINTED or (formless and form != MENTIONED):
+                        yield at
+                        break
+
+    def got_over(self, at: int, marker: Marker) -> bool:
+        """True when the run went on after ``at`` so far that the marker there was not its end."""
+        if self.forms.get(at) == MENTIONED or at <= self.begin:
+            return True
+        if marker.role in ("error", "consequence") and self._of_logging(at):
+            return True
+        later = len(self.steps) - bisect_right(self.steps, at)
+        if marker.role == "error" and marker.rank and self._printed_on(at, later):
+            return True
+        if marker.role == "cause" and later > 1 and self.quiet and at > self.bad_code:
+            return True
+        if marker.overcome_after > EPOCH:
+            later += (EPOCH - 1) * (len(self.epochs) - bisect_right(self.epochs, at))
+        ended = any(end > at and (end != FAR or marker.id not in SENT) for end in self.ends)
+        return ended or any(a > at for a in self.attempts) or later >= marker.overcome_after
+
+    def _printed_on(self, at: int, later: int) -> bool:
+        """True where what follows an error shows that the process which printed it went on; ``later`` steps follow."""
+        if at <= self.bad_code:
+            return False
+        if self.quiet_end or (self.quiet and (later or self.early)):
+            return True
+        block = self._block(at)
+        if self.confirmed > self.finishes[block]:
+            return False
+        form, after = self.form(at), self.records - (self.finishes[block] >> POSITION_BITS) - 1
+        if form == LOGGED:
+            return bool(later) or after > LAST_WORDS
+        return form == ACTOR and after >= WORKER_WORDS
+
+    def _block(self, at: int) -> int:
+        """Return the number of the block of tracebacks and errors that ``at`` is a part of."""
+        return bisect_right(self.begins, at) - 1
+
+    def form(self, at: int) -> int:
+        """Return the form of the text at ``at``: the last line of a traceback has that of its first where it has none."""
+        own = self.forms.get(at, PRINTED)
+        before = bisect_right(self.heads, at)
+        if own != PRINTED or not before or self._block(self.heads[before - 1]) != self._block(at):
+            return own
+        return self.forms.get(self.heads[before - 1], PRINTED)
+
+    def _of_logging(self, at: int) -> bool:
+        """True in Python's report of a logging call that failed: the program goes on."""
+        head = bisect_right(self.heads, at)
+        first = self.heads[head - 1] if head else at
+        before = bisect_right(self.logging, first)
+        near = before > 0 and (first - self.logging[before - 1]) >> POSITION_BITS <= BLOCK
+        return near and (at - first) >> POSITION_BITS <= LOGGING_BLOCK
+
+
+def _blocks(parts: Sequence[Hits]) -> tuple[array[int], array[int]]:
+    """Return where each block begins and ends: hits that no more than ``BLOCK`` records part."""
+    begins, finishes = array("q"), array("q")
+    for at in sorted(chain.from_iterable(hits.at for hits in parts)):
+        if finishes and (at - finishes[-1]) >> POSITION_BITS <= BLOCK:
+            finishes[-1] = at
+        else:
+            begins.append(at)
+            finishes.append(at)
+    return begins, finishes
+
+
+def _last_job(body: SegmentBody) -> int:
+    """Return where the last but one of several jobs ended whose ends a scheduler wrote into one log, or -1."""
+    texts = sorted(text for hits in body.markers.values() for text in hits.texts if "*** JOB" in text[1])
+    jobs = [(at, job[1]) for at, text, _ in texts if (job := _JOB.search(text))]
+    return max((at for at, job in jobs if job != jobs[-1][1]), default=-1)
+
+
+def reached_plan(phase: Phase) -> bool:
+    """True when the last record is of the last step that was planned."""
+    planned = phase.planned
+    last = next((e.step for e in reversed(phase.steps) if e.step is not None), None)
+    return last is not None and planned is not None and last >= planned - 1 and not _within_epoch(phase, planned)
+
+
+def _within_epoch(phase: Phase, planned: int) -> bool:
+    """True when the last record counts by epoch and stands in an epoch that goes on, or before the last one."""
+    last = phase.steps[-1]
+    if last.rule.counts != "epoch" and (last.counters is None or "epoch_step" in last.counters):
+        return False
+    counters = last.counters or {}
+    inside, length = counters.get("epoch_step"), counters.get("epoch_steps")
+    early = last.step is not None and last.step < planned - 1 + (last.rule.epochs_from or 0)
+    return early or (inside is not None and length is not None and inside < length)

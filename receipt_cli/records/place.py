@@ -1,0 +1,63 @@
+"""Where on its line a text that may convict a run stands: printed by the program, logged by it, or only mentioned."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from receipt_cli.records.envelope import starts
+
+PRINTED, LOGGED, ACTOR, MENTIONED = range(4)
+"""Forms of a text: alone behind the heads of launchers; behind a logger's level; behind the head of a Ray worker, whose driver
+may survive it; and a word inside a quotation, an option's help, a comment, a list or the value of a key."""
+
+_LEVEL = re.compile(
+    rb"(?<![A-Za-z_])(?:(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)(?![A-Za-z_])"
+    rb"(?! \d{4}-\d\d-\d\dT[\d:.]{8,20}Z \[resource)"
+    rb"|(?:debug|info|warn(?:ing)?|error|critical) ?\||\[NeMo [A-Z] )"
+)
+_RAY = re.compile(rb"\((?!(?:raylet|autoscaler)\b)[^()\r\n]{1,60}(?:\([^()\r\n]{0,40}\))?[ ,]{1,2}pid=\d[^()\r\n]{0,80}\) ")
+_HELP = re.compile(rb"\s{0,20}(?:-{1,2}[A-Za-z][\w-]{0,60}[ ,=]|#(?![#=\d])|//|usage:|[-*+] {1,4}\Z)")
+_QUOTES = re.compile(rb"(?<![A-Za-z0-9_])['\"`]|['\"`](?![A-Za-z0-9_])")
+_JSON = re.compile(rb"\s{0,8}\{\s{0,4}\"[^\"\r\n]{1,80}\":")
+_REPEATED = re.compile(rb"(?:Error|Exception)\([bru]?['\"]\Z")
+_MEASURED = re.compile(rb"\d [KMGT]i?B\b|\d bytes\b")
+"""What a real error of memory says, and help about it hardly does."""
+
+
+_HOST = re.compile(
+    rb"(?:^|(?<= ))(?:((?=[a-z0-9.-]{0,60}\d)[a-z][a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,4}|\d{1,3}(?:\.\d{1,3}){3}): "
+    rb"|([\w.-]{1,64}) [\w./@-]{1,64}\[\d{1,10}\]: "
+    rb"|([\w.-]{1,64}):\d{1,5}\t[\w.]{1,100}:\d{1,7}\t)"
+    rb"|[( ,]ip=([\w.:-]{1,64})[,)]"
+)
+
+
+@lru_cache(maxsize=64)
+def read_host(prefix: bytes) -> str | None:
+    """Return the name of the host that the heads in ``prefix`` give: of pdsh, journald, OLMo and Ray; the last one counts."""
+    names = [name for found in _HOST.findall(prefix) for name in found if name]
+    return names[-1].decode("ascii", "replace") if names else None
+
+
+def form_of(record: bytes, start: int) -> int:
+    """Return how the text at ``start`` of a record stands there: one of the forms above."""
+    prefix = record[:start]
+    if _is_mentioned(record, max((at for at in starts(record) if at <= start), default=0), start):
+        return MENTIONED
+    if _RAY.search(prefix):
+        return ACTOR
+    return LOGGED if _LEVEL.search(prefix) else PRINTED
+
+
+def _is_mentioned(record: bytes, begin: int, start: int) -> bool:
+    lead = record[begin:start]
+    rest = record[start : start + 512]
+    if _MEASURED.search(rest) or _JSON.match(record, begin):
+        return False
+    if _HELP.match(lead):
+        return True
+    opened = [mark.group() for mark in _QUOTES.finditer(lead)]
+    if opened and opened.count(opened[-1]) % 2 and not _REPEATED.search(lead):
+        return True
+    return lead.endswith(b"(") and b")" in rest and not lead[:-1].rstrip().endswith(b":")

@@ -1,0 +1,211 @@
+"""Why a run failed: its exception, who failed first, who only followed, what to do, and since when nothing moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Receipt = Callable[..., dict[str, Any]]
+STEPS = "".join(f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%\n" for n in range(20))
+HEAD = "Traceback (most recent call last):\n"
+KEY = HEAD + "  File \"/src/data.py\", line 4, in load\n    return table[name]\nKeyError: 'images'\n"
+RUNTIME = HEAD + '  File "/src/train.py", line 9, in main\n    load()\nRuntimeError: cannot load the shard\n'
+DURING = "\nDuring handling of the above exception, another exception occurred:\n\n"
+CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
+REMOTE = (
+    "ray.exceptions.RayTaskError(ValueError): ray::main_task() (pid=70412, ip=10.0.0.4)\n"
+    '  File "/src/ppo.py", line 33, in fit\n'
+    "ValueError: bad shape\n"
+)
+ACTOR = (
+    "ray.exceptions.RayTaskError(ActorDiedError): ray::TaskRunner.run() (pid=1)\n"
+    "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
+)
+OWN_TYPE = HEAD + '  File "/src/train.py", line 9, in main\n    stop()\nmine.budget.Spent: 400 of 400 hours\n'
+PACKAGES = (
+    HEAD + '  File "/src/train.py", line 9, in main\n    go()\n'
+    '  File "/opt/lib/python3.11/site-packages/torch/nn/functional.py", line 2, in linear\n    return x\n'
+    '  File "<frozen importlib._bootstrap>", line 1006, in _find_and_load\n'
+    "TypeError: linear(): argument 'input' must be Tensor, not tuple\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("end", "kind", "message", "frame"),
+    [
+        (KEY, "KeyError", "'images'", ("/src/data.py", 4, "load")),
+        (KEY + DURING + RUNTIME, "KeyError", "'images'", ("/src/data.py", 4, "load")),
+        (KEY + CAUSE + RUNTIME, "KeyError", "'images'", ("/src/data.py", 4, "load")),
+        (REMOTE, "ValueError", "bad shape", None),
+        (ACTOR, "ray.exceptions.ActorDiedError", "The actor died unexpectedly before finishing this task.", None),
+        (OWN_TYPE, "mine.budget.Spent", "400 of 400 hours", ("/src/train.py", 9, "main")),
+        (PACKAGES, "TypeError", "linear(): argument 'input' must be Tensor, not tuple", ("/src/train.py", 9, "main")),
+        (HEAD + '  File "a.py", line 1, in <module>\nAssertionError\n', "AssertionError", None, ("a.py", 1, "<module>")),
+    ],
+    ids=["plain", "chained", "caused", "remote", "actor", "own type", "packages", "no message"],
+)
+def test_the_message_says_why(
+    receipt_of: Receipt, end: str, kind: str, message: str | None, frame: tuple[str, int, str] | None
+) -> None:
+    failure = receipt_of(STEPS + end)["failure"]
+    raised = failure["exception"]
+    assert (raised["type"], raised["message"]) == (kind, message)
+    assert raised["frame"] == (dict(zip(("file", "line", "function"), frame, strict=True)) if frame else None)
+    assert failure["message"] == (f"{kind}: {message}" if message else kind)
+    line = (STEPS + end).splitlines()[failure["line_number"] - 1]
+    assert line.startswith(kind)
+    assert raised["line_number"] == failure["line_number"]
+
+
+def test_a_secret_in_an_exception_is_masked(receipt_of: Receipt) -> None:
+    secret = "hf_" + "Ab3" * 11
+    end = HEAD + f'  File "/src/{secret}/train.py", line 9, in main\nValueError: token {secret} was refused\n'
+    raised = receipt_of(STEPS + end)["failure"]["exception"]
+    assert secret not in str(raised)
+
+
+def watchdog(rank: int, enqueued: int, completed: int, host: str = "") -> str:
+    return (
+        f"{host}[rank{rank}]:[E520 06:31:05.05 ProcessGroupNCCL.cpp:757] [Rank {rank}] Watchdog caught collective operation"
+        f" timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600010 milliseconds\n"
+        f"{host}[rank{rank}]:[E520 06:31:05.06 ProcessGroupNCCL.cpp:1870] [PG 0 Rank {rank}] Exception detected by watchdog"
+        f" at work: 3, last enqueued NCCL work: {enqueued}, last completed NCCL work: {completed}.\n"
+    )
+
+
+def test_the_rank_behind_the_others_is_the_culprit(receipt_of: Receipt) -> None:
+    end = "".join(watchdog(rank, 7 if rank != 2 else 5, 4) for rank in range(4))
+    failure = receipt_of(STEPS + end)["failure"]
+    assert (failure["reason"], failure["culprit"]["rank"], failure["culprit"]["enqueued"]) == ("nccl_timeout", 2, 5)
+    assert [victim["rank"] for victim in failure["victims"]["first"]] == [0, 1, 3]
+    assert {(v["reason"], v["enqueued"], v["completed"]) for v in failure["victims"]["first"]} == {("nccl_timeout", 7, 4)}
+
+
+def test_ranks_that_all_wait_name_no_culprit(receipt_of: Receipt) -> None:
+    failure = receipt_of(STEPS + "".join(watchdog(rank, 7, 4) for rank in range(4)))["failure"]
+    assert failure["culprit"] is None
+    assert failure["victims"]["count"] == 0
+
+
+def test_an_error_of_one_rank_makes_the_others_victims(receipt_of: Receipt) -> None:
+    own = "".join(f"node-7: [rank3]: {line}\n" for line in KEY.splitlines())
+    end = own + "".join(watchdog(rank, 7, 6, f"node-{rank}: ") for rank in (0, 1, 2, 3))
+    failure = receipt_of(STEPS + end)["failure"]
+    culprit = failure["culprit"]
+    assert (failure["reason"], culprit["rank"], culprit["host"], culprit["completed"]) == ("traceback", 3, "node-7", 6)
+    assert [(v["rank"], v["host"]) for v in failure["victims"]["first"]] == [(0, "node-0"), (1, "node-1"), (2, "node-2")]
+
+
+def torchrun(rank: int, code: int, host: str) -> str:
+    return (
+        f"[{rank}]:\n  time      : 2026-01-15_05:44:28\n  host      : {host}\n  rank      : {rank} (local_rank: {rank % 8})\n"
+        f"  exitcode  : {code} (pid: {4100 + rank})\n  error_file: <N/A>\n"
+        f"  traceback : Signal {-code} (SIGTERM) received by PID {4100 + rank}\n"
+    )
+
+
+def test_the_launcher_names_culprit_and_victims(receipt_of: Receipt) -> None:
+    end = (
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n===\ntrain.py FAILED\n---\nFailures:\n"
+        f"{torchrun(9, -15, 'node2')}{torchrun(10, -15, 'node3')}---\nRoot Cause (first observed failure):\n"
+        f"{torchrun(4, 1, 'node1')}"
+    )
+    failure = receipt_of(STEPS + end)["failure"]
+    assert (failure["culprit"]["rank"], failure["culprit"]["host"]) == (4, "node1")
+    assert [(v["rank"], v["host"], v["reason"]) for v in failure["victims"]["first"]] == [
+        (9, "node2", "killed"),
+        (10, "node3", "killed"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("end", "verdict", "rule"),
+    [
+        (KEY, "fix_first", "reason:traceback"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB.\n", "fix_first", "reason:cuda_oom"),
+        ("NVRM: Xid (PCI:0000:cb:00): 79, pid=1, GPU has fallen off the bus.\n", "elsewhere", "reason:ecc_or_xid"),
+        ("srun: error: Node failure on node9\n", "elsewhere", "marker:node_failure"),
+        ("ConnectionRefusedError: [Errno 111] Connection refused\n", "same", "marker:network_exception"),
+        (
+            "slurmstepd: error: *** JOB 91 ON node4 CANCELLED AT 2026-06-04T07:20:14 DUE TO TIME LIMIT ***\n",
+            "same",
+            "reason:time_limit",
+        ),
+        ("Killed\n", "unknown", "reason:killed"),
+    ],
+)
+def test_whether_to_run_it_again(receipt_of: Receipt, end: str, verdict: str, rule: str) -> None:
+    assert receipt_of(STEPS + end)["failure"]["retry"] == {"verdict": verdict, "rule": rule}
+
+
+def stamped(second: int, line: str) -> str:
+    return f"2026-01-02 03:{second // 60:02d}:{second % 60:02d} {line}\n"
+
+
+@pytest.mark.parametrize(("silence", "stalled"), [(30, False), (290, False), (310, True), (1800, True)])
+def test_a_silence_longer_than_the_steps_allow_is_a_stall(receipt_of: Receipt, silence: int, stalled: bool) -> None:
+    steps = "".join(stamped(10 * n, f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%") for n in range(20))
+    progress = receipt_of(steps + stamped(190 + silence, "Received SIGTERM, stopping"))["failure"]["progress"]
+    assert progress == {"line_number": 20, "step": 19, "silence_s": silence, "usual_s": 10, "stalled": stalled}
+
+
+def test_without_stamps_nobody_knows_of_a_stall(receipt_of: Receipt) -> None:
+    progress = receipt_of(STEPS + "Killed\n")["failure"]["progress"]
+    assert progress == {"line_number": 20, "step": 19, "silence_s": None, "usual_s": None, "stalled": None}
+
+
+JOB = "slurmstepd: error: *** JOB {} ON dgx-06 CANCELLED AT 2025-08-21T02:5{}:05 ***\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "want", "line"),
+    [
+        (KEY + "loading\n" + JOB.format(1, 0) + "loading\n" + JOB.format(2, 1), "killed", 8),
+        (JOB.format(1, 0) + KEY + JOB.format(2, 1), "traceback", 5),
+        (KEY + JOB.format(1, 0) + JOB.format(1, 0), "traceback", 4),
+        (JOB.format(1, 0) + "loading\n" + JOB.format(2, 1) + "Killed\n", "killed", 3),
+    ],
+)
+def test_the_end_of_an_earlier_job_is_not_that_of_the_last(receipt_of: Receipt, log: str, want: str, line: int) -> None:
+    failure = receipt_of(log)["failure"]
+    assert (failure["reason"], failure["line_number"]) == (want, line)
+
+
+START = HEAD + "  File \"main.py\", line {}, in {}\n    import torch\nModuleNotFoundError: No module named 'torch'\n"
+
+
+@pytest.mark.parametrize(
+    ("end", "failed"),
+    [
+        (START.format(6, "<module>"), False),
+        ("python: can't open file 'train.py': [Errno 2] No such file or directory\n", False),
+        ("train.py: error: unrecognized arguments: --lr 3\n", False),
+        ("bash: torchrun: command not found\n", False),
+        (START.format(6, "evaluate"), True),
+        (START.format(812, "<module>"), True),
+        (START.format(6, "<module>") + "EXIT_CODE=1\n", False),
+        (KEY, True),
+        (KEY + START.format(6, "<module>"), True),
+    ],
+)
+def test_a_failed_start_behind_a_run_is_a_launch_of_its_own(receipt_of: Receipt, end: str, failed: bool) -> None:
+    document = receipt_of(STEPS + end)
+    kinds = [problem["kind"] for problem in document["derivation"]["problems"]["first"]]
+    assert ("failed_start" in kinds) is not failed
+    assert (document["failure"] is not None) is failed
+    assert document["checks"]["zero_exit_code"] is (False if failed else None)
+
+
+DOCKER = '{{"log":"{}\\n","stream":"stdout","time":"2026-01-02T03:04:{:02d}.123456789Z"}}\n'
+
+
+def test_docker_records_are_unpacked(receipt_of: Receipt) -> None:
+    lines = [line.replace("\\", "\\\\").replace('"', '\\"') for line in (STEPS + KEY).splitlines()]
+    document = receipt_of("".join(DOCKER.format(line, n) for n, line in enumerate(lines)))
+    failure = document["failure"]
+    assert document["summary"]["steps"]["record_count"] == 20
+    assert (failure["reason"], failure["line_number"], failure["message"]) == ("traceback", 24, "KeyError: 'images'")
+    assert failure["exception"]["frame"] == {"file": "/src/data.py", "line": 4, "function": "load"}
+    assert failure["progress"]["silence_s"] == 4
