@@ -1,4 +1,4 @@
-"""Compressed bytes → plain bytes: gzip, zstd, xz and bzip2, in bounded memory, with all that stands before a damage.
+"""Decompress gzip, zstd, xz and bzip2 in bounded memory, with all text before a damage.
 
 Input is taken in pieces of fixed size and handed to the decoders of the C libraries, never through the file objects of
 the standard library: what those give of a damaged stream depends on the version of Python.
@@ -135,7 +135,7 @@ def _inflater() -> tuple[Any, tuple[type[Exception], ...]]:
 
 
 def _salvage(inner: Any, raw: bytes, errors: tuple[type[Exception], ...]) -> Iterator[bytes]:
-    """Yield what stands in ``raw`` before the byte that breaks the stream."""
+    """Yield the text of ``raw`` before the byte that breaks the stream."""
     for at in range(len(raw)):
         tail = raw[at : at + 1]
         while tail:

@@ -133,7 +133,7 @@ def arrange(paths: Sequence[str], names: Sequence[str] | None = None) -> list[li
 
 
 def _part(name: str, bases: set[str]) -> tuple[str, tuple[object, ...]]:
-    """Return the name of the file that ``name`` is a part of, and where it stands among its parts."""
+    """Return the name of the file that ``name`` is a part of, and its position among its parts."""
     rotated = _ROTATED.match(name)
     if rotated is None or not (rotated["base"] in bases or PurePath(rotated["base"]).suffix.lower() in _LOG[:-1]):
         return name, (2, 0, "")

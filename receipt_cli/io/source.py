@@ -263,9 +263,9 @@ class Source:
                 piece = next(pieces)
                 given += len(piece)
                 if is_bomb(given, self._stored):
-                    why = f"{given:,} bytes of text came of {self._stored:,}"
+                    why = f"{given:,} bytes of text from {self._stored:,} (possible decompression bomb)"
                     way = f"{compression} -dc {self.name} | receipt parse -" if self._ours else ""
-                    raise InputError("unpacks to far more than a log does", where=self.name, why=why, try_=way)
+                    raise InputError("decompresses to far more than a log does", where=self.name, why=why, try_=way)
                 yield piece
         except StopIteration as end:
             return cast("str | None", end.value)
