@@ -230,7 +230,7 @@ $(CORE): pyproject.toml | $(MADE)
 	@touch $@
 
 $(COMPILED): hatch_build.py $(wildcard grammars/*.yaml grammars/*/*.yaml schemas/*.yaml schemas/*/*) \
-    $(wildcard receipt_cli/definitions/*.py receipt_cli/documents/schemas.py receipt_cli/grammar/*.py receipt_cli/learn/*.py) | $(DEV)
+    $(wildcard receipt_cli/*.py $(foreach room,definitions documents grammar learn,receipt_cli/$(room)/*.py)) | $(DEV)
 	$(PY) hatch_build.py
 
 $(DEV): pyproject.toml | $(MADE)

@@ -17,6 +17,7 @@ from receipt_cli.detect.generic import learn_streams, load_generic
 from receipt_cli.errors import GrammarChoiceError, UsageError
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
+from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.learn.draft import write_draft
 from receipt_cli.learn.learned import Learned
@@ -25,6 +26,7 @@ from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.records.split import normalise
 from receipt_cli.redaction.mask import mask_secrets
 
+_SUFFIX = re.compile(rf"(?:{'|'.join(map(re.escape, SUFFIXES))}|\.(?:ya?ml|log|txt|out|jsonl?))+\Z")
 MAX_SAMPLES = 3
 MAX_SILENT, MAX_SILENT_TEXT = 4, 300
 MAX_KEPT = 16 << 20
@@ -99,7 +101,7 @@ def proposal_id(declared: str | None, output: Path | None, log: str) -> str:
     name = output.name if output is not None else "" if log == "-" else Path(log).name
     if output is not None and re.fullmatch(r"v\d+\.ya?ml", output.name):
         name = output.resolve().parent.name  # ``grammars/<id>/v1.yaml``
-    stem = re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?:\.(?:gz|zst|xz|bz2|ya?ml|log|txt|out|jsonl?))+\Z", "", name.lower())).strip("-")
+    stem = re.sub(r"[^a-z0-9]+", "-", _SUFFIX.sub("", name.lower())).strip("-")
     return stem[:48].strip("-") or "learned"
 
 

@@ -27,7 +27,8 @@ from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import DataError, ExitCode, InputError, ReceiptError
 from receipt_cli.grammar.catalog import list_grammars, read_entry
 from receipt_cli.io.beside import header_name, receipt_names
-from receipt_cli.io.discovery import HEAD_BYTES, is_log_text, unpacked
+from receipt_cli.io.compression import unpacked
+from receipt_cli.io.discovery import HEAD_BYTES, is_log_text
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import DERIVED, Document
 from receipt_cli.receipts.production import InvalidReceipt

@@ -1,4 +1,4 @@
-"""The YAML text of a gates file → checked gates: a name or a unit that nobody knows is refused, never passed over."""
+"""Read the YAML text of a gates file into checked gates; an unknown name or unit is an error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_gates(text: bytes, where: str, *, checks: Collection[str], registry: Re
 
 
 class _Reader:
-    """One gates file while it is read: what is known, and where errors are."""
+    """Reads one gates file; its errors name the line."""
 
     def __init__(self, text: bytes, where: str, checks: Collection[str], registry: Registry) -> None:
         self._text, self._where = text, where
@@ -127,7 +127,7 @@ class _Reader:
         if value is None or not math.isfinite(value):
             names = _unit_names(metric)
             units = f"in one of {', '.join(names)}, or in base units" if names else "in base units"
-            raise self._error(path, f"{stated!r} is no limit", why=f"a limit is a number {units}")
+            raise self._error(path, f"{stated!r} is not a limit", why=f"a limit is a number {units}")
         return value
 
     def _changes(self, data: Mapping[str, Any]) -> Iterator[Change]:
@@ -147,14 +147,14 @@ class _Reader:
             if "differs_by_at_most" in stated:
                 yield Change(metric.name, "differs", self._share((*path, "differs_by_at_most"), stated), interval)
             if set(stated) <= {"interval"}:
-                raise self._error(path, "change says no limit", try_="change: {worse_by_at_most: 5%}")
+                raise self._error(path, "change has no limit", try_="change: {worse_by_at_most: 5%}")
 
     def _share(self, path: Path, stated: Mapping[str, Any]) -> float:
         """Return a percentage as a ratio; a bare number is refused, for 5 and 0.05 are both written for five percent."""
         text = stated[path[-1]]
         value = read_number(text, "percent") if isinstance(text, str) and text.rstrip().endswith("%") else None
         if value is None or not 0 <= value < math.inf:
-            raise self._error(path, f"{text!r} is no percentage", try_=f"{path[-1]}: 5%")
+            raise self._error(path, f"{text!r} is not a percentage", try_=f"{path[-1]}: 5%")
         return value
 
     def _unknown(self, data: Mapping[str, Any]) -> Unknown:

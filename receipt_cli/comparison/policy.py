@@ -1,4 +1,4 @@
-"""Which differences between two runs forbid a comparison, which only weaken it, and which are nobody's business."""
+"""Decide which differences between two runs block a comparison, which warn, and which are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The peak table: which accelerator a printed name means, and how many FLOP/s it can do at most."""
+"""The table of accelerators: find one by its printed name; its peak in FLOP/s."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _JOINTS = re.compile(r"[\s_-]+")
 class Device(NamedTuple):
     """One accelerator as a program sees it: its dense peak with FP32 accumulation, and what the vendor calls it with sparsity.
 
-    ``conflicts`` are other rates in public use, each with where it stands.
+    ``conflicts`` are other rates in public use, each with its source.
     """
 
     id: str
@@ -77,8 +77,8 @@ def load_peaks() -> PeakTable:
 def parse_peaks(text: bytes, where: str) -> PeakTable:
     """Return the table that the YAML ``text`` holds; ``where`` names it in errors.
 
-    Raises ``DataError`` that names the entry for unknown or missing keys, a repeated id, a rate that is no positive
-    number or a sparse one that is not about twice the dense one, and a pattern that is none.
+    Raises ``DataError`` that names the entry for unknown or missing keys, a repeated id, a rate that is not a
+    positive number, a sparse rate that is not about twice the dense one, and an invalid pattern.
     """
     from receipt_cli.definitions.strict_yaml import read_yaml
 
@@ -90,7 +90,7 @@ def parse_peaks(text: bytes, where: str) -> PeakTable:
     for position, entry in enumerate(entries):
         device = _device(entry, f"{where}: devices[{position}]")
         if device.id in devices:
-            raise DataError(f"device {device.id} stands twice", where=where)
+            raise DataError(f"device {device.id} appears twice", where=where)
         devices[device.id] = device
     return PeakTable(data["version"], hashlib.sha256(text).hexdigest(), tuple(devices.values()))
 
@@ -124,7 +124,7 @@ def _device(entry: Any, place: str) -> Device:
 
 def _rate(value: Any, place: str) -> float:
     if not isinstance(value, float) or not 1e12 <= value <= 1e18:
-        raise DataError(f"{value!r} is no rate of an accelerator in FLOP/s", where=place)
+        raise DataError(f"{value!r} is not a rate of an accelerator in FLOP/s", where=place)
     return value
 
 
@@ -135,5 +135,5 @@ def _patterns(values: Any, place: str) -> tuple[str, ...]:
         try:
             re.compile(value)
         except re.error as error:
-            raise DataError(f"{value!r} is no regular expression", where=place, why=str(error)) from error
+            raise DataError(f"{value!r} is not a valid regular expression", where=place, why=str(error)) from error
     return tuple(values)

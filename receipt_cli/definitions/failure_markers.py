@@ -1,7 +1,7 @@
-"""The marker catalogue: texts that tell how a run ended, what each one proves and how much it weighs.
+"""The catalogue of failure markers: texts that show how a run ended, what each proves and how much it counts.
 
-``grammars/markers/v1.yaml`` is the data; this module loads it and searches single records with it; ``marker_lint`` lets
-it prove itself. Nothing is judged here: ranking and overcoming are the failure fold's work.
+``grammars/markers/v1.yaml`` is the data; this module loads it and searches single records; ``authoring.lint_markers``
+checks it. Ranking, and what a run recovered from, are the work of ``analysis.failure``.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ SILENT_ROLES: Final = ("observation", "restart", "completion", "exit_code", "det
 MIN_LITERAL: Final = 5
 _HEAD: Final = "(?&head)"
 HEADLESS: Final = "(?:)"
-"""What stands for a head in the core of a pattern."""
+"""Replaces a head in the core of a pattern."""
 _BLANKS: Final = b" \t\r\n\v\f\x00"
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;]{0,12}m")
 
 
 class CounterSample(NamedTuple):
-    """A line that fires no marker but those of ``fires`` (ids), and never the one that it stands under."""
+    """A line that fires no marker but those of ``fires`` (ids), and never the one that lists it."""
 
     line: bytes
     fires: tuple[str, ...] = ()

@@ -37,7 +37,7 @@ _ALIAS_KEYS = frozenset({"spelling", "trainer", "printed_in"})
 
 
 class Alias(NamedTuple):
-    """A spelling of a metric in one trainer's text; ``printed_in`` is set where that is no base unit."""
+    """A spelling of a metric in one trainer's text; ``printed_in`` is the unit, unless it is the base unit."""
 
     spelling: str
     trainer: str
@@ -191,10 +191,10 @@ def _aliases(metrics: list[Metric], by_name: Mapping[str, Metric], where: str) -
         for alias in metric.aliases:
             spelling = alias.spelling.lower()
             if spelling in by_name and spelling != metric.name:
-                why = f"it stands under {metric.name}"
+                why = f"it is listed under {metric.name}"
                 raise DataError(f"alias {spelling!r} is the name of another metric", where=where, why=why)
             if (spelling, alias.trainer) in printed:
-                raise DataError(f"alias {spelling!r} of {alias.trainer} stands twice", where=where)
+                raise DataError(f"alias {spelling!r} of {alias.trainer} appears twice", where=where)
             printed.add((spelling, alias.trainer))
             meanings.setdefault(spelling, set()).add(metric.name)
     return {spelling: next(iter(names)) for spelling, names in sorted(meanings.items()) if len(names) == 1}

@@ -1,4 +1,4 @@
-"""A JSON Schema → its fields one by one: where each stands, of which type and unit it is, and what it means."""
+"""List the fields of a JSON Schema: pointer, type, unit and meaning of each."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def parse_index(text: bytes, where: str) -> tuple[SchemaEntry, ...]:
     """Return the entries of the index that ``text`` holds; ``where`` names it in errors.
 
     Raises ``DataError`` for an entry with other keys, an unknown status, a path that leaves the folder, or a
-    kind and version that stand twice.
+    kind and version that appear twice.
     """
     from receipt_cli.definitions.strict_yaml import read_yaml
 
@@ -68,13 +68,13 @@ def parse_index(text: bytes, where: str) -> tuple[SchemaEntry, ...]:
             raise DataError(f"path {entry['path']!r} leaves the folder", where=place)
         key = (entry["kind"], entry["version"])
         if key in found:
-            raise DataError(f"{key[0]} {key[1]} stands twice", where=place)
+            raise DataError(f"{key[0]} {key[1]} appears twice", where=place)
         found[key] = SchemaEntry(**{**entry, "status": cast(Status, entry["status"])})
     return tuple(found.values())
 
 
 def get_schema(kind: str, version: str) -> tuple[bytes, dict[str, Any]]:
-    """Return the bytes of one schema and what they say (a JSON Schema, or the metric registry's mapping).
+    """Return the bytes of one schema and their content (a JSON Schema, or the metric registry's mapping).
 
     Raises ``DataError`` when there is no such schema, or its bytes are not those that the index promises.
     """
@@ -88,7 +88,7 @@ def get_schema(kind: str, version: str) -> tuple[bytes, dict[str, Any]]:
 
 
 def find_entry(name: str, version: str | None = None) -> SchemaEntry:
-    """Return the entry that ``name`` means: KIND/VERSION, or KIND with ``version``, or KIND for its newest version.
+    """Return the entry called ``name``: KIND/VERSION, or KIND with ``version``, or KIND for its newest version.
 
     Raises ``DataError`` when there is none.
     """
@@ -105,7 +105,7 @@ def find_entry(name: str, version: str | None = None) -> SchemaEntry:
 def get_json_schema(entry: SchemaEntry) -> dict[str, Any]:
     """Return the JSON Schema that ``entry`` is of; raises ``DataError`` as ``read_entry`` does, and where it is of none."""
     if not entry.path.endswith(".json"):
-        raise DataError(f"{entry.kind} {entry.version} is no JSON Schema", where=f"schemas/{entry.path}")
+        raise DataError(f"{entry.kind} {entry.version} is not a JSON Schema", where=f"schemas/{entry.path}")
     return _parse_json(read_entry(entry), f"schemas/{entry.path}")
 
 

@@ -1,4 +1,4 @@
-"""A document → findings: its shape by schema, then what no schema can say, routed by ``schema_version``."""
+"""Validate a document: its shape by schema, then the rules between fields, routed by ``schema_version``."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def validate_document(document: object) -> list[Finding]:
         return [*found, route]
     kind, version, newer = route
     if newer:
-        reason = f"written by a newer receipt; fields unknown to {kind}/{version} are passed over"
+        reason = f"written by a newer receipt; fields unknown to {kind}/{version} are ignored"
         found.append(Finding("/schema_version", reason, "newer_minor", "note"))
     found += _check_shape(document, kind, version, newer)
     if newer:
@@ -128,7 +128,7 @@ def has_errors(findings: list[Finding]) -> bool:
 
 
 class _Repeating(dict[str, Any]):
-    """An object in which a key stood more than once."""
+    """An object in which a key appears more than once."""
 
     def __init__(self, made: dict[str, Any], keys: list[str]) -> None:
         super().__init__(made)
@@ -139,7 +139,7 @@ def _repeated_keys(document: object) -> Iterator[Finding]:
     for path, value in _walk(document):
         if isinstance(value, _Repeating):
             for key in value.repeated:
-                yield Finding(pointer(*path, key), "the key stands more than once", "duplicate_key")
+                yield Finding(pointer(*path, key), "the key appears more than once", "duplicate_key")
 
 
 def _walk(document: object) -> Iterator[tuple[Path, object]]:
@@ -165,7 +165,7 @@ def _check_values(document: object) -> tuple[list[Finding], bool]:
         reason = ""
         if isinstance(value, str):
             if not value.isascii() and not _is_utf8(value):
-                reason = "the text holds half of a surrogate pair"
+                reason = "the text contains half of a surrogate pair"
         elif isinstance(value, float):
             if not math.isfinite(value):
                 reason = "NaN and infinity are not JSON"
@@ -174,7 +174,7 @@ def _check_values(document: object) -> tuple[list[Finding], bool]:
                 reason, readable = "the number is beyond float64", readable and value.bit_length() <= _MAX_BITS
         elif isinstance(value, dict):
             if any(not isinstance(key, str) or not _is_utf8(key) for key in value):
-                reason, readable = "a key is not a text that UTF-8 can hold", False
+                reason, readable = "a key is not valid UTF-8 text", False
         elif not isinstance(value, list):
             reason, readable = f"{type(value).__name__} is not a JSON value", False
         if len(path) > MAX_DEPTH:
@@ -197,7 +197,7 @@ def _route(stated: object) -> Finding | tuple[str, str, bool]:
     kinds = ", ".join(KINDS)
     found = read_version(stated)
     if found is None:
-        reason = f"a document says schema_version KIND/MAJOR.MINOR; known kinds: {kinds}"
+        reason = f"schema_version must be KIND/MAJOR.MINOR; known kinds: {kinds}"
         return Finding("/schema_version", reason, "schema_version")
     kind, major, minor = found
     if kind not in KINDS:

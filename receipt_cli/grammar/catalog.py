@@ -16,10 +16,10 @@ from receipt_cli.grammar.field_file import lazy_fields
 from receipt_cli.grammar.model import Grammar
 
 MAX_BYTES = 1 << 20
-"""A definition larger than this is refused: as ``yaml_text`` has it."""
+"""A definition larger than this is an error, as in ``definitions.strict_yaml``."""
 STATUSES = ("draft", "released", "deprecated")
 INDUCED = "generic"
-"""The id of the file that holds no rules: what reads logs that no grammar knows."""
+"""The id of the file without rules: the vocabulary for logs of unknown trainers."""
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
 _FILE = re.compile(r"v([1-9]\d{0,5})\.yaml\Z")
 _RELEASE = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,9}")

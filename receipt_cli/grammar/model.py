@@ -1,4 +1,4 @@
-"""The nouns of a grammar: rules, fields, samples, evidence. Patterns compile on first use."""
+"""The model of a grammar: rules, fields, samples, evidence. Patterns compile on first use."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Field:
     definition: str | None
     target: Target
     at_least: float | None = None
-    """In base units; an event whose value is below it is no event of the rule."""
+    """In base units; an event with a smaller value is not an event of the rule."""
 
 
 class LazyFields(Mapping[str, Field]):
@@ -226,7 +226,7 @@ class Rule:
 
     @cached_property
     def anchored(self) -> bool:
-        """True when a pattern of the rule asks what stands before it: the beginning of the line, or no other word."""
+        """True when a pattern of the rule depends on the text before it: the beginning of the line, or no other word."""
         return self.mapping is None and any("^" in source or "(?<!" in source for source in self.sources)
 
     @cached_property

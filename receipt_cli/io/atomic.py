@@ -15,7 +15,7 @@ from receipt_cli.errors import OutputError
 def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> None:
     """Write ``data`` to ``path`` through a temporary file beside it, or in ``scratch``, flushed to disk and renamed.
 
-    A link is followed. The mode is that of the file replaced, else what the umask leaves. What is no regular file (a
+    A link is followed. The mode is that of the file replaced, else what the umask leaves. What is not a regular file (a
     device, a pipe) is written to as it is. Raises ``OutputError``.
     """
     with _telling(path):
@@ -75,7 +75,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     with _telling(path):
         if path.exists() and not path.is_file():
-            raise OutputError("is no regular file", where=str(path))
+            raise OutputError("is not a regular file", where=str(path))
         target = path.resolve()
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
         name = _temporary(target.parent, b"", mode)

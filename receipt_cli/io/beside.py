@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from receipt_cli.io.discovery import unpacked
+from receipt_cli.io.compression import unpacked
 
 
 def receipt_names(log: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Compressed bytes → plain bytes: gzip, zstd, xz and bzip2, in bounded memory, with all that stands before a damage.
+"""Decompress gzip, zstd, xz and bzip2 in bounded memory, with all text before a damage.
 
 Input is taken in pieces of fixed size and handed to the decoders of the C libraries, never through the file objects of
 the standard library: what those give of a damaged stream depends on the version of Python.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Callable, Generator, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 CHUNK = 64 * 1024
 """Bytes of input that a decoder gets at once."""
@@ -32,21 +32,17 @@ Read = Callable[[int], bytes]
 
 def compression_of(head: bytes) -> str | None:
     """Return which compression the first ``HEAD`` bytes of a file announce, or None."""
-    if head.startswith(b"\x1f\x8b"):
-        return "gzip"
-    if head.startswith(b"\x28\xb5\x2f\xfd") or (head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5):
-        return "zstd"  # a frame, or a skippable one, such as pzstd writes first
-    if head.startswith(b"\xfd7zXZ\x00"):
-        return "xz"
-    if head.startswith(b"BZh") and head[3:4].isdigit():
-        blocks = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")  # digits of pi, or of its root
-        return "bzip2" if any(block.startswith(head[4:HEAD]) for block in blocks) else None
-    return None
+    return next((name for name, known in COMPRESSIONS.items() if known.is_head(head)), None)
+
+
+def unpacked(name: str) -> str:
+    """Return a file's name without the suffix of its compression."""
+    return next((name[: -len(end)] for end in SUFFIXES if name.lower().endswith(end)), name)
 
 
 def decompress(compression: str, read: Read) -> Generator[bytes, None, str | None]:
     """Yield the text of all members of a compressed stream; return what is wrong with it, or None."""
-    make = _DECODERS[compression]
+    make = COMPRESSIONS[compression].decoder
     pending: list[bytes] = []
     size = given = 0
     raw = read(CHUNK)
@@ -139,7 +135,7 @@ def _inflater() -> tuple[Any, tuple[type[Exception], ...]]:
 
 
 def _salvage(inner: Any, raw: bytes, errors: tuple[type[Exception], ...]) -> Iterator[bytes]:
-    """Yield what stands in ``raw`` before the byte that breaks the stream."""
+    """Yield the text of ``raw`` before the byte that breaks the stream."""
     for at in range(len(raw)):
         tail = raw[at : at + 1]
         while tail:
@@ -246,4 +242,29 @@ def _bzip2() -> _Stepped:
     return _Stepped(bz2.BZ2Decompressor(), (OSError, ValueError))
 
 
-_DECODERS: dict[str, Callable[[], _Decoder]] = {"gzip": _Gzip, "zstd": _Zstd, "xz": _xz, "bzip2": _bzip2}
+def _is_zstd(head: bytes) -> bool:
+    """Return whether a frame begins here, or a skippable one, such as pzstd writes first."""
+    return head.startswith(b"\x28\xb5\x2f\xfd") or (head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5)
+
+
+def _is_bzip2(head: bytes) -> bool:
+    blocks = (b"\x31\x41\x59\x26\x53\x59", b"\x17\x72\x45\x38\x50\x90")  # digits of pi, or of its root
+    return head.startswith(b"BZh") and head[3:4].isdigit() and any(block.startswith(head[4:HEAD]) for block in blocks)
+
+
+class Compression(NamedTuple):
+    """One format: the suffix of its files, its first bytes, and what decodes one member of it."""
+
+    suffix: str
+    is_head: Callable[[bytes], bool]
+    decoder: Callable[[], _Decoder]
+
+
+COMPRESSIONS: dict[str, Compression] = {
+    "gzip": Compression(".gz", lambda head: head.startswith(b"\x1f\x8b"), _Gzip),
+    "zstd": Compression(".zst", _is_zstd, _Zstd),
+    "xz": Compression(".xz", lambda head: head.startswith(b"\xfd7zXZ\x00"), _xz),
+    "bzip2": Compression(".bz2", _is_bzip2, _bzip2),
+}
+"""By the name of the program that unpacks it to standard output with ``-dc``."""
+SUFFIXES = tuple(known.suffix for known in COMPRESSIONS.values())

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from receipt_cli.errors import InputError
-from receipt_cli.io.compression import compression_of
+from receipt_cli.io.compression import compression_of, unpacked
 
 MAX_FILES = 4096
 HEAD_BYTES = 4096
 """Bytes at the start of a file that tell whether it is a text."""
 _LOG = (".log", ".txt", ".out", ".err", ".jsonl", ".ndjson", ".console", ".output", "")
-_PACKED = (".gz", ".zst", ".xz", ".bz2")
 _NO_LOG = re.compile(
     r"(?i)requirements|licen[cs]e|readme|tfevents|\.receipt\b|^(?:makefile|dockerfile)$|(?:~|\.(?:tmp|swp|lock|pid))$"
 )
@@ -134,7 +133,7 @@ def arrange(paths: Sequence[str], names: Sequence[str] | None = None) -> list[li
 
 
 def _part(name: str, bases: set[str]) -> tuple[str, tuple[object, ...]]:
-    """Return the name of the file that ``name`` is a part of, and where it stands among its parts."""
+    """Return the name of the file that ``name`` is a part of, and its position among its parts."""
     rotated = _ROTATED.match(name)
     if rotated is None or not (rotated["base"] in bases or PurePath(rotated["base"]).suffix.lower() in _LOG[:-1]):
         return name, (2, 0, "")
@@ -195,11 +194,6 @@ def _last_number(name: str) -> int | None:
     if last is None or (last["word"] or "").lower() in _OTHER_WORDS:
         return None
     return int(last["number"])
-
-
-def unpacked(name: str) -> str:
-    """Return a file's name without what says how it is compressed."""
-    return next((name[: -len(end)] for end in _PACKED if name.lower().endswith(end)), name)
 
 
 def _natural(name: str) -> tuple[tuple[bool, int, str], ...]:

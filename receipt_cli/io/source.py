@@ -30,7 +30,6 @@ _FOREIGN = {
     b"\x1f\xa0": ("compressed with compress", "gzip -dc {0} | receipt parse -"),
 }
 _TAR_AT = 257
-_UNPACK = {"gzip": "gzip -dc", "zstd": "zstd -dc", "xz": "xz -dc", "bzip2": "bzip2 -dc"}
 
 Progress = Callable[[int, int], None]
 """Is told how many bytes of the file, as it is stored, have been read, and how many there are."""
@@ -264,9 +263,9 @@ class Source:
                 piece = next(pieces)
                 given += len(piece)
                 if is_bomb(given, self._stored):
-                    why = f"{given:,} bytes of text came of {self._stored:,}"
-                    way = f"{_UNPACK[compression]} {self.name} | receipt parse -" if self._ours else ""
-                    raise InputError("unpacks to far more than a log does", where=self.name, why=why, try_=way)
+                    why = f"{given:,} bytes of text from {self._stored:,} (possible decompression bomb)"
+                    way = f"{compression} -dc {self.name} | receipt parse -" if self._ours else ""
+                    raise InputError("decompresses to far more than a log does", where=self.name, why=why, try_=way)
                 yield piece
         except StopIteration as end:
             return cast("str | None", end.value)

@@ -15,7 +15,8 @@ from receipt_cli.documents.validate import Finding, validate_bytes
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.events.file_order import SeveralRuns
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.io.discovery import names_of, unpacked
+from receipt_cli.io.compression import unpacked
+from receipt_cli.io.discovery import names_of
 from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.receipts.assembly import DERIVED, Document, assemble, derived_bytes
 from receipt_cli.receipts.production import find_paths, open_streams

@@ -43,5 +43,5 @@ def test_what_unpacks_to_far_more_than_a_log_does(
     done = invoke("parse", path, "--json")
     assert done.code == code
     if code:
-        assert "unpacks to far more than a log does" in done.stderr
+        assert "decompresses to far more than a log does" in done.stderr
         assert f"gzip -dc {path} | receipt parse -" in done.stderr

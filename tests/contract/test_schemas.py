@@ -165,7 +165,7 @@ BROKEN_INDEX = [
     ("unknown_status", {"schemas": [{**ENTRY, "status": "final"}]}, "status 'final'"),
     ("path_out", {"schemas": [{**ENTRY, "path": "a/../../x"}]}, "leaves the folder"),
     ("path_absolute", {"schemas": [{**ENTRY, "path": "/x"}]}, "leaves the folder"),
-    ("twice", {"schemas": [ENTRY, {**ENTRY, "path": "b"}]}, "stands twice"),
+    ("twice", {"schemas": [ENTRY, {**ENTRY, "path": "b"}]}, "appears twice"),
 ]
 
 

@@ -9,12 +9,13 @@ from typing import Annotated, Any
 from receipt_cli.cli.output import style, write_stdout
 from receipt_cli.cli.parameters import Argument, Attach, Color, Json, Lane, Option, Preset, RunName
 from receipt_cli.errors import UsageError
+from receipt_cli.io.compression import SUFFIXES
 
 
 def import_(
     files: Annotated[
         list[str],
-        Argument("FILE...", "The document (also .gz .zst .xz .bz2), or - for stdin; a session's folder or its files."),
+        Argument("FILE...", f"The document (also {' '.join(SUFFIXES)}), or - for stdin; a session's folder or its files."),
     ],
     format_name: Annotated[str | None, Option("--format", metavar="NAME", help="Format of the document; else detected.")] = None,
     session: Annotated[str | None, Option(metavar="ID", help="Which session, if a recording contains several.")] = None,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Attach, Color, Grammar, Json, Lane, Option, Preset, RunName
 from receipt_cli.errors import ExitCode, OutputError, UsageError
+from receipt_cli.io.compression import SUFFIXES
 
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.model import Wall
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 def parse(
     logs: Annotated[
         list[str],
-        Argument("LOG...", "The log: a file (also .gz .zst .xz .bz2), or - for stdin; or all files of one run, or their folder."),
+        Argument(
+            "LOG...", f"The log: a file (also {' '.join(SUFFIXES)}), or - for stdin; or all files of one run, or their folder."
+        ),
     ],
     json_output: Json = False,
     output: Annotated[

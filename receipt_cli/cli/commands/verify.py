@@ -9,12 +9,13 @@ from typing import Annotated
 from receipt_cli.cli.output import note, progress, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option
 from receipt_cli.errors import ExitCode
+from receipt_cli.io.compression import SUFFIXES
 
 
 def verify(
     receipt: Annotated[Path, Argument("RECEIPT", "A receipt.")],
     logs: Annotated[
-        list[str], Argument("LOG...", "Its log: a file (also .gz .zst .xz .bz2) or - for stdin; or all files of the run.")
+        list[str], Argument("LOG...", f"Its log: a file (also {' '.join(SUFFIXES)}) or - for stdin; or all files of the run.")
     ],
     newest: Annotated[bool, Option(help="Show what the current definitions would change, instead of the recorded ones.")] = False,
     grammar: Annotated[

@@ -48,7 +48,7 @@ def _verdict(document: Document) -> Broken:
     for at, found, _ in _blocks(document, "bottleneck"):
         needs = _NEEDS.get(found["verdict"], ())
         if needs and not any(names <= found["medians"].keys() for names in needs):
-            yield f"{at}/verdict", f"is {found['verdict']}, and no figure stands beside it that could say so"
+            yield f"{at}/verdict", f"is {found['verdict']}, and no figure beside it supports that"
 
 
 def _figures(document: Document) -> Broken:

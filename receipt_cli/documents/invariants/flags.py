@@ -25,7 +25,7 @@ def _flag_factor(document: Document) -> Broken:
     for at, flag in _flags(document):
         reported, derived, factor = flag["reported"], flag["derived"], flag["factor"]
         if factor is not None and factor <= 0:
-            yield f"{at}/factor", "is no factor"
+            yield f"{at}/factor", "is not a factor"
         elif factor is not None and None not in (reported, derived):
             if abs(reported * factor - derived) > _SLACK * abs(derived):
                 yield f"{at}/factor", f"the printed figure times {factor} is not the derived one"

@@ -78,7 +78,7 @@ def _compared_lanes(document: Document) -> Broken:
         return
     for role in ("baseline", "candidate"):
         if comparison[role] not in labels:
-            yield f"/comparison/{role}", "is no lane of this profile"
+            yield f"/comparison/{role}", "is not a lane of this profile"
     if comparison["baseline"] == comparison["candidate"]:
         yield "/comparison/candidate", "is the baseline itself"
 
@@ -192,7 +192,7 @@ def _copies(document: Document) -> Broken:
     seen: set[str] = set()
     for number, copies in enumerate(document["events"]["copies"]):
         if copies["direction"] in seen:
-            yield f"/events/copies/{number}/direction", "stands above already"
+            yield f"/events/copies/{number}/direction", "appears above already"
         elif not close(copies["bytes_per_s"], ratio(copies["total_bytes"], copies["total_s"])):
             yield f"/events/copies/{number}/bytes_per_s", "is not total_bytes over total_s"
         seen.add(copies["direction"])

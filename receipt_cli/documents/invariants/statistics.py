@@ -28,14 +28,14 @@ def _metric_identity(document: Document) -> Broken:
             for name, statistic in summary[part].items():
                 metric = registry.by_name.get(name)
                 if metric is None:
-                    yield f"{at}/{part}/{name}", f"is no metric of registry version {registry.version}"
+                    yield f"{at}/{part}/{name}", f"is not a metric of registry version {registry.version}"
                 elif statistic["id"] != metric.id:
                     yield f"{at}/{part}/{name}/id", f"is {statistic['id']}, the registry says {metric.id}"
         for number, entry in enumerate(summary["consistency"]):
             if entry["metric"] not in registry.by_name:
                 yield (
                     f"{at}/consistency/{number}/metric",
-                    f"is no metric of registry version {registry.version}",
+                    f"is not a metric of registry version {registry.version}",
                 )
 
 

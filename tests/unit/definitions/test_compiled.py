@@ -142,6 +142,9 @@ def test_in_an_installed_package_the_size_is_enough(package: Path) -> None:
 def test_it_is_compiled_alike_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = ROOT / "receipt_cli" / compiled.FOLDER
     made = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    code = json.loads(made["definitions.json"])["code"]
+    rooms = {path.partition("/")[0] for path in code if "/" in path}
+    assert rooms == {"definitions", "documents", "grammar", "learn"}, "the rule in the Makefile lists these"
     for group, entries in (("definitions", hatch_build.definitions()), ("grammars", hatch_build.grammars())):
         want = json.loads(made[f"{group}.json"])["entries"]
         assert {where: json.loads(json.dumps(compiled.pack(value))) for where, value in entries} == {

@@ -107,7 +107,7 @@ BROKEN = [
         registry_text(changed(LOSS, aliases=[{"spelling": "l", "trainer": "a", "printed_in": "furlong"}])),
         "is not a unit",
     ),
-    ("alias_twice", registry_text(changed(LOSS, aliases=LOSS["aliases"] * 2)), "stands twice"),
+    ("alias_twice", registry_text(changed(LOSS, aliases=LOSS["aliases"] * 2)), "appears twice"),
     ("id_twice", registry_text(LOSS, changed(TIME, id=1)), "id 1 is used twice"),
     ("name_twice", registry_text(LOSS, changed(LOSS, id=2)), "name loss is used twice"),
     (
