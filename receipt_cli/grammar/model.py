@@ -144,7 +144,10 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A Python-literal dict or JSON object on a line; ``start`` finds the braces that may open it, where not all may."""
+    """A Python-literal dict or JSON object on a line.
+
+    ``start`` finds the braces that may open it, where not all may; its groups are fields.
+    """
 
     keys: Mapping[str, str]
     ignore: frozenset[str]

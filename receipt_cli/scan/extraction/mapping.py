@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Mapped, Rule
 from receipt_cli.records.literals import NotALiteral, Number, Text, Value, parse_object
-from receipt_cli.scan.extraction.model import MAX_EVENTS, MAX_KEY, NOWHERE, Box, Extraction, Span, read_unregistered
+from receipt_cli.scan.extraction.model import (
+    MAX_EVENTS,
+    MAX_KEY,
+    NOWHERE,
+    Box,
+    Extraction,
+    Span,
+    add_groups,
+    read_unregistered,
+)
 
 _MAX_OPENINGS = 16
 
@@ -58,6 +67,7 @@ def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extra
             event.end = _offset(text, length)
             event.keys += keys
             event.move(found.end() - 1)
+            add_groups(event, rule.opening, found)
             end = event.end
             yield event
 

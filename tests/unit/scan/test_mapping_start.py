@@ -33,3 +33,14 @@ def test_only_objects_behind_the_start_are_read(receipt_of: Receipt, head: str) 
     summary = receipt_of(log, GRAMMAR)["summary"]
     assert summary["steps"]["record_count"] == 3
     assert (summary["metrics"]["loss"]["first"], summary["metrics"]["loss"]["last"]) == (1.0, 1.2)
+
+
+def test_groups_of_the_start_are_fields(receipt_of: Receipt) -> None:
+    start = r"start: '\{(?=[^{}]*?''at'': ''(?P<step>\d++)/(?P<planned_steps>\d++)'')'"
+    grammar = GRAMMAR.replace(r"start: '(?<!again - )\{'", start)
+    grammar = grammar.replace("fields: {", "fields: {step: {type: integer}, planned_steps: {type: integer}, ")
+    log = "".join(f"[rank0]: é {{'loss': 1.{n}, 'at': '{n + 7}/50'}}\n{{'loss': 9.0}}\n" for n in range(3))
+    summary = receipt_of(log, grammar)["summary"]
+    steps = summary["steps"]
+    assert (steps["record_count"], steps["first"], steps["last"], steps["planned"]) == (3, 7, 9, 50)
+    assert (summary["metrics"]["loss"]["first"], summary["metrics"]["loss"]["last"]) == (1.0, 1.2)
