@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -104,28 +104,32 @@ class Marker:
     def _core(self) -> regex.Pattern[bytes] | None:
         return None if self.core is None else regex.compile(self.core.encode("ascii"))
 
-    def behind_heads(self, record: bytes) -> bool:
-        """True where the pattern asks for the head of a line, and the record holds what it asks for behind that."""
-        if self._core is None or not any(literal in record for literal in self.literals):
-            return False
+    def may_match(self, record: bytes) -> bool:
+        """False where not even the core of the pattern matches."""
+        if self._core is None:
+            return True
         try:
             return self._core.search(record, timeout=CORE_SECONDS) is not None
         except TimeoutError:
             return True
 
-    def may_match(self, record: bytes) -> bool:
-        """False where not even the core of the pattern matches; nothing is asked once the pattern is compiled."""
-        return "pattern" in vars(self) or self._core is None or self.behind_heads(record)
-
-    def search(self, record: bytes) -> MarkerHit | None:
+    def search(self, record: bytes, places: Callable[[bytes], Iterable[int]] = lambda _: ()) -> MarkerHit | None:
         """Return the first hit in ``record`` (one record, raw, without its line end), or None.
 
-        A search that runs into its time limit is no match.
+        A pattern with a head is also searched from each of the ``places`` of the record: where its line may begin. A search
+        that runs into its time limit is no match.
         """
-        if not any(literal in record for literal in self.literals):
+        if not any(literal in record for literal in self.literals) or not self.may_match(record):
             return None
-        if not self.may_match(record):
-            return None
+        hit = self._search(record)
+        if hit is None and self.core is not None:
+            for at in places(record):
+                hit = self._search(record[at:])
+                if hit is not None:
+                    return hit._replace(start=hit.start + at, end=hit.end + at)
+        return hit
+
+    def _search(self, record: bytes) -> MarkerHit | None:
         try:
             match = self.pattern.search(record, timeout=SEARCH_SECONDS)
         except TimeoutError:

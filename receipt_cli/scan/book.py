@@ -154,18 +154,7 @@ def miss(body: SegmentBody, name: str, rule: str, record: bytes, ordinal: int, l
 
 def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
     """Return the hit of each of ``markers`` in one record, if it has one: behind any envelope, where a head may stand."""
-    return [hit for marker in markers if (hit := marker.search(record) or _search_behind(marker, record)) is not None]
-
-
-def _search_behind(marker: Marker, record: bytes) -> MarkerHit | None:
-    """Return what ``marker`` finds where an envelope ends, with offsets into the whole record."""
-    if not marker.behind_heads(record):
-        return None
-    for at in starts(record):
-        hit = marker.search(record[at:])
-        if hit is not None:
-            return hit._replace(start=hit.start + at, end=hit.end + at)
-    return None
+    return [hit for marker in markers if (hit := marker.search(record, starts)) is not None]
 
 
 def mark(body: SegmentBody, name: str, start: int, code: int | None, record: bytes, ordinal: int, line: int) -> None:
