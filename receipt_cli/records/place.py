@@ -19,7 +19,12 @@ _LEVEL = re.compile(
 _RAY = re.compile(rb"\((?!(?:raylet|autoscaler)\b)[^()\r\n]{1,60}(?:\([^()\r\n]{0,40}\))?[ ,]{1,2}pid=\d[^()\r\n]{0,80}\) ")
 _HELP = re.compile(rb"\s{0,20}(?:-{1,2}[A-Za-z][\w-]{0,60}[ ,=]|#(?![#=\d])|//|usage:|[-*+] {1,4}\Z)")
 _QUOTES = re.compile(rb"(?<![A-Za-z0-9_])['\"`]|['\"`](?![A-Za-z0-9_])")
-_JSON = re.compile(rb"\s{0,8}\{\s{0,4}\"[^\"\r\n]{1,80}\":")
+_OUTCOME = re.compile(
+    rb"(?i:\b(?:reason|state|status|err(?:or)?|message|msg|exception|exc_info|failure|log|text|traceback|details?|event))\"\s{0,4}[:=]"
+)
+"""The keys under which JSON lines and descriptions of jobs put what happened."""
+_KEY = 16
+"""Bytes before and behind the beginning of a text within which the key of its value stands."""
 _REPEATED = re.compile(rb"(?:Error|Exception)\([bru]?['\"]\Z")
 _MEASURED = re.compile(rb"\d [KMGT]i?B\b|\d bytes\b")
 """What a real error of memory says, and help about it hardly does."""
@@ -53,7 +58,7 @@ def form_of(record: bytes, start: int) -> int:
 def _is_mentioned(record: bytes, begin: int, start: int) -> bool:
     lead = record[begin:start]
     rest = record[start : start + 512]
-    if _MEASURED.search(rest) or _JSON.match(record, begin):
+    if _MEASURED.search(rest) or _OUTCOME.search(record, max(begin, start - _KEY), start + _KEY):
         return False
     if _HELP.match(lead):
         return True

@@ -55,6 +55,27 @@ def test_1_for_an_unhealthy_run(tmp_path: Path, good: Path) -> None:
     assert receipt("check", "--exit-code", "3", str(good)).returncode == 1
 
 
+def test_1_for_a_log_that_stops_before_its_run_ends(tmp_path: Path) -> None:
+    log = tmp_path / "cut.log"
+    log.write_text("max_iters = 500\n" + GOOD, "utf-8")
+    for arguments in (("check",), ("ci",)):
+        done = receipt(*arguments, str(log))
+        assert done.returncode == 1
+        assert b"truncated" in done.stdout
+        assert receipt(*arguments, "--allow-truncated", str(log)).returncode == 0
+    log.write_text("max_iters = 500\n" + GOOD + STEP.format(50, "nan"), "utf-8")
+    assert receipt("check", "--allow-truncated", str(log)).returncode == 1, "that allows nothing else"
+
+
+def test_1_for_a_run_that_failed_though_no_check_is_false(tmp_path: Path) -> None:
+    log = tmp_path / "actor.log"
+    log.write_text(GOOD + "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n", "utf-8")
+    done = receipt("check", "--json", str(log))
+    assert (done.returncode, json.loads(done.stdout)["reason"]) == (1, "child_failed")
+    assert json.loads(done.stdout)["checks"]["zero_exit_code"] is None
+    assert receipt("check", "--allow-truncated", str(log)).returncode == 1
+
+
 def test_1_for_an_invalid_document(tmp_path: Path, good: Path) -> None:
     document = json.loads(receipt("parse", "--json", str(good)).stdout)
     document["checks"]["has_steps"] = False
@@ -124,6 +145,25 @@ def test_4_for_a_log_that_nobody_recognises(tmp_path: Path) -> None:
     assert document["checks"]["has_steps"] is False
     assert document["failure"]["reason"] == "no_grammar_match"
     assert receipt("grammar", "explain", str(log)).returncode == 4
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("*** JOB 91 ON node4 CANCELLED AT 2026-06-04T07:20:14 DUE TO TIME LIMIT ***", b"time_limit at line 3: *** JOB 91"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", b"cuda_oom at line 3: torch.OutOf"),
+        ("ValueError: token hf_" + "Ab3" * 11 + " was refused", b"traceback at line 3: ValueError: token [redacted"),
+    ],
+)
+def test_4_names_the_failure_first(end: str, told: bytes, tmp_path: Path) -> None:
+    log = tmp_path / "other.log"
+    log.write_text(f"hello\nsweep 3 of some\n{end}\n", "utf-8")
+    done = receipt("parse", str(log))
+    assert done.returncode == 4
+    first = next(line for line in done.stderr.splitlines() if line.startswith(b"receipt: error: "))
+    assert first.startswith(b"receipt: error: " + told)
+    assert b"no grammar recognises this log" in first
+    assert b"Ab3Ab3" not in done.stderr
 
 
 def test_4_for_a_log_that_two_grammars_explain_equally_well(tmp_path: Path) -> None:

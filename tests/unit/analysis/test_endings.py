@@ -180,6 +180,33 @@ ENDS = {
         "\tError from slot1@h: Job has gone over memory limit of 4096 megabytes. Peak usage: 4100 mega"
         "bytes.\n",
     ),
+    "glog sigterm": (
+        "killed",
+        "*** Aborted at 1450124995 (unix time) try \"date -d @1450124995\" if you are using GNU date ***\n"
+        "PC: @     0x7ffd5d3a37c2 (unknown)\n"
+        "*** SIGTERM (@0x3e800006e91) received by PID 20576 (TID 0x7f82335dd7c0) from PID 28305; stack trace: ***\n",
+    ),
+    "glog sigsegv": ("segfault", "*** SIGSEGV (@0x0) received by PID 20576 (TID 0x7f82335dd7c0) from PID 0; stack trace: ***\n"),
+    "glog sigint": ("interrupted", "*** SIGINT (@0x3e8) received by PID 20576 (TID 0x7f82335d) from PID 1; stack trace: ***\n"),
+    "glog sigabrt": ("traceback", "*** SIGABRT (@0x3e8) received by PID 20576 (TID 0x7f82335d) from PID 1; stack trace: ***\n"),
+    "deepspeed sigint": (
+        "interrupted",
+        "[2022-10-28 23:01:52,534] [INFO] [launch.py:295:sigkill_handler] Main process received SIGINT, exiting\n",
+    ),
+    "state oomkilled": ("host_oom", "State: OOMKilled\n"),
+    "kubernetes json oomkilled": ("host_oom", '  "reason": "OOMKilled",\n'),
+    "ray worker died": (
+        "child_failed",
+        "(raylet) A worker died or was killed while executing a task by an unexpected system error. To troubleshoot the "
+        "problem, check the logs for the dead worker.\n",
+    ),
+    "disk windows": ("disk_full", "OSError: [WinError 112] There is not enough space on the disk\n"),
+    "disk hdf5": ("disk_full", "OSError: Can't write data (errno = 28, error message = 'No space left on device')\n"),
+    "disk go": ("disk_full", "write /var/lib/x: no space left on device\n"),
+    "disk rust": ("disk_full", 'IoError(Os { code: 28, kind: StorageFull, message: "No space left on device" })\n'),
+    "disk c++": ("disk_full", "filesystem error: cannot copy file [No space left on device]\n"),
+    "disk german": ("disk_full", "tee: run.log: Auf dem Gerät ist kein Speicherplatz mehr verfügbar\n"),
+    "disk chinese": ("disk_full", "cp: 写入 'x' 时出错: 设备上没有空间\n"),
     "zsh": ("killed", "zsh: killed     python train.py\n"),
     "apport": ("segfault", "[1]    20417 segmentation fault (core dumped)  python train.py\n"),
     "process finished": ("segfault", "\nProcess finished with exit code 139 (interrupted by signal 11: SIGSEGV)\n"),

@@ -159,6 +159,7 @@ def test_a_run_of_few_steps_that_goes_on_printing_got_over_its_error(receipt_of:
         "  - KeyboardInterrupt",
         "retry when the worker printed `RuntimeError: CUDA out of memory`",
         '--exit-on "exited with code 137"  what ends the sweep',
+        '    "on_oom": "RuntimeError: CUDA out of memory",',
         'the docs say "RuntimeError: CUDA error: device-side assert triggered" is a bug',
     ],
 )
@@ -176,6 +177,7 @@ def test_a_word_that_only_mentions_a_failure_is_observed(receipt_of: Receipt, li
         ("Training failed (CUDA out of memory. Tried to allocate 2.00 GiB)", "cuda_oom"),
         ("Exception: RuntimeError('CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 8 GiB total)')", "cuda_oom"),
         ('{"level": "error", "msg": "RuntimeError: CUDA out of memory."}', "cuda_oom"),
+        ('    "error": "RuntimeError: CUDA out of memory",', "cuda_oom"),
         ("ERROR - RuntimeError: CUDA out of memory.", "cuda_oom"),
         ("2026-01-02 03:04:13,500 - root - ERROR - Killed", "killed"),
     ],

@@ -91,6 +91,8 @@ class TestReading:
         assert gates.bounds[0].at_most == 0
         assert gates.changes == (Change("loss", "worse", 0.025, "required"), Change("loss", "differs", 0.05, "required"))
         assert gates.unknown == Unknown("skip", "skip", "skip")
+        assert not gates.allow_truncated
+        assert read("allow_truncated: true").allow_truncated
         assert read("unknown: {changes: fail}").unknown == Unknown("fail", "fail", "fail")
 
     @pytest.mark.parametrize(
@@ -117,6 +119,7 @@ class TestReading:
             ("fields:\n  goodput: {at_least: 1}", 2, "JSON pointer"),
             ("fields:\n  /goodput/wall_time_s: {at_least: 5 min}", 2, "not a limit"),
             ("unknown: maybe", 1, "fail, skip"),
+            ("require: [healthy]\nallow_truncated: maybe", 2, "'maybe', not true or false"),
             ("unknown: {gates: fail}", 1, "no 'gates'"),
             ("require: [healthy]\nrequire: []", 2, "duplicate key"),
         ],
