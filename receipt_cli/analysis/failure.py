@@ -18,7 +18,7 @@ from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import first_with, metric, not_finite_since, read
 from receipt_cli.numeric.statistics import exact_median, finite, value_range
 from receipt_cli.records.envelope import NO_RANK
-from receipt_cli.records.place import PRINTED
+from receipt_cli.records.place import LOGGED, PRINTED
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import SegmentBody
 
@@ -53,7 +53,7 @@ class Sighting:
     """The rank that printed it, as its line says."""
     host: str | None = None
     form: int = PRINTED
-    """How its text stands on its line: what a logger or a worker prints of an error does not prove that a process ended."""
+    """How its text stands on its line: what a logger prints of an error does not prove that its process ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def judge(
         first = _first_of_culprit(verdict, guilty[0], catalogue, body, progress) if verdict is not None else None
         return _ending(first or guilty[0], code, sightings)
     if nan is not None:
-        died = bool(guilty) and guilty[0].marker.rank <= 1 and guilty[0].form == PRINTED
+        died = bool(guilty) and guilty[0].marker.rank <= 1 and guilty[0].form != LOGGED
         message = "the loss is not a finite number from here to the end"
         return Ending("nan_loss", "numerics", nan, message, False if died else done, code, tuple(sightings), died)
     if guilty and verdict is not None and _only_launcher(guilty[0], verdict):
@@ -135,7 +135,7 @@ def judge(
 
 def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -> Ending:
     marker = guilty.marker
-    died = marker.role in FATAL and (marker.role != "error" or guilty.form == PRINTED or bool(code))
+    died = marker.role in FATAL and (marker.role != "error" or guilty.form != LOGGED or bool(code))
     return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died, guilty)
 
 

@@ -167,7 +167,8 @@ def _said(product: Product, ended: Ended) -> str:
     document = product.document
     failure, summary = document["failure"], document["summary"]
     steps = summary["steps"]["record_count"] if summary is not None else 0
-    good = verdict(document["checks"], failure).partition(",")[0]
+    good = verdict(document["checks"], failure)
+    good = "healthy" if good.startswith("healthy") else good
     words = [
         good if failure is None else f"{good} ({failure['reason']})",
         f"{steps} step record{'' if steps == 1 else 's'}",
