@@ -21,6 +21,8 @@ from receipt_cli.problems import Finding
 from receipt_cli.scan.extraction import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, bind_row, convert, extract
 
 MIN_LITERAL = 4
+_COLUMN_WORD, _COLUMN_WIDTH = 3, 8
+"""A word of three letters is a gate, too, where blanks of a column widen it to eight bytes: ``    all   ``."""
 _VOCABULARY = re.compile(r"(?:\A|[/\\])generic[/\\]v\d+\.yaml\Z")
 """The file with words instead of rules."""
 _MEASURED = 3
@@ -191,7 +193,8 @@ class _Linter:
     def shape(self, rule: Rule) -> Iterator[Finding]:
         path = self.path(rule)
         for literal in rule.literals:
-            if len(literal.strip()) < MIN_LITERAL:
+            word = len(literal.strip())
+            if word < MIN_LITERAL and not (word >= _COLUMN_WORD and len(literal) >= _COLUMN_WIDTH):
                 reason = f"{rule.name}: literal {literal.decode()!r} is too short to be a gate"
                 yield self.finding((*path, "literal"), reason, help=f"name at least {MIN_LITERAL} bytes that every match has")
         patterns = {
