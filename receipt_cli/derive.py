@@ -24,7 +24,7 @@ from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, read_generically, wanted
 from receipt_cli.errors import InputError
 from receipt_cli.events.build import read_events
-from receipt_cli.events.epochs import count_epochs
+from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.launches import Launch, split_launches, window
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.phases import Phase, split_phases
@@ -165,6 +165,8 @@ class Plan:
         events, body = gathered.in_order(told.events)
         events = count_epochs(sole_rank(events, told.unseen_ranks))
         launches = split_launches(number_steps(leading_rank(events), told.bars), body, engine.catalogue)
+        for launch in launches if len(launches) > 1 else ():
+            recount_epochs(launch.events)
         return Reading(engine, gathered, body, self.options, detection, grammars, events, launches, told)
 
 

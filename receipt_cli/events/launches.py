@@ -211,7 +211,7 @@ class _Walk:
         if introduced and _differ(self.known, self.pending_known, CONFIGURATION):
             return True
         if event.planned is not None and track.event.planned is not None and event.planned != track.event.planned:
-            return introduced  # without a banner: another stage of the same run
+            return introduced or self.ended  # in the same process it is another stage of the same run
         if self.ended or _reached_plan(track):
             return True
         if introduced:
