@@ -6,17 +6,26 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of ``receipt``; the meaning of each is part of the public contract."""
+    """Exit codes of ``receipt``, each with its ``meaning``; part of the public contract."""
 
-    OK = 0
-    NO = 1
-    USAGE = 2
-    INPUT = 3
-    GRAMMAR = 4
-    DATA = 5
-    OUTPUT = 6
-    BUG = 70
-    INTERRUPTED = 130
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str = "") -> ExitCode:
+        """Make a member: an integer with a meaning."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    OK = 0, "done, also for the receipt of a failed run"
+    NO = 1, "the answer is no: not healthy, document invalid, not verified, worse"
+    USAGE = 2, "wrong usage"
+    INPUT = 3, "input missing, unreadable or empty"
+    GRAMMAR = 4, "no grammar recognises the log, or two do"
+    DATA = 5, "grammar, schema or digest broken or unknown"
+    OUTPUT = 6, "cannot write"
+    BUG = 70, "internal error"
+    INTERRUPTED = 130, "interrupted"
 
 
 class ReceiptError(Exception):

@@ -177,8 +177,8 @@ def counted(work: Work, base: Path) -> tuple[dict[str, int], Made]:
 
 def torture(work: Work, each: int) -> Tally:
     """Let operations of a command fail with each of their errors, of each kind ``each`` evenly spread ones; judge each."""
-    import receipt_cli.cli.main
-    import receipt_cli.cli.parsing  # noqa: F401
+    import receipt_cli.cli.commands.parse
+    import receipt_cli.cli.main  # noqa: F401
 
     tally = Tally()
     with tempfile.TemporaryDirectory() as name:

@@ -135,7 +135,7 @@ def judge(
 
 def _ending(guilty: Sighting, code: int | None, sightings: Sequence[Sighting]) -> Ending:
     marker = guilty.marker
-    died = marker.role in FATAL and (marker.role != "error" or guilty.form == PRINTED)
+    died = marker.role in FATAL and (marker.role != "error" or guilty.form == PRINTED or bool(code))
     return Ending(marker.reason, marker.category, guilty.line, guilty.message, False, code, tuple(sightings), died, guilty)
 
 

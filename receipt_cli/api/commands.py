@@ -65,7 +65,7 @@ def compare(
     from receipt_cli.receipts.open import read_given
 
     if len(runs) < 2:
-        raise UsageError("compare needs two runs or more", try_="receipt compare before.log after.log")
+        raise UsageError("compare needs at least two runs", try_="receipt compare before.log after.log")
     chosen = DEFAULT if policy is None else read_policy(_read(os.fsdecode(policy)), os.fsdecode(policy))
     files = [run.source if isinstance(run, Run) else os.fsdecode(run) for run in runs]
     loaded, notes = [], list[str]()

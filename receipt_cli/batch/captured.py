@@ -1,4 +1,4 @@
-"""What was captured while a run went on, for the receipt that is derived anew: from the store, or from beside the log."""
+"""Captured parts of a run (header, exit code, attachments) for a new receipt: from the store, or from files beside the log."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from receipt_cli.store.files import Store
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What a new receipt takes over: all captured parts of an ``old`` receipt, or a header ``file``, or nothing.
+    """Captured parts for a new receipt: those of an ``old`` receipt, or a header ``file``, or none.
 
     ``current`` is the receipt that the store has, if any.
     """
@@ -38,8 +38,8 @@ class Captured:
     def assemble(self, derivation: Derivation) -> tuple[Document, tuple[str, ...]]:
         """Return the receipt of ``derivation`` with what was captured, and notes.
 
-        The captured parts of an old receipt are taken over as they are. Otherwise the header is that of the header file and
-        of the log's own lines; nothing of the environment of this process has to do with the run. Raises ``InputError`` for
+        The captured parts of an old receipt are kept unchanged. Otherwise the header comes from the header file and the log;
+        the environment of this process is not the run's and is not read. Raises ``InputError`` for
         a header file that cannot be used.
         """
         if self.old is not None:
@@ -52,7 +52,7 @@ class Captured:
 
 
 def captured(store: Store, sha256: str, beside: Sequence[str]) -> Captured:
-    """Return what was captured for the log of this digest, whose bytes stand at each of the paths ``beside``.
+    """Return what was captured for the log of this digest, whose bytes are at each of the paths ``beside``.
 
     The current receipt in the store comes first, then a receipt beside one of the paths, then a header file; of several
     paths the first that has one. Raises ``DataError`` where the stored receipt cannot be read, so that nothing captured
@@ -88,9 +88,9 @@ def _sibling(path: Path, sha256: str, notes: list[str]) -> Document | None:
         raise InputError("cannot read the receipt beside the log", why=error.strerror or str(error)) from error
     receipt = _receipt(data)
     if receipt is None:
-        notes.append(f"{path.name} beside the log is no valid receipt: passed over")
+        notes.append(f"{path.name} beside the log is not a valid receipt: skipped")
     elif receipt["derivation"]["log"]["sha256"] != sha256:
-        notes.append(f"{path.name} beside the log is of other bytes: passed over")
+        notes.append(f"{path.name} beside the log belongs to another log: skipped")
     else:
         return receipt
     return None

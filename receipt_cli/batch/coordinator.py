@@ -1,8 +1,8 @@
-"""An archive of logs → one receipt a log in a store: what is to be done, in which order it is told, and what is kept of it.
+"""Coordinate a batch: derive one receipt per log of an archive into a store.
 
-Two rounds. First every log's digest is taken, unless its file is known and unchanged: it says which logs are the same, which
-are done, and which receipt's captured parts a new one takes over. Then each text that is not done is derived, once. So the
-store does not depend on the order of the paths, nor on who was faster.
+Two rounds. First every log is hashed, unless its file is known and unchanged: the digest shows which logs are equal, which
+are done, and which receipt's captured parts a new one keeps. Then each distinct log that is not done is derived, once. So the
+store does not depend on the order of the paths or of the work.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from receipt_cli.store.files import Quarantined, Store
 from receipt_cli.store.fingerprints import Known, KnownLog
 
 Progress = Callable[[str, int, int, int, int], None]
-"""Is told what is being done, and of it: logs done and in all, bytes done and in all."""
+"""Called with the activity, logs done and in all, bytes done and in all."""
 
 
 class BatchStopped(ReceiptError):
-    """The batch cannot go on, for a reason that is no log's; what is done stays, and the same command goes on from there."""
+    """The batch cannot continue, for a reason other than a log; finished work stays, and the same command resumes."""
 
     def __init__(self, failure: Failure) -> None:
-        again = "put this right, and the same command goes on where it stopped"
+        again = "fix this; the same command then resumes"
         super().__init__(failure.error, why=failure.why, try_=again)
         self.exit_code = ExitCode(failure.exit_code)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What to do: ``again`` also does what is done or in quarantine; ``compare`` writes nothing and says what would differ."""
+    """What to do: ``again`` also does what is done or in quarantine; ``compare`` writes nothing and reports the differences."""
 
     store: Path
     engine: Engine
@@ -44,14 +44,14 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Rederived:
-    """What became of an archive: the number of files that turned out to be no logs, and a report for each other, by name."""
+    """Result of an archive: the number of files that are not logs, and a report for each other file, by name."""
 
     left_out: int
     reports: Iterator[Report]
 
 
 def rederive(logs: Sequence[Log], batch: Batch) -> Rederived:
-    """Return what becomes of ``logs``, whose names are in order: the reports are made as they are asked for, in this order.
+    """Derive ``logs``, whose names are in order: the reports are made lazily, in this order.
 
     Raises ``OutputError`` where the store cannot be written, ``BatchStopped``, also while reports are made.
     """
@@ -75,7 +75,7 @@ class _Run:
             self.keys_of.setdefault(record.path, []).append(record.key)
 
     def start(self) -> Rederived:
-        """Take the digests, and return what derives as it is asked."""
+        """Hash the logs, and return the lazy reports."""
         identities, failures, left_out = self._identities()
         groups: dict[str, list[int]] = {}
         for at, identity in identities.items():
@@ -86,7 +86,7 @@ class _Run:
         return Rederived(left_out, _in_order(reports, sorted([*identities, *failures])))
 
     def _identities(self) -> tuple[dict[int, Identity], dict[int, Failure], int]:
-        """Return what is known of each log's bytes, by its position; or why nothing is; and how many files are no logs."""
+        """Return the identity of each log, or its failure, by position; and the number of files that are not logs."""
         identities: dict[int, Identity] = {}
         failures: dict[int, Failure] = {}
         unknown: list[int] = []
@@ -169,7 +169,7 @@ class _Run:
         return Report(_NOBODY, "quarantined", failure=Failure(record.exit_code, record.error, record.why)) if record else None
 
     def _spread(self, positions: Sequence[int], report: Report) -> Iterator[tuple[int, Report]]:
-        """Yield the report of the first of the logs with the same bytes, and those of the others, which it stands for."""
+        """Yield the report of the first of the logs with the same bytes, and the same report for the others."""
         first = self.logs[positions[0]]
         for at in positions:
             same_as = first.name if at != positions[0] else None
@@ -181,7 +181,7 @@ class _Run:
     def _derived(self, log: Log, derived: Derived) -> Report:
         change, identity = derived.change, Identity(derived.sha256, derived.size_bytes)
         if not self.batch.compare:
-            # A worker that died after it wrote was asked again, and found its own receipt: what counts is what was there before.
+            # A worker that died after it wrote finds its own receipt on the retry: compare with the state before the batch.
             before = self.generations.get(derived.sha256, 0)
             now = int(derived.receipt.rsplit(".", 2)[-2])
             change = "unchanged" if now <= before else "replaced" if before else "written"
@@ -199,7 +199,7 @@ class _Run:
         if not self.batch.compare:
             self._check_store()
             self.store.quarantine(record)
-            if sha256 is not None and failure.exit_code == ExitCode.BUG:  # others are quickly tried again, and may pass then
+            if sha256 is not None and failure.exit_code == ExitCode.BUG:  # other failures are cheap to retry, and may pass then
                 self.known.note_log(sha256, KnownLog(0, False))
         return Report(
             log, "quarantined", identity, derived=True, failure=failure, notes=(failure.detail,) if failure.detail else ()
@@ -228,7 +228,7 @@ _NOBODY = Log("", "", False, 0, "", False)
 
 def _failure(answer: object) -> Failure:
     if isinstance(answer, Lost):
-        # How it died differs between machines and engines, and must not reach the store: the report says it.
+        # How it died differs between machines and engines: it is reported, and not stored.
         why = "it died again when the log was tried alone"
         return Failure(int(ExitCode.BUG), "the process that read the log died", why, detail=answer.why)
     assert isinstance(answer, Failure)

@@ -1,4 +1,4 @@
-"""Files, folders, patterns and URLs → the logs of an archive, in the order of their names, whatever the order given."""
+"""Find the logs of an archive in files, folders, patterns and URLs, ordered by name."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Archive:
 def walk(paths: Sequence[str], root: str | None = None, clock: Callable[[], float] = time.time) -> Archive:
     """Return the logs that ``paths`` name: files, folders (searched through), patterns (``runs/**/*.log``) and URLs.
 
-    Links to folders are not followed, hidden files and folders are passed over. Whether a file of a folder is a log, its
-    content has the last word, when it is read. Names are relative to ``root``, by default the folder that all paths have in
+    Links to folders are not followed, hidden files and folders are skipped. Whether a file of a folder is a log
+    is decided by its content, when it is read. Names are relative to ``root``, by default the folder that all paths have in
     common. Raises ``InputError`` where nothing is found for a path, ``UsageError`` for a path outside of ``root``.
     """
     roots = [root for path in paths for root in ([path] if is_url(path) else _matches(path))]
@@ -62,7 +62,7 @@ def walk(paths: Sequence[str], root: str | None = None, clock: Callable[[], floa
 
 
 def local_stamp(status: os.stat_result) -> str:
-    """Return what tells one state of a file from another."""
+    """Return a text that identifies the state of a file."""
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
@@ -91,7 +91,7 @@ def _base(local: Sequence[str], root: str | None) -> str:
 def _matches(path: str) -> list[str]:
     """Return the files and folders that a path means: itself, or what it matches as a pattern."""
     if path == "-":
-        raise UsageError("an archive has names: - is none", try_="receipt parse -")
+        raise UsageError("an archive needs names: - has none", try_="receipt parse -")
     if os.path.lexists(path):
         return [path]
     matches = sorted(glob.glob(path, recursive=True)) if glob.has_magic(path) else []
@@ -117,20 +117,20 @@ def _files(root: str, unlisted: list[str]) -> Iterator[tuple[str, bool]]:
 
 
 def _local(path: str, base: str, named: bool, now: float) -> Log | None:
-    """Return the log at ``path``, or None for what is no file any more, nor ever was one."""
+    """Return the log at ``path``; None for a missing file and for anything but a file."""
     try:
         status = os.stat(path)
-    except OSError:  # a link to nowhere, or gone: reading a named one will say so
+    except OSError:  # a broken link, or gone: reading a named one raises the error
         return Log(_name(path, base), path, named, 0, "", False) if named else None
     if not stat.S_ISREG(status.st_mode):
         if named:
-            raise InputError("is no file", where=path, why="an archive is made of files and folders")
+            raise InputError("not a file", where=path, why="an archive is made of files and folders")
         return None
     age = now - max(status.st_mtime, status.st_ctime)
     return Log(_name(path, base), path, named, status.st_size, local_stamp(status), age > SETTLED_S)
 
 
 def _name(path: str, base: str) -> str:
-    """Return the path below ``base``, with ``/``, as a text that every document can hold."""
+    """Return the path below ``base``, with ``/``, as a text that is valid in every document."""
     name = PurePath(os.path.relpath(path, base)).as_posix() if base else Path(path).as_posix()
     return os.fsencode(name).decode("utf-8", "backslashreplace")

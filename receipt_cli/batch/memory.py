@@ -1,4 +1,4 @@
-"""How much memory a worker may use, so that one log cannot bring down the machine, nor the batch."""
+"""Memory limits of workers, so that one log cannot bring down the machine or the batch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 LEAST = 768 << 20
-"""Bytes that a worker may always use: what one holds before it has read a log, and room for an ordinary one."""
+"""Bytes that a worker may always use: its own before it reads a log, and room for an ordinary log."""
 _CGROUP = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _SHARE = 0.85
 """Part of the machine's memory that all workers together may use."""
@@ -15,7 +15,7 @@ _MORE_LIKELY = b"500"
 
 
 def machine_memory() -> int | None:
-    """Return the bytes of memory of this machine or container, None where the system does not say."""
+    """Return the bytes of memory of this machine or container, None if unknown."""
     sizes: list[int] = []
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -32,7 +32,7 @@ def share_of(workers: int) -> int | None:
 
 
 def limit_memory(size: int | None) -> None:
-    """Let this process have no more than ``size`` bytes of data, and be the first to go when the machine runs out of memory."""
+    """Limit this process to ``size`` bytes of data, and make it the first victim when the machine runs out of memory."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_bytes(_MORE_LIKELY)
     if size is None:

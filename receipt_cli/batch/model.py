@@ -1,4 +1,4 @@
-"""What travels between a batch and its workers: small, and picklable."""
+"""Messages between a batch and its workers: small and picklable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from receipt_cli.documents.diff import Difference
 from receipt_cli.errors import ExitCode, ReceiptError
 
 Change = Literal["written", "unchanged", "replaced", "quarantined", "gone"]
-"""What became of a log. ``gone``: it was in the archive when that was listed, and was not when it was to be read."""
+"""Outcome of a log. ``gone``: listed in the archive, but missing when it was to be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a log gave no receipt, as ``receipt parse`` would have said it."""
+    """Why a log gave no receipt, in the words of ``receipt parse``."""
 
     exit_code: int
     error: str
@@ -50,25 +50,25 @@ class Failure:
     """The fault is not the log's: the store cannot be written, or a file of this program cannot be read."""
     gone: bool = False
     detail: str = ""
-    """What is worth telling now, and is not kept."""
+    """Reported once and not stored."""
 
     @staticmethod
     def of(error: ReceiptError) -> Failure:
-        """Return what ``error`` says, without the place, which differs from machine to machine."""
+        """Return the failure of ``error``, without the place, which differs between machines."""
         return Failure(int(error.exit_code), error.message, error.why, fatal=error.exit_code == ExitCode.OUTPUT)
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file of a folder that is no log."""
+    """A file of a folder that is not a log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """To derive the receipt of the bytes ``sha256``, which all of ``logs`` hold, into the store at ``store``.
+    """Derive the receipt of the bytes ``sha256``, which all of ``logs`` contain, into the store at ``store``.
 
-    ``definitions`` is the fingerprint of those to derive with. With ``compare`` nothing is written: the result says what
-    would differ.
+    ``definitions`` is the fingerprint of those to derive with. With ``compare`` nothing is written: the result contains the
+    differences.
     """
 
     sha256: str
@@ -82,7 +82,7 @@ class Task:
 class Derived:
     """A receipt was made of the bytes ``sha256``, which are those of the task unless the log changed meanwhile.
 
-    ``receipt`` is its path below the store (of a comparison: of the one that stands there, or ""), ``recognised`` whether a
+    ``receipt`` is its path below the store (in a comparison: empty), ``recognised`` whether a
     grammar knew the log.
     """
 
@@ -97,16 +97,16 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The process that worked on an item ended twice without an answer, the second time with the machine to itself."""
+    """The worker of an item ended twice without an answer, the second time with the machine to itself."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of one path of an archive.
+    """Outcome of one path of an archive.
 
-    ``derived`` is false where nothing was to be done. ``same_as`` names the log with the same bytes that stands for it.
+    ``derived`` is false where nothing was to be done. ``same_as`` names the log with the same bytes that was derived instead.
     """
 
     log: Log
@@ -126,7 +126,7 @@ R = TypeVar("R")
 
 
 class Engine(Protocol):
-    """What has work done by others, and survives it when they die."""
+    """Runs work on several workers and survives their death."""
 
     workers: int
 

@@ -1,7 +1,7 @@
-"""Worker processes of this machine, which may die: what one was working on is tried once more, alone, and then given up.
+"""Pool of worker processes that survives the death of workers: the item in work is retried once, alone, and then given up.
 
-Python's own pools end when one of their processes does. Here each worker has a pipe of its own, and its end is one more
-thing to wait for.
+The pools of the standard library end when one of their processes does. Here each worker has its own pipe, which reports its
+end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from receipt_cli.errors import ReceiptError
 
 CHUNK_ITEMS = 16
 CHUNK_BYTES = 1 << 20
-"""A worker gets this much at once, or one item that is larger: it need not wait for the next, and others find work, too."""
+"""Most that a worker gets at once, unless one item is larger: enough that it rarely waits, and the others have work, too."""
 OUT_OF_MEMORY = 86
 """Exit status of a worker that needed more memory than it may use."""
 STARTS = 4
@@ -39,7 +39,7 @@ R = TypeVar("R")
 
 
 class NoWorkers(ReceiptError):
-    """The system gives us no process to work with."""
+    """The system starts no worker process."""
 
 
 @dataclass
@@ -81,7 +81,7 @@ class LocalPool:
             yield position, self._alone(work, items, position)
 
     def close(self) -> None:
-        """End all workers at once: what they write is written whole or not at all."""
+        """End all workers at once; their writes are atomic."""
         for worker in [*self._busy, *self._idle]:
             worker.process.terminate()
         for worker in [*self._busy, *self._idle]:
@@ -95,7 +95,7 @@ class LocalPool:
         worker = self._give(work, items, [position], share_of(1))
         answer = self._answer(worker)
         if answer is not None:
-            self._bury(self._idle.pop())  # its memory limit is that of one who is alone
+            self._bury(self._idle.pop())  # it has the memory limit of a lone worker
             result: R = answer[1]
             return result
         return Lost(_epitaph(self._bury(worker)))
@@ -106,7 +106,7 @@ class LocalPool:
         self._busy.append(worker)
         try:
             worker.connection.send((work, [(position, items[position]) for position in positions]))
-        except OSError:  # it is dead, or waits for what will never come: its silence will tell
+        except OSError:  # it is dead or hangs: it will send no answer
             worker.process.kill()
         return worker
 
@@ -135,7 +135,7 @@ class LocalPool:
             try:
                 with _without_interrupts():
                     process.start()
-            except (EOFError, ConnectionError) as error:  # the process that workers are copied from died: another takes its place
+            except (EOFError, ConnectionError) as error:  # the fork server died: another is started
                 ours.close()
                 if not left:
                     raise NoWorkers("no worker can be started", why=str(error) or type(error).__name__) from error
@@ -155,16 +155,16 @@ class LocalPool:
         if worker.process.exitcode is None:
             worker.process.kill()
             worker.process.join(GRACE_S)
-        if worker.process.exitcode is None:  # who should tell of its end does not: nobody is to wait for that, ever
+        if worker.process.exitcode is None:  # its end is not reported: the interpreter must not wait for it at exit
             _children.discard(worker.process)
         return worker.process.exitcode
 
 
 def serve(connection: Connection, memory: int | None) -> None:
     """Work on what comes through ``connection``, item by item, until it is closed: the life of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     limit_memory(memory)
-    with contextlib.suppress(EOFError, OSError):  # nobody is there any more
+    with contextlib.suppress(EOFError, OSError):  # the parent is gone
         while True:
             work, items = connection.recv()
             for position, item in items:
@@ -173,7 +173,7 @@ def serve(connection: Connection, memory: int | None) -> None:
                     answer = (position, work(item), None)
                 except MemoryError:
                     sys.exit(OUT_OF_MEMORY)
-                except Exception as error:  # whatever it is, it belongs to who gave the work
+                except Exception as error:  # raised again in the parent
                     answer = (position, None, error)
                 connection.send(answer)
 

@@ -1,14 +1,13 @@
-"""Many machines: the same work as tasks of a Ray cluster, many logs a task, results as paths and digests."""
+"""Engine on a Ray cluster: many logs per task, results as paths and digests."""
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any, TextIO, TypeVar
+from typing import Any, TextIO, TypeVar, cast
 
 from receipt_cli.batch.model import Lost
 from receipt_cli.errors import InputError, UsageError
@@ -40,11 +39,11 @@ class RayEngine:
             raise UsageError("--engine ray needs Ray", why="it is not installed", try_=way) from error
         self._ray: Any = ray
         self._stdout = sys.stdout
-        if sys.stdout is not None:  # closed by whoever started us
-            sys.stdout = _OnStderr(sys.stdout)
+        if sys.stdout is not None:  # None where the parent closed it
+            sys.stdout = cast(TextIO, _OnStderr(sys.stdout))
         address = os.environ.get("RAY_ADDRESS")
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL}
-        os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # a log for which there is no memory is given up one day
+        os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))  # give up a log that needs too much memory
         try:
             if address:
                 ray.init(address=address, **quiet)
@@ -84,7 +83,7 @@ class RayEngine:
         sys.stdout = self._stdout
 
     def _results(self, reference: Any) -> Any:
-        """Return what a task gives, or that its worker died. Raises what the work raised."""
+        """Return the results of a task, or that its worker died. Raises what the work raised."""
         errors = self._ray.exceptions
         try:
             return self._ray.get(reference)
@@ -96,29 +95,14 @@ class RayEngine:
             return Lost(f"the worker died, {RETRIES + 1} times: {type(error).__name__}")
 
 
-class _OnStderr(io.TextIOBase):
-    """Stands for stdout while Ray is about, which prints there, too: text goes to stderr, bytes to stdout."""
+class _OnStderr:
+    """Replaces stdout while Ray is used, which prints there, too: text goes to stderr; bytes, through ``buffer``, to stdout."""
 
     def __init__(self, stdout: TextIO) -> None:
         self._stdout = stdout
 
-    @property
-    def buffer(self) -> IO[bytes]:
-        """What takes documents."""
-        return self._stdout.buffer
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # a class attribute there
-        """As stdout has it."""
-        return self._stdout.encoding
-
-    def isatty(self) -> bool:
-        """Tell whether documents go to a terminal."""
-        return self._stdout.isatty()
-
-    def fileno(self) -> int:
-        """Return the descriptor of stdout."""
-        return self._stdout.fileno()
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stdout, name)
 
     def flush(self) -> None:
         """Flush both."""
@@ -126,7 +110,7 @@ class _OnStderr(io.TextIOBase):
         sys.stderr.flush()
 
     def write(self, text: str) -> int:
-        """Write chatter."""
+        """Write text to stderr."""
         return sys.stderr.write(text)
 
 

@@ -1,7 +1,6 @@
-"""Logs behind a URL (``s3://``, ``gs://``, ``https://`` and whatever else fsspec opens): list them, fetch one.
+"""Logs behind a URL (``s3://``, ``gs://``, ``https://`` and all other protocols of fsspec): list and fetch them.
 
-A fetched log is a file like any other: it is read from a temporary folder, with the header file and the receipt that stand
-beside it.
+A fetched log is read from a temporary folder, with the header file and the receipt beside it.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.I)
 _MAGIC = re.compile(r"[*?\[]")
 _MARKS = ("ETag", "etag", "md5Hash", "content_md5", "checksum", "generation", "VersionId")
-"""What object stores call that which changes with the content."""
+"""Keys of object stores whose value changes with the content."""
 _TIMES = ("LastModified", "mtime", "last_modified", "updated", "modified", "created")
 SETTLED_S = 2.0
 
 
 def is_url(path: str) -> bool:
-    """Tell whether a path is a URL; a drive letter is none."""
+    """Tell whether a path is a URL; a drive letter is not."""
     return _URL.match(path) is not None
 
 
@@ -68,7 +67,7 @@ def find_remote(url: str, now: float) -> tuple[list[Log], int]:
 
 @contextmanager
 def fetched(url: str, siblings: Sequence[str]) -> Iterator[str]:
-    """Give the path of a local copy of ``url`` for a while; beside it those of ``siblings``, names, that stand beside it there.
+    """Give the path of a local copy of ``url`` for a while; beside it copies of ``siblings`` (names), where they exist.
 
     Raises ``FileNotFoundError`` where it is gone, ``InputError`` where it cannot be read.
     """
@@ -97,7 +96,7 @@ def fetched_logs(urls: Sequence[str]) -> Iterator[dict[str, str]]:
     """
     found = {log.path: log for url in urls for log in find_remote(url, time.time())[0]}
     if not found:
-        raise InputError("no log is there", where=mask_secrets(urls[0]), why="no file has a name that logs have")
+        raise InputError("no log was found", where=mask_secrets(urls[0]), why="no file has a name that logs have")
     common = len(posixpath.commonpath([posixpath.dirname(path) for path in found]))
     with TemporaryDirectory(prefix="receipt-") as folder:
         copies: dict[str, str] = {}
@@ -123,7 +122,7 @@ def _open(url: str) -> tuple[AbstractFileSystem, str]:
         ) from error
     try:
         system, path = url_to_fs(url)
-    except (ImportError, ValueError) as error:  # the protocol's own package is missing, or nobody knows the protocol
+    except (ImportError, ValueError) as error:  # the protocol's package is missing, or the protocol is unknown
         raise UsageError("cannot open the URL", where=mask_secrets(url), why=mask_secrets(str(error))) from error
     return system, str(path)
 
@@ -148,7 +147,7 @@ def _stamp(info: Mapping[str, Any], now: float) -> tuple[str, bool]:
 
 
 def _seconds(time: object) -> float:
-    """Return a time that a file system told as seconds; one that cannot be read is never over."""
+    """Return a time of a file system in seconds; infinity for an unreadable one, which then never counts as settled."""
     if isinstance(time, datetime):
         return time.timestamp()
     try:

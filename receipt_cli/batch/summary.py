@@ -1,4 +1,4 @@
-"""Reports of a batch, counted; and each as the object that machines get."""
+"""Count the reports of a batch, and convert them to JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from receipt_cli.batch.model import Report
 
 MAX_TOLD = 20
-"""Logs in quarantine, and such with differences, that are told one by one."""
+"""Logs in quarantine, and logs with differences, that are listed one by one."""
 
 
 @dataclass
 class Tally:
-    """What became of the logs of a batch so far. Bytes are those of the decompressed logs that were derived."""
+    """Outcomes of the logs of a batch so far. Bytes are those of the decompressed logs that were derived."""
 
     changes: Counter[str] = field(default_factory=Counter)
     derived: int = 0
@@ -28,7 +28,7 @@ class Tally:
 
     @property
     def logs(self) -> int:
-        """Paths that were told about."""
+        """Paths reported so far."""
         return self.changes.total() + self.same
 
     def add(self, report: Report) -> None:
@@ -48,7 +48,7 @@ class Tally:
 
 
 def report_document(report: Report, *, compared: bool = False) -> Mapping[str, Any]:
-    """Return what machines are told of one log: the same for the same archive, definitions and store, whoever derived it."""
+    """Return the JSON object of one report: the same for the same archive, definitions and store, on any engine."""
     identity, failure = report.identity, report.failure
     document: dict[str, Any] = {
         "path": report.log.name,

@@ -1,4 +1,4 @@
-"""One log → what it is, and its receipt in the store: what a worker does, on whatever machine it stands."""
+"""Work of a batch worker: identify a log, derive its receipt and store it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 from receipt_cli.store.files import Outcome, Store
 
 _OFTEN_EMPTY = (".err", "")
-"""Files that many jobs leave empty: without a word in them they are nobody's log."""
+"""Suffixes of files that many jobs leave empty; empty ones are not logs."""
 
 
 @cache
@@ -81,27 +81,27 @@ def _digest(path: str) -> Identity:
 def derive_receipt(task: Task) -> Derived | Failure:
     """Derive the receipt of a task's bytes and store it, or only compare it with the one that the store has.
 
-    Whatever is wrong with the log, or with us, is an answer, so that one log never stops the others.
+    Every error is returned as an answer, so that one log never stops the others.
     """
     try:
         if definitions_fingerprint() != task.definitions:
             why = "this worker has other grammars, schemas or rules than the machine that leads the batch"
             return Failure(int(ExitCode.DATA), "definitions differ", why, fatal=True)
         if not task.compare and not Path(task.store).is_dir():
-            return Failure(int(ExitCode.OUTPUT), "a worker does not see the store", f"no folder {task.store}", fatal=True)
+            return Failure(int(ExitCode.OUTPUT), "a worker cannot find the store", f"no folder {task.store}", fatal=True)
         return _derive_any(task)
     except MemoryError:
-        raise  # the process is of no use any more: the pool tries again with a fresh one
+        raise  # the process is unusable: the pool retries with a fresh one
     except (ReceiptError, OSError) as error:
         return _failure(error)
-    except Exception as error:  # a bug of ours, which must cost one receipt only
+    except Exception as error:  # a bug, which must cost one receipt only
         where = traceback.extract_tb(error.__traceback__)[-1]
         why = f"{type(error).__name__}: {error} ({os.path.basename(where.filename)}:{where.lineno})"
-        return Failure(int(ExitCode.BUG), "a bug of ours", why[:500])
+        return Failure(int(ExitCode.BUG), "internal error", why[:500])
 
 
 def _derive_any(task: Task) -> Derived:
-    """Derive from the first path that holds the task's bytes; where none does any more, from a copy of the first."""
+    """Derive from the first path that contains the task's bytes; if none does any more, from a copy of the first."""
     unread: Exception | None = None
     changed: Log | None = None
     for log in task.logs:
@@ -120,7 +120,7 @@ def _derive_any(task: Task) -> Derived:
 
 
 def _derive_at(task: Task, log: Log) -> Derived | None:
-    """Derive from the file of one path; None where it does not hold the task's bytes any more."""
+    """Derive from the file of one path; None if it no longer contains the task's bytes."""
     with _at_hand(log, _siblings(log)) as path:
         beside = [path] if is_url(log.path) else [other.path for other in task.logs if not is_url(other.path)]
         kept = captured(Store(Path(task.store)), task.sha256, beside)
@@ -152,7 +152,7 @@ def _deliver(task: Task, kept: Captured, derivation: Derivation, *more: str) -> 
     document, notes = kept.assemble(derivation)
     wrong = next((f for f in validate_document(document) if f.severity == "error"), None)
     if wrong is not None:
-        raise InvalidReceipt("made an invalid receipt", why=f"{wrong.pointer}: {wrong.reason}")
+        raise InvalidReceipt("produced an invalid receipt", why=f"{wrong.pointer}: {wrong.reason}")
     changes: tuple[Difference, ...] = ()
     if task.compare:
         changes = tuple(differences(_derived_part(kept.current), _derived_part(document))) if kept.current else ()
@@ -164,7 +164,7 @@ def _deliver(task: Task, kept: Captured, derivation: Derivation, *more: str) -> 
 
 
 def _derived_part(document: Document) -> Document:
-    """Return what is derived, without the version of the tool, which says nothing of the run."""
+    """Return the derived parts, without the version of the tool, which is not a fact of the run."""
     part = {key: document[key] for key in DERIVED}
     return {**part, "derivation": {key: value for key, value in part["derivation"].items() if key != "tool_version"}}
 
@@ -193,6 +193,6 @@ def _failure(error: ReceiptError | OSError) -> Failure:
     if isinstance(error, OSError):
         return Failure(int(ExitCode.INPUT), "cannot read the log", error.strerror or str(error))
     failure = Failure.of(error)
-    if isinstance(error, DataError) and isinstance(error.__cause__, OSError):  # of our own files: no log has to do with it
+    if isinstance(error, DataError) and isinstance(error.__cause__, OSError):  # a file of this package, not the log
         return replace(failure, fatal=True)
     return failure

@@ -1,4 +1,4 @@
-"""The run of a CI job against its baseline: whether the two can be compared, and then what differs."""
+"""Compare the run of a CI job with its baseline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from receipt_cli.definitions.metrics import Registry
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The runs that a job's run is held against, and the comparison; the verdict is the worst over all of them."""
+    """The baseline runs and their comparison with a job's run; the verdict is the worst over all of them."""
 
     names: tuple[str, ...]
     contrast: Contrast

@@ -1,4 +1,4 @@
-"""Where a verdict goes: the files and the platform's own channels, each only where somebody asked or the platform is there."""
+"""Write a verdict to the requested files and to the channels of the CI platform."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Targets:
 def deliver(document: Mapping[str, Any], verdict: Verdict, places: Places, targets: Targets, environ: Mapping[str, str]) -> str:
     """Write all that ``targets`` and the platform's variables ask for; return the annotations to print.
 
-    The receipt is written first: it is what explains the others. Raises ``OutputError``.
+    The receipt is written first, since it explains the others. Raises ``OutputError``.
     """
     findings = list_findings(document, verdict, places)
     if targets.receipt is not None:
@@ -74,7 +74,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 def list_outputs(document: Mapping[str, Any], verdict: Verdict) -> dict[str, str]:
-    """Return names and values, all of a closed set: nothing that a log could have written."""
+    """Return names and values, all from a closed set: no text of a log is among them."""
     baseline = verdict.baseline
     return {
         "passed": _WORDS[verdict.passed],

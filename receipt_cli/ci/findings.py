@@ -1,4 +1,4 @@
-"""What is wrong with a run and its log, each with its place, as GitHub's workflow commands and as SARIF 2.1.0.
+"""List the findings of a run and its log with their places, and write them as GitHub's workflow commands and as SARIF 2.1.0.
 
 SARIF is the Static Analysis Results Interchange Format of OASIS, for code scanning pages.
 """
@@ -26,7 +26,7 @@ RULES = {
     "problem": "A line of the log that is wrong or ambiguous; the values in doubt are left out of the receipt.",
     "near-miss": "A line of the log that almost matches a rule of the grammar: the trainer's format may have changed.",
 }
-"""What the first part of a rule's name means."""
+"""Descriptions by the first part of a rule's name."""
 PER_LEVEL = 10
 """Annotations of one level that GitHub shows of a step."""
 _MAX_TITLE = 200
@@ -84,7 +84,7 @@ def _cut(text: str, ending: str = "") -> str:
 
 
 def render_annotations(findings: Sequence[Finding]) -> str:
-    """Return a command a line; of more than ``PER_LEVEL`` of a level the last says how many are left out."""
+    """Return one command per line; beyond ``PER_LEVEL`` of a level, the last line counts those left out."""
     lines: list[str] = []
     for level, command in _COMMANDS.items():
         mine = [finding for finding in findings if finding.level == level]

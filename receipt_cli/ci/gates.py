@@ -1,4 +1,4 @@
-"""What a run has to prove for a CI job to pass: required checks, bounds of figures, limits of changes."""
+"""Gates of a CI job: required checks, bounds of figures, limits of changes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """All gates of a job; ``require`` holds names of checks, and healthy or proven."""
+    """All gates of a job; ``require`` contains names of checks, ``healthy`` and ``proven``."""
 
     require: tuple[str, ...] = ("healthy",)
     bounds: tuple[Bound, ...] = ()

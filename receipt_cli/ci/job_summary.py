@@ -1,4 +1,4 @@
-"""A receipt and its verdict → Markdown for a job's page: bounded, and whatever came from a log shows and does nothing."""
+"""Render a receipt and its verdict as a Markdown job summary of bounded size; text from logs is only displayed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from receipt_cli.render.scale import count, scale_for
 from receipt_cli.render.terminal.text import clean
 
 MAX_BYTES = 1024 * 1024
-"""GitHub throws a larger summary of a step away, all of it."""
+"""GitHub discards a larger step summary as a whole."""
 _MARKS: dict[State, str] = {"passed": "✅", "failed": "❌", "unknown": "❔", "noted": "▫️"}
 _MAX_METRICS = 40
 _MAX_RULINGS = 220

@@ -1,7 +1,7 @@
-"""A verdict → JUnit XML: a suite of checks, a suite of gates, a test case each.
+"""Write a verdict as JUnit XML: a suite of checks and a suite of gates, one test case each.
 
 The elements and attributes are those that the schema of Jenkins' xUnit plugin and Maven Surefire have in common
-(``junit-10.xsd``, ``surefire-test-report.xsd``). No times: what is reported took none.
+(``junit-10.xsd``, ``surefire-test-report.xsd``). Without times: checks take none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SUITES = (("check", "checks"), ("gate", "gates"))
 
 
 def render_junit(document: Mapping[str, Any], verdict: Verdict) -> bytes:
-    """Return the report as UTF-8 XML; what has no answer, and a no that nobody minds, is skipped."""
+    """Return the report as UTF-8 XML; unknown answers, and a no that is not required otherwise, are skipped tests."""
     failed = str(verdict.count("failed"))
     cause = _cause(document)
     root = ET.Element("testsuites", {"name": "receipt", "tests": str(len(verdict.rulings)), "failures": failed, "errors": "0"})

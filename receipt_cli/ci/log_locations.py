@@ -1,4 +1,4 @@
-"""Line numbers of a receipt → file and line of the log, as a CI system names files: below its workspace."""
+"""Locate line numbers of a receipt in the files of its log, relative to the workspace of the CI system."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 WORKSPACES = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR", "WORKSPACE")
-"""Variables in which GitHub, GitLab and Jenkins say where the checkout is."""
+"""Variables with the path of the checkout on GitHub, GitLab and Jenkins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A verdict → what a person reads in the output of a job's step."""
+"""Render a verdict for the terminal output of a CI step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_REASONS = 4
 
 
 def render_page(document: Mapping[str, Any], verdict: Verdict, style: Style) -> str:
-    """Return the verdict: whether the job passes, the gates, the checks, and what stood in the way of a comparison."""
+    """Return the verdict: whether the job passes, the gates, the checks, and the reasons against a comparison."""
     page = Page(style)
     result = Span("✓ passed", "good") if verdict.passed else Span("✗ failed", "bad")
     numbers = [f"{verdict.count(state)} {state}" for state in ("failed", "unknown", "passed", "noted") if verdict.count(state)]

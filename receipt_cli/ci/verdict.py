@@ -1,4 +1,4 @@
-"""A receipt, its baseline and the gates → what became of each check and each gate, and whether the job passes."""
+"""Evaluate the checks and gates of a CI job on a receipt and its baseline."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _WORDS = {True: "true", False: "false", None: "unknown"}
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What became of one check or gate.
+    """Result of one check or gate.
 
-    ``answer`` is None where the receipt cannot tell; the job ``fails`` for it or does not. ``wanted`` and ``found`` are
+    ``answer`` is None where the receipt lacks the data; ``fails``: the job fails for it. ``wanted`` and ``found`` are
     words for people, ``reason`` says why there is no answer or no failure.
     """
 
@@ -37,14 +37,14 @@ class Ruling:
 
     @property
     def state(self) -> State:
-        """``noted``: the answer is no, and nobody required otherwise."""
+        """``noted``: the answer is no, but not required."""
         if self.fails:
             return "failed"
         return "unknown" if self.answer is None else "passed" if self.answer else "noted"
 
     @property
     def sentence(self) -> str:
-        """What is to say of it in one line."""
+        """The ruling in one line."""
         wanted = f"; wanted: {self.wanted}" if self.wanted else ""
         return f"{self.found}{wanted}{f' ({self.reason})' if self.reason else ''}"
 
@@ -145,7 +145,7 @@ def _bound(document: Mapping[str, Any], bound: Bound, gates: Gates) -> Ruling:
     good = (bound.at_least is None or value >= bound.at_least) and (bound.at_most is None or value <= bound.at_most)
     found = measure(bound.measure, value)
     if not good and any(found == measure(bound.measure, limit) for _, limit in limits):
-        found = f"{value!r}"  # as people read it, it would look like the limit itself
+        found = f"{value!r}"  # rounded for people, it would equal the limit
     return Ruling("gate", bound.name, good, not good, wanted, found)
 
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import gc
+import os
 import sys
 
-try:
-    import errno
-    import gc
-    import os
+TYPE_CHECKING = False  # typing itself is imported where Ctrl-C is caught
+if TYPE_CHECKING:
     from typing import NoReturn
 
-    from receipt_cli.cli.output import abandon_stdout, fail, print_line
-    from receipt_cli.cli.plain import read_plain
-    from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
-except KeyboardInterrupt:  # half of a short command is loading what follows
-    sys.exit(130)
+    from receipt_cli.errors import ReceiptError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ESTALE}
 """Why the system may refuse any file to any program. What lies in its name (none there, too long) is for us to expect."""
+COMPLETION = "_RECEIPT_COMPLETE"
+"""Environment variable by which a shell asks for completions."""
+INTERRUPTED = 130
+"""``ExitCode.INTERRUPTED``: half of a short command is loading modules, that of exit codes among them."""
 
 
 def main() -> None:
@@ -27,57 +28,61 @@ def main() -> None:
     gc.disable()  # a short life: collecting the cycles of imports is a tenth of a cold start
     try:
         _run()
-    except ReceiptError as error:
-        fail(error)
     except KeyboardInterrupt:
-        sys.exit(ExitCode.INTERRUPTED)
-    except OSError as error:
-        if error.errno == errno.EPIPE:
-            abandon_stdout()
-            sys.exit(ExitCode.NO)  # the reader of a stream has gone away: as typer ends
-        if error.filename is None:  # a stream: files have names
-            abandon_stdout()
-            fail(OutputError("cannot write", why=error.strerror or str(error)))
-        _refused(error)
-        _bug(error)
-    except Exception as error:  # the only place: a bug of ours must not look like an answer
-        _bug(error)
+        sys.exit(INTERRUPTED)
     finally:
         gc.freeze()  # the interpreter's last collection finds nothing to visit: another tenth
 
 
 def _run() -> NoReturn:
-    """Run the command; one whose line is plain without loading typer."""
-    plain = read_plain(sys.argv[1:], os.environ) if os.name != "nt" else None  # typer knows what a word means there
-    if plain is None:
-        from receipt_cli.cli.app import app
+    """Run the command and exit; every error becomes a message and an exit code."""
+    from receipt_cli.cli.output import abandon_stdout, fail
+    from receipt_cli.cli.reader import read
+    from receipt_cli.errors import ExitCode, OutputError, ReceiptError
 
-        app(prog_name="receipt")
-    elif plain[0] == "parse":
-        from receipt_cli.cli.parsing import run_parse
+    try:
+        if os.environ.get(COMPLETION):
+            from receipt_cli.cli.typer_view import complete
 
-        run_parse(**plain[1])
-    else:
-        from receipt_cli.cli.checking import run_check
-
-        run_check(**plain[1])
+            complete()
+        command, values = read(sys.argv[1:])
+        command(**values)
+    except ReceiptError as error:
+        fail(error)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            abandon_stdout()
+            sys.exit(ExitCode.NO)  # the reader of a stream has gone away
+        if error.filename is None:  # a stream: files have names
+            abandon_stdout()
+            fail(OutputError("cannot write", why=error.strerror or str(error)))
+        refusal = _refusal(error)
+        if refusal is not None:
+            fail(refusal)
+        _bug(error)
+    except Exception as error:  # the only place: a bug must not look like an answer
+        _bug(error)
     sys.exit(ExitCode.OK)
 
 
-def _refused(error: OSError) -> None:
-    """End with the words of the system, where it would refuse the file to any program."""
+def _refusal(error: OSError) -> ReceiptError | None:
+    """Return the error in the words of the system, where it would refuse the file to any program."""
+    from receipt_cli.errors import InputError, OutputError
+
     where, why = str(error.filename), error.strerror or str(error)
     if error.errno in _FULL:
-        fail(OutputError("cannot write", where=where, why=why))
-    if error.errno in _REFUSED:
-        fail(InputError("cannot read", where=where, why=why))
+        return OutputError("cannot write", where=where, why=why)
+    return InputError("cannot read", where=where, why=why) if error.errno in _REFUSED else None
 
 
 def _bug(error: Exception) -> NoReturn:
-    print_line(f"receipt: error: a bug of ours: {type(error).__name__}: {error}")
+    from receipt_cli.cli.output import print_line
+    from receipt_cli.errors import ExitCode
+
+    print_line(f"receipt: error: internal error: {type(error).__name__}: {error}")
     if os.environ.get("RECEIPT_DEBUG"):
         import traceback
 
         print_line("".join(traceback.format_exception(error)))
-    print_line("  try: the same command with RECEIPT_DEBUG=1, and report it with the output")
+    print_line("  try: report it with the output of the same command under RECEIPT_DEBUG=1")
     sys.exit(ExitCode.BUG)

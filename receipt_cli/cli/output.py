@@ -1,4 +1,4 @@
-"""What every command prints: documents to stdout, messages to stderr; loads no typer."""
+"""What commands read and print: documents to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
 from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
 
 if TYPE_CHECKING:
+    from receipt_cli.comparison.policy import Policy
     from receipt_cli.render.terminal.style import Style
 
 ColorChoice = Literal["auto", "always", "never"]
@@ -39,6 +40,11 @@ def note(lines: Iterable[str]) -> None:
     """Print notes on stderr."""
     for line in lines:
         print_line(f"receipt: note: {line}")
+
+
+def note_some(lines: Sequence[str], *, most: int = 5) -> None:
+    """Print the first notes on stderr, and how many more there are."""
+    note([*lines[:most], *([f"and {len(lines) - most} more"] if len(lines) > most else [])])
 
 
 def print_line(text: str) -> None:
@@ -115,3 +121,10 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError("cannot read", where=str(path), why=error.strerror or str(error)) from error
+
+
+def read_policy(path: Path | None) -> Policy:
+    """Return the policy of a YAML file, or without one the policy that ships. Raises ``ReceiptError``."""
+    from receipt_cli.comparison.policy import DEFAULT, read_policy
+
+    return DEFAULT if path is None else read_policy(read_bytes(path), str(path))

@@ -1,4 +1,4 @@
-"""Whether two runs can be compared at all: their headers, and how their figures came about."""
+"""Decide whether two runs are comparable, by their headers and by how their figures were derived."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Document: TypeAlias = Mapping[str, Any]
 _WHOLE = frozenset({("header", "hardware", "accelerators"), ("header", "cost"), ("header", "execution")})
 """Fields that are compared as one."""
 _ORIGINS = ("header", "sources")
-"""Who said so is no difference between runs."""
+"""The sources of header values; they are not compared."""
 _NEEDED = ("/header/hardware/accelerators", "/header/flags/precision", "/header/flags/sequence_length")
-"""Fields without which no comparison is beyond doubt, where neither run knows them."""
+"""Fields that cause a caveat when both runs lack them."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldDifference:
-    """A field in which two runs differ; a side that does not know it has None."""
+    """A field in which two runs differ; None where a side lacks it."""
 
     pointer: str
     severity: Severity
@@ -32,7 +32,7 @@ class FieldDifference:
 
     @property
     def unknown(self) -> bool:
-        """True where a side does not know the field."""
+        """True where a side lacks the field."""
         return self.a is None or self.b is None
 
 
@@ -70,7 +70,7 @@ def _fields(a: Document, b: Document, policy: Policy) -> Iterator[FieldDifferenc
 
 
 def describe_run(document: Document) -> dict[str, Any]:
-    """Return the fields that say what was run, by their JSON pointer: not what came out of it."""
+    """Return the fields that describe the configuration of a run (not its results), by JSON pointer."""
     fields = {pointer("run", key): document["run"].get(key) for key in ("lane", "preset")}
     _leaves(("header",), document["header"], fields)
     summary = document.get("summary") or {}
@@ -90,7 +90,7 @@ def _leaves(path: tuple[str, ...], value: Any, fields: dict[str, Any]) -> None:
 
 
 def _readings(a: Document, b: Document) -> Iterator[str]:
-    """Yield what makes the same text mean two things: other grammars, and other rules of derivation."""
+    """Yield differences of grammars and derivation rules: they give the same text different meanings."""
     first, second = (document["derivation"] for document in (a, b))
     if first["rules"] != second["rules"]:
         yield f"derived by other rules: {first['rules']} and {second['rules']}"

@@ -1,4 +1,4 @@
-"""Runs → the comparison document: for each group of runs against the first, whether and how they differ."""
+"""Build the comparison document: each group of runs against the first."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ FLOPS_COUNTED = ("flops_per_s", "flops_per_s_per_device", "mfu_ratio", "hfu_rati
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A receipt, and what its log gives beside it.
+    """A receipt, and the values of its log.
 
-    ``steady`` holds the values of metrics in the steady window, in step order, and ``curves`` the values of loss-like
-    metrics over their axis; both are empty where only the receipt is at hand.
+    ``steady`` contains the values of metrics in the steady window, in step order, and ``curves`` the values of loss-like
+    metrics over their axis; both are empty without the log.
     """
 
     name: str
@@ -54,7 +54,7 @@ def group(runs: Sequence[Run], policy: Policy) -> list[list[Run]]:
     """Return the runs as groups of repeats, the first run's first.
 
     Repeats are of one named lane and one preset, read alike, from one commit, and differ in no field that the policy
-    minds. Where all are repeats of one another each is a group: somebody wants to see how far repeats lie apart.
+    checks. If all runs are repeats, each is a group of its own: the question is then how far repeats lie apart.
     """
     groups: list[list[Run]] = []
     for run in runs:

@@ -1,4 +1,4 @@
-"""Two curves of one metric, laid over one another by step: where they part, and how far apart they end."""
+"""Compare two curves of one metric by step: where they diverge, and their difference at the end."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class CurveComparison:
 
 
 def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveComparison | None:
-    """Return how two curves lie to one another, or None where they share fewer than ``MIN_COMMON`` places.
+    """Compare two curves; None where they share fewer than ``MIN_COMMON`` places.
 
-    ``between``: b is read between its places, on a straight line, at those of a; else only places of both count.
+    ``between``: b is interpolated linearly at the places of a; else only common places count.
     """
     import numpy as np
 

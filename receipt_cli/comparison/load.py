@@ -1,4 +1,4 @@
-"""Receipts and logs → the runs of a comparison, and the two sides of a reproducibility check."""
+"""Load receipts and logs as the runs of a comparison, or as the two sides of a reproducibility check."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MAX_CURVES = 12
 def load_runs(
     files: Sequence[str], axis: Axis, progress: Callable[[str], AbstractContextManager[Progress | None]]
 ) -> tuple[list[Run], list[str]]:
-    """Return the runs of ``files`` (receipts or logs), and notes for the person who asked. Raises ``ReceiptError``."""
+    """Return the runs of ``files`` (receipts or logs), and notes for the user. Raises ``ReceiptError``."""
     runs: list[Run] = []
     notes: list[str] = []
     for file, name in zip(files, short_names(files), strict=True):
@@ -54,7 +54,7 @@ def make_run(name: str, document: dict[str, Any], product: Product | None, axis:
 
 
 def short_names(files: Sequence[str]) -> list[str]:
-    """Return the shortest ends of the paths that tell them apart."""
+    """Return the shortest distinct ends of the paths."""
     parts = [PurePath(file).parts for file in files]
     for length in range(1, max(map(len, parts), default=1) + 1):
         names = [str(PurePath(*part[-length:])) for part in parts]
@@ -64,7 +64,7 @@ def short_names(files: Sequence[str]) -> list[str]:
 
 
 def _curves(product: Product, axis: Axis) -> dict[str, Curve]:
-    """Return the curves of the metrics whose course is the result and of which lower or higher is better."""
+    """Return the curves of loss-like metrics with a better direction."""
     registry, series = load_registry(), product.series
     curves: dict[str, Curve] = {}
     for name in series:
@@ -78,7 +78,7 @@ def _curves(product: Product, axis: Axis) -> dict[str, Curve]:
 
 
 def _tokens(product: Product, steps: Floats) -> Floats | None:
-    """Return how many tokens were trained by each of ``steps``: as printed, else by the batch; None where nothing says so."""
+    """Return the tokens trained by each of ``steps``: as printed, else from the batch size; None if unknown."""
     import numpy as np
 
     places, totals = product.series.curve("tokens_total")
@@ -99,7 +99,7 @@ def load_side(
     progress: Callable[[str], AbstractContextManager[Progress | None]],
     stored: SeriesFiles | None = None,
 ) -> tuple[Side, list[str]]:
-    """Return the run of ``file`` (a receipt or a log) with its first ``steps`` records, and notes for the person who asked.
+    """Return the run of ``file`` (a receipt or a log) with its first ``steps`` records, and notes for the user.
 
     The records of a receipt are those of its log in ``stored``. Raises ``ReceiptError``.
     """
@@ -118,7 +118,7 @@ def read_points(series: Series, count: int) -> dict[str, Points]:
 
 
 def stored_points(stored: SeriesFiles, document: Document, count: int) -> dict[str, Points] | None:
-    """Return the same of a receipt's log, as far as a Parquet file holds it; None where there is none of that log."""
+    """Return the same values from the Parquet file of a receipt's log; None without such a file."""
     import numpy as np
 
     phase = stored.primary(document)

@@ -1,4 +1,4 @@
-"""The figures of two groups of runs, metric by metric: how far apart, how sure, and which way is better."""
+"""Compare the figures of two groups of runs, metric by metric: difference, confidence interval, direction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one run says of one metric: the receipt's statistics, and its steady values in step order where they are known."""
+    """One metric of one run: the receipt's statistics, and its steady values in step order where known."""
 
     statistic: Mapping[str, Any]
     values: Sequence[float] | None = None
@@ -66,8 +66,8 @@ def compare_metrics(
 ) -> Iterator[MetricComparison]:
     """Yield a comparison of every metric that all runs of both sides have, in registry order.
 
-    ``left`` and ``right`` hold the figures of each run by metric name; ``least`` is the relative difference below which
-    a policy wants no verdict.
+    ``left`` and ``right`` contain the figures of each run by metric name; ``least`` is the relative difference below which
+    a policy requests no verdict.
     """
     for metric in registry.metrics:
         sides = [[run[metric.name] for run in side if metric.name in run] for side in (left, right)]

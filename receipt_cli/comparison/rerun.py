@@ -1,7 +1,7 @@
-"""Two runs → whether the second reproduces the first: one configuration, one seed, one resume point, and the first losses.
+"""Check whether a run reproduces another: configuration, seeds, resume point, and the first losses.
 
-``reproduced`` is ``yes`` only where all of it is shown to be the same, ``no`` where any of it is shown to differ, and
-``unknown`` else: what neither run says is not equal.
+``reproduced`` is ``yes`` only if all parts are known to be the same, ``no`` if any part is known to differ, and
+``unknown`` otherwise: values that both runs lack are not equal.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from receipt_cli.numeric.precision import resolution
 
 SCHEMA_VERSION = "reproducibility/1.0"
 STEPS = 100
-"""Step records that are compared from the first on, unless told."""
+"""Step records that are compared by default, from the first on."""
 METRICS = ("loss", "grad_norm", "learning_rate")
 """Metrics whose values are compared; without the first there is no answer."""
 _DECIDES = ("/header/flags/", "/header/execution/")
-"""Fields that decide whatever a policy for figures says of them: they hold what affects numerics."""
+"""Fields that decide even if a policy for figures ignores them: they affect numerics."""
 _START = "/header/flags/start_step"
 _SLACK = 1 + 1e-9
 _DISTINCT = 8
-"""So many different values show how many digits are printed; of fewer, the last ones may all be zero."""
+"""Distinct values needed to infer the printed digits; among fewer, the last digits may all be zero by chance."""
 
 Answer = Literal["yes", "no", "unknown"]
 Points = Sequence[tuple[int, float]]
@@ -43,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of the answer: ``same`` is None where a run does not say it."""
+    """One part of the answer: ``same`` is None where a run lacks the data."""
 
     same: bool | None
     because: str
@@ -55,7 +55,7 @@ class Part:
 
 
 def reproducibility(a: Side, b: Side, policy: Policy, *, steps: int = STEPS, tolerance: float | None = None) -> dict[str, Any]:
-    """Return the document (``reproducibility/1.0``) that says whether ``b`` reproduces ``a``.
+    """Return the document (``reproducibility/1.0``) on whether ``b`` reproduces ``a``.
 
     The first ``steps`` records of each metric are compared: as printed, or within a relative ``tolerance``.
     """

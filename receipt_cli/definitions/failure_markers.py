@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple
 
 import regex
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
+from receipt_cli.definitions.reading import Fail, below, listed
 from receipt_cli.errors import DataError
 
 Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code", "detail"]
@@ -46,7 +48,6 @@ _HEAD: Final = "(?&head)"
 HEADLESS: Final = "(?:)"
 """What stands for a head in the core of a pattern."""
 _BLANKS: Final = b" \t\r\n\v\f\x00"
-_ID: Final = re.compile(r"[a-z][a-z0-9_]{2,39}")
 _COLOUR: Final = re.compile(rb"\x1b\[[0-9;]{0,12}m")
 
 
@@ -191,47 +192,58 @@ def parse_catalogue(text: bytes, where: str) -> Catalogue:
 
 
 def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFinding]]:
-    """Return the catalogue and the findings on its shape; a broken marker is found and left out."""
-    from receipt_cli.definitions.strict_yaml import read_yaml
+    """Return the catalogue and the findings on its shape; a broken marker is found and left out.
+
+    Raises ``DataError`` for what is not YAML.
+    """
+    from receipt_cli.definitions.schema_check import check_definition
+    from receipt_cli.definitions.strict_yaml import locate, read_yaml
+
+    findings: list[CatalogueFinding] = []
+
+    def fail(reason: str, *steps: str | int, key: str | None = None) -> DataError:
+        name, *inner = map(str, steps[1:] if steps[:1] == ("markers",) and steps[1:] else ("", *steps))
+        place = f"{where}:{locate(text, ('markers', name))}" if name else where
+        findings.append(CatalogueFinding(place, name, f"{'.'.join(inner)} {reason}".strip()))
+        return _Found(reason, where=place)
 
     data = read_yaml(text, where, shipped=True)
-    unknown = sorted(map(str, data.keys() - {"catalogue", "version", "head", "retry", "markers"}))
-    problems = [f"unknown key {key!r}" for key in unknown]
-    version, head, entries = data.get("version"), data.get("head", ""), data.get("markers")
-    if data.get("catalogue") != "markers":
-        problems.append("catalogue must be 'markers'")
-    if not _is_integer(version, 1):
-        problems.append("version must be a positive integer")
-    if not isinstance(head, str) or not head.isascii():
-        problems.append("head must be an ASCII pattern")
-    retry = data.get("retry", {})
-    if not isinstance(retry, dict) or not all(k in get_args(Reason) and v in get_args(Retry) for k, v in retry.items()):
-        problems.append(f"retry must map reasons to one of {', '.join(get_args(Retry))}")
-        retry = {}
-    if not isinstance(entries, dict) or not entries:
-        problems.append("markers must be a mapping with at least one marker")
-        entries = {}
-    findings = [CatalogueFinding(where, "", problem) for problem in problems]
-    markers = []
-    for name, entry in entries.items():
-        wrong = _shape_problems(entry)
-        if _ID.fullmatch(str(name)) is None:
-            wrong.append("a marker's id is 3 to 40 of a-z, 0-9 and _")
-        if wrong:
-            place = entry_place(where, entry_lines(text), str(name))
-            findings += [CatalogueFinding(place, str(name), problem) for problem in wrong]
-        else:
-            markers.append(_marker(name, entry, str(head)))
-    digest = hashlib.sha256(text).hexdigest()
-    return Catalogue(version if isinstance(version, int) else 0, digest, tuple(markers), retry), findings
+    head, markers = data.get("head", ""), []
+    entries = data["markers"] if isinstance(data.get("markers"), dict) else {}
+    with suppress(_Found):
+        check_definition("markers", {**data, "markers": {"any": _ANY} if entries else entries}, fail, lambda *_: True)
+        if not head.isascii():
+            raise fail("is not ASCII", "head")
+    for name, body in entries.items() if not findings else ():
+        with suppress(_Found):
+            check_definition("markers", {**data, "markers": {str(name): body}}, fail, lambda *_: True)
+            markers.append(_marker(str(name), body, head, below(fail, "markers", str(name))))
+    version = data.get("version")
+    sha256, retry = hashlib.sha256(text).hexdigest(), data.get("retry") or {}
+    return Catalogue(version if type(version) is int else 0, sha256, tuple(markers), retry), findings
 
 
-def _marker(name: str, entry: Mapping[str, Any], head: str) -> Marker:
-    def counter(item: Any) -> CounterSample:
-        if isinstance(item, str):
-            return CounterSample(item.encode())
-        return CounterSample(item["line"].encode(), tuple(item["fires"]))
+class _Found(DataError):
+    """What a finding tells already."""
 
+
+_ANY: Final[Mapping[str, Any]] = {
+    "reason": None, "category": "unknown", "role": "observation", "rank": 3, "overcome_after": 1, "literal": "-", "pattern": "-",
+    "samples": ["-"], "counter_samples": [],
+}  # fmt: skip
+"""A sound marker, to hold the rest of a catalogue against the schema by itself."""
+
+
+def _marker(name: str, entry: Mapping[str, Any], head: str, fail: Fail) -> Marker:
+    """Return the marker that ``entry``, whose shape is right, defines. Raises the error that ``fail`` makes."""
+    literals = tuple(item.encode() for item in listed(entry["literal"]))
+    if not entry["pattern"].isascii():
+        raise fail("is not ASCII", "pattern")
+    if min(map(len, literals)) < MIN_LITERAL:
+        raise fail(f"must have at least {MIN_LITERAL} bytes", "literal")
+    if (entry["role"] in SILENT_ROLES) != (entry["reason"] is None):
+        raise fail(f"{', '.join(SILENT_ROLES)}: no reason; every other role: a reason")
+    counters = [(item, []) if isinstance(item, str) else (item["line"], item["fires"]) for item in entry["counter_samples"]]
     pattern = _one_line(entry["pattern"])
     return Marker(
         id=name,
@@ -240,10 +252,10 @@ def _marker(name: str, entry: Mapping[str, Any], head: str) -> Marker:
         role=entry["role"],
         rank=entry["rank"],
         overcome_after=entry["overcome_after"],
-        literals=tuple(item.encode() for item in _texts(entry["literal"])),
+        literals=literals,
         source=pattern.replace(_HEAD, f"(?:{_one_line(head)})"),
         samples=tuple(item.encode() for item in entry["samples"]),
-        counter_samples=tuple(map(counter, entry["counter_samples"])),
+        counter_samples=tuple(CounterSample(line.encode(), tuple(fires)) for line, fires in counters),
         core=pattern.replace(_HEAD, HEADLESS) if _HEAD in pattern else None,
         retry=entry.get("retry"),
     )
@@ -252,56 +264,6 @@ def _marker(name: str, entry: Mapping[str, Any], head: str) -> Marker:
 def _one_line(pattern: str) -> str:
     """Join a pattern that the file spreads over several lines; line breaks are no part of it."""
     return pattern.replace("\n", "")
-
-
-def _shape_problems(entry: object) -> list[str]:
-    if not isinstance(entry, dict):
-        return ["a marker is a mapping"]
-    problems = [f"unknown key {key!r}" for key in sorted(map(str, entry.keys() - _SHAPE))]
-    problems += [f"key {key!r} is missing" for key in _SHAPE if key not in entry and key != "retry"]
-    problems += [f"{key} is {said}" for key, (sound, said) in _SHAPE.items() if key in entry and not sound(entry[key])]
-    if not problems and (entry["role"] in SILENT_ROLES) != (entry["reason"] is None):
-        problems.append(f"{', '.join(SILENT_ROLES)}: no reason; every other role: a reason")
-    return problems
-
-
-def _is_integer(value: object, least: int, most: int = 1 << 30) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def _texts(value: Any) -> list[Any]:
-    """Return what may be one text or a list of them as a list."""
-    return value if isinstance(value, list) else [value]
-
-
-def _are_texts(value: object, least: int = 1) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(i, str) and len(i) >= least for i in value)
-
-
-def _is_counter(item: object) -> bool:
-    if isinstance(item, dict):
-        return item.keys() == {"line", "fires"} and _are_texts([item["line"]]) and _are_texts(item["fires"])
-    return _are_texts([item])
-
-
-_SHAPE: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "reason": (lambda v: v is None or v in get_args(Reason), f"null or one of {', '.join(get_args(Reason))}"),
-    "category": (lambda v: v in get_args(Category), f"one of {', '.join(get_args(Category))}"),
-    "role": (lambda v: v in get_args(Role), f"one of {', '.join(get_args(Role))}"),
-    "rank": (lambda v: _is_integer(v, 0, 3), "an integer from 0 to 3"),
-    "overcome_after": (lambda v: _is_integer(v, 1), "a positive integer"),
-    "literal": (
-        lambda v: _are_texts(_texts(v)) and all(len(item.encode()) >= MIN_LITERAL for item in _texts(v)),
-        f"one or several texts of at least {MIN_LITERAL} bytes",
-    ),
-    "pattern": (lambda v: isinstance(v, str) and v != "" and v.isascii(), "ASCII text"),
-    "retry": (lambda v: v in get_args(Retry), f"one of {', '.join(get_args(Retry))}"),
-    "samples": (_are_texts, "a list of lines"),
-    "counter_samples": (
-        lambda v: isinstance(v, list) and all(map(_is_counter, v)),
-        "a list of lines, or of {line, fires: [marker ids]}",
-    ),
-}
 
 
 def _message_end(record: bytes) -> int:

@@ -13,7 +13,6 @@ PUBLIC = {
     "differences": "diff",
     "pointer": "invariants.rule",
     "pointer_parts": "invariants.rule",
-    "MigratedFile": "migrate_file",
     "migrate_bytes": "migrate_file",
     "replace_original": "migrate_file",
     "write_beside": "migrate_file",

@@ -5,32 +5,24 @@ from __future__ import annotations
 import copy
 import json
 import math
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal
 
-from receipt_cli.definitions.compiled import find_compiled
+from receipt_cli.definitions.schema_check import Path, explain, generated_validator, json_type, make_validator
 from receipt_cli.documents.invariants.rule import Rule, Severity, pointer, pointer_parts
 from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
 from receipt_cli.errors import DataError, InputError
-
-if TYPE_CHECKING:
-    from jsonschema import ValidationError
-    from jsonschema.protocols import Validator
 
 KINDS = ("receipt", "header", "evaluation", "ablation", "gpu_profile")
 """The kinds of document; the other schemas are of definitions."""
 
 MAX_DEPTH = 64
 """A document nested deeper than this is refused; the contract needs about ten levels."""
-_MAX_REASON = 300
 _MAX_BITS = 10_000
 """Python writes no larger integer as text, and a schema error shows the value that it is about."""
 _FLOAT_MAX = 1.7976931348623157e308
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +75,7 @@ def validate_document(document: object) -> list[Finding]:
     ``DataError`` for a major version that is not known here.
     """
     if not isinstance(document, dict):
-        return [Finding("", f"a document is an object, this is {_json_type(document)}", "schema.type")]
+        return [Finding("", f"a document is an object, this is {json_type(document)}", "schema.type")]
     found, readable = _check_values(document)
     if not readable:
         return found
@@ -223,40 +215,9 @@ def _route(stated: object) -> Finding | tuple[str, str, bool]:
 
 
 @cache
-def generated_validator(kind: str, version: str) -> Callable[[object], object] | None:
-    """Return the validator that the build generated of a schema: it raises ``ValueError`` for what does not keep it.
-
-    It needs the standard library alone and knows one error; None where the package was not built, or the schema changed.
-    """
-    name: str | None = find_compiled(f"schemas/{kind}/v{version}.schema.json")
-    if name is None:
-        return None
-    from receipt_cli._compiled import validators
-
-    found: Callable[[object], object] | None = getattr(validators, name, None)
-    return found
-
-
-@cache
-def _validator(kind: str, version: str) -> Validator:
-    from jsonschema import Draft202012Validator, validators  # 70 ms, and needed only to report what is wrong
-
-    made = validators.extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
-    return cast("Validator", made(get_schema(kind, version)[1]))
-
-
-@cache
-def compile_pattern(source: str) -> re.Pattern[str]:
-    """Return a pattern of a schema as JSON Schema means it: a last ``$`` is the end, not a place before a last newline."""
-    return re.compile(rf"{source[:-1]}\Z" if source.endswith("$") and not source.endswith("\\$") else source)
-
-
-def _pattern(_validator: object, source: str, instance: object, _schema: object) -> Iterator[ValidationError]:
-    """Yield that ``instance`` breaks a pattern; unlike Python, JSON Schema does not let ``$`` stand before a last newline."""
-    from jsonschema import ValidationError
-
-    if isinstance(instance, str) and not compile_pattern(source).search(instance):
-        yield ValidationError("breaks a pattern")
+def _validator(kind: str, version: str) -> Any:
+    """Return the validator of jsonschema."""
+    return make_validator(get_schema(kind, version)[1])
 
 
 def _check_shape(document: dict[str, Any], kind: str, version: str, newer: bool) -> list[Finding]:
@@ -277,8 +238,9 @@ def _check_shape(document: dict[str, Any], kind: str, version: str, newer: bool)
         return [Finding("", refusal, "schema")]  # a job whose interpreter has nothing but the standard library
     found: dict[Finding, None] = {}  # ordered, and each once
     for error in validator.iter_errors(document):
-        for finding in _findings(error, newer):
-            found[finding] = None
+        severity: Severity = "note" if newer and error.validator == "additionalProperties" else "error"
+        for path, reason in explain(error):
+            found[Finding(pointer(*path), reason, f"schema.{error.validator}", severity)] = None
     return list(found)
 
 
@@ -297,36 +259,3 @@ def _known_part(document: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
         if any(f"/header{text}/".startswith(f"{at}/") for at in unknown):
             del sources[text]
     return known
-
-
-def _findings(error: ValidationError, newer: bool) -> Iterator[Finding]:
-    """Yield what one schema error means, with a bounded reason that does not repeat the document."""
-    path, keyword = tuple(error.absolute_path), str(error.validator)
-    instance: Any = error.instance
-    stated: Any = error.validator_value
-    rule = f"schema.{keyword}"
-    if keyword == "additionalProperties":
-        severity: Severity = "note" if newer else "error"
-        known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
-        for key in instance:
-            if key not in known:
-                yield Finding(pointer(*path, key), "unknown field", rule, severity)
-    elif keyword == "required":
-        for key in stated:
-            if key not in instance:
-                yield Finding(pointer(*path, key), "missing", rule)
-    elif keyword == "type":
-        wanted = stated if isinstance(stated, str) else " or ".join(stated)
-        yield Finding(pointer(*path), f"is {_json_type(instance)}, not {wanted}", rule)
-    elif keyword in ("enum", "const"):
-        values = stated if keyword == "enum" else [stated]
-        yield Finding(pointer(*path), f"is none of {', '.join(json.dumps(v) for v in values)}"[:_MAX_REASON], rule)
-    else:
-        is_key = isinstance(instance, str) and "propertyNames" in error.absolute_schema_path
-        path = (*path, instance) if is_key else path
-        yield Finding(pointer(*path), f"breaks {keyword}: {json.dumps(stated)[:_MAX_REASON]}", rule)
-
-
-def _json_type(value: object) -> str:
-    names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
-    return "null" if value is None else names.get(type(value), "object" if isinstance(value, dict) else "no JSON value")

@@ -1,4 +1,4 @@
-"""Columns of the chosen grammars → events in log order: one object for each record that counts, values named."""
+"""Build the events of a log, in log order, from the columns of the chosen grammars."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _fold_block(
 ) -> list[Event]:
     """Join the rows of each block to its opening line, or to the row that began it; a rank's rows stay its own.
 
-    A row without a rank joins the block opened last where only opening lines say a rank. Rows that join no block go
+    A row without a rank joins the block opened last where only opening lines have a rank. Rows that join no block go
     to ``orphans``, by their position; those that do go to ``joined``.
     """
     spec = rule.block

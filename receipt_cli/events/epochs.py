@@ -1,6 +1,6 @@
-"""Trainers that count by epoch → steps of the whole run.
+"""Count the steps of the whole run for trainers that count by epoch.
 
-An iteration counter that starts again with every epoch says where the run stands only together with the epochs before:
+An iteration counter that starts again with every epoch gives a position in the run only together with the epochs before:
 step = steps of the epochs before + step inside the epoch. An epoch that the log did not show counts as long as this one.
 """
 
@@ -17,9 +17,9 @@ EPOCH = "epoch"
 
 
 def count_epochs(events: list[Event]) -> list[Event]:
-    """Give ``events``, in log order, the step and the planned steps that their epoch counters say; return them.
+    """Set the step and the planned steps of ``events``, in log order, from their epoch counters; return them.
 
-    An epoch that stands on a line of its own holds for the records after it that print none, of the same rank.
+    An epoch on a line of its own applies to the records after it that print none, of the same rank.
     """
     whole = _whole_runs(events)
     for event in events:
@@ -85,9 +85,9 @@ def _whole_runs(events: list[Event]) -> set[tuple[str, str]]:
 
 
 def _number_single_passes(events: list[Event]) -> None:
-    """Number the records that say where they stand in a pass of one length, and of which the log shows one pass.
+    """Number the records that print their place in a pass of one length, of which the log shows one pass.
 
-    Where the counter never goes back, the pass is the whole run; where it does, nothing says which pass a record is of.
+    Where the counter never goes back, the pass is the whole run; where it does, the pass of a record is unknown.
     """
     passes: dict[tuple[str, str, int], list[Event]] = {}
     for event in events:
@@ -106,7 +106,7 @@ def _number_single_passes(events: list[Event]) -> None:
 
 
 class _Lengths:
-    """How many steps each epoch had, and so how many stand before each; and the last record, by epoch and step inside."""
+    """How many steps each epoch had, and so how many precede each; and the last record, by epoch and step inside."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -170,7 +170,7 @@ def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: 
 
 
 def _count_run(event: Event, known: bool) -> None:
-    """Give the run behind ``event`` the steps and the epoch that its counters say; ``known``: its steps are printed.
+    """Set the steps and the epoch of the run behind ``event`` from its counters; ``known``: its steps are printed.
 
     All of a run is of one epoch, so that its steps are as far from the event's as its counts are.
     """
@@ -188,8 +188,8 @@ def _count_run(event: Event, known: bool) -> None:
 def _records(events: list[Event]) -> list[Event]:
     """Leave out what looks like a step record and is none.
 
-    That is: what a line (``repeats``) says was printed before; the epoch line of an evaluation, where no epoch runs and
-    other records have one; the last bar, drawn once more when the trainer has said that it is done.
+    That is: records that a line (``repeats``) announces as repeated; the epoch line of an evaluation, where no epoch runs and
+    other records have one; the last bar, drawn once more after the trainer has reported its end.
     """
     numbered = {(e.grammar.id, e.rule.name) for e in events if e.rule.counts == "epoch" and e.step is not None}
     repeats: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Streams of step records → lanes: which files follow one another, which ran side by side, and which are of other runs."""
+"""Order the files of a run: which follow one another, which ran side by side, and which belong to other runs."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Part:
 
     @property
     def first(self) -> float:
-        """Where its first step record stands in training, 0 where none says it."""
+        """Where its first step record is in training, 0 where none prints it."""
         return next((at for event in self.steps if (at := event.position) is not None), 0.0)
 
     @property
     def last(self) -> float:
-        """Where its last step record stands."""
+        """Where its last step record is."""
         return next((at for event in reversed(self.steps) if (at := event.position) is not None), 0.0)
 
     @property
@@ -97,7 +97,7 @@ def make_lanes(streams: Sequence[Stream], parts: Sequence[Part]) -> list[Lane]:
     if len(runs) > 1:
         groups = [sorted(p.number for lane in run for p in lane.parts) for run in runs]
         raise SeveralRuns(
-            f"these {len(streams)} files are of {len(runs)} runs",
+            f"these {len(streams)} files belong to {len(runs)} runs",
             why=reasons[0],
             try_="receipt parse --all-runs ..., or name the files of one run",
             groups=groups,
@@ -127,7 +127,7 @@ def _join(run: list[Lane], part: Part) -> str | None:
 
 
 def _same_process(left: Part, right: Part) -> bool:
-    """False where words say that two ranks wrote them."""
+    """False where their names show that two ranks wrote them."""
     return not (left.stream.certain and right.stream.certain) or left.stream.rank == right.stream.rank
 
 
@@ -146,12 +146,12 @@ def _beside(run: list[Lane], part: Part) -> str | None:
     seeds, theirs = part.values("seed"), other.values("seed")
     plans, their_plans = part.values("planned_steps"), other.values("planned_steps")
     ranks = {lane.rank for lane in run}
-    said = part.stream.certain and other.stream.certain and part.stream.rank not in ranks
+    certain = part.stream.certain and other.stream.certain and part.stream.rank not in ranks
     if plans and their_plans and plans.isdisjoint(their_plans):
         return f"{other.name} plans {_shown(their_plans)} steps, {part.name} {_shown(plans)}"
-    if not said and seeds and theirs and seeds.isdisjoint(theirs):
+    if not certain and seeds and theirs and seeds.isdisjoint(theirs):
         return f"{other.name} has seed {_shown(theirs)}, {part.name} {_shown(seeds)}"
-    if not said and not _same_values(other, part):
+    if not certain and not _same_values(other, part):
         return f"{other.name} and {part.name} print other values for the same steps, and their names name no ranks"
     run.append(Lane([part], part.stream.rank if part.stream.rank not in ranks else None))
     return None

@@ -1,6 +1,6 @@
-"""Events in log order → launches: the runs that stand one after the other in one log.
+"""Split the events of a log into launches: the runs that follow one another in it.
 
-A queue job, a sweep, the folds of a cross-validation and an appended `nohup.out` hold several runs. What tells another
+A queue job, a sweep, the folds of a cross-validation and an appended `nohup.out` contain several runs. What separates another
 run from another attempt of the same one: the steps begin at the very start again and the trainer introduced itself
 anew, with another configuration, or after the run before was done. A restart by the launcher, a resumed checkpoint
 or the same trajectory printed again speak for the same run. In doubt it is one run: nothing of it is hidden then.
@@ -81,7 +81,7 @@ def window(body: SegmentBody, launch: Launch) -> SegmentBody:
 
 @dataclass(slots=True)
 class _Track:
-    """One kind of step record of one launch: where it began, and where it stands."""
+    """One kind of step record of one launch: where it began, and where it is."""
 
     first: float
     last: float
@@ -91,7 +91,7 @@ class _Track:
 
 
 def _introduction(events: Sequence[Event]) -> list[Event]:
-    """Return the header lines that stand before the first step and say what is trained."""
+    """Return the header lines before the first step that name what is trained."""
     first = next((i for i, e in enumerate(events) if e.rule.event == "step"), len(events))
     return [e for e in events[:first] if e.rule.event == "header" and e.facts and not e.metrics]
 
@@ -150,7 +150,7 @@ class _Walk:
             yield self.pending
 
     def _resume_at(self, cut: int, index: int) -> None:
-        """Begin the launch at ``cut``; what stands before its first step is its banner."""
+        """Begin the launch at ``cut``; the lines before its first step are its banner."""
         self._new(cut)
         for event in self.events[cut:index]:
             if event.rule.event in ("header", "compile"):
@@ -260,7 +260,7 @@ class _Walk:
         return self.folds[key]
 
     def _boundary(self, index: int, event: Event) -> int:
-        """Return the first event of the launch whose first step record stands at ``index``."""
+        """Return the first event of the launch whose first step record is at ``index``."""
         begin = index
         while begin > self.begin + 1 and self._leads(self.events[begin - 1], event):
             begin -= 1

@@ -1,4 +1,4 @@
-"""What a log contains, as read: its events in log order, and the records that have no event of their own."""
+"""The events of a log, and the records without an event of their own."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ class Event:
 
     @property
     def records(self) -> int:
-        """How many records it stands for: itself, and those of its run."""
+        """How many records it represents: itself, and those of its run."""
         return 1 if self.run is None else 1 + len(self.run)
 
     @property
     def drawn(self) -> int:
-        """How many rows it stands for: records of a bar are drawn over."""
+        """How many rows it represents: records of a bar are drawn over."""
         return 1 if self.run is None else 1 + self.run.drawn
 
     @property
     def last_step(self) -> int | None:
-        """The step of the last record that it stands for."""
+        """The step of the last record that it represents."""
         return self.step if self.run is None else self.run.last
 
     @property
@@ -77,7 +77,7 @@ class Event:
 
     @property
     def last_at(self) -> int:
-        """The position of the last record that it stands for."""
+        """The position of the last record that it represents."""
         return self.at if self.run is None else self.run.record(len(self.run) - 1)[0]
 
     @property
@@ -86,7 +86,7 @@ class Event:
         return float(self.step) if self.step is not None else self.metrics.get("epoch")
 
     def join(self, other: Event) -> None:
-        """Add what another line about the same step prints; what this one printed itself stands."""
+        """Add what another line about the same step prints; values of this one are kept."""
         self.rules = (*self.rules, other.rule.name)
         self.fill(other)
 
@@ -108,8 +108,8 @@ def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
 
 
 class ReadEvents(NamedTuple):
-    """What a log tells: its events in log order, the problems of naming them (table rows without a header), and what
-    has no event: step records of other ranks than the leading one, and progress bars."""
+    """Events in log order, problems of naming them (table rows without a header), and records without an event:
+    those of ranks other than the leading one, and progress bars."""
 
     events: list[Event]
     problems: list[Problem]

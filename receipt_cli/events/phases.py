@@ -1,13 +1,14 @@
-"""Events in log order → phases, and in each the attempts that a restart makes.
+"""Split events in log order into phases, and each phase into the attempts that restarts make.
 
-A phase ends where the trainer says so, where another trainer or another stage begins, or where the step counter
+A phase ends where the trainer prints its end, where another trainer or another stage begins, or where the step counter
 starts again with another plan. A step counter that goes back inside a phase starts a new attempt; the later attempt's
-records stand.
+records are retained.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -23,8 +24,8 @@ LATE_RECORDS = 4
 class Phase:
     """One stage of training, in log order.
 
-    ``steps`` are the records that stand; ``attempts`` how many of them each attempt contributes; ``superseded`` the
-    records that a later attempt overtook.
+    ``steps`` are the retained records; ``attempts`` how many of them each attempt contributes; ``superseded`` the
+    records that a later attempt repeats.
     """
 
     grammar: Grammar
@@ -38,10 +39,13 @@ class Phase:
     standalone_events: list[Event] = field(default_factory=list)
     attempts: list[list[Event]] = field(default_factory=list)
     superseded: list[Event] = field(default_factory=list)
+    pairs: Counter[tuple[int | None, bool]] | None = None
+    """How often a record of a step is followed by one of the same step, or of another one."""
+    again: int = 0
 
     @property
     def steps(self) -> list[Event]:
-        """The step records that stand, in log order; behind some of them stands a run (see ``Event``)."""
+        """The retained step records, in log order; some have a run behind them (see ``Event``)."""
         return [event for attempt in self.attempts for event in attempt]
 
     @property
@@ -142,7 +146,7 @@ class _Sweep:
             phase.standalone_events.append(event)
 
     def companion(self, event: Event) -> None:
-        """Add the values of a line without a step to the record before it; before any record they stand alone."""
+        """Add the values of a line without a step to the record before it; before any record it stays an event of its own."""
         phase = self.current
         running = phase is not None and self._mine(event) and not phase.ended
         last = phase.step_events[-1] if phase is not None and running and phase.step_events else None
@@ -207,7 +211,7 @@ def _merge_nameless(phases: list[Phase]) -> list[Phase]:
 
 
 def _resolve(phase: Phase) -> None:
-    """Collapse redraws and duplicates, join companion lines of one step, split attempts, drop overtaken records."""
+    """Collapse redraws and duplicates, join companion lines of one step, split attempts, drop superseded records."""
     attempts: list[list[Event]] = []
     numbered: Event | None = None  # the last record of the running attempt that has a step
     for event in phase.step_events:
@@ -226,21 +230,21 @@ def _resolve(phase: Phase) -> None:
         if attempts[-1][-1].step is not None:
             numbered = attempts[-1][-1]
     limit: float = math.inf
-    standing: list[list[Event]] = []
+    resolved: list[list[Event]] = []
     for attempt in reversed(attempts):
-        stand, overtaken = _split_superseded(attempt, limit)
-        standing.append(stand)
-        phase.superseded.extend(overtaken)
+        retained, superseded = _split_superseded(attempt, limit)
+        resolved.append(retained)
+        phase.superseded.extend(superseded)
         limit = min([limit, *(e.step for e in attempt if e.step is not None)])
-    phase.attempts = standing[::-1]
+    phase.attempts = resolved[::-1]
     phase.evals = _current_evals(phase, attempts)
 
 
 def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], list[Event]]:
-    """Return the records of an attempt that stand, and those from ``limit`` on, which a later attempt overtook."""
+    """Return the retained records of an attempt, and those from ``limit`` on, which a later attempt superseded."""
     parts = [part for event in attempt for part in cut(event, limit)] if limit < math.inf else attempt
-    stand = [e for e in parts if e.step is None or e.step < limit]
-    return stand, [e for e in parts if e.step is not None and e.step >= limit]
+    retained = [e for e in parts if e.step is None or e.step < limit]
+    return retained, [e for e in parts if e.step is not None and e.step >= limit]
 
 
 def _add_unnumbered(attempt: list[Event], event: Event) -> None:
@@ -293,21 +297,23 @@ def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event)
     """
     if len(attempt) > 1 or last.run is not None or event.line - last.line < 2:
         return False
-    pairs = [(a.step, b.step) for a, b in pairwise(phase.step_events) if a.step != last.step and a.step is not None]
-    again = sum(a == b for a, b in pairs)
-    return 2 * again < len(pairs) or not pairs
+    if phase.pairs is None:
+        phase.pairs = Counter((a.step, a.step == b.step) for a, b in pairwise(phase.step_events))
+        phase.again = sum(n for (_, same), n in phase.pairs.items() if same)
+    others = phase.pairs.total() - phase.pairs[last.step, True] - phase.pairs[last.step, False]
+    return not others or 2 * (phase.again - phase.pairs[last.step, True]) < others
 
 
 def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
-    """Leave out evaluations printed twice, and those of steps that a later attempt overtook."""
+    """Leave out evaluations printed twice, and those of steps that a later attempt superseded."""
     starts = [(a[0].at, a[0].step or 0) for a in attempts[1:] if a and a[0].step is not None]
     kept: list[Event] = []
     seen: dict[tuple[str, int | None], Event] = {}
     for event in phase.evals:
-        overtaken = event.step is not None and any(event.at < at and event.step > step for at, step in starts)
+        superseded = event.step is not None and any(event.at < at and event.step > step for at, step in starts)
         twin = seen.get((event.rule.name, event.step))
         copy = twin is not None and twin.same_values(event) and (event.step is not None or event.rank != twin.rank)
-        if overtaken or copy:
+        if superseded or copy:
             continue
         seen[event.rule.name, event.step] = event
         kept.append(event)

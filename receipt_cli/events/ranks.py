@@ -1,4 +1,4 @@
-"""Which rank speaks for a run where several print the same steps, and what each of them printed."""
+"""Choose the leading rank of a run where several print the same steps, and report the figures of each."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class RowRun:
     ``metrics`` and ``unregistered`` name the columns that may hold values, that which counts first. ``numbers`` are the
     steps; where it is None, ``step`` is the column that prints them, if one does. ``inside`` is the column that counts
     inside an epoch, ascending strictly too; the other counters are those of the record before, and so is all else that
-    an event says: grammar, rule, rank, planned steps, meanings. ``epoch`` is what they are all of, where no column says it.
+    an event has: grammar, rule, rank, planned steps, meanings. ``epoch`` is that of all of them, where no column has it.
     ``drawn`` is how many rows there were of them: a bar draws a record over, and its last frame counts.
     """
 
@@ -154,7 +154,7 @@ class RowRun:
 
     @property
     def counts(self) -> Integers | None:
-        """Where inside its epoch each record is (int64 [n]), or None where they do not say it."""
+        """Where inside its epoch each record is (int64 [n]), or None where they do not print it."""
         return None if self.inside is None else self._of(self.inside).astype("int64")
 
     def record(self, index: int) -> tuple[int, int, float]:
@@ -343,7 +343,7 @@ def count_distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:
         return len(known)
     import numpy as np
 
-    large = {step for step in known if abs(step) >= _LARGE}  # no array holds one
+    large = {step for step in known if abs(step) >= _LARGE}  # no array contains one
     return len(large) + len(distinct_values(np.concatenate([np.array(sorted(known - large), np.int64), *more])))
 
 

@@ -1,4 +1,4 @@
-"""The figures of events and of the runs behind them, in order: a list where all are events, else one array."""
+"""Read the values of a figure from events and the runs behind them, in order: a list, or one array where there are runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read(events: Iterable[Event], figure: Figure, within: Selection | None = Non
 
 
 def _parts(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Numbers]:
-    """Return the same in parts: lists, and an array for what a run holds, the run's own where all of it is wanted."""
+    """Return the same in parts: lists, and an array for each run, the run's own where all of it is wanted."""
     values: list[float] = []
     parts: list[Numbers] = [values]
     for event in events:
@@ -201,7 +201,7 @@ def not_finite_since(events: Sequence[Event], figure: Figure) -> int | None:
 
 
 class Series(Mapping[str, Sequence[float]]):
-    """The values of metrics in step order, where they stand; nothing is copied of a run that is wanted whole."""
+    """The values of metrics in step order; nothing is copied of a run that is wanted whole."""
 
     def __init__(self, names: Iterable[str] = (), events: Sequence[Event] = (), steady: Selection | None = None) -> None:
         self._names, self._events, self._steady = dict.fromkeys(names), events, steady
@@ -224,7 +224,7 @@ class Series(Mapping[str, Sequence[float]]):
 
     @property
     def events(self) -> Sequence[Event]:
-        """The events that the values stand in, in log order; behind some of them stands a run."""
+        """The events that have the values, in log order; some have a run behind them."""
         return self._events
 
     @property

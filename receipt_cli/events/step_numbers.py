@@ -1,7 +1,7 @@
-"""Step records that print no step number → the number that the progress bar beside them proves, or none.
+"""Number step records that print no step, where the progress bar beside them proves the number.
 
 A trainer that writes through its progress bar redraws the bar right after each record, with the step that the record
-is of. That holds only where both streams kept their order, so the log must prove it: every record is followed by a
+is of. That is valid only where both streams kept their order, so the log must prove it: every record is followed by a
 bar of the run's total before the next record, and the steps so found rise by one constant stride, a restart and a
 first step apart. Otherwise no number is given.
 """

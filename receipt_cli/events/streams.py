@@ -1,8 +1,8 @@
-"""The streams of one log → one body with its events and markers in one order.
+"""Read the files of one log into one body, and order their events and markers.
 
-Each file is scanned for itself; the bodies stand one after the other, so that line numbers count through the files.
+Each file is scanned for itself; the bodies are joined in turn, so that line numbers count through the files.
 Time stamps of two hosts disagree and many lines have none; what all ranks share is the step. So the stream of the rank
-with most step records is the time line, and what another rank prints stands beside the step that it printed last.
+with most step records is the time line, and the records of another rank are placed beside the step that it printed last.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Gathered:
     opening: int = 0
 
     def tail(self, line: int | None) -> tuple[bytes, bool]:
-        """Return the last bytes of the stream that holds ``line``, else of the time line, and whether more precede."""
+        """Return the last bytes of the stream that contains ``line``, else of the time line, and whether more precede."""
         number = self.final
         if line is not None:
             number = max(i for i, before in enumerate(self.lines) if before < line)
@@ -185,7 +185,7 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
 
 
 def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
-    """Return what ``stretch``, the fold of all bytes of a stream of one part, gives; it is used up."""
+    """Return the log whose bytes ``segment`` is the fold of, a stream of one part; ``segment`` is used up."""
     source, heads = stream.parts[0], [segment.first_bytes]
     body, lines = engine.finish(segment)
     log = LogFacts(source.sha256, source.size_bytes, lines, body.records)
@@ -202,7 +202,7 @@ def _blocks(parts: Sequence[Source], counts: list[int]) -> Iterator[bytes]:
 
 
 def last_bytes_before(stream: Stream, line: int) -> bytes:
-    """Return the last bytes that stand before ``line``, counted from 1, of a stream that is read once more.
+    """Return the last bytes before ``line``, counted from 1, of a stream that is read once more.
 
     Nothing where it cannot be read again. Raises ``InputError``.
     """
@@ -228,7 +228,7 @@ def _beside(
 ) -> Iterator[tuple[int, tuple[int, int, int]]]:
     """Yield each record of a lane beside the time line, and the record of the time line that it goes by.
 
-    What stands before the first step of a stream goes before that step, what it says at its very end to the end of the
+    A record before the first step of a stream goes before that step, one at its very end to the end of the
     attempt: that other ranks still printed steps does not mean that this one got over it. Of a stream without steps, a
     process that went on after an error had it at the beginning, and one that died of it at the end.
     """

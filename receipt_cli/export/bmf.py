@@ -1,4 +1,4 @@
-"""A run → Bencher Metric Format: the lane is the benchmark, a metric its measure.
+"""Export a run as Bencher Metric Format: the lane is the benchmark, a metric its measure.
 
 https://bencher.dev/docs/reference/bencher-metric-format
 """
@@ -27,7 +27,7 @@ def bmf(run: ExportedRun) -> bytes:
 
 
 def _values(value: float, known: Mapping[str, float]) -> dict[str, float]:
-    """Return a measure; a last value may lie outside of the window that the extremes are of, which then say nothing of it."""
+    """Return a measure, without extremes where the value lies outside their window (a last value may)."""
     low, high = known.get("min"), known.get("max")
     if low is None or high is None or not low <= value <= high:
         return {"value": value}

@@ -1,4 +1,4 @@
-"""The records of a log → one curve for each metric of each phase: steps ascending, each once, as many as a format can bear."""
+"""Extract one curve per metric and phase from a log: ascending distinct steps, thinned to the limit of a format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXACT = 2.0**53
 
 
 class Phase(NamedTuple):
-    """A phase of the receipt: where it stands in ``/phases``, its name, and what its keys begin with (primary: nothing)."""
+    """A phase of the receipt: its index in ``/phases``, its name, and the prefix of its keys (primary: empty)."""
 
     number: int
     name: str | None
@@ -63,10 +63,10 @@ def read_curves(product: Product, phases: Sequence[Phase], most: int) -> tuple[l
         taken = [int(step) for step in steps[chosen].tolist()]
         curves.append(Curve(f"{phase.prefix}{key}", phase, metric, taken, kept[chosen].tolist()))
     notes = [
-        (thinned, f"{thinned} of {len(curves)} curves have more than {most} steps: that many, evenly spread, are exported"),
+        (thinned, f"{thinned} of {len(curves)} curves have more than {most} steps and are sampled evenly"),
         (beyond, f"{beyond} metrics beyond the first {MAX_CURVES} are left out"),
         (placeless, f"{placeless} metrics are printed without a step: they have figures, no curves"),
-        (lost, f"{lost} values of steps that come twice in a phase are left out: the last value of a step counts"),
+        (lost, f"{lost} values of repeated steps are left out: the last value of a step counts"),
     ]
     return curves, [text for count, text in notes if count]
 

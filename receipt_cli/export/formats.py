@@ -1,4 +1,4 @@
-"""Which formats there are, and how a run becomes one: the bytes of a document, or something at a path."""
+"""The export formats: each returns the bytes of a document, or writes to a path."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from receipt_cli.receipts.series_file import write_series
 class Format:
     """One format. ``most`` is how many steps of a curve it takes by default; 0: it has no curves.
 
-    ``document`` gives the bytes of one, or ``place`` writes to a path and says how to open what is there.
+    ``document`` returns the bytes of one, or ``place`` writes to a path and returns how to open it.
     """
 
     most: int
@@ -48,7 +48,7 @@ def export(run: ExportedRun, product: Product | None, name: Name, output: Path |
         write_atomically(output, data)
         return None, None
     if output is None:
-        raise UsageError(f"--to {name} wants -o", why="it is no text")
+        raise UsageError(f"--to {name} needs an output path", why="it is not a text format", try_=f"--to {name} -o PATH")
     assert chosen.place is not None
     return None, chosen.place(run, product, output)
 

@@ -1,4 +1,4 @@
-"""A run → an in-toto statement: what is said of the log, ready to be signed (as the payload of a DSSE envelope).
+"""Export a run as an in-toto statement about its log, ready to be signed (as the payload of a DSSE envelope).
 
 https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md
 """
@@ -27,7 +27,7 @@ def predicate_type(run: ExportedRun) -> str:
 
 
 def _subjects(run: ExportedRun) -> list[dict[str, Any]]:
-    """Return the log, or the files that it was read from: the digest of several is no digest of a file."""
+    """Return the log, or the files that it was read from: a digest over several files belongs to none of them."""
     log, name = run.document["derivation"]["log"], run.document["run"]["name"]
     if "files" in log:
         return [{"name": file["name"], "digest": {"sha256": file["sha256"]}} for file in log["files"]]

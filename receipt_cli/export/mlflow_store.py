@@ -1,4 +1,4 @@
-"""A run → a run in a local MLflow tracking store: a SQLite database, and beside it the receipt itself as an artifact.
+"""Export a run to a local MLflow tracking store: a SQLite database, with the receipt as an artifact beside it.
 
 MLflow's folders of files are in maintenance mode and do not open any more. The one module that imports MLflow: it is an extra,
 and slow to load.
@@ -28,17 +28,18 @@ _BATCH, _TAGS = 1000, 100
 _LONGEST = 250
 _STRANGE = re.compile(r"[^\w./ :-]", re.ASCII)
 _RUN_TAG = "receipt.run"
-"""Which receipt a run of the store is of."""
+"""Tag with the identity of the exported run."""
 
 
 def export_to_mlflow(run: ExportedRun, path: Path) -> str:
-    """Add ``run`` to the tracking database ``path``, which is made where there is none; return MLflow's id of it.
+    """Add ``run`` to the tracking database ``path``, created if missing; return MLflow's id.
 
-    The experiment is the lane. Raises ``UsageError`` where MLflow is missing, and ``OutputError``, also where the run is there.
+    The experiment is the lane. Raises ``UsageError`` where MLflow is missing, and ``OutputError``, also for a run that the
+    database contains.
     """
     client_type, failure = _loaded()
     if "?" in str(path):
-        raise UsageError("MLflow takes no ? in the name of a database", where=str(path))
+        raise UsageError("MLflow does not accept ? in the name of a database", where=str(path))
     if path.is_dir():
         raise OutputError("is a directory, not a file", where=str(path))
     make_folder(path.parent)
@@ -49,8 +50,8 @@ def export_to_mlflow(run: ExportedRun, path: Path) -> str:
         for earlier in known:
             if earlier.info.status != "RUNNING":
                 why = f"as {earlier.info.run_id}"
-                raise OutputError("has this run already", where=str(path), why=why, try_="name another file")
-            client.delete_run(earlier.info.run_id)  # an export that did not come to its end
+                raise OutputError("this run is already in the database", where=str(path), why=why, try_="name another file")
+            client.delete_run(earlier.info.run_id)  # left by an export that was interrupted
         return _write(client, experiment, run)
     except (failure, OSError) as error:
         why = str(error).strip().split("\n")[0]
@@ -58,7 +59,7 @@ def export_to_mlflow(run: ExportedRun, path: Path) -> str:
 
 
 def _loaded() -> tuple[type[MlflowClient], type[Exception]]:
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # it would tell its makers of every run
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # else it reports every run to its makers
     try:
         import sqlalchemy  # noqa: F401
         from mlflow import MlflowClient
@@ -66,7 +67,7 @@ def _loaded() -> tuple[type[MlflowClient], type[Exception]]:
     except ImportError as error:
         why, help_text = str(error), "pip install 'receipt-cli[mlflow]'"
         raise UsageError("an export to MLflow needs MLflow", why=why, try_=help_text) from error
-    for name in ("mlflow", "alembic"):  # each makes itself heard when it is imported
+    for name in ("mlflow", "alembic"):  # each logs when it is imported
         logging.getLogger(name).setLevel(logging.WARNING)
     return MlflowClient, MlflowException
 

@@ -1,6 +1,6 @@
-"""A run → OpenMetrics text, which the textfile collector of node_exporter reads, too.
+"""Export a run as OpenMetrics text, readable by the textfile collector of node_exporter.
 
-That collector knows the older text format alone: every family is therefore a gauge, and no sample has a time. UNIT and EOF are
+That collector reads only the older text format: every family is therefore a gauge, and no sample has a time. UNIT and EOF are
 comments to it. https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md
 """
 

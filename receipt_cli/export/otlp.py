@@ -1,4 +1,4 @@
-"""A run → OTLP metrics as JSON, as the collector's otlpjsonfile receiver and /v1/metrics take them.
+"""Export a run as OTLP metrics in JSON, for the collector's otlpjsonfile receiver and /v1/metrics.
 
 https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding: names in lowerCamelCase, 64-bit integers as text.
 """
@@ -18,7 +18,7 @@ UCUM = {
     "1": "1", "s": "s", "byte": "By", "bit/byte": "bit/By", "token": "{token}", "token/s": "{token}/s", "sample": "{sample}",
     "sample/s": "{sample}/s", "step/s": "{step}/s", "flop": "{flop}", "flop/s": "{flop}/s", "J": "J", "W": "W",
 }  # fmt: skip
-"""Unit of the registry → the Unified Code for Units of Measure; what it counts stands in braces."""
+"""Units of the registry in the Unified Code for Units of Measure; counted things are in braces."""
 
 
 def otlp_json(run: ExportedRun) -> bytes:
@@ -55,7 +55,7 @@ def _figures(run: ExportedRun) -> Iterable[Json]:
 
 
 def _where(figure: Figure, statistic: str) -> dict[str, str | int]:
-    """Return what tells a point from the others of its metric."""
+    """Return the attributes that identify a point within its metric."""
     named: dict[str, str | int] = {} if figure.metric else {"name": figure.name}
     phase: dict[str, str | int] = {"phase.index": figure.phase.number, "phase.name": figure.phase.name or ""}
     return {**named, **phase, "source": figure.source, "statistic": statistic}

@@ -1,4 +1,4 @@
-"""Protocol buffers' wire format, as far as writing event files takes it: fields of a message, in order, as bytes.
+"""Protocol buffers' wire format, as far as event files need it: fields of a message, in order, as bytes.
 
 https://protobuf.dev/programming-guides/encoding/
 """

@@ -1,4 +1,4 @@
-"""A receipt, and where a log gave it its records → what every format is written from."""
+"""The run that every format is written from: a receipt, and the curves of its log."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _BLOCKS: tuple[tuple[str, Origin], ...] = (("metrics", "reported"), ("derived", 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The statistics of one metric of a phase, in base units; ``metric`` is None for a number that the registry does not know.
+    """The statistics of one metric of a phase, in base units; ``metric`` is None outside the registry.
 
-    ``source`` says whether the trainer printed it or it was recomputed; ``statistic`` is what the receipt holds.
+    ``source``: printed by the trainer (``reported``) or recomputed (``derived``); ``statistic``: the receipt's entry.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Figure:
 
     @property
     def key(self) -> str:
-        """What the figure is called where nothing else tells phase and source."""
+        """The name of the figure, including phase and source."""
         source = "derived/" if self.source == "derived" else "" if self.metric else "other/"
         return f"{self.phase.prefix}{source}{self.name}"
 
@@ -48,7 +48,7 @@ class Figure:
 
     @property
     def headline(self) -> float | None:
-        """The one figure to judge a run by: see ``registry.Metric``; of what the registry does not know, the last value."""
+        """The statistic that represents the run (see ``definitions.metrics.Metric``); outside the registry, the last value."""
         return self.known.get("last" if self.metric is None else self.metric.headline)
 
 
@@ -70,25 +70,25 @@ class ExportedRun:
 
     @property
     def identity(self) -> str:
-        """What tells this run from all others, the same each time: 20 hexadecimal digits, and which run of its log it is."""
+        """A stable identifier of the run: 20 hexadecimal digits, and its number in a log of several runs."""
         launch = self.document["derivation"].get("launches")
         return self.digest[:20] + (f"-{launch['used']}" if launch else "")
 
     @property
     def title(self) -> str:
-        """The run's name, or something to call it by."""
+        """The run's name, else its preset, lane or digest."""
         run = self.document["run"]
         return run["name"] or run["preset"] or run["lane"] or f"log {self.digest[:12]}"
 
     @property
     def lane(self) -> str:
-        """What the run is one of."""
+        """The run's lane, else its preset, else ``training``."""
         run = self.document["run"]
         return run["lane"] or run["preset"] or "training"
 
     @property
     def exit_code(self) -> int:
-        """The exit code; where it is unknown, 1 when something says that the run failed, else 0."""
+        """The exit code; if unknown, 1 for a run that failed, else 0."""
         code: int | None = self.document["run"]["exit_code"]
         failed = self.document["failure"] is not None or self.document["checks"]["zero_exit_code"] is False
         return int(failed) if code is None else code
@@ -112,7 +112,7 @@ class ExportedRun:
 
 
 def gather(document: Mapping[str, Any], product: Product | None, *, most: int, at: str | None = None) -> ExportedRun:
-    """Return the run that a receipt tells of, and the curves of ``most`` steps at most where ``product`` has its records.
+    """Return the run of a receipt, with curves of at most ``most`` steps where ``product`` has its records.
 
     ``at`` is its time where the receipt's is not wanted (RFC 3339). Raises ``UsageError``.
     """
@@ -143,7 +143,7 @@ def _time(document: Mapping[str, Any], at: str | None) -> int | None:
     if at is not None:
         moment = instant(at)
         if moment is None or moment < 0:
-            raise UsageError(f"--at {at!r} is no time", why="wants RFC 3339 with a zone", try_="--at 2026-03-01T12:00:00Z")
+            raise UsageError(f"--at {at!r} is not a time", why="needs RFC 3339 with a zone", try_="--at 2026-03-01T12:00:00Z")
         return moment
     run, header = document["run"], document["header"]
     moments = (instant(text) for text in (run["finished_at"], run["started_at"], header["collected_at"]))

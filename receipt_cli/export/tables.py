@@ -1,4 +1,4 @@
-"""A run → a table: CSV of its curves or figures, Parquet of its figures."""
+"""Export a run as a table: CSV of its curves or figures, Parquet of its figures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TEXTS, _WHOLE = ("phase", "metric", "source", "unit", "window", "scope", "defin
 def csv_table(run: ExportedRun) -> bytes:
     """Return the curves, a row a step of a phase and a column a metric, or without curves the figures, a row a metric.
 
-    A cell is empty where nothing was printed; numbers are in base units, with the digits that give the same float64 again.
+    A cell is empty where nothing was printed; numbers are in base units, with enough digits to restore the float64.
     """
     rows = _steps(run) if run.curves else _figures(run)
     out = io.StringIO()

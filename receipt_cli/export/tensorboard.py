@@ -1,7 +1,7 @@
-"""A run → a TensorBoard event file: TFRecords of Event messages, each protected by CRC-32C.
+"""Export a run as a TensorBoard event file: TFRecords of Event messages, each protected by CRC-32C.
 
 Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: tensorflow/core/lib/io/record_writer.h. The file is
-written without TensorFlow or TensorBoard: the same run gives the same bytes.
+written without TensorFlow or TensorBoard, and is deterministic.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _description(curve: Curve) -> str:
 
 
 def _scalar(tag: str, value: float, meaning: str | None) -> bytes:
-    """Return one value of a summary; what its tag means stands with the first."""
+    """Return one value of a summary; the first of a tag contains its description."""
     metadata = block(9, block(1, block(1, _SCALARS)) + block(3, meaning)) if meaning else b""
     return block(1, block(1, tag) + metadata + single(2, value))
 

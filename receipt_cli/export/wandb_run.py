@@ -1,4 +1,4 @@
-"""A run → a W&B run folder as offline mode leaves it, which ``wandb sync`` uploads and ``wandb leet`` reads.
+"""Export a run as a W&B offline run folder, for ``wandb sync`` and ``wandb leet``.
 
 Messages: wandb/proto/wandb_internal.proto; framing: LevelDB's log format with the header of W&B and the CRC-32 of zlib. The
 folder is written without the wandb package, which would add host, Python and packages of the machine that exports.

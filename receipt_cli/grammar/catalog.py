@@ -132,7 +132,7 @@ def _load(entry: Entry, with_samples: bool = False) -> Grammar:
     if packed is not None:
         grammar = unpack(Grammar, packed)
         if entry.status == "draft" or grammar.sha256 == entry.sha256:
-            make = lazy_fields([rule.name for rule in grammar.rules], where)
+            make = lazy_fields(where)
             for rule in grammar.rules:
                 vars(rule)["fields"] = make(rule.name, rule.fields)  # compiled they are plain definitions
             return grammar

@@ -11,14 +11,9 @@ import regex
 
 from receipt_cli.grammar.digit_sensitivity import kept_after
 
-EVENTS = ("step", "eval", "checkpoint", "compile", "phase", "header", "end", "failure", "progress")
-LAYERS = ("trainer", "library", "benchmark", "format")
-TYPES = ("number", "integer", "string", "boolean")
-SCOPES = ("global", "device", "rank")
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 """What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
 STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS})
-UNITS_COUNTED = ("step", "epoch")
 FACTS = frozenset(
     [
         "parameter_count",
@@ -142,7 +137,7 @@ class Pairs:
     keys: Mapping[str, str]
     ignore: frozenset[str]
     other: bool
-    stop: str | None
+    stop: str | None = None
     requires: frozenset[str] = frozenset()
     forbids: frozenset[str] = frozenset()
 
@@ -151,14 +146,13 @@ class Pairs:
 class Mapped:
     """A Python-literal dict or JSON object on a line; ``start`` finds the braces that may open it, where not all may."""
 
-    syntax: str
-    start: str | None
-    requires: tuple[str, ...]
-    forbids: tuple[str, ...]
-    where: Mapping[str, Any]
     keys: Mapping[str, str]
     ignore: frozenset[str]
     other: bool
+    start: str | None = None
+    requires: frozenset[str] = frozenset()
+    forbids: frozenset[str] = frozenset()
+    where: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -167,23 +161,23 @@ class Table:
 
     header: str
     row: str
-    skip_cells: int
     keys: Mapping[str, str]
     ignore: frozenset[str]
     other: bool
+    skip_cells: int = 0
 
 
 @dataclass(frozen=True)
 class Block:
     """One record over several lines: an opening line, if there is one, then a row for each key."""
 
-    open: str | None
     row: str
     gap: int
-    requires: frozenset[str]
     keys: Mapping[str, str]
     ignore: frozenset[str]
     other: bool
+    open: str | None = None
+    requires: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,18 @@
-"""YAML text of a grammar → checked, immutable ``Grammar``; every refusal names the rule and the field."""
+"""Read the YAML text of a grammar into a checked, immutable ``Grammar``; every error names the rule, the field and the line."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import regex
 
 from receipt_cli.definitions.metrics import Registry, load_registry
+from receipt_cli.definitions.reading import Fail, below, failing, listed
 from receipt_cli.errors import DataError
-from receipt_cli.grammar.field_file import FieldReader
+from receipt_cli.grammar.field_file import make_field
 from receipt_cli.grammar.model import (
-    EVENTS,
-    LAYERS,
-    UNITS_COUNTED,
     Block,
     Evidence,
     Grammar,
@@ -27,6 +25,10 @@ from receipt_cli.grammar.model import (
     compile_pattern,
 )
 
+BLOCK_GAP = 8
+"""Records of other kinds between two rows of a block, where its grammar names no ``gap``."""
+Keyed = TypeVar("Keyed", Pairs, Mapped, Table, Block)
+
 
 def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped: bool = False) -> Grammar:
     """Return the grammar that ``text`` defines; ``where`` names it in errors.
@@ -36,13 +38,15 @@ def load_grammar(text: bytes, where: str, *, with_samples: bool = False, shipped
     """
     from receipt_cli.definitions.strict_yaml import read_yaml
 
-    reader = _Reader(read_yaml(text, where, shipped=shipped), text, where, load_registry(), with_samples)
-    return reader.grammar(hashlib.sha256(text).hexdigest())
+    data = read_yaml(text, where, shipped=shipped)
+    fail = failing(lambda: text, where, hidden="rules")
+    _check_shape(data, with_samples, fail)
+    return _grammar(data, where, hashlib.sha256(text).hexdigest(), with_samples, fail)
 
 
-def build_grammar(data: dict[str, Any], where: str, sha256: str, *, with_samples: bool = False) -> Grammar:
-    """Return the grammar that the plain ``data`` of a definition means, with ``sha256`` for its digest. Raises ``DataError``."""
-    return check_patterns(_Reader(data, b"", where, load_registry(), with_samples).grammar(sha256))
+def build_grammar(data: dict[str, Any], where: str, sha256: str) -> Grammar:
+    """Return the grammar that ``data``, a definition of our own making, means; ``sha256`` is its digest. Raises ``DataError``."""
+    return check_patterns(_grammar(data, where, sha256, False, failing(lambda: b"", where, hidden="rules")))
 
 
 def check_patterns(grammar: Grammar) -> Grammar:
@@ -69,222 +73,128 @@ def _groups(source: str, rule: Rule, grammar: Grammar) -> Mapping[str, int]:
         raise DataError(f"{rule.name}: not a pattern that can be used", where=grammar.where, why=str(error)) from error
 
 
+_LEFT_TO_LINT = ("minItems", "minLength", "not", "pattern", "propertyNames")
+"""Keywords of the schema that the engine does not depend on, or that are checked here by another name."""
+_OPTIONAL = ("eras", "evidence", "excludes", "fields", "forbids", "ignore", "keys", "no_match", "proves", "requires", "where")
+"""Keys that may have no value."""
 KINDS = ("pattern", "pairs", "mapping", "table", "block")
-BLOCK_GAP = 8
-"""Records of other kinds that may stand between two rows of a block, where its grammar does not say."""
-_IDENTITY = {"grammar", "version", "title", "upstream", "trainer", "layer", "eras"}
-_TOP = {*_IDENTITY, "evidence", "completion", "rules", "ignore", "no_match"}
-_RULE = {
-    "event",
-    "phase",
-    "redraw",
-    "companion",
-    "counts",
-    "epochs_from",
-    "repeats",
-    "literal",
-    "pattern",
-    "pairs",
-    "mapping",
-    "table",
-    "block",
-    "fields",
-    "samples",
-    "description",
-}
-_BLOCKS: dict[str, set[str]] = {
-    "pairs": {"start", "cell", "key", "keys", "ignore", "unknown", "stop", "requires", "forbids"},
-    "mapping": {"syntax", "start", "requires", "forbids", "where", "keys", "ignore", "unknown"},
-    "table": {"header", "row", "skip_cells", "keys", "ignore", "unknown"},
-    "block": {"open", "row", "gap", "requires", "keys", "ignore", "unknown"},
-}
 
 
-class _Reader(FieldReader):
-    """Walks one definition; every refusal names the rule and the field, and the line."""
+def _check_shape(data: dict[str, Any], with_samples: bool, fail: Fail) -> None:
+    """Raise the error that ``fail`` makes where ``data`` breaks ``schemas/grammar`` so that the engine cannot use it."""
+    from receipt_cli.definitions.schema_check import check_definition
 
-    def __init__(self, data: dict[str, Any], text: bytes, where: str, registry: Registry, with_samples: bool) -> None:
-        super().__init__(data, lambda: text, where, registry)
-        self.with_samples = with_samples
+    def counts(path: tuple[str | int, ...], keyword: str, instance: object) -> bool:
+        if keyword in _LEFT_TO_LINT or (keyword == "oneOf" and path[0] == "rules"):
+            return False
+        if keyword == "required" and path[-1] in ("samples", "upstream"):
+            return False
+        if keyword == "enum" and path[-1] in ("printed_in", "fact") and isinstance(instance, str):
+            return False
+        return (with_samples or "samples" not in path) and not (instance is None and path[-1] in _OPTIONAL)
 
-    def grammar(self, sha256: str) -> Grammar:
-        data = self.closed(self.data, _TOP)
-        version = data.get("version")
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise self.fail("version must be an integer from 1", "version")
-        rules = data.get("rules")
-        if not isinstance(rules, dict) or not rules:
-            raise self.fail("a grammar needs rules", "rules")
-        ignore = data.get("ignore") or {}
-        if not isinstance(ignore, dict):
-            raise self.fail("is not a mapping", "ignore")
-        evidence = self.closed(data.get("evidence") or {}, {"proves", "excludes"}, "evidence")
-        return Grammar(
-            id=self.text(data, "grammar"),
-            version=version,
-            title=self.text(data, "title"),
-            upstream=self.text(data, "upstream", ""),
-            trainer=self.text(data, "trainer"),
-            layer=self.choice(data.get("layer", "trainer"), LAYERS, "layer"),
-            eras=self.texts(data.get("eras"), "eras"),
-            completion=self.choice(data.get("completion", "none"), ("reliable", "none"), "completion"),
-            rules=tuple(self.rule(str(name), body) for name, body in rules.items()),
-            ignore=tuple(self.ignored(str(name), body) for name, body in ignore.items()),
-            no_match=self.texts(data.get("no_match"), "no_match"),
-            proves=self.evidence(evidence.get("proves"), "proves"),
-            excludes=self.evidence(evidence.get("excludes"), "excludes"),
-            sha256=sha256,
-            where=self.where,
-        )
-
-    def evidence(self, value: object, side: str) -> tuple[Evidence, ...]:
-        items = []
-        for entry in self.entries(value, "evidence", side):
-            body = self.closed(entry, {"seen", "reported_over_derived", "equals"}, "evidence", side)
-            if "seen" in body:
-                items.append(Evidence(seen=self.text(body, "seen", None, "evidence", side)))
-            else:
-                equals = str(body.get("equals"))
-                self.choice(equals, ("1", "inverse_gradient_accumulation"), "evidence", side)
-                items.append(Evidence(metric=self.text(body, "reported_over_derived", None, "evidence"), equals=equals))
-        return tuple(items)
-
-    def ignored(self, name: str, body: object) -> Rule:
-        data = self.closed(body, {"literal", "pattern", "samples"}, "ignore", name)
-        samples = self.texts(data.get("samples"), "ignore", name, "samples")
-        return Rule(
-            name=name,
-            event="ignored",
-            literals=self.literals(data, "ignore", name),
-            pattern=self.text(data, "pattern", None, "ignore", name),
-            samples=tuple(Sample(s, {}, {}) for s in samples) if self.with_samples else (),
-        )
-
-    def literals(self, data: Mapping[str, Any], *path: object) -> tuple[bytes, ...]:
-        found = tuple(t.encode("utf-8") for t in self.texts(data.get("literal"), *path, "literal"))
-        if not found or not all(found) or any(b"\n" in t or b"\r" in t for t in found):
-            raise self.fail("needs a literal without line ends", *path)
-        return found
-
-    def rule(self, name: str, body: object) -> Rule:
-        data = self.closed(body, _RULE, name)
-        kinds = [k for k in KINDS if k in data]
-        if len(kinds) != 1:
-            raise self.fail(f"a rule is exactly one of {', '.join(KINDS)}", name)
-        phase = data.get("phase")
-        if phase is not None and not isinstance(phase, str):
-            raise self.fail("must be a text", name, "phase")
-        fields = data.get("fields") or {}
-        if not isinstance(fields, dict):
-            raise self.fail("is not a mapping", name, "fields")
-        bodies = {str(k): v for k, v in fields.items()}
-        made = LazyFields(bodies, lambda key: self.field(key, bodies[key], name))
-        list(made.values())  # each is made, and so checked
-        rule = Rule(
-            name=name,
-            event=self.choice(data.get("event"), EVENTS, name, "event"),
-            literals=self.literals(data, name),
-            pattern=self.text(data, "pattern", None, name) if kinds == ["pattern"] else None,
-            pairs=self.pairs(data["pairs"], name) if kinds == ["pairs"] else None,
-            mapping=self.mapping(data["mapping"], name) if kinds == ["mapping"] else None,
-            table=self.table(data["table"], name) if kinds == ["table"] else None,
-            block=self.block(data["block"], name) if kinds == ["block"] else None,
-            fields=made,
-            phase=phase,
-            redraw=self.flag(data, "redraw", name),
-            companion=self.flag(data, "companion", name),
-            counts=self.choice(data.get("counts", "step"), UNITS_COUNTED, name, "counts"),
-            epochs_from=None if data.get("epochs_from") == "log" else self.whole(data, "epochs_from", 1, name),
-            repeats=self.whole(data, "repeats", 0, name),
-            samples=self.samples(data.get("samples"), name) if self.with_samples else (),
-        )
-        for key, target in rule.keyed.keys.items() if rule.keyed else ():
-            if target not in made:
-                raise self.fail(f"key {key!r} names the undeclared field {target!r}", name)
-        if rule.block is not None and rule.block.requires - set(made):
-            missing = sorted(rule.block.requires - set(made))[0]
-            raise self.fail(f"requires the undeclared field {missing!r}", name, "block")
-        return rule
-
-    def whole(self, data: Mapping[str, Any], key: str, default: int, *path: object) -> int:
-        value = data.get(key, default)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise self.fail(f"{key} must be an integer from 0", *path)
-        return value
-
-    def samples(self, value: object, name: str) -> tuple[Sample, ...]:
-        made = []
-        for entry in self.entries(value, name, "samples"):
-            body = self.closed(entry, {"line", "fields", "others"}, name, "samples")
-            fields, others = body.get("fields") or {}, body.get("others") or {}
-            if not isinstance(fields, dict) or not isinstance(others, dict):
-                raise self.fail("fields must be a mapping", name, "samples")
-            made.append(Sample(self.text(body, "line", None, name, "samples"), fields, others))
-        return tuple(made)
-
-    def keys(self, data: Mapping[str, Any], name: str) -> dict[str, str]:
-        keys = data.get("keys") or {}
-        if not isinstance(keys, dict) or not all(isinstance(v, str) for v in keys.values()):
-            raise self.fail("keys must map printed keys to fields", name)
-        return {str(k): v for k, v in keys.items()}
-
-    def unknown(self, data: Mapping[str, Any], name: str) -> bool:
-        return self.choice(data.get("unknown", "other"), ("other", "ignore"), name, "unknown") == "other"
-
-    def pairs(self, body: object, name: str) -> Pairs:
-        data = self.closed(body, _BLOCKS["pairs"], name, "pairs")
-        cell, key = self.text(data, "cell", None, name), self.text(data, "key", None, name)
+    check_definition("grammar", data, fail, counts)
+    for name, body in data["rules"].items():
+        here = below(fail, "rules", str(name))
+        _check_literals(body, here)
+        if sum(kind in body for kind in KINDS) != 1:
+            raise here(f"a rule is exactly one of {', '.join(KINDS)}")
+        cell, key = (body["pairs"][part] for part in ("cell", "key")) if "pairs" in body else (",", ":")
         if not cell or not key:
-            raise self.fail("cell and key must not be empty", name, "pairs")
+            raise here("cell and key must not be empty", "pairs")
         if not cell.strip() and not (key.strip() and key.isascii()):
-            raise self.fail("between cells parted by blanks, key must be visible ASCII", name, "pairs")
-        return Pairs(
-            start=self.text(data, "start", None, name),
-            cell=cell,
-            key=key,
-            keys=self.keys(data, name),
-            ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
-            other=self.unknown(data, name),
-            stop=self.text(data, "stop", None, name) if "stop" in data else None,
-            requires=frozenset(self.texts(data.get("requires"), name, "requires")),
-            forbids=frozenset(self.texts(data.get("forbids"), name, "forbids")),
-        )
+            raise here("between cells parted by blanks, key must be visible ASCII", "pairs")
+    for name, body in (data.get("ignore") or {}).items():
+        _check_literals(body, below(fail, "ignore", str(name)))
 
-    def mapping(self, body: object, name: str) -> Mapped:
-        data = self.closed(body, _BLOCKS["mapping"], name, "mapping")
-        where = data.get("where") or {}
-        if not isinstance(where, dict):
-            raise self.fail("where must be a mapping", name)
-        return Mapped(
-            syntax=self.choice(data.get("syntax"), ("python", "json"), name, "syntax"),
-            start=self.text(data, "start", None, name) if "start" in data else None,
-            requires=self.texts(data.get("requires"), name, "requires"),
-            forbids=self.texts(data.get("forbids"), name, "forbids"),
-            where=where,
-            keys=self.keys(data, name),
-            ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
-            other=self.unknown(data, name),
-        )
 
-    def table(self, body: object, name: str) -> Table:
-        data = self.closed(body, _BLOCKS["table"], name, "table")
-        return Table(
-            header=self.text(data, "header", None, name),
-            row=self.text(data, "row", None, name),
-            skip_cells=self.whole(data, "skip_cells", 0, name),
-            keys=self.keys(data, name),
-            ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
-            other=self.unknown(data, name),
-        )
+def _check_literals(body: Mapping[str, Any], fail: Fail) -> None:
+    literals = listed(body["literal"])
+    if not literals or any(not text or "\n" in text or "\r" in text for text in literals):
+        raise fail("needs a literal without line ends", "literal")
 
-    def block(self, body: object, name: str) -> Block:
-        data = self.closed(body, _BLOCKS["block"], name, "block")
-        return Block(
-            open=self.text(data, "open", None, name) if "open" in data else None,
-            row=self.text(data, "row", None, name),
-            gap=self.whole(data, "gap", BLOCK_GAP, name),
-            requires=frozenset(self.texts(data.get("requires"), name, "requires")),
-            keys=self.keys(data, name),
-            ignore=frozenset(self.texts(data.get("ignore"), name, "ignore")),
-            other=self.unknown(data, name),
-        )
+
+def _grammar(data: Mapping[str, Any], where: str, sha256: str, with_samples: bool, fail: Fail) -> Grammar:
+    """Return the grammar of a definition whose shape is right. Raises what ``fail`` makes."""
+    registry, evidence = load_registry(), data.get("evidence") or {}
+    return Grammar(
+        id=data["grammar"],
+        version=data["version"],
+        title=data["title"],
+        upstream=data.get("upstream", ""),
+        trainer=data["trainer"],
+        layer=data.get("layer", "trainer"),
+        eras=tuple(listed(data.get("eras"))),
+        completion=data.get("completion", "none"),
+        rules=tuple(_rule(str(name), body, registry, with_samples, fail) for name, body in data["rules"].items()),
+        ignore=tuple(_ignored(str(name), body, with_samples) for name, body in (data.get("ignore") or {}).items()),
+        no_match=tuple(listed(data.get("no_match"))),
+        proves=tuple(map(_evidence, evidence.get("proves") or ())),
+        excludes=tuple(map(_evidence, evidence.get("excludes") or ())),
+        sha256=sha256,
+        where=where,
+    )
+
+
+def _evidence(body: Mapping[str, Any]) -> Evidence:
+    if "seen" in body:
+        return Evidence(seen=body["seen"])
+    return Evidence(metric=body["reported_over_derived"], equals=str(body["equals"]))
+
+
+def _ignored(name: str, body: Mapping[str, Any], with_samples: bool) -> Rule:
+    samples = tuple(Sample(line, {}, {}) for line in listed(body.get("samples"))) if with_samples else ()
+    return Rule(name=name, event="ignored", literals=_literals(body), pattern=body["pattern"], samples=samples)
+
+
+def _literals(body: Mapping[str, Any]) -> tuple[bytes, ...]:
+    return tuple(text.encode("utf-8") for text in listed(body["literal"]))
+
+
+def _rule(name: str, body: Mapping[str, Any], registry: Registry, with_samples: bool, fail: Fail) -> Rule:
+    here = below(fail, "rules", name)
+    bodies = {str(key): value for key, value in (body.get("fields") or {}).items()}
+    fields = LazyFields(bodies, lambda key: make_field(key, bodies[key], registry, below(here, "fields", key)))
+    list(fields.values())  # each is made, and so checked
+    block = body.get("block")
+    rule = Rule(
+        name=name,
+        event=body["event"],
+        literals=_literals(body),
+        pattern=body.get("pattern"),
+        pairs=_keyed(Pairs, body.get("pairs")),
+        mapping=_keyed(Mapped, body.get("mapping")),
+        table=_keyed(Table, body.get("table")),
+        block=_keyed(Block, block and {"gap": BLOCK_GAP, **block}),
+        fields=fields,
+        phase=body.get("phase"),
+        redraw=body.get("redraw", False),
+        companion=body.get("companion", False),
+        counts=body.get("counts", "step"),
+        epochs_from=None if body.get("epochs_from") == "log" else body.get("epochs_from", 1),
+        repeats=body.get("repeats", 0),
+        samples=tuple(map(_sample, body.get("samples") or ())) if with_samples else (),
+    )
+    for key, target in rule.keyed.keys.items() if rule.keyed else ():
+        if target not in fields:
+            raise here(f"key {key!r} names the undeclared field {target!r}")
+    for missing in sorted(rule.block.requires - set(fields)) if rule.block else ():
+        raise here(f"requires the undeclared field {missing!r}", "block")
+    return rule
+
+
+def _sample(body: Mapping[str, Any]) -> Sample:
+    return Sample(body["line"], body.get("fields") or {}, body.get("others") or {})
+
+
+def _keyed(noun: type[Keyed], body: Mapping[str, Any] | None) -> Keyed | None:
+    """Return the part of a rule that names its values by printed keys, or None where the rule has none of this kind."""
+    if body is None:
+        return None
+    values = {key: value for key, value in body.items() if key not in ("syntax", "unknown")}
+    values["keys"] = {str(key): target for key, target in (body.get("keys") or {}).items()}
+    values["other"] = body.get("unknown", "other") == "other"
+    values["ignore"] = frozenset(listed(body.get("ignore")))
+    for key in values.keys() & {"requires", "forbids"}:
+        values[key] = frozenset(listed(values[key]))
+    return noun(**values)

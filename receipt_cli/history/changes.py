@@ -1,10 +1,10 @@
-"""A figure over the runs of a lane → the points where it changed: steps to another level, and creeps.
+"""Find the points where a figure changes over the runs of a lane: steps to another level, and creeps.
 
-A single run that sticks out is a spike, not a change: it is found by the median of its neighbours (Hampel) and pulled in
-before anything else looks. A stretch of runs holds a change where the largest rank statistic over all splits (a step), or
-the rank correlation with time (a creep), is beyond what shuffling the same values gives. A step divides its stretch in
-two, and each half is looked at again. A creep is told from stairs by which of the two explains the values better for the
-number of places and sizes that it needs.
+A single outlier is reported as a spike, not a change: it is found by the median of its neighbours (Hampel filter) and
+replaced before the search. A sequence of runs contains a change where the largest rank statistic over all splits (a step), or
+the rank correlation with time (a creep), is beyond what shuffling the same values gives. A step divides its sequence in
+two, and each half is searched again. The Bayesian information criterion (BIC, Schwarz) decides between a creep and a series
+of steps.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MIN_SIDE = 4
 MIN_CREEP = 10
 """Runs over which a creep must go on."""
 ALPHA = 0.001
-"""Chance of an alarm for a stretch in which nothing changed."""
+"""Probability of an alarm for a sequence without a change."""
 SHUFFLES = 4000
 SEED = 20_260_101
 _WINDOW = 5
@@ -54,7 +54,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The changes of one figure, in order, and the runs that stick out alone."""
+    """The changes of one figure, in order, and the spikes."""
 
     changes: tuple[Change, ...]
     spikes: tuple[int, ...]
@@ -81,7 +81,7 @@ def find_changes(values: Sequence[float], least: float = 0.02, *, relative: bool
 
 
 def _without_spikes(data: Floats) -> tuple[Floats, list[int]]:
-    """Return the values with single runs that stick out replaced by the median around them, and which those are."""
+    """Return the values with single runs that stick out replaced by the median around them, and their indices."""
     import numpy as np
 
     calm = data.copy()

@@ -1,4 +1,4 @@
-"""The receipts of a store → the history document: for every lane what changed, when, and what changed with it."""
+"""Build the history document: for every lane the changes, and the header fields that changed at the same run."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _run(run: LaneRun) -> dict[str, Any]:
 def _attribute(runs: Sequence[LaneRun], choices: Sequence[int], policy: Policy) -> tuple[int, list[dict[str, Any]]]:
     """Return the first of ``choices`` (places among ``runs``, best first) where a field changed, and what changed there.
 
-    The figure alone often cannot tell which of some neighbouring runs was the first; a field that changed there decides.
+    The figure alone often leaves several neighbouring runs as the first; a field that changed decides between them.
     Fields that the policy ignores (names, seeds, commits) do not.
     """
 
@@ -99,7 +99,7 @@ def _attribute(runs: Sequence[LaneRun], choices: Sequence[int], policy: Policy) 
 
 
 def _reading(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how the log was read: a grammar of another version may give another meaning to the same text."""
+    """Return the grammars and rules of a receipt: another version may give the same text another meaning."""
     derivation = document["derivation"]
     return {
         "/derivation/grammars": ", ".join(f"{g['id']}@v{g['version']}" for g in derivation["grammars"]) or None,
@@ -121,7 +121,7 @@ def _changed(count: int, at: int, described: Callable[[int], Mapping[str, Any]],
 
 
 def _keeps(side: Sequence[Mapping[str, Any]], place: str, value: object) -> bool:
-    """True where no run of a side knows another value."""
+    """True where no run of a side has another value."""
     return all(run.get(place) is None or not differences(run[place], value) for run in side)
 
 

@@ -1,4 +1,4 @@
-"""Receipts → lanes: the runs of one lane and preset in order of time, and what is watched over them."""
+"""Group receipts into lanes, in order of time, and extract the figures that are watched over a lane."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Watched:
 
 
 def run_time(document: Document) -> str | None:
-    """Return when a run started, else when it finished, else when its header was written; None where nothing says so."""
+    """Return when a run started, else when it finished, else when its header was written; None if unknown."""
     run = document["run"]
     time: str | None = run["started_at"] or run["finished_at"] or document["header"]["collected_at"]
     return time

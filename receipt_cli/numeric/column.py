@@ -1,4 +1,4 @@
-"""Numbers of eight bytes that are added at the end: few in an array, many in memory that grows, equal ones as one.
+"""Append-only columns of 8-byte numbers: few in an array, many in a growable buffer, equal ones as one.
 
 Readers see a sequence of Python numbers, or the whole as one numpy array without a copy.
 """
@@ -23,7 +23,7 @@ N = TypeVar("N", int, float)
 FEW = 1 << 13
 """Entries up to which an array is as good as anything: what an array of the C library grows by is not worth a page."""
 LEAD = 512
-"""Entries left free before the others: what the first, open record of a piece gave comes to stand there."""
+"""Entries left free before the others: the values of the first, open record of a piece go there."""
 WORTH_CALL = 128
 """Entries from which on numpy, once it is loaded, adds faster."""
 _LISTED = 1 << 16
@@ -97,7 +97,7 @@ class Cells(Sequence[N], Generic[N]):
         return np.array(self.whole(), dtype, copy=True) if copy else np.asarray(self.whole(), dtype)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        """Let a pickler of protocol 5 take the bytes as they stand."""
+        """Let a pickler of protocol 5 take the bytes without a copy."""
         from pickle import PickleBuffer
 
         if self._same is not None:
@@ -175,7 +175,7 @@ class Cells(Sequence[N], Generic[N]):
             setattr(self, name, getattr(after, name))
 
     def shift(self, by: int) -> None:
-        """Add ``by`` to each number, where it stands."""
+        """Add ``by`` to each number, in place."""
         if not by or not len(self):
             return
         if self._room is not None:

@@ -1,10 +1,10 @@
-"""How sure a figure of one run is, although its steps depend on one another: block bootstrap.
+"""Standard errors and intervals of one run's figures, whose steps depend on one another: block bootstrap.
 
 Steps of a run are autocorrelated: a slow node stays slow for minutes. Blocks of consecutive values keep that. The block
 length is that of Politis and White (2004) with the correction of Patton, Politis and White (2009), for the circular
-bootstrap; twice as long blocks are drawn and the variance is corrected by what half of them say (Politis and Romano
-1995), because one length alone says too little for strongly dependent steps. The interval is symmetric, with the factor
-of Student's t for as many blocks as the run has. ``benchmarks/coverage.py`` measures how often it holds.
+bootstrap; twice as long blocks are drawn and the variance is corrected by that of half of them (Politis and Romano
+1995), because one length alone is too coarse for strongly dependent steps. The interval is symmetric, with the factor
+of Student's t for as many blocks as the run has. ``benchmarks/coverage.py`` measures how often it covers the truth.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _AT_ONCE = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What a run's own steps say of one figure: its value, standard error, and how many blocks that rests on."""
+    """The value of one figure in a run, its standard error, and the number of blocks behind that."""
 
     value: float
     error: float

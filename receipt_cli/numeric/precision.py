@@ -1,4 +1,4 @@
-"""The printed precision of a figure: no difference below it is a claim that anybody can make."""
+"""The printed precision of a figure: differences below it mean nothing."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ TOLERANCE = 0.02
 
 
 def resolution(values: Iterable[float]) -> float:
-    """Return the unit of the last digit that ``values`` show, in their unit; 0.0 where it cannot be told.
+    """Return the unit of the last digit that ``values`` show, in their unit; 0.0 where it is unknown.
 
     The finest of them counts: ``131.9`` and ``132`` were printed with one decimal. A float that needs all its digits (a
-    printed ``repr``, a rescaled figure) has none that is coarse; whole numbers tell nothing, for trailing zeros may be exact.
+    printed ``repr``, a rescaled figure) has none that is coarse; whole numbers show nothing, for trailing zeros may be exact.
     """
     finest = 0
     for value in list(dict.fromkeys(values))[:MAX_LOOKED_AT]:

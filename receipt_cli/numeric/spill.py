@@ -1,4 +1,4 @@
-"""Memory that grows: of the process up to a bound that all of it shares, beyond that in temporary files without a name.
+"""Growable buffers: in memory up to a shared limit, then in unlinked temporary files.
 
 A file's pages are written out and given back when memory is short; those of the process are not. Where the disk is full
 or there is no place for a temporary file, the memory is the process's after all.
@@ -43,7 +43,7 @@ def bound() -> int:
         return BOUND
     found = _SIZE.fullmatch(stated)
     if found is None:
-        raise UsageError(f"{VARIABLE} is no size", why=repr(stated)[:80], try_=f"{VARIABLE}=1GiB")
+        raise UsageError(f"{VARIABLE} is not a size", why=repr(stated)[:80], try_=f"{VARIABLE}=1GiB")
     power = " KMGT".index(found[2].upper() or " ")
     return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
@@ -51,13 +51,13 @@ def bound() -> int:
 class Room:
     """``size`` bytes that keep their content when they grow. Zero at first.
 
-    No array that ``view`` gave is invalid after it grows; it may show what was there before.
+    Arrays from ``view`` stay valid after it grows; they may show the content from before.
     """
 
     __slots__ = ("_counted", "_file", "_map", "size")
 
     def __init__(self, size: int) -> None:
-        """Take ``size`` bytes, rounded up to whole pages. Raises ``UsageError`` where the bound is no size."""
+        """Take ``size`` bytes, rounded up to whole pages. Raises ``UsageError`` where the bound is not a size."""
         self.size = 0
         self._counted = 0
         self._file: IO[bytes] | None = None

@@ -1,4 +1,4 @@
-"""Values in step order → the statistics of a receipt: means exactly summed, medians of the exact values.
+"""The statistics of a receipt from values in step order: means exactly summed, medians of the exact values.
 
 Large columns go through numpy and give the same bits: the sum is exact before it is rounded, either way.
 """
@@ -27,7 +27,7 @@ MARGIN = 200
 
 
 class Statistic(NamedTuple):
-    """Figures of one metric, in base units; None where no finite value gives them.
+    """Figures of one metric, in base units; None where no value is finite.
 
     ``first`` and ``last`` are always those printed, in any window; the others are over the window.
     """
@@ -175,11 +175,11 @@ def _ranked(values: Floats, low: int, high: int) -> list[float]:
     below = int(np.count_nonzero(values < floor))
     inside = values[(values >= floor) & (values <= ceiling)]
     if not below <= low <= high < below + len(inside):
-        below, inside = 0, values  # a sample that says little about all
+        below, inside = 0, values  # the sample does not represent all
     places = [rank - below for rank in range(low, high + 1)]
     found = [float(value) for value in np.partition(inside, places)[places]]
     if not all(found):
-        zeros = values[values == 0]  # -0.0 and 0.0 stand as they came
+        zeros = values[values == 0]  # -0.0 and 0.0 in the order in which they came
         first = int(np.count_nonzero(values < 0))
         found = [value or float(zeros[rank - first]) for rank, value in enumerate(found, low)]
     return found

@@ -1,4 +1,4 @@
-"""What stands before an event on its line: the rank that printed it and the time it was printed."""
+"""Read the envelope (line prefix) of an event: the rank that printed it and the time it was printed."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def without_count(records: bytes) -> bytes:
 
 
 def before(record: bytes, start: int) -> bytes:
-    """Return what stands before the event at ``start``, with what ends an envelope there: patterns begin with that, too."""
+    """Return the text before the event at ``start``, with the end of an envelope there: patterns may begin with it."""
     found = _CLOSING.match(record, start)
     return record[: found.end() if found is not None else start]
 
@@ -136,7 +136,7 @@ def before(record: bytes, start: int) -> bytes:
 def read_rank(prefix: bytes) -> int:
     """Return the rank that the last label in ``prefix`` names, or ``NO_RANK``.
 
-    Only labels count: a number in brackets, or one that stands where an envelope stands. A service's or a host's
+    Only labels count: a number in brackets, or one in the place of an envelope. A service's or a host's
     number is no rank: one of them may run several ranks, and they count from 1 as often as from 0.
     """
     rank, where = NO_RANK, -1

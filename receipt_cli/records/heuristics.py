@@ -1,4 +1,4 @@
-"""What a line of an unknown trainer looks like: a printed metric, a step record."""
+"""Recognise lines of unknown trainers that look like a printed metric or a step record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STEP_LINE = re.compile(
 )
 _STEP_WORDS = (b"step", b"iter", b"epoch", b"batch")
 _METRIC_WORDS = (*_STEP_WORDS, b"loss", b"lr", b"acc", b"ppl", b"tok", b"mfu")
-"""What such lines begin with: only where one of these stands is the pattern tried."""
+"""What such lines begin with: the pattern is tried only behind one of these."""
 MAX_SEEN = 3
 """Such lines are kept, or counted, up to this many."""
 

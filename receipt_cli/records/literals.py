@@ -1,4 +1,4 @@
-"""Python-literal and JSON objects inside a line → plain values; numbers stay as printed. Never ``eval``."""
+"""Parse Python-literal and JSON objects inside a line; numbers stay as printed. Never ``eval``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_ITEMS = 4096
 
 
 class Text(str):
-    """A text and where it stands as it is: from ``start``, or -1 where the log spells it otherwise (an escape, ``1_000``)."""
+    """A text and its place: from ``start``, or -1 where the log spells it otherwise (an escape, ``1_000``)."""
 
     __slots__ = ("start",)
 

@@ -1,4 +1,4 @@
-"""Which records hold one of a thousand literals: one pass over a block for all of them."""
+"""Find the records that contain one of a thousand literals, in one pass over a block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MUCH = 12 << 20
 
 
 class Prefilter:
-    """Finds where literals stand. ``literals`` hold no line end and are not empty."""
+    """Finds literals. ``literals`` contain no line end and are not empty."""
 
     def __init__(self, literals: Sequence[bytes]) -> None:
         self.literals = tuple(literals)
@@ -26,7 +26,7 @@ class Prefilter:
         self._tried = False
 
     def places(self, block: bytes) -> list[int]:
-        """Return places in ``block``, ascending: at least one inside each record that holds a literal, and none in others."""
+        """Return places in ``block``, ascending: at least one inside each record that contains a literal, and none in others."""
         self._searched += len(block)
         if self._searched > MUCH and not self._tried:
             self._tried = True
@@ -47,7 +47,7 @@ class Prefilter:
         return tuple(literal for literal in self.literals if literal.translate(None, b"0123456789") != literal)
 
     def literals_in(self, record: bytes) -> set[bytes]:
-        """Return the literals that ``record`` holds."""
+        """Return the literals that ``record`` contains."""
         found = self._automaton.find_matches_as_indexes(record, overlapping=True)
         return {self.literals[index] for index, _, _ in found}
 
@@ -62,7 +62,7 @@ class Prefilter:
         return database
 
     def _shortest(self) -> list[bytes]:
-        """Return the literals that hold no other one: where a longer one stands, they do."""
+        """Return the literals that contain no other one: they are part of every longer one."""
         return [literal for literal in self.literals if self.literals_in(literal) == {literal}]
 
 

@@ -1,4 +1,4 @@
-"""Raw bytes → records: line ends, progress-bar redraws, terminal sequences, NULs, and the cap on a record's length."""
+"""Cut raw bytes into records: line ends, progress-bar redraws, terminal sequences, NULs, the cap on their length."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BLANK = re.compile(rb"[\n\r](?=[ \t]*+[\n\r])")
 class Fragment:
     """The beginning of a record whose end has not been seen: at most ``RECORD_CAP`` bytes of it, and its length.
 
-    ``carriage`` says that a ``\\r`` follows, of which only the next byte can tell whether it is half of ``\\r\\n``.
+    ``carriage``: a ``\\r`` follows, and only the next byte decides whether it is half of ``\\r\\n``.
     """
 
     data: bytes = b""
@@ -113,7 +113,7 @@ def normalise(raw: bytes, *, keep_returns: bool = False) -> bytes:
 
 
 def vanishes_before_end(raw: bytes, at: int) -> bool:
-    """True when what ``normalise`` takes away stands at ``at``, and right behind it the ``\\n`` that ends a record."""
+    """True when ``normalise`` removes the bytes at ``at``, and right behind them is the ``\\n`` that ends a record."""
     return _VANISHING.match(raw, at) is not None
 
 
@@ -136,7 +136,7 @@ class Walk:
         self._newline = -1
 
     def around(self, at: int) -> tuple[int, int]:
-        """Return where the record at ``at`` begins and ends; it stands behind the one before."""
+        """Return where the record at ``at`` begins and ends; it is behind the one before."""
         buffer, since = self._buffer, self.end + 1
         start = max(buffer.rfind(b"\n", since, at) + 1, since)
         if at > self._newline:

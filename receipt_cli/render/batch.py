@@ -27,9 +27,9 @@ def render_summary(
     style: Style,
     unrecognised: int = 0,
 ) -> str:
-    """Return the last words of a batch: ``counts`` are logs by what became of them; zeros are left out.
+    """Return the summary of a batch: ``counts`` are logs by outcome; zeros are left out.
 
-    ``unrecognised`` says of how many receipts no grammar knew the log.
+    ``unrecognised`` counts receipts of logs that no grammar recognises.
     """
     page = Page(style)
     logs = f"{count(derived)} {'log' if derived == 1 else 'logs'} derived"
@@ -46,7 +46,7 @@ def render_summary(
 
 
 def render_quarantine(records: Sequence[tuple[str, str]], total: int, style: Style, more: str = "") -> str:
-    """Return the logs in quarantine: path, and why; ``total`` says how many there are, ``more`` how to see them all."""
+    """Return the logs in quarantine, path and reason; ``total`` is their number, ``more`` the command that lists all."""
     page = Page(style)
     if not records:
         return ""
@@ -59,7 +59,7 @@ def render_quarantine(records: Sequence[tuple[str, str]], total: int, style: Sty
 
 
 def render_change(path: str, change: str, differences: Sequence[Difference], style: Style) -> str:
-    """Return what a new receipt of the log at ``path`` would change, field by field."""
+    """Return the fields that a new receipt of the log at ``path`` would change."""
     page = Page(style)
     summary = count_kinds(difference.kind for difference in differences) if differences else "a first receipt"
     page.line(Span(page.say(path), "strong"), f"  would be {change}: {summary}")

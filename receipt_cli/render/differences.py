@@ -1,4 +1,4 @@
-"""What differs between two documents, field by field, in aligned columns."""
+"""Render the differences between two documents, field by field, in aligned columns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PHASE = re.compile(r"/phases/\d+(?=/summary)")
 def write_differences(page: Page, differences: Sequence[Difference], *, old: str = "old", new: str = "new") -> None:
     """Add the differences in their order, ``MOST`` at most, below ``old`` and ``new`` as titles.
 
-    What the primary phase says again of the summary is counted and not shown twice.
+    Differences of the primary phase that repeat those of the summary are counted and not shown twice.
     """
     in_summary = {_seen(d) for d in differences if d.pointer.startswith("/summary/")}
     shown = [d for d in differences if not (_PHASE.match(d.pointer) and _seen(d) in in_summary)]
@@ -42,7 +42,7 @@ def write_differences(page: Page, differences: Sequence[Difference], *, old: str
 
 
 def count_kinds(kinds: Iterable[str]) -> str:
-    """Return how many fields were gained, lost and changed, in words; ``nothing differs`` where none was."""
+    """Return the numbers of gained, lost and changed fields in words, or ``nothing differs``."""
     known = list(kinds)
     parts = [f"{count(known.count(kind))} {kind}" for kind in _MARKS if kind in known]
     return ", ".join(parts) if parts else "nothing differs"

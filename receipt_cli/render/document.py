@@ -1,4 +1,4 @@
-"""A document of any kind → what a person reads in the terminal."""
+"""Render a document of any kind for the terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from receipt_cli.render.terminal.table import Column
 
 
 def render_document(document: Mapping[str, object], *, style: Style) -> str:
-    """Return the summary of ``document``, each line ended by a newline; of an unknown kind what a receipt would show.
+    """Return the summary of ``document``, each line ended by a newline; an unknown kind is shown as a receipt.
 
     As with a receipt, the document need not be valid, no line is wider than ``style.width``, and no text of the document
     reaches the terminal as a control sequence.

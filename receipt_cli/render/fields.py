@@ -1,4 +1,4 @@
-"""Reading a document that nobody has validated: a value of the wrong type reads as unknown, never as zero."""
+"""Read fields of an unvalidated document: a value of the wrong type reads as unknown, never as zero."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EMPTY: Mapping[str, object] = {}
 
 
 def child(value: object, *path: str) -> object:
-    """Return what stands at ``path`` in nested mappings, or None."""
+    """Return the value at ``path`` in nested mappings, or None."""
     for key in path:
         if not isinstance(value, Mapping):
             return None
@@ -19,7 +19,7 @@ def child(value: object, *path: str) -> object:
 
 
 def mapping(value: object, *path: str) -> Mapping[str, object]:
-    """Return the mapping at ``path``, empty when there is none; keys that are no strings are left out."""
+    """Return the mapping at ``path``, empty when there is none; keys that are not strings are left out."""
     inner = child(value, *path)
     if not isinstance(inner, Mapping):
         return _EMPTY
@@ -39,7 +39,7 @@ def text(value: object, *path: str) -> str | None:
 
 
 def real(value: object, *path: str) -> float | None:
-    """Return the finite number at ``path``; None otherwise (a boolean is no number)."""
+    """Return the finite number at ``path``; None otherwise (a boolean is not a number)."""
     inner = child(value, *path)
     if isinstance(inner, bool) or not isinstance(inner, int | float):
         return None

@@ -1,4 +1,4 @@
-"""What lint or validation found: where, why, the text in question with a caret, and what to do about it."""
+"""Render findings of lint or validation: place, reason, the text in question with a caret, and advice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A history document → what a person reads: lane by lane, what changed, when, and what changed with it."""
+"""Render a history document for the terminal: changes lane by lane, with the header fields that changed at the same run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job while it runs: how far it is, when it will be done, its course and what has gone wrong so far."""
+"""Render a running job: progress, time of completion, metrics with their trends, and problems so far."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class _Row(NamedTuple):
 
 
 def render_live(state: Snapshot, style: Style) -> str:
-    """Return the picture of a job that runs, a line each; it fits an ordinary terminal."""
+    """Return the lines for a running job; they fit an ordinary terminal."""
     page = Page(style)
     _head(page, state)
     for warning in state.warnings:
@@ -183,7 +183,7 @@ def _checks(page: Page, figures: Figures) -> None:
 
 
 def _failed(figures: Figures) -> str | None:
-    """Return what the job would have failed of if it ended here; None where that is only that it has not ended."""
+    """Return the failure reason if the job ended here; None for reasons that only mean that it has not ended."""
     reason = text(figures.document, "failure", "reason")
     return None if reason in _NOT_YET else reason
 
@@ -198,7 +198,7 @@ def _failure(page: Page, figures: Figures) -> None:
 
 
 def _seen(page: Page, figures: Figures) -> None:
-    """Add the markers in the log, those that the job got over as well."""
+    """Add the markers in the log, including those that the job recovered from."""
     seen = [(text(entry, "id"), whole(entry, "count"), whole(entry, "last_line"))
             for entry in items(figures.document, "derivation", "observed")]  # fmt: skip
     markers = [[Span(page.say(name)), Span(f" ×{count(times)}, line {count(line)}", "dim")]

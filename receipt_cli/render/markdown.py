@@ -1,4 +1,4 @@
-"""Text that came from somewhere else → Markdown that shows it and does nothing: no markup, link, image or mention."""
+"""Escape foreign text as Markdown that only displays it: no markup, link, image or mention takes effect."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LINK = re.compile(r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)")
 
 
 def escape(text: str) -> str:
-    """Return words of ours, which may quote a name, as plain text."""
+    """Return a sentence of this program, which may quote a name, as plain text."""
     shown = clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_{}\[\]()#+!|~@-])", r"\\\1", shown)
 
 
 def code(text: str) -> str:
-    """Return foreign ``text``, cut to ``MAX_CELL`` characters, as code: nothing in it is a link or calls anybody."""
+    """Return foreign ``text``, cut to ``MAX_CELL`` characters, as code: links and mentions in it have no effect."""
     shown = clean(text)
     shown = shown if len(shown) <= MAX_CELL else f"{shown[: MAX_CELL - 1]}…"
     return f"<code>{_LINK.sub('<!-- -->', escape(shown))}</code>" if shown else ""

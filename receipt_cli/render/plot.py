@@ -1,4 +1,4 @@
-"""Curves in the terminal: braille dots, eight a cell, with axes; a character a cell where there is no Unicode."""
+"""Plot curves in the terminal: eight braille dots per cell, with axes; one character per cell without Unicode."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EVERY = 14
 class Curve:
     """The values of a metric, in base units, at ``steps``; NaN and infinities too.
 
-    ``bounds`` is what its steady state stays within; values outside, as of the warm-up, are drawn at the edge.
+    ``bounds`` are the limits of its steady state; values outside, such as the warm-up, are drawn at the edge.
     """
 
     metric: str
@@ -36,7 +36,7 @@ class Curve:
 
 
 def render_curves(curves: Sequence[Curve], height: int, style: Style) -> str:
-    """Return a plot of each curve, ``height`` lines and its axis, as wide as the style; a line of words where there is none."""
+    """Return a plot of each curve, ``height`` lines and an axis, as wide as the style; a sentence without finite values."""
     page = Page(style)
     for curve in curves:
         _curve(page, curve, height)
@@ -146,7 +146,7 @@ def _ascii(line: bytearray) -> str:
 
 
 def _step_places(first: float, last: float, width: int) -> dict[int, str]:
-    """Return the labels of the axis of steps by the cell that each stands at: the ends, and steps between them."""
+    """Return the labels of the step axis by their cell: both ends, and steps between them."""
     parts = max(1, width // _EVERY)
     steps = {round(first + (last - first) * part / parts) for part in range(parts + 1)}
     spread = (last - first) or 1.0
@@ -154,7 +154,7 @@ def _step_places(first: float, last: float, width: int) -> dict[int, str]:
 
 
 def _step_labels(places: Mapping[int, str], width: int) -> str:
-    """Return the labels in one line: the first begins at its place, the last ends there, the others stand about it."""
+    """Return the labels in one line: the first begins at its cell, the last ends there, the others are centred."""
     line = ""
     for x in sorted(places):
         label = places[x]

@@ -1,4 +1,4 @@
-"""A GPU profile → its lanes, what they say of one another, and where the time of the recorded events went."""
+"""Render a GPU profile: its lanes, their comparison, and the time of the recorded events."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _write_events(page: Page, events: Mapping[str, object]) -> None:
 
 
 def _write_problems(page: Page, document: Mapping[str, object]) -> None:
-    """Add what was wrong with the stream, the first of it in words."""
+    """Add the number of problems in the stream, and the first of them."""
     total, known = whole(document, "derivation", "problems", "count") or 0, items(document, "derivation", "problems", "first")
     if not total:
         return

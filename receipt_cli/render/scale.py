@@ -1,7 +1,7 @@
-"""Base units → the units people read: ms and h, GiB, percent, k/M/G tokens, TFLOP/s.
+"""Format base units for people: ms and h, GiB, percent, k/M/G tokens, TFLOP/s.
 
-The only place where a receipt's base units become anything else. Numbers have three or four significant
-digits, one that is not zero never reads as zero, and digits are grouped with a narrow no-break space.
+No other module converts a receipt's base units. Numbers have three or four significant digits, a nonzero
+number never reads as zero, and digits are grouped with a narrow no-break space.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LARGEST_FIXED = 1e7
 
 
 def kind_of(metric: str) -> Kind:
-    """Return what a metric's name, which ends in its unit, says that it measures."""
+    """Return the kind of quantity of a metric, by the unit at the end of its name."""
     if "flops_per_s" in metric or metric == "total_flops":
         return "flops"
     if metric.endswith("_per_s") or "_per_s_" in metric:

@@ -1,4 +1,4 @@
-"""The fields of a schema, and what differs between two, for the terminal."""
+"""Render the fields of a schema, and the differences between two, for the terminal."""
 
 from __future__ import annotations
 

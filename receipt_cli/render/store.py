@@ -1,4 +1,4 @@
-"""What a store holds, in the terminal: its receipts, the panels of ``store stats``, and the rows of an SQL query."""
+"""Render a store for the terminal: its receipts, the panels of ``store stats``, and the rows of an SQL query."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from receipt_cli.render.terminal.table import Column, render_table, write_table
 Row = Mapping[str, Any]
 _DIGITS = 6
 _MOST = 12
-"""Periods of a group that are shown: the latest, and behind them what has no time. A course is drawn of all with a time."""
+"""Periods of a group that are shown: the latest, then the undated. The trend is drawn over all dated ones."""
 _COURSE = 24
 _NOISE = 0.01
-"""Share of a figure below which a course draws no change."""
+"""Share of a figure below which the trend draws no change."""
 _TITLES = {
     "tokens": "Tokens per second over time, by preset",
     "goodput": "Goodput over time, by lane",

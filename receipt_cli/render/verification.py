@@ -1,4 +1,4 @@
-"""Whether a receipt is what its log gives, in words: the answer, why not, and the fields that differ."""
+"""Render the result of ``receipt verify``: whether the log reproduces the receipt, why not, and the fields that differ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CHANGED = "other values, though log, definitions and rules are the recorded one
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """What was compared: names of the receipt and its (first) log, the grammars that read it, and whether as of today."""
+    """The compared files: names of the receipt and its (first) log, the grammars that read it, and whether today's are used."""
 
     receipt: str
     log: str
@@ -39,7 +39,7 @@ class Title:
 def render_verification(
     differences: Sequence[Difference], other: Sequence[str], invalid: Sequence[str], title: Title, style: Style
 ) -> str:
-    """Return the page. ``other`` says which inputs differ and ``invalid`` what is wrong with the receipt by itself."""
+    """Return the page. ``other`` names the inputs that differ, ``invalid`` the errors of the receipt itself."""
     page = Page(style)
     log = "stdin" if title.log == "-" else page.say(PurePath(title.log).name)
     read = Span("  " + (", ".join(page.say(ref) for ref in title.refs) or "no grammar"), "dim")

@@ -1,4 +1,4 @@
-"""Records of a run → the curves of its page: few points, but the least and the greatest value of every stretch among them."""
+"""Thin the curves of runs, from logs or stored Parquet files: few points, with the extremes of every interval of steps."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _rank(name: str) -> int:
 def thin(steps: Sequence[float] | Floats, values: Sequence[float] | Floats, most: int) -> list[Any] | None:
     """Return ``[records, points, bad]`` of a curve: ``points`` are step and value in turn, at most ``most`` of them.
 
-    Of each stretch of steps the least and the greatest value are kept, and both ends of the curve. ``bad`` are steps whose value
+    The least and the greatest value of each interval of steps are kept, and both ends of the curve. ``bad`` are steps whose value
     is not finite, at most 40. None where there are fewer than two values.
     """
     import numpy as np
@@ -86,7 +86,7 @@ def _extremes(values: Floats, most: int) -> NDArray[np.int64]:
 
 
 class SeriesFolder:
-    """The curves in the Parquet files below ``root``; ``tell`` is told of files passed over. Raises as ``SeriesFiles``."""
+    """The curves in the Parquet files below ``root``; ``warn`` is called with skipped files. Raises as ``SeriesFiles``."""
 
     def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
         self._files = SeriesFiles(root, warn)

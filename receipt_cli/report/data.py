@@ -1,9 +1,9 @@
-"""Receipts → the one document that a report shows, within a bound of bytes."""
+"""Build the report document from receipts, within a limit of bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from receipt_cli.comparison.policy import Policy
 from receipt_cli.definitions.metrics import Registry
@@ -12,6 +12,7 @@ from receipt_cli.history.lanes import make_lanes, watch
 from receipt_cli.render.comparison.words import field_name, field_value
 from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.scale import kind_of
+from receipt_cli.report.curves import SeriesFolder
 from receipt_cli.report.detail import pack, run_detail
 from receipt_cli.report.drift import Sign, alarms, signs, vanished
 from receipt_cli.report.packing import MAX_NAME, Pool, byte_count, columns, number, present, short_text
@@ -27,14 +28,6 @@ _MAX_QUARANTINED = 200
 _MAX_FIELDS = 12
 
 
-class Curves(Protocol):
-    """Where the curves of a run come from."""
-
-    def curves(self, document: Document) -> list[list[Any]]:
-        """Return the curves of a run, each ``[phase, metric, records, points, bad]``."""
-        ...
-
-
 def store_report(
     receipts: Iterable[Document],
     policy: Policy,
@@ -42,12 +35,12 @@ def store_report(
     *,
     title: str,
     quarantined: Sequence[Quarantined] = (),
-    series: Curves | None = None,
+    series: SeriesFolder | None = None,
     most: int = MAX_BYTES,
 ) -> dict[str, Any]:
     """Return the report of a store: the runs by time, the newest last and those without a time first.
 
-    Where all of it is more than ``most`` bytes, the pages of the oldest runs keep their row alone, and say so.
+    Beyond ``most`` bytes, the oldest runs keep only their rows, and the report contains their number.
     """
     pool = Pool()
     rows: list[tuple[dict[str, Any], dict[str, Any], list[Sign], list[list[Any]], Document]] = []
@@ -106,7 +99,7 @@ def _frame(kind: str, title: str, registry: Registry, pool: Pool) -> dict[str, A
 
 
 def _slim(document: Document) -> Document:
-    """Return what the history looks at: without it, thousands of receipts would fill the memory."""
+    """Return the parts of a receipt that the history reads: thousands of whole receipts would fill the memory."""
     derivation = {key: document["derivation"][key] for key in ("grammars", "rules", "log")}
     summary = document["summary"]
     kept = {key: document[key] for key in ("run", "header", "checks", "goodput")}

@@ -1,4 +1,4 @@
-"""A receipt → what its own page shows beyond the row of the tables: statistics, failure, provenance, doubts."""
+"""Extract the detail page of a receipt: statistics, failure, provenance, doubts."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _metrics(summary: Document) -> Iterator[list[Any]]:
 
 
 def _steps(summary: Document) -> list[Any] | None:
-    """Return first, last, planned, records, restarts, overtaken, steady, warm-up and implausible records."""
+    """Return first, last, planned, records, restarts, superseded, steady, warm-up and implausible records."""
     if not summary:
         return None
     steps, steady = summary["steps"], summary["steady_state"]

@@ -15,12 +15,12 @@ Document: TypeAlias = Mapping[str, Any]
 
 GENERIC = "generic"
 MOSTLY_UNREAD = 0.5
-"""A log of which a larger share of the records matches no rule is barely read, though some steps were found."""
+"""Share of unmatched records above which a log counts as barely read, even if it has steps: a judgement, half."""
 _LEAST_RECORDS = 40
 MAX_ALARMS = 60
 RECENT = 20
 BEFORE = 10
-"""Runs up to the last that has a metric which are looked at: nearly all of them must have it."""
+"""Runs before a metric disappears that are examined: most of them must have it."""
 LEAST_BEFORE = 4
 LEAST_SINCE = 3
 """Runs without it: fewer may have died before they printed it."""
@@ -83,7 +83,7 @@ def _first_problem(document: Document, kind: str) -> str:
 
 
 def alarms(runs: Sequence[Sequence[Sign]], pool: Pool) -> list[dict[str, Any]]:
-    """Return every sign with the runs that show it, those that most of the newest runs show first.
+    """Return every sign with the runs that show it, ordered by the number of recent runs.
 
     ``runs`` are in order of time. ``recent`` counts the last ``RECENT`` runs that show it.
     """
@@ -114,7 +114,7 @@ def alarms(runs: Sequence[Sequence[Sign]], pool: Pool) -> list[dict[str, Any]]:
 def vanished(documents: Sequence[Document]) -> list[list[Sign]]:
     """Return for each receipt the metrics that the runs of its lane and preset have stopped printing by then.
 
-    ``documents`` are in order of time. Runs without a step, and those that name neither lane nor preset, do not count.
+    ``documents`` are in order of time. Runs without a step, and runs without lane and preset, do not count.
     """
     signs_of: list[list[Sign]] = [[] for _ in documents]
     lanes: dict[tuple[str | None, str | None], list[int]] = {}

@@ -1,4 +1,4 @@
-"""Values of receipts → the small JSON of a report: texts once each, numbers with six digits, columns in place of objects."""
+"""Pack values of receipts into the small JSON of a report: each text once, six-digit numbers, columns instead of objects."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from receipt_cli.redaction.text import clean
 MAX_TEXT = 500
 """Characters of one text; names and messages that go on are cut with an ellipsis."""
 MAX_NAME = 120
-"""Characters of what stands in the tables of all runs."""
+"""Characters of a text in the tables of all runs."""
 _EXACT = 2.0**53
 
 
 class Pool:
-    """Texts and rows of texts, each kept once; what refers to one holds its number. ``size`` is about their bytes as JSON."""
+    """Texts and rows of texts, each stored once and referred to by number. ``size``: their approximate bytes as JSON."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -82,7 +82,7 @@ def byte_count(value: object) -> int:
 
 
 def present(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that say something: not None, and no empty list or mapping."""
+    """Return the fields with a value: not None, and not an empty list or mapping."""
     return {key: value for key, value in fields.items() if value is not None and value != [] and value != {}}
 
 

@@ -1,4 +1,4 @@
-"""The document of a report → one HTML file that loads nothing and runs no script but its own."""
+"""Render a report document as one HTML file that loads nothing and runs only its own script."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from receipt_cli.report.packing import compact
 SCRIPTS = ("format.js", "model.js", "chart.js", "panels.js", "lanes.js", "runs.js", "run.js", "main.js")
 STYLE = "report.css"
 _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"})
-"""Inside JSON these stand in texts only; escaped, no text can end the element or begin a comment."""
+"""In JSON these characters occur in texts only; escaped, no text can end the element or begin a comment."""
 
 
 def render_page(report: Mapping[str, Any]) -> bytes:
     """Return the report as HTML in UTF-8. The same report gives the same bytes.
 
-    The page's policy allows its one style and its one script by their digests, and no connection at all. What receipts say
-    stands in a block of JSON, which the script puts on the page as text, never as markup.
+    The page's policy allows its one style and its one script by their digests, and no connection at all. Values of receipts
+    are in a block of JSON, which the script puts on the page as text, never as markup.
     """
     script = "(function () {\n'use strict';\n" + "\n".join(_asset(name) for name in SCRIPTS) + "\n})();\n"
     style = _asset(STYLE)

@@ -1,4 +1,4 @@
-"""What ``receipt plot`` draws: which metrics of a run, and their curves."""
+"""Choose the metrics that ``receipt plot`` draws, and read their curves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _GROUPS = (
 
 
 def choose(document: Mapping[str, Any], wanted: Sequence[str]) -> list[str]:
-    """Return the metrics to draw: those ``wanted``, or the usual ones. Raises ``UsageError`` for what the run has not."""
+    """Return the metrics to draw: those ``wanted``, or the usual ones. Raises ``UsageError`` for a metric that the run lacks."""
     known = list((document["summary"] or {}).get("metrics") or {})
     if not known:
         raise UsageError("there is nothing to draw", why="no metric of the primary phase was read", try_="receipt show FILE")
@@ -34,7 +34,7 @@ def choose(document: Mapping[str, Any], wanted: Sequence[str]) -> list[str]:
 
 
 def plotted(product: Product, names: Sequence[str]) -> list[Curve]:
-    """Return the curves of the primary phase of a log; of metrics of the steady state, the bounds of that, too."""
+    """Return the curves of the primary phase of a log, steady-state metrics with their bounds."""
     summary, curves = product.document["summary"], []
     for name in names:
         steps, values = product.series.curve(name)

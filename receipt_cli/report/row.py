@@ -1,4 +1,4 @@
-"""A receipt → the row that it has in every panel, table and filter of a report."""
+"""Extract the row of a receipt for the panels, tables and filters of a report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from receipt_cli.store.views import MEMORY
 Document: TypeAlias = Mapping[str, Any]
 
 CHECKS = (*CORE, "steps_monotonic", "completed", "mfu_plausible", "throughput_consistent")
-"""The checks that a report counts; others stand on the run's own page."""
+"""The checks that a report counts; others appear on the run's own page."""
 COLUMNS = (
     "name", "digest", "at", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "state", "checks", "reason",
     "category", "step", "planned", "loss", "tokens", "recomputed", "step_time", "mfu", "memory", "memory_metric", "goodput",

@@ -1,4 +1,4 @@
-"""One record of a log → what the rules make of it, booked into the columns of a segment."""
+"""Match one record against rules, and add the outcome to the columns of a segment."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Outcome:
         return [(grammar, rule) for grammar, rule, events in self.read if len(events) >= MAX_EVENTS]
 
     def near(self) -> list[tuple[Grammar, Rule]]:
-        """Return for each grammar the first rule whose literal stands in the record, though no rule explained it."""
+        """Return for each grammar the first rule whose literal the record contains, though no rule explained it."""
         if self.hit:
             return []
         first: dict[str, tuple[Grammar, Rule]] = {}
@@ -71,7 +71,7 @@ def examine(record: bytes, tried: Iterable[tuple[Grammar, Rule, bool]]) -> Outco
 
 
 def book(body: SegmentBody, outcome: Outcome, record: bytes, ordinal: int, line: int, problems: PlacedProblems) -> None:
-    """Add what was found in one record to ``body``, and to ``problems`` the problems of it."""
+    """Add the outcome of one record to ``body``, and its problems to ``problems``."""
     for grammar, rule in outcome.late:
         problem = Problem("pattern_timeout", line, f"{grammar.ref} {rule.name} took too long", excerpt(record))
         problems.append((place(ordinal), problem))
@@ -91,7 +91,7 @@ def book(body: SegmentBody, outcome: Outcome, record: bytes, ordinal: int, line:
 
 
 def replay(body: SegmentBody, layout: Layout, record: bytes, ordinal: int, line: int, problems: PlacedProblems) -> None:
-    """Add what a record of ``layout`` gives to ``body``, and to ``problems`` the problems of it."""
+    """Add the events of a record of ``layout`` to ``body``, and its problems to ``problems``."""
     for name in layout.ignored:
         ignore(body, name, ordinal)
     for event in layout.events:
@@ -129,7 +129,7 @@ def replay(body: SegmentBody, layout: Layout, record: bytes, ordinal: int, line:
 
 
 def value_text(value: Value, record: bytes) -> str:
-    """Return the text of one value that is no plain number, as an extraction gives it."""
+    """Return the text of one value that is no plain number, as in an extraction."""
     return value.constant if value.constant is not None else record[value.start : value.end].decode("utf-8", "replace")
 
 

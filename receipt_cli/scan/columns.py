@@ -1,4 +1,4 @@
-"""Append-only typed columns of events; two neighbouring pieces concatenate into what one pass would have given."""
+"""Append-only typed columns of events; the columns of two neighbouring pieces concatenate to those of one pass."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class RuleColumns:
         return len(self.at) - 1
 
     def move(self, records: int, lines: int) -> None:
-        """Let ``records`` records and ``lines`` line ends stand before what ours were counted from."""
+        """Count ours from ``records`` records and ``lines`` line ends earlier on."""
         self.at.shift(place(records))
         self.line.shift(lines)
 

@@ -1,6 +1,6 @@
-"""Blocks of bytes → columns, marker hits and counts of one segment of a log; segments merge associatively.
+"""Scan blocks of bytes into a segment: columns, marker hits, counts. Segments merge associatively.
 
-Only what a record says by itself is read here. What depends on its neighbours (phases, attempts, duplicates, the
+Only single records are read here. What depends on their neighbours (phases, attempts, duplicates, the
 columns of a table) is decided afterwards, over the columns. That is why a log may be cut anywhere, in a character,
 in ``\\r\\n`` or in an envelope, and give the same result.
 """
@@ -85,7 +85,7 @@ class Engine:
         return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
 
     def expect(self, size: int) -> None:
-        """Say that a log of ``size`` bytes comes."""
+        """Announce a log of ``size`` bytes."""
         self.schedule.expect(size)
 
     def scan(self, blocks: Iterable[bytes]) -> Segment:
@@ -123,7 +123,7 @@ class Engine:
         return left
 
     def _close(self, segment: Segment, fragment: Fragment, end: bytes) -> None:
-        """End the open record of ``stretch``: it becomes the head, or a record of the body."""
+        """End the open record of ``segment``: it becomes the head, or a record of the body."""
         if not segment.head_end:
             segment.head_end = end
             return
@@ -226,7 +226,7 @@ class Engine:
     def _looks(self, body: SegmentBody, earlier: SegmentBody, buffer: bytes, first: int) -> None:
         """Note the first records that look like metrics, and whether any look like steps: what nobody may read.
 
-        ``first`` is the ordinal of the first record of ``buffer``; what the rules read of it stands in ``body``.
+        ``first`` is the ordinal of the first record of ``buffer``; what the rules read of it is in ``body``.
         """
         missing = MAX_SEEN - earlier.metric_like.count
         uncertain = self._needs_steps(earlier, body)
@@ -256,7 +256,7 @@ class Engine:
             self.read_record(body, buffer[start:end], body.records + ordinal, body.lines + line + 1, start in bad, problems)
 
     def read_record(self, body: SegmentBody, record: bytes, ordinal: int, line: int, bad: bool, problems: PlacedProblems) -> None:
-        """Read one record that holds a literal; ``bad`` when it is not UTF-8, and was counted so."""
+        """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so."""
         masked = b""
         self.schedule.taken += 1
         record = without_count(record)
@@ -278,7 +278,7 @@ class Engine:
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
-        if masked and not outcome.crowded and self.layouts.wanted(masked):  # what is crowded is told each time
+        if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
             self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.prefilter.numbered))
 
 

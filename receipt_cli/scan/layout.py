@@ -1,9 +1,9 @@
-"""The layout of a record (its bytes, every digit masked) → what every record of that layout gives.
+"""The layout of a record: its bytes with every digit masked, and the events of every record that has them.
 
-The patterns stay the only definition. They match one record of a layout; what they found holds for all others of it as
-long as no pattern that was tried can tell the digits apart (see ``blindness``). Where one can, at certain places, the
-digits there belong to the layout: they are *fixed*. Whatever is not sure has no layout, and each record of it goes
-through the patterns.
+The patterns stay the only definition. They match one record of a layout; the match is valid for all others of it as
+long as no pattern that was tried distinguishes the digits (see ``grammar.digit_sensitivity``). Where one does, at
+certain places, the digits there belong to the layout: they are *fixed*. A record in doubt has no layout and goes through
+the patterns.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Value:
     """One value of an event: the bytes ``start`` to ``end`` of the record.
 
     ``direct``: the number is ``float(bytes + shift)`` for all digits. Otherwise ``spec`` (None: under a key that nobody
-    declared) says how each text is to be read, or ``constant`` is the text for all. ``number``, where it is known, is the
-    part of the text that ``read_number`` gives the value of, in the unit of ``spec``.
+    declared) defines how each text is read, or ``constant`` is the text for all. ``number``, where it is known, is the
+    part of the text whose value ``read_number`` returns, in the unit of ``spec``.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Value:
 
 @dataclass(slots=True)
 class Prefix:
-    """What stands before an event: the same text for all records of a layout, but for its digits.
+    """The text before an event: the same for all records of a layout, but for its digits.
 
     ``time`` is the place of the ``hh:mm:ss`` and its fraction that move the clock within a day and mean nothing else.
     """
@@ -112,7 +112,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class EventLayout:
-    """One event that every record of a layout gives. ``bounds`` are indices into ``values`` and the least value there."""
+    """One event of every record of a layout. ``bounds`` are indices into ``values`` and the least value there."""
 
     key: tuple[str, str]
     grammar: Grammar
@@ -126,7 +126,7 @@ class EventLayout:
 
 @dataclass(slots=True, eq=False)
 class Layout:
-    """What a record of one layout gives; ``fixed`` are the places where its digits are those of ``sample``.
+    """The events of every record of one layout; ``fixed`` are the places where its digits are those of ``sample``.
 
     ``ignored`` and ``near`` name the grammars that ignore it, and rules that missed it, ``marks`` the markers that fire,
     and where their messages begin.

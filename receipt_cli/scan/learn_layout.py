@@ -1,4 +1,4 @@
-"""Learn a layout: prove what holds for every record that has the bytes of this one but for its digits."""
+"""Learn a layout: prove which matches of one record are valid for all that differ from it only in digits."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ def _asks_digits(rule: Rule) -> bool:
 
 @cache
 def envelope_kept() -> frozenset[str]:
-    """Return the texts behind which digits tell what is an envelope."""
+    """Return the texts behind which digits decide what is an envelope."""
     kept = kept_after(ENVELOPE.pattern.decode("latin-1"))
-    assert kept is not None, "the envelopes may tell digits apart anywhere"
+    assert kept is not None, "the envelopes may distinguish digits anywhere"
     return kept
 
 
 def learn_layout(record: bytes, outcome: Outcome, markers: Sequence[Marker], numbered: Iterable[bytes]) -> Layout | None:
-    """Return what holds for all records of the layout of ``record``, which is UTF-8, or None where that is not sure.
+    """Return the layout of ``record``, which is UTF-8, or None where it is in doubt.
 
-    ``markers`` are those whose literal the record holds; ``numbered`` are the literals with digits.
+    ``markers`` are those whose literal the record contains; ``numbered`` are the literals with digits.
     """
     masked = record.translate(MASK)
     if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked) or _say_codes(outcome.marks):
@@ -110,12 +110,12 @@ def learn_layout(record: bytes, outcome: Outcome, markers: Sequence[Marker], num
 
 
 def _say_codes(hits: Iterable[MarkerHit]) -> bool:
-    """True when one of the hits is of a marker that gives a number."""
+    """True when one of the hits is of a marker that captures a number."""
     return any("exit_code" in hit.marker.pattern.groupindex for hit in hits)
 
 
 def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
-    """Return where the values stand that are below the least one and so made an event none, and what named them.
+    """Return the places of values below the least one, which rule their event out, and of what named them.
 
     None where that is not sure.
     """
@@ -148,7 +148,7 @@ class _FixedDigits:
                 self.found.add(run.span())
 
     def literals(self, numbered: Iterable[bytes]) -> None:
-        """Fix the digits where a literal might stand, were the digits others."""
+        """Fix the digits where a literal would be, were the digits others."""
         for literal in (one.translate(MASK) for one in numbered):
             at = self.masked.find(literal)
             while at >= 0:
@@ -199,7 +199,7 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
 
 
 def _is_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
-    """True when a key stands in the record again, whose value counts where the first is no number."""
+    """True when a key is in the record again, whose value counts where the first is no number."""
     return sum(record[start:end].strip() == key.encode("utf-8") for start, end in keys) > 1
 
 

@@ -1,4 +1,4 @@
-"""What a segment of a log gave: columns, marker hits and counts, open at both ends; pieces extend one another."""
+"""The result of scanning a segment of a log: columns, marker hits and counts, open at both ends."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Hits:
 
 @dataclass(slots=True)
 class SegmentBody:
-    """What whole records gave: see the fields. ``records`` and ``lines`` count record ends and ``\\n``."""
+    """The result of whole records. ``records`` and ``lines`` count record ends and ``\\n``."""
 
     records: int = 0
     lines: int = 0
@@ -132,8 +132,8 @@ class SegmentBody:
 class Segment:
     """The fold of a segment of a log: open at both ends.
 
-    ``head`` is what stands before the first record end and ``head_end`` that end (empty when there is none, and then
-    ``head`` is all there is); ``tail`` is what stands after the last.
+    ``head`` is the text before the first record end and ``head_end`` that end (empty when there is none, and then
+    ``head`` is all there is); ``tail`` is the text after the last.
     """
 
     head: Fragment = field(default_factory=Fragment)

@@ -1,4 +1,4 @@
-"""A log in pieces, scanned by several processes; what each makes of its piece is merged to the same segment as one pass.
+"""Scan a log in pieces by several processes, and merge their segments to the one of a single pass.
 
 Processes and not threads: a scan is many short calls, and threads that take the interpreter from one another for each of
 them are slower together than one alone. The log is read once, by the caller, whose threads decompress it and take its
@@ -190,7 +190,7 @@ def _scan_piece(text: list[bytes] | int, place: int) -> Packed:
 
 
 def _unpacked(rest: bytes, sizes: tuple[int, ...], shared: mmap | None, at: int) -> Segment:
-    """Return the segment that a worker packed. Its columns stand in the shared memory: they last until it is used again."""
+    """Return the segment that a worker packed. Its columns are in the shared memory, valid until that is used again."""
     import pickle
 
     columns: list[memoryview] = []

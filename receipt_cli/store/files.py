@@ -5,9 +5,9 @@
     receipts/ab/<log sha256>.<n>.json      receipts of one log; the highest n is the current one, the others are history
     documents/<kind>/ab/<sha256>.json      other documents, under the digest of their canonical bytes
     quarantine/ab/<key>.json               logs that gave no receipt, and why
-    .cache/                                may be deleted at any time; costs time, loses nothing
+    .cache/                                may be deleted at any time: it is rebuilt
 
-What stands in the first three depends on the logs and on what was captured with them, and on nothing else: no clock, host,
+The content of the first three depends only on the logs and on what was captured with them: not on clock, host,
 order of work or number of workers. A receipt or document file is created once, under its final name and with all of its
 bytes; it is never changed.
 """
@@ -35,7 +35,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _KIND = re.compile(r"(?P<kind>[a-z][a-z0-9_]*)/\d+\.\d+\Z")
 
 LEFT_OVER_S = 86400.0
-"""A temporary file that is older belongs to nobody any more."""
+"""Age after which a temporary file counts as left over: a day."""
 
 Change = Literal["written", "unchanged", "replaced"]
 
@@ -85,13 +85,13 @@ class Store:
         self.root = root
 
     def check_exists(self) -> None:
-        """Raise ``InputError`` where there is no store to read."""
+        """Raise ``InputError`` if the store does not exist."""
         if not self.root.is_dir():
-            raise InputError("there is no such store", where=str(self.root), try_="receipt rederive LOGS --store DIR makes one")
+            raise InputError("no such store", where=str(self.root), try_="receipt rederive LOGS --store DIR makes one")
 
     @property
     def scratch(self) -> Path:
-        """The folder for files that are being written; what a killed process left there is of no use to anybody."""
+        """The folder for files that are being written; leftovers of killed processes are removed."""
         return self.root / ".cache" / "tmp"
 
     def check_writable(self) -> None:
@@ -143,13 +143,13 @@ class Store:
         return Outcome("written" if self._create(path, data) else "unchanged", self._name(path))
 
     def documents(self) -> Iterator[Path]:
-        """Yield the paths of all documents that are no receipts, in order. Raises ``InputError``."""
+        """Yield the paths of all documents other than receipts, in order. Raises ``InputError``."""
         for kind in _listed(self.root / "documents"):
             for folder in _listed(kind):
                 yield from (path for path in _listed(folder) if path.suffix == ".json")
 
     def quarantine(self, record: Quarantined) -> bool:
-        """Note that a log gave no receipt; return whether that is news. Raises ``OutputError``.
+        """Record that a log gave no receipt; return whether the record is new. Raises ``OutputError``.
 
         Of several paths with the same bytes the first in order is noted.
         """
@@ -162,14 +162,14 @@ class Store:
         return True
 
     def release(self, key: str) -> None:
-        """Forget that a log was in quarantine, if it was. Raises ``OutputError``."""
+        """Remove a log from quarantine, if it is there. Raises ``OutputError``."""
         try:
             self._record(key).unlink(missing_ok=True)
         except OSError as error:
             raise OutputError("cannot write", where=str(self._record(key)), why=error.strerror or str(error)) from error
 
     def quarantined(self) -> Iterator[Quarantined]:
-        """Yield the logs in quarantine, ordered by key; a damaged record is passed over. Raises ``InputError``."""
+        """Yield the logs in quarantine, ordered by key; a damaged record is skipped. Raises ``InputError``."""
         for folder in _listed(self.root / "quarantine"):
             for path in _listed(folder):
                 record = _quarantined(path) if path.suffix == ".json" else None
@@ -189,7 +189,7 @@ class Store:
             path = self._folder(log) / f"{log}.{generation}.json"
             if self._create(path, data):
                 return Outcome("replaced" if receipts else "written", self._name(path))
-            # Another process was faster with this number: look at what it wrote.
+            # Another process took this number first: compare with its receipt.
 
     def _create(self, path: Path, data: bytes) -> bool:
         """Create a file with all of ``data``; return False where there is one of this name."""
@@ -200,7 +200,7 @@ class Store:
                 break
             except NameTaken:
                 return False
-            except OutputError as error:  # somebody may have cleared the cache in between
+            except OutputError as error:  # the cache may have been cleared in between
                 if last or not isinstance(error.__cause__, FileNotFoundError):
                     raise
         return True
@@ -237,7 +237,7 @@ def _log_of(document: Mapping[str, Any]) -> str:
         raise UsageError(f"the receipt is of {run}", why="a store keeps one receipt a log, that of its last run")
     log = derivation["log"]["sha256"]
     if not isinstance(log, str) or _DIGEST.match(log) is None:
-        raise UsageError("the receipt does not say which log it is of", why="/derivation/log/sha256 is no digest")
+        raise UsageError("the receipt does not name its log", why="/derivation/log/sha256 is not a digest")
     return log
 
 
@@ -246,7 +246,7 @@ def _same(old: bytes, new: bytes) -> bool:
 
 
 def _without_tool(data: bytes) -> object:
-    """Return a receipt without the version of the tool that wrote it; of what is no receipt, the bytes."""
+    """Return a receipt without the version of the tool that wrote it; other data unchanged."""
     try:
         document = json.loads(data)
         document["derivation"]["tool_version"] = None
@@ -256,14 +256,14 @@ def _without_tool(data: bytes) -> object:
 
 
 def _receipts_in(folder: Path, log: str = "") -> list[StoredReceipt]:
-    """Return the receipts in one folder by log and generation, or those of one log; other files are passed over."""
+    """Return the receipts in one folder by log and generation, or those of one log; other files are skipped."""
     named = ((path, _RECEIPT.fullmatch(path.name)) for path in _listed(folder, log))
     receipts = [StoredReceipt(path, name["log"], int(name["generation"])) for path, name in named if name is not None]
     return sorted(receipts, key=lambda receipt: (receipt.log_sha256, receipt.generation))
 
 
 def _listed(folder: Path, start: str = "") -> list[Path]:
-    """Return what is in a folder under names with this start, in order; nothing where there is no such folder."""
+    """Return the entries of a folder whose names begin with ``start``, in order; none for a missing folder."""
     try:
         return [folder / name for name in sorted(name for name in os.listdir(folder) if name.startswith(start))]
     except (FileNotFoundError, NotADirectoryError):

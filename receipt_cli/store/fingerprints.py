@@ -1,7 +1,7 @@
-"""What earlier batches found out, so that nothing is done twice: kept in the store's cache, and of no other worth.
+"""Cache of finished logs in a store, so that no batch repeats the work of an earlier one.
 
-Each batch appends lines to a file of its own, so that several, on several machines, never wait for one another. A line has a
-check sum: whatever is torn or damaged is passed over, and costs only the time to find it out again.
+Each batch appends lines to its own file, so that batches on several machines never wait for one another. Each line has a
+checksum: torn or damaged lines are skipped, and their logs are read again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 MAX_FILES = 16
-"""Files from which on a batch makes one of all."""
+"""Files beyond which a batch merges all into one."""
 
 
 _MERGING = "merging"
@@ -35,7 +35,7 @@ class KnownLog:
 class Known:
     """The cache of the store at ``root``, for the definitions of one fingerprint.
 
-    Reading a folder that is missing or cannot be read gives an empty cache, and what cannot be written is forgotten.
+    Reading a folder that is missing or cannot be read gives an empty cache, and failed writes are ignored.
     """
 
     def __init__(self, root: Path, definitions: str, *, writes: bool = True) -> None:
@@ -74,7 +74,7 @@ class Known:
             self._write(self._log_line(sha256, known))
 
     def flush(self) -> None:
-        """Hand to the system what was noted, so that a kill does not cost it."""
+        """Flush the file, so that a kill loses nothing."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.flush()
@@ -103,7 +103,7 @@ class Known:
                     self._add_line(text.split(" "))
 
     def _add_line(self, parts: list[str]) -> None:
-        """Take in one line; one of other definitions, or of a later layout, is passed over."""
+        """Add one line; lines of other definitions, or of a later layout, are skipped."""
         with contextlib.suppress(ValueError):
             if parts[0] == "path" and len(parts) == 4:
                 self._paths[bytes.fromhex(parts[1])] = (bytes.fromhex(parts[2]), int(parts[3]))
@@ -116,7 +116,7 @@ class Known:
         try:
             if self._file is None:
                 self._folder.mkdir(parents=True, exist_ok=True)
-                # The name puts files in order; what a wrong clock puts in a wrong one is found out again.
+                # The name orders the files; after a wrong clock, logs are only read again.
                 handle, _ = tempfile.mkstemp(dir=self._folder, prefix=f"{time.time_ns():020d}-", suffix=".txt")
                 self._file = os.fdopen(handle, "w", encoding="ascii")
             self._file.write(f"{text} {_sum(text)}\n")
@@ -124,9 +124,9 @@ class Known:
             self._writes = False
 
     def _merge(self, files: list[Path]) -> None:
-        """Make one file of ``files``. What a batch that still writes to one of them adds is lost, and found out again.
+        """Make one file of ``files``. Lines that another batch still adds to one of them are lost, and their logs are read again.
 
-        One batch at a time: of a hundred that start together each would write all of it.
+        One batch at a time: otherwise each of a hundred concurrent batches would write all of it.
         """
         if not self._may_merge():
             return
@@ -143,7 +143,7 @@ class Known:
             (self._folder / _MERGING).unlink()
 
     def _may_merge(self) -> bool:
-        """Return whether nobody else merges; who began long ago was killed."""
+        """Return whether no other batch merges; a merge that began an hour ago was killed."""
         mark = self._folder / _MERGING
         with contextlib.suppress(OSError):
             if mark.stat().st_mtime < time.time() - _TURN_S:
@@ -160,7 +160,7 @@ def _path_line(key: bytes, sha256: str, size_bytes: int) -> str:
 
 
 def _key(path: str, stamp: str) -> bytes:
-    """Return what stands for a path in one state: of a million paths not even the names need to be kept."""
+    """Return a short key of a path in one state: the names of a million paths would fill the memory."""
     return hashlib.blake2b(f"{stamp}\n{path}".encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 

@@ -1,4 +1,4 @@
-"""A receipt file → its row of the index, as one line of JSON; a file that no view may count says why."""
+"""Flatten a receipt file into its row of the index, as one line of JSON; a skipped file has a row with the reason."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNKNOWN = "–"
 
 
 def read_row(path: Path, name: str, log_sha256: str, generation: int, stamp: str) -> str:
-    """Return the row of a receipt file as JSON; ``name`` is its path below the store. Never fails for what the file holds.
+    """Return the row of a receipt file as JSON; ``name`` is its path below the store. Never fails because of the file's content.
 
     Raises ``ReceiptError`` where the system does not let it be read: a row is kept as long as the file is the same.
     """
@@ -56,7 +56,7 @@ def _failure(failure: Mapping[str, Any]) -> Row:
 
 
 def _found(document: object, column: Column) -> object:
-    """Return what stands at a column's source, None where nothing does or the column cannot hold it."""
+    """Return the value at a column's source; None where it is missing or does not fit the column."""
     value = document
     for key in column.source.split("."):
         if isinstance(value, list):
@@ -71,7 +71,7 @@ def _found(document: object, column: Column) -> object:
 
 
 def _whole(value: object) -> int | None:
-    """Return a whole number that 64 bits hold; JSON also writes one as 3.0."""
+    """Return a whole number of at most 64 bits, else None; JSON may write one as 3.0."""
     whole = int(value) if isinstance(value, int | float) and value == value // 1 else None
     return whole if whole is not None and abs(whole) <= _LARGEST else None
 

@@ -1,9 +1,8 @@
-"""The receipts of a store → the database that questions are put to, by way of an index that may be deleted at any time.
+"""Open the receipts of a store as a database, through an index that may be deleted at any time.
 
-The index is one Parquet file below ``.cache``, a row a receipt file. Its name carries the digest of its bytes, so that a
-damaged one is no index; its footer says what it was made by, so that one of another version is none either. Of receipt files
-that are new, gone or changed since, the rows are made anew, and then the index is, under another name. Whatever is
-wrong with it costs time, never an answer.
+The index is one Parquet file below ``.cache``, one row per receipt file. Its name contains the digest of its bytes and its
+footer the version that wrote it, so that damaged and outdated indices are ignored. Rows of new, removed and changed receipt
+files are updated, and the index is written under a new name. A defective index costs time and never changes an answer.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from receipt_cli.store.flatten import read_row
 from receipt_cli.store.views import TABLE, VIEWS, structure
 
 ROWS = "rows/1"
-"""Version of how a row is made of a receipt: another one, and every index is made anew."""
+"""Version of the rows; with another version every index is rebuilt."""
 _FILES = "stored.files"
 _NAME = re.compile(r"index-(?P<sha256>[0-9a-f]{64})\.parquet")
 _CHUNK = 256
 """Receipts whose rows are made, and added, together."""
 MANY = 1024
-"""Receipts from which on several processes make the rows sooner than one: they take a quarter of a second to start."""
+"""Receipts from which on several processes are faster than one: they take a quarter of a second to start."""
 Progress = Callable[[int, int], None]
 
 
@@ -46,9 +45,9 @@ class _File(NamedTuple):
 
 
 def open_store(root: Path, progress: Progress | None = None) -> Database:
-    """Return a database with the views (see ``store.view``) of what the store holds now.
+    """Return a database with the views (see ``store.views``) of the store's current receipts.
 
-    ``progress`` is told how many bytes of new receipts were read, of how many. Raises ``InputError`` where there is no store,
+    ``progress`` is called with the bytes of new receipts read so far and in all. Raises ``InputError`` where there is no store,
     ``UsageError`` where DuckDB is missing.
     """
     store = Store(root)
@@ -127,7 +126,7 @@ def _load(database: Database, folder: Path) -> Mapping[str, str]:
 
 
 def _indices(folder: Path) -> Iterator[Path]:
-    """Yield the indices in ``folder`` whose bytes are those that their names promise."""
+    """Yield the indices in ``folder`` whose bytes have the digest in their names."""
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(folder)):
             match = _NAME.fullmatch(name)

@@ -49,7 +49,7 @@ def plain(value: Any) -> Any:
 
 
 def names(answer: Answer) -> list[str]:
-    """Return the names of the columns, each once: a name that stands again gets a number."""
+    """Return the names of the columns, each once: a repeated name gets a number."""
     taken: list[str] = []
     for name in answer.columns:
         number, unique = 2, name
@@ -60,7 +60,7 @@ def names(answer: Answer) -> list[str]:
 
 
 def records(answer: Answer) -> list[dict[str, Any]]:
-    """Return the rows as objects that JSON holds."""
+    """Return the rows as JSON objects."""
     keys = names(answer)
     return [dict(zip(keys, map(plain, row), strict=True)) for row in answer.rows]
 
@@ -68,7 +68,7 @@ def records(answer: Answer) -> list[dict[str, Any]]:
 def csv_text(answer: Answer) -> str:
     """Return the answer as CSV: a line of names first, null as nothing, lists and structures as JSON, lines ended by ``\\n``.
 
-    A text that begins as a formula does has an apostrophe before it; as JSON it stands as it is.
+    A text that begins like a formula gets an apostrophe before it; in JSON it is unchanged.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""The receipts of a store as documents, and why a file among them counts for nothing."""
+"""Read and validate the receipts of a store; invalid files are refused with a reason."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 
 class Refused(ReceiptError):
-    """A file in the place of a receipt that nobody can count on."""
+    """A file in the place of a receipt that is not a valid receipt of its log."""
 
 
 def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
-    """Return the valid receipt of a log that ``path`` holds.
+    """Return the valid receipt of a log at ``path``.
 
-    Raises ``Refused`` for a file that holds none, and ``InputError`` where the system would not let it be read or judged:
-    that says nothing of the file, and an answer without it would be another store's.
+    Raises ``Refused`` for a file without one, and ``InputError`` where the system does not let it be read or validated:
+    the file may be fine, and leaving it out would change the answer.
     """
     try:
         data = path.read_bytes()
@@ -42,15 +42,15 @@ def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
         raise Refused("not valid", why=f"{wrong[0].pointer or '/'}: {wrong[0].reason}")
     document: dict[str, Any] = json.loads(data)
     if not document["schema_version"].startswith("receipt/"):
-        raise Refused("no receipt", why=document["schema_version"])
+        raise Refused("not a receipt", why=document["schema_version"])
     if document["derivation"]["log"]["sha256"] != log_sha256:
-        raise Refused("the file's name is of another log")
+        raise Refused("the file's name belongs to another log")
     masked: dict[str, Any] = mask_texts(document)  # whoever wrote it may have masked less
     return masked
 
 
 def read_receipts(store: Store, warn: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """Yield the current receipt of every log, ordered by the log's digest; ``tell`` is told of what was passed over.
+    """Yield the current receipt of every log, ordered by the log's digest; ``warn`` is called with each skipped file.
 
     Raises ``InputError`` where there is no store, or the system does not let it be read.
     """
@@ -60,4 +60,4 @@ def read_receipts(store: Store, warn: Callable[[str], None]) -> Iterator[dict[st
             yield read_receipt(receipt.path, receipt.log_sha256)
         except Refused as error:
             name = receipt.path.relative_to(store.root).as_posix()
-            warn(f"{name} is passed over: {error.message}{': ' if error.why else ''}{error.why}")
+            warn(f"{name} is skipped: {error.message}{': ' if error.why else ''}{error.why}")

@@ -1,4 +1,4 @@
-"""A folder of Parquet files that ``receipt parse --series`` wrote → the values of metrics, found by the receipt's log."""
+"""Read metric values from the Parquet files that ``receipt parse --series`` writes, found by the receipt's log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from receipt_cli.io.duckdb import Damaged, Database
 
 
 class SeriesFiles:
-    """The Parquet files below ``root``, found by the log that their footer names; ``tell`` is told of those passed over.
+    """The Parquet files below ``root``, found by the log in their footer; ``warn`` is called with skipped files.
 
     Raises ``InputError`` where there is no such folder, and ``UsageError`` where DuckDB is not installed.
     """
@@ -20,14 +20,14 @@ class SeriesFiles:
     def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
         if not root.is_dir():
             help_text = "receipt parse LOG --series FILE writes one"
-            raise InputError("there is no such folder of series", where=str(root), try_=help_text)
+            raise InputError("no such folder of series", where=str(root), try_=help_text)
         self._database = Database()
         self._warn = warn
         self._files: dict[str, Path] = {}
         for path in sorted(root.rglob("*.parquet")):
             log = self._log_of(path)
             if log is None:
-                warn(f"{path.name} is passed over: not the series of a log")
+                warn(f"{path.name} is skipped: not the series of a log")
             else:
                 self._files.setdefault(log, path)
 
@@ -57,6 +57,6 @@ class SeriesFiles:
         try:
             rows = self._database.read_parquet(statement, path)
         except Damaged:
-            self._warn(f"{path.name} is passed over: {name} cannot be read")
+            self._warn(f"{path.name} is skipped: {name} cannot be read")
             return None
         return [row[0] for row in rows], [row[1] for row in rows]

@@ -1,4 +1,4 @@
-"""The questions that a panel asks of a store: throughput, goodput, memory and checks, over time.
+"""Statistics of a store over time: throughput, goodput, memory and checks.
 
 A run's figure is its own median (tokens/s), its own ratio (goodput) or its largest value (memory); a row here is over the runs
 of one period and one group, so that a long run weighs as much as a short one.
@@ -18,7 +18,7 @@ Question = Literal["tokens", "goodput", "memory", "checks"]
 QUESTIONS: tuple[Question, ...] = get_args(Question)
 Period = Literal["run", "day", "week", "month"]
 LAST = 100
-"""Runs that the pass rates of checks are over, unless somebody says otherwise."""
+"""Default number of runs for the pass rates of checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Panel:
     """The answer to one question.
 
     ``run_count`` are the runs of the store, ``without_figure`` those that have none and are in no row, ``without_time`` those
-    in the rows whose time is unknown: they are of the period None, which stands last.
+    in the rows whose time is unknown: their period is None, and comes last.
     """
 
     question: Question
@@ -38,7 +38,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class _Trend:
-    """A figure over time: what groups it (the first for people), its expression and its unit, and what else a row says."""
+    """A figure over time: what groups it (the first for people), its expression, and further columns."""
 
     groups: Mapping[str, str]
     figure: str

@@ -1,8 +1,8 @@
-"""What SQL sees of a store: the columns of its views, with types and meanings, and the statements that make them.
+"""SQL views of a store: their columns, with types and meanings, and their statements.
 
 A column keeps its name, type and meaning for ever; new ones are added at the end of a group. Times are UTC, numbers in base
-units, and what a receipt does not say is NULL. Metrics are found by their registry id, so that a metric which is spelled
-otherwise in an older receipt stands in the same column.
+units, and unknown values are NULL. Metrics are found by their registry id, so that a metric with another name in an older
+receipt appears in the same column.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ TEXT, WHOLE, REAL, FLAG, TIME = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "TIMES
 
 
 class Column(NamedTuple):
-    """One column: its name, its DuckDB type, what it says, and where in a receipt that stands (empty: it is worked out)."""
+    """One column: its name, its DuckDB type, its meaning, and its path in a receipt (empty: computed)."""
 
     name: str
     type: str
@@ -23,7 +23,7 @@ class Column(NamedTuple):
 
 
 class Wide(NamedTuple):
-    """A figure of one metric of the primary phase that is a column of ``runs``; ``block`` is where the summary holds it."""
+    """A figure of one metric of the primary phase that is a column of ``runs``; ``block`` is its block of the summary."""
 
     name: str
     metric_id: int
@@ -134,7 +134,7 @@ WIDE = (
 )  # fmt: skip
 _DERIVED = {"derived": ", recomputed from batch and step time"}
 MEMORY = tuple(wide for wide in WIDE if wide.metric_id in range(60, 70))
-"""Memory figures in the order in which one of them stands for a run."""
+"""Memory figures in order of preference for a run."""
 FIGURES = (
     *(Column(w.name, REAL, f"The primary phase's {w.figure} of metric {w.metric_id}{_DERIVED.get(w.block, '')}.") for w in WIDE),
     Column("memory_bytes", REAL, "The run's memory figure: the first that it has of the memory columns above, in their order."),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.report_store import write_store
-from receipt_cli.cli.reporting import run_report
+from receipt_cli.cli.commands.report import report as write_report
 from tests.browser.chromium import Page, find_chromium, open_page
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
@@ -35,7 +35,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def write(runs: int, *, hostile: bool = False) -> Path:
         folder = tmp_path_factory.mktemp("report")
         write_store(folder / "store", 2, runs=runs, hostile=hostile)
-        run_report(folder / "store", folder / "report.html", title="Runs", series=None, policy=None)
+        write_report(folder / "store", folder / "report.html", title="Runs")
         return folder / "report.html"
 
     return write

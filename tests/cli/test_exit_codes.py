@@ -167,7 +167,7 @@ def test_70_for_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     with pytest.raises(SystemExit) as stopped:
         entry.main()
     assert stopped.value.code == ExitCode.BUG
-    assert "a bug of ours: ZeroDivisionError" in capsys.readouterr().err
+    assert "internal error: ZeroDivisionError" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

@@ -114,7 +114,7 @@ class TestEveryFormat:
     @pytest.mark.parametrize(
         ("arguments", "code", "told"),
         [
-            (["LOG", "--to", "tensorboard"], 2, "wants -o"),
+            (["LOG", "--to", "tensorboard"], 2, "needs an output path"),
             (["LOG", "--to", "bmf", "--max-steps", "5"], 2, "--max-steps"),
             (["LOG", "--to", "bmf", "--at", "yesterday"], 2, "--at"),
             (["LOG", "--to", "bmf", "--at", "2026-03-01T12:00:00"], 2, "--at"),
@@ -462,4 +462,4 @@ class TestMlflow:
         assert found["metrics"]["summary/step_time_s/median"] == 0.4
         again = process("export", log, "--to", "mlflow", "-o", store)
         assert again.code == 6
-        assert "has this run already" in again.stderr
+        assert "already in the database" in again.stderr

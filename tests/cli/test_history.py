@@ -46,4 +46,4 @@ def test_a_damaged_receipt_is_passed_over(tmp_path: Path, invoke: Invoke) -> Non
     first.write_text("{")
     done = invoke("history", tmp_path / "store", "--changed")
     assert done.code == 0
-    assert "passed over: document is not JSON" in done.stderr
+    assert "is skipped: document is not JSON" in done.stderr

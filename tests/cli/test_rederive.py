@@ -204,7 +204,7 @@ def test_a_receipt_of_other_bytes_is_passed_over_and_said(invoke: Invoke, archiv
     assert invoke("parse", archive / PICKED[1], "-o", log.with_suffix(".receipt.json"), "--name", "other").code == 0
     line = lines(run(invoke, archive, tmp_path / "store"))[PICKED[0]]
     assert stored(tmp_path, line)["run"]["name"] is None
-    assert "of other bytes" in line["notes"][0]
+    assert "belongs to another log" in line["notes"][0]
 
 
 def test_what_the_store_has_captured_stays_when_the_derivation_changes(invoke: Invoke, archive: Path, tmp_path: Path) -> None:
@@ -384,7 +384,7 @@ def test_a_disk_that_fills_up_stops_the_batch_and_leaves_whole_files(process: In
     given = ("rederive", archive, "--store", tmp_path / "store", "--workers", "2")
     full = process(*given, preexec_fn=limit)
     assert full.code == 6
-    assert "cannot write" in full.stderr and "goes on where it stopped" in full.stderr
+    assert "cannot write" in full.stderr and "then resumes" in full.stderr
     assert tree(tmp_path / "store") == {}
     assert process(*given).code == 0
     assert len(tree(tmp_path / "store")) == 3

@@ -65,7 +65,7 @@ def test_curves_come_from_the_series_of_the_same_log(log: Path, tmp_path: Path, 
     assert invoke("parse", log, "-o", tmp_path / "r.json", "--series", store / "series" / "any.parquet").code == 0
     assert invoke("store", "add", store, tmp_path / "r.json").code == 0
     done = invoke("report", store, "-o", tmp_path / "a.html")
-    assert "other.parquet is passed over" in done.stderr
+    assert "other.parquet is skipped" in done.stderr
     report = data_of(tmp_path / "a.html")
     curves = {report["texts"][curve[1]]: curve[2:] for curve in report["details"][0]["curves"]}
     assert curves["loss"][0] == 50

@@ -510,7 +510,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
 
 
 def test_the_receipt_goes_where_it_is_asked_for(tmp_path: Path) -> None:
-    run(tmp_path, "echo", "x", options=("--log", "job.log", "--out", "kept.json"))
+    run(tmp_path, "echo", "x", options=("--log", "job.log", "--output", "kept.json"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["job.header.json", "job.log", "kept.json"]
 
 

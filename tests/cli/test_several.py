@@ -80,7 +80,7 @@ def test_2_for_files_of_several_runs(tmp_path: Path, invoke: Invoke) -> None:
     done = invoke("parse", "--json", tmp_path)
     assert (done.code, done.stdout) == (2, b"")
     assert done.stderr == (
-        "receipt: error: these 2 files are of 2 runs\n"
+        "receipt: error: these 2 files belong to 2 runs\n"
         "  why: one.log has parameter_count 410000, two.log 510000\n"
         "  try: receipt parse --all-runs ..., or name the files of one run\n"
     )

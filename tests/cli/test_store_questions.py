@@ -169,7 +169,7 @@ def test_what_cannot_count_is_told_and_passed_over(invoke: Invoke, store: Path, 
     done = invoke("store", "query", store, "select count(*) as n from runs", "--json")
     assert rows(done) == [{"n": 2}]
     assert done.stderr.count("passed over") == 3
-    assert "is not JSON" in done.stderr and "unknown schema version" in done.stderr and "of another log" in done.stderr
+    assert "is not JSON" in done.stderr and "unknown schema version" in done.stderr and "belongs to another log" in done.stderr
     refused = rows(invoke("store", "query", store, "from passed_over", "--json"))
     assert len(refused) == 3 and all(row["refusal"] for row in refused)
 

@@ -230,7 +230,7 @@ def test_of_several_files_the_changed_one_is_named(tmp_path: Path, invoke: Invok
     done = invoke("verify", "--json", receipt, folder)
     assert (done.code, done.document["other"]) == (1, ["log"])
     assert fields(done) == ["/derivation/log/files/1/sha256"]
-    assert "these 2 files are of 2 runs" in done.stderr
+    assert "these 2 files belong to 2 runs" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["hf-trainer-state.json", "nanochat-report.md", "megacpp-training-receipt-oom.json"])

@@ -59,8 +59,8 @@ ROOMS: dict[str, str] = {
         "scan store verification"
     ),
     "cli": (
-        "analysis authoring batch ci comparison definitions derive detect documents errors export follow gpu_profile "
-        "grammar history importers io problems receipts redaction render report scan store verification wrap"
+        "analysis api authoring batch ci comparison definitions derive detect documents errors export follow gpu_profile "
+        "grammar history importers io problems receipts redaction render report scan store wrap"
     ),
     "__main__": "cli",
 }
@@ -82,7 +82,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "fsspec": ("batch.remote",),
     "git": ("header.git",),
     "hyperscan": ("records.prefilter",),
-    "jsonschema": ("documents.validate",),
+    "jsonschema": ("definitions.schema_check",),
     "matplotlib": ("api.*",),
     "numpy": (
         "analysis.*", "api.*", "comparison.*", "detect.*", "events.*", "export.*", "gpu_profile.*", "history.*", "numeric.*",

@@ -111,9 +111,9 @@ def test_what_is_named_is_there(span: str) -> None:
 @pytest.mark.parametrize(
     ("span", "why"),
     [
-        ("receipt pars LOG", "no command pars"),
+        ("receipt pars LOG", "no such command: pars"),
         ("receipt store", "a group"),
-        ("receipt parse", "Missing parameter"),
+        ("receipt parse", "missing argument"),
         ("receipt parse LOG --jsn", "--jsn"),
         ("receipt export LOG --to excel", "excel"),
         ("/summary/steps/frist", "no such field"),

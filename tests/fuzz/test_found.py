@@ -63,7 +63,7 @@ def test_what_looks_like_a_step_is_one_record() -> None:
 
 
 def test_a_wall_time_that_can_be_no_path_is_refused() -> None:
-    with pytest.raises(UsageError, match="no duration and no file"):
+    with pytest.raises(UsageError, match="neither a duration nor a file"):
         read_wall("1:02:0302" * 900)  # it was looked for, and the name was too long for the system
 
 

@@ -1,6 +1,6 @@
-"""Companion lines that follow their step records one by one: their values become the records' own before events are made.
+"""Attach companion lines that follow their step records one by one: their values become those of the records.
 
-A trainer that prints its timers behind every step line would else leave no two records without something between them.
+Otherwise a trainer that prints timers behind every step line leaves no two records without something between them.
 """
 
 from __future__ import annotations

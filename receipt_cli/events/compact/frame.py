@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 DISTINCT = 20
 """So many positions in training differ in the head of a stretch: as many as are compared between two launches."""
 EXACT = 1 << 53
-"""Steps from here on are not told apart by float64."""
+"""Steps from here on are not exact in float64."""
 STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_steps", "rank", "epoch_step"))
 
 
 def labels(rule: Rule, columns: RuleColumns) -> set[float]:
     """Return the lowest and the highest rank that the records are labelled with."""
-    said: list[NDArray[Any]] = [columns.rank.whole()]
-    said += [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == RANK]
+    shown: list[NDArray[Any]] = [columns.rank.whole()]
+    shown += [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == RANK]
     found: set[float] = set()
-    for values in said:
+    for values in shown:
         if len(values) and not values.min() == values.max() == NO_RANK:
             known = values[np.isfinite(values) & (values != NO_RANK)]
             found |= {float(known.min()), float(known.max())} if len(known) else set()
@@ -69,7 +69,7 @@ class Frame:
     def _frames(self) -> Integers | None:
         """Return what rows that draw one record over have in common: the step, or the count inside the epoch.
 
-        None where every row is a record: where nothing numbers all of them, or a later frame may say less than another.
+        None where every row is a record: where nothing numbers all of them, or a later frame may print less than another.
         """
         numbers = [column for _, column in (*self.metrics, *self.unregistered)]
         full = all(column.dense and len(column.values) == len(self.columns) for column in numbers)
@@ -109,7 +109,7 @@ class Frame:
         return found
 
     def _back(self) -> Mask:
-        """Return which records after the first are not further in training than the one before, as far as they say it."""
+        """Return which records after the first are not further in training than the one before, as far as they print it."""
         assert self.steps is not None
         back = self._descends(self.steps)
         if self.numbered is None:
@@ -133,12 +133,12 @@ class Frame:
         return None if len(ends) == stop - start - 1 else np.append(ends, stop - 1)
 
     def head(self, start: int, stop: int) -> int:
-        """Return how many records of a stretch stay events at its beginning; all of them where epochs tell too little."""
+        """Return how many records of a stretch stay events at its beginning; all of them where epochs are too coarse."""
         if self._numbered(start):
             return HEAD
         epochs = self.epochs[start:stop]
         if np.isnan(epochs[0]):
-            return HEAD  # nothing says where they are
+            return HEAD  # they have no position
         rises = np.flatnonzero(epochs[1:] > epochs[:-1])
         return max(HEAD, int(rises[DISTINCT]) + 1) if len(rises) > DISTINCT else stop - start
 
@@ -181,17 +181,17 @@ class Frame:
         return taken
 
     def _ranks(self, columns: Sequence[NumberColumn]) -> Integers | None:
-        """Return the rank of each row: as a field says it, else the label of its line."""
+        """Return the rank of each row: as a field prints it, else the label of its line."""
         labels: Integers = self._taken(self.columns.rank.whole())
         if not columns:
             return labels
-        said, known = self._integers(columns)
-        return said if said is None or known is None else np.where(known, said, labels)
+        shown, known = self._integers(columns)
+        return shown if shown is None or known is None else np.where(known, shown, labels)
 
     def _integers(self, columns: Sequence[NumberColumn]) -> tuple[Integers | None, Mask | None]:
         """Return the whole numbers that the columns give each row (the last that does counts), and which rows have one.
 
-        The numbers are None where float64 does not tell them apart.
+        The numbers are None where they are not exact in float64.
         """
         if len(columns) == 1 and columns[0].dense and len(columns[0].values) == len(self.columns):
             values = columns[0].values.whole()

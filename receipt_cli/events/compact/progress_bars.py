@@ -1,4 +1,4 @@
-"""Progress bars that say nothing but where a run is: they need no object each.
+"""Find progress bars that only show where a run is: they need no object each.
 
 A log may hold many times more of them than of anything else; all that is asked of them is the step of the first bar
 behind a record.
@@ -22,7 +22,7 @@ from receipt_cli.scan.columns import RuleColumns
 def find_bars(
     read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, columns: RuleColumns
 ) -> ProgressBars | None:
-    """Return the bars of a rule, or None where its records say more than a step and a total, or are few."""
+    """Return the bars of a rule, or None where its records print more than a step and a total, or are few."""
     plain = rule.event == "progress" and rule.table is None and rule.block is None and not columns.unregistered
     plain = plain and {rule.fields[name].target for name in columns.numbers} == {STEP, PLAN}
     if not plain or not are_many(columns):
@@ -40,6 +40,6 @@ def find_bars(
 
 
 def _meets(at: Integers, others: Sequence[int]) -> bool:
-    """True when something stands where a bar stands: their order is then that of their rules."""
+    """True when something is in the place of a bar: their order is then that of their rules."""
     places = np.asarray(others, np.int64)
     return bool((np.searchsorted(at, places, "left") != np.searchsorted(at, places, "right")).any())

@@ -1,6 +1,6 @@
-"""Step records that other ranks print of steps that the leading rank prints too: they need no object each.
+"""Duplicate step records from non-leading ranks, kept as columns instead of ``Event`` objects.
 
-They stand for nothing in the summary; only what each rank printed itself is asked of them.
+The summary uses only the figures that each rank printed itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which records of a rule are so regular that what looks at neighbours finds nothing: they need no object each.
+"""Find the records of a rule that are so regular that a comparison with their neighbours finds nothing.
 
 A stretch is regular where its records follow one another without any other event, are of one rank, have the same
 fields and the same plan, and where their steps ascend. Its first and its last records stay events of their own: what
@@ -32,7 +32,7 @@ LEAST = 16
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What else stands in the log: positions (int64) of events that may have to do with the records around them, and of
+    """What else the log contains: positions (int64) of events that may have to do with the records around them, and of
     evaluations and checkpoints, which go by; and the rank of all of them where only one is named, some by these records."""
 
     hard: Integers
@@ -90,7 +90,7 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
 def surroundings(
     read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, unseen: Container[tuple[str, str]]
 ) -> Around:
-    """Return what stands around the records of ``rule`` in a log, of which ``read`` is all that was read.
+    """Return the surroundings of the records of ``rule`` in a log, of which ``read`` is all that was read.
 
     ``unseen`` are the rules, by grammar and name, that have no events.
     """

@@ -1,4 +1,4 @@
-"""Which rows of what was read become events, and which stay rows."""
+"""Decide which rows become events and which stay rows."""
 
 from __future__ import annotations
 

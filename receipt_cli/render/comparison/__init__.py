@@ -1,1 +1,1 @@
-"""comparison."""
+"""Render comparison and reproducibility documents."""

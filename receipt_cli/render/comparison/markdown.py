@@ -1,4 +1,4 @@
-"""A comparison document → Markdown for a pull request or a job's page."""
+"""Render a comparison document as Markdown, for a pull request or a job summary."""
 
 from __future__ import annotations
 

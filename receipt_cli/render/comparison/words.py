@@ -1,4 +1,4 @@
-"""What a comparison document says, in words that the terminal and Markdown share."""
+"""Words for comparison documents, shared by the terminal and Markdown."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def interval(m: Mapping[str, Any]) -> str:
 
 
 def _change(delta: float, m: Mapping[str, Any], *, bare: bool = False) -> str:
-    """Return a difference: in percent of a where that can be said, else in the metric's unit."""
+    """Return a difference: in percent of a where a ratio is defined, else in the metric's unit."""
     if delta == 0:
         return "0"
     sign = "+" if delta > 0 else "−"
@@ -81,7 +81,7 @@ def _change(delta: float, m: Mapping[str, Any], *, bare: bool = False) -> str:
 
 
 def curve_facts(c: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Return the label of a compared curve and what is to say of it."""
+    """Return the label of a compared curve and its facts in words."""
     place = "step" if c["axis"] == "step" else "token"
     facts = [f"{count(c['common'])} common {'steps' if place == 'step' else 'places'}"]
     if c["first_difference"] is None:

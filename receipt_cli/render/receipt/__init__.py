@@ -1,1 +1,1 @@
-"""receipt."""
+"""Render the sections of a receipt."""

@@ -1,4 +1,4 @@
-"""What limits the run and how its device memory developed: a word, what it means, and the comparison that it rests on."""
+"""Bottleneck and device memory of a run: the verdict, its meaning, and its reason."""
 
 from __future__ import annotations
 

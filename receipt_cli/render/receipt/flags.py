@@ -1,4 +1,4 @@
-"""What is odd about a phase's figures, its spikes, and what its MFU was recomputed from: sentences for the metrics' notes."""
+"""Notes below the metrics: flags of a phase, its spikes, and the inputs of its recomputed MFU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WHOSE = {"printed": "as the trainer counts them"}
 
 
 def flagged_metrics(summary: Mapping[str, object]) -> set[str]:
-    """Return the metrics whose printed figure a flag explains by a factor: no other note need say that it is wrong."""
+    """Return the metrics whose printed figure a flag explains by a factor: other notes then skip it."""
     flags = items(summary, "flags")
     return {text(flag, "metric") or "" for flag in flags if text(flag, "kind") == "off_by_integer_factor"}
 
@@ -54,7 +54,7 @@ def spike_notes(page: Page, summary: Mapping[str, object], label: Callable[[str]
 
 
 def workings(page: Page, summary: Mapping[str, object]) -> str | None:
-    """Say what the recomputed MFU, or without it the FLOP/s of a device, were computed from; None where there are none."""
+    """Return the inputs of the recomputed MFU, else of the recomputed FLOP/s of a device; None without either."""
     derived = mapping(summary, "derived")
     name = "mfu_ratio" if "mfu_ratio" in derived else "flops_per_s_per_device"
     inputs = mapping(derived, name, "inputs")

@@ -1,4 +1,4 @@
-"""Where the wall time went: the share of it in steps that stand, and what the rest was lost to."""
+"""Wall time: the share in retained training steps, and the losses."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _STEPS = {
 
 
 def write_goodput(page: Page, document: Mapping[str, object]) -> None:
-    """Add the share of the wall time spent in training steps and what the rest was lost to, if known.
+    """Add the share of the wall time in training steps and the losses, if known.
 
-    ``~`` stands before what was inferred, ``+`` before what ran beside other work.
+    ``~`` marks inferred values, ``+`` work that overlapped with other work.
     """
     goodput = mapping(document, "goodput")
     ratio, wall = real(goodput, "goodput_ratio"), real(goodput, "wall_time_s")
@@ -47,7 +47,7 @@ def write_goodput(page: Page, document: Mapping[str, object]) -> None:
 
 
 def _notes(page: Page, goodput: Mapping[str, object], losses: Sequence[tuple[str, float | None]]) -> list[str]:
-    """Return what the figures rest on; nothing for a receipt before 1.2, which does not say it."""
+    """Return the evidence of the figures; nothing for a receipt before 1.2, which does not contain it."""
     steps = _say(page, goodput, "step_evidence", _STEPS)
     if steps is None:
         return []

@@ -1,4 +1,4 @@
-"""Which run this is: its names, log and grammar, and what is known of machine, model and code, and whence."""
+"""Identity of a run: names, log, grammar, machine, model and code, each with its source."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Item = list[Span]
 
 
 def write_identity(page: Page, document: Mapping[str, object], *, what: str | None = None) -> None:
-    """Add the title and one line for each kind of fact; what the document does not know has no line.
+    """Add the title and one line for each kind of fact; unknown facts have no line.
 
-    ``what`` is the title of a document that is no receipt; the run's name then stands behind it.
+    ``what`` is the title of a document other than a receipt; the run's name follows it.
     """
     page.line(*_title(page, document, what))
     for label, facts in (
@@ -184,7 +184,7 @@ def _software(page: Page, document: Mapping[str, object]) -> Iterator[Item]:
 
 
 def _origin(page: Page, document: Mapping[str, object], pointer: str) -> Item:
-    """Where the header value at ``pointer`` comes from: the nearest pointer at, above or below it."""
+    """Return the source of the header value at ``pointer``: that of the nearest pointer at, above or below it."""
     sources = mapping(document, "header", "sources")
     place = pointer
     while place:

@@ -1,4 +1,4 @@
-"""The metrics of the primary phase: one row each with its trend, then what is odd about them in words."""
+"""Metrics of the primary phase: a table with trends, then notes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_OTHERS = 8
 _TRENDS = (24, 18, 12, 8)
 _NOISY = ("rate", "flops", "time", "bytes", "ratio")
 _NOISE = 0.05
-"""Rates and times that vary by less than this share of their size have no trend worth drawing."""
+"""Rates and times that vary by less than this share are drawn without a trend: steady steps differ by a few percent."""
 _LABELS = {
     "tokens_per_s": "throughput",
     "tokens_per_s_per_device": "throughput/device",
@@ -31,7 +31,7 @@ _STATISTICS = ("first", "last", "median", "mean", "min", "max")
 
 
 def metric_label(metric: str) -> str:
-    """Return what people call a canonical metric: its name without the unit that its figures carry."""
+    """Return the label of a canonical metric: its name without the unit."""
     known = _LABELS.get(metric)
     if known:
         return known
@@ -44,7 +44,7 @@ def metric_label(metric: str) -> str:
 
 
 def write_metrics(page: Page, document: Mapping[str, object], series: Mapping[str, Sequence[float]] | None) -> None:
-    """Add the metrics of the primary phase, one row each, then what is odd about them in words."""
+    """Add the metrics of the primary phase, one row each, then notes on flags, spikes and contradictions."""
     summary = mapping(document, "summary")
     if not summary:
         return
@@ -182,9 +182,9 @@ def _write_notes(page: Page, summary: Mapping[str, object], entries: Sequence[_E
     bad = [f"{entry.label.strip()}{NO_BREAK}{count(entry.nonfinite)}" for entry in entries if entry.nonfinite > 0]
     if bad:
         notes.append(f"values that are NaN or infinite: {', '.join(bad)}")
-    restarts, overtaken = (whole(summary, "steps", key) for key in ("restart_count", "superseded_count"))
+    restarts, superseded = (whole(summary, "steps", key) for key in ("restart_count", "superseded_count"))
     if restarts:
-        lost = f"; {count(overtaken)} overtaken records are left out" if overtaken else ""
+        lost = f"; {count(superseded)} superseded records are left out" if superseded else ""
         notes.append(f"restarted {'once' if restarts == 1 else f'{count(restarts)} times'}{lost}")
     for note in notes:
         if note:
@@ -211,7 +211,7 @@ def _write_ranks(page: Page, ranks: Mapping[str, object]) -> None:
 
 
 def _inconsistency(page: Page, entry: object) -> str | None:
-    """Say how a printed figure contradicts the log's own batch size and step time; None if it does not."""
+    """Return how a printed figure contradicts the log's own batch size and step time; None if it does not."""
     if truth(entry, "consistent") is not False:
         return None
     metric = page.say(text(entry, "metric") or "?")

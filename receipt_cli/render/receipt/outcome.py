@@ -1,4 +1,4 @@
-"""How the run went: the verdict and its checks, why it failed, and what became of every record of the log."""
+"""Outcome of a run: the verdict and its checks, the failure reason, and the accounting of all log records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNKNOWN = {
 _MARKS: dict[bool | None, tuple[str, Role]] = {True: ("✓", "good"), False: ("✗", "bad"), None: ("?", "warn")}
 _MAX_CHECKS = 24
 _NAME_WIDTH = 32
-_RULERS = " ^~=-*#_"  # a line of nothing else says nothing
+_RULERS = " ^~=-*#_"  # a line of nothing else carries no information
 _RETRY = {
     "same": "run it again as it is",
     "elsewhere": "run it on other machines",
@@ -93,7 +93,7 @@ def _join(parts: Sequence[str]) -> str:
 
 
 def write_failure(page: Page, document: Mapping[str, object]) -> None:
-    """Add why the run failed, the markers seen and the end of its log; nothing if it did not fail."""
+    """Add the failure reason, the markers and the end of the log; nothing for a run that did not fail."""
     failure = mapping(document, "failure")
     if not failure:
         return
@@ -155,7 +155,7 @@ def _party(page: Page, party: Mapping[str, object]) -> str:
 
 
 def _place(page: Page, document: Mapping[str, object], line: int) -> str:
-    """Return the line in words: of several files, the file that holds it and the line there."""
+    """Return the line in words: in a log of several files, the file and the line in it."""
     before = 0
     for file in items(document, "derivation", "log", "files"):
         own = whole(file, "line_count") or 0

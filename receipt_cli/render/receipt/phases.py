@@ -1,4 +1,4 @@
-"""What the run did: its phases, one row each."""
+"""Table of the phases of a run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def write_phases(page: Page, document: Mapping[str, object]) -> None:
 
 
 def _key(summary: Mapping[str, object]) -> tuple[object, ...]:
-    """What tells a summary from those of the other phases."""
+    """Return a key that identifies a summary among those of all phases."""
     return (text(summary, "phase"), *(whole(summary, "steps", key) for key in ("first", "last", "record_count")))
 
 

@@ -1,4 +1,4 @@
-"""A receipt document → what a person reads in the terminal."""
+"""Render a receipt for the terminal."""
 
 from __future__ import annotations
 

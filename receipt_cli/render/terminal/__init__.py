@@ -1,1 +1,1 @@
-"""terminal."""
+"""Styles, pages, tables and progress bars of a terminal."""

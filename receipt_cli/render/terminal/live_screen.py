@@ -1,4 +1,4 @@
-"""A text on a terminal that is drawn again in its place, and taken away in the end."""
+"""Text on a terminal, redrawn in place and removed at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PAINT = re.compile(r"\x1b\[[0-9;]*m")
 class Screen:
     """The lines of one text on ``stream``, a terminal: a context manager, which leaves the terminal as it was.
 
-    A terminal that has gone away is no error.
+    Writing to a closed terminal is not an error.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -30,7 +30,7 @@ class Screen:
         self.clear()
 
     def draw(self, text: str) -> None:
-        """Show ``text`` instead of what was shown; what does not fit the height of the terminal is left out."""
+        """Replace the text on the terminal with ``text``; lines beyond the height of the terminal are left out."""
         columns, rows = self._size()
         lines = text.splitlines()[: max(1, rows - 1)]
         body = "".join(f"{line}\x1b[K\n" for line in lines)
@@ -38,19 +38,19 @@ class Screen:
         self._lines = lines
 
     def clear(self) -> None:
-        """Take away what is shown."""
+        """Remove the text from the terminal."""
         if self._lines:
             self._write(f"{self._up(self._size()[0])}\x1b[J")
         self._lines = []
 
     def leave(self, message: str) -> None:
-        """Leave what is shown and say ``message``, if any, on a line below: nothing that others write is taken away."""
+        """Keep the text on the terminal and print ``message``, if any, below it."""
         if self._lines:
             self._write(f"\n{message}\n" if message else "\n")
         self._lines = []
 
     def _up(self, columns: int) -> str:
-        """Return what moves to the first line of what is shown; a terminal that became narrower has broken lines."""
+        """Return the escape sequence to the first line of the text; a terminal that became narrower has wrapped lines."""
         height = sum(max(1, -(-cells(_PAINT.sub("", line)) // columns)) for line in self._lines)
         return f"\r\x1b[{height}A" if height else ""
 

@@ -1,4 +1,7 @@
-"""The one door to the terminal: lines of painted spans, each line safe and no wider than the style allows."""
+"""Pages of text for the terminal: lines of painted spans, each safe to print and no wider than the style allows.
+
+All text for people goes through ``Page``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from receipt_cli.render.terminal.style import Role, Style
 from receipt_cli.render.terminal.text import cells, clean, disarm, elide, pad, wrap
 
 _ASCII = str.maketrans("✓✗▸–—−…→×·│µ\u202f▁▂▃▄▅▆▇█", "+x>---~>x||u,.:-=+*#@")
-"""Our own glyphs, one cell for one cell, so that a table stays aligned."""
+"""The page's glyphs in ASCII, one cell for one cell, so that tables stay aligned."""
 
 NO_BREAK = "\u00a0"
 """A blank at which no line breaks; shown as a blank."""
@@ -26,8 +29,8 @@ class Span(NamedTuple):
 class Page:
     """Collects lines for one ``Style``.
 
-    Whatever comes in, what ``text`` returns holds no control byte but newlines and our own colour codes, and
-    no line is wider than ``style.width``.
+    For any input, ``text`` returns no control characters except newlines and the page's own colour codes, and
+    no line wider than ``style.width``.
     """
 
     def __init__(self, style: Style) -> None:
@@ -35,7 +38,7 @@ class Page:
         self._lines: list[str] = []
 
     def say(self, text: str) -> str:
-        """Return foreign ``text`` as it may stand in a span; ``–`` when nothing is left of it."""
+        """Return foreign ``text`` made safe for a span; ``–`` when nothing is left of it."""
         return clean(text, unicode=self.style.unicode) or "–"
 
     def line(self, *spans: Span | str, indent: int = 0) -> None:

@@ -24,7 +24,7 @@ def sparkline(
 
     The lowest mean is ``▁`` and the highest ``█``; values outside ``bounds`` count as the bound, so that a
     warm-up does not flatten the rest. Means that differ by less than ``least_span`` of their size are drawn
-    about the middle: noise shall not look like news. A share without a finite value is ``gap``. Empty when no
+    about the middle, so that noise does not look like a change. A share without a finite value is ``gap``. Empty when no
     value is finite.
     """
     means = [_mean(share, bounds) for share in _shares(values, width)]

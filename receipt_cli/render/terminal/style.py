@@ -1,4 +1,4 @@
-"""How to write to one stream: colour, width, height and glyphs, decided once."""
+"""Style of one output stream: colour, width, height and glyphs, detected once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ColorChoice = Literal["auto", "always", "never"]
 Role = Literal["plain", "heading", "strong", "dim", "good", "warn", "bad", "accent"]
 
 PIPE_WIDTH = 100
-"""Columns of a stream that is no terminal."""
+"""Columns of a stream that is not a terminal."""
 MIN_WIDTH = 40
 """A narrower terminal gets lines of this many columns: below it no table can be read."""
 MAX_WIDTH = 1000
@@ -31,7 +31,7 @@ _SGR: dict[Role, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What a stream can show.
+    """Capabilities of a stream.
 
     ``width`` and ``height`` are in character cells; ``unicode`` is false where the stream's encoding is not
     UTF-8, and then every rendered byte is ASCII.

@@ -1,4 +1,4 @@
-"""Rows of spans → lines with aligned columns that fit a width; numbers are never cut."""
+"""Align rows of spans in columns that fit a width; numbers are never cut."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _LEAST = 8  # cells that a shortened column of text keeps
 class Column:
     """One column.
 
-    ``least``: cells that it may be shortened to (0: never). ``drop``: columns with the highest number are
-    dropped first, all of them together; 0 never.
+    ``least``: fewest cells that it may be shortened to (0: never shortened). ``drop``: columns with the highest
+    number are dropped first, all of them together (0: never dropped).
     """
 
     title: str

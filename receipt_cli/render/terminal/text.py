@@ -1,4 +1,4 @@
-"""Text that somebody else wrote, made safe for a terminal and measured in character cells."""
+"""Foreign text, made safe for a terminal and measured in character cells."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from unicodedata import category, east_asian_width
 
 ELLIPSIS = "…"
 CLEAN_LIMIT = 4000
-"""Characters of one string that are looked at; no line shows as many."""
+"""Longest string that is cleaned; longer ones are cut. No line shows as many characters."""
 _MAX_MARKS = 2  # combining marks on one letter; a taller stack is drawn over the neighbouring lines
 _VARIATION_SELECTORS = "\ufe0e\ufe0f"  # they change a glyph's width in some terminals and nothing else
 
@@ -15,9 +15,9 @@ _COMMAND = re.compile(r"(?m)^(\s*):(?=:)|##(?=\[|vso\[|teamcity\[)")
 
 
 def clean(text: str, *, unicode: bool = True) -> str:
-    r"""Return ``text`` with whatever could steer a terminal written as an escape (``\x1b``, ``\u202e``).
+    r"""Return ``text`` with everything that could control a terminal written as an escape (``\x1b``, ``\u202e``).
 
-    That is control characters, line separators, format characters (bidirectional overrides, zero-width),
+    These are control characters, line separators, format characters (bidirectional overrides, zero-width),
     lone surrogates, private-use and unassigned code points, and combining marks without a letter or stacked
     more than two high. With ``unicode=False`` every character outside ASCII is escaped. Idempotent. Text of
     more than ``CLEAN_LIMIT`` characters is cut with ``…``.
@@ -123,7 +123,7 @@ def wrap(text: str, width: int, max_lines: int) -> list[str]:
 
 
 def disarm(text: str) -> str:
-    """Return ``text`` without what a CI system takes for a command where it stands in the output of a step.
+    """Return ``text`` without the commands that a CI system reads from the output of a step.
 
     GitHub reads ``::name::`` at the start of a line and ``##[name]`` anywhere, Azure ``##vso[``, TeamCity ``##teamcity[``.
     """

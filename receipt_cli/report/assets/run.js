@@ -64,7 +64,7 @@ function statistics(d) {
     return [el('span', {title: [name, text(m[4])].filter(Boolean).join(': ')}, title), ...[7, 8, 12, 11, 9, 10].map(i => shown(m[i])), count(m[5]) + (m[6] ? ` (${count(m[6])} not finite)` : '')];
   });
   const s = d.steps;
-  const notes = s ? [`${plural(s[3], 'record')}, steps ${s[0] === null ? '–' : count(s[0])} to ${s[1] === null ? '–' : count(s[1])}` + (s[2] === null ? '' : ` of ${count(s[2])} planned`), s[4] && `restarted ${plural(s[4], 'time')}, ${plural(s[5], 'overtaken record')} left out`,
+  const notes = s ? [`${plural(s[3], 'record')}, steps ${s[0] === null ? '–' : count(s[0])} to ${s[1] === null ? '–' : count(s[1])}` + (s[2] === null ? '' : ` of ${count(s[2])} planned`), s[4] && `restarted ${plural(s[4], 'time')}, ${plural(s[5], 'superseded record')} left out`,
     `steady state: ${plural(s[6], 'record')} without ${count(s[7])} of warm-up` + (s[8] ? ` and ${count(s[8])} implausible` : ''), d.time && 'training time as printed ' + measure('training_time_s', d.time), d.ranks && plural(d.ranks, 'rank'), d.omitted && plural(d.omitted, 'more metric')] : [];
   return el('section', null, el('h2', null, 'Statistics'), rows.length ? table(heads, rows, [1, 2, 3, 4, 5, 6, 7]) : el('p', {class: 'empty'}, 'The log prints no metric that was read.'), el('p', {class: 'note'}, notes.filter(Boolean).join(' · ')),
     d.consistency && d.consistency.filter(c => c[4] === false).map(c => el('p', {class: 'warn'}, `! ${label(c[0])}: the log prints ${measure(c[0], c[1])}, its batch size and step time give ${measure(c[0], c[2])}` + (c[3] === null ? '' : ` (ratio ${num(c[3], 3)})`))),

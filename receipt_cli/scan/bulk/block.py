@@ -1,4 +1,4 @@
-"""Where the records of a block begin and end, and their bytes."""
+"""The records of a block: where each begins and ends, and their bytes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Records:
         return {row for row, start, end in spans if not is_utf8(self.buffer[start:end])}
 
     def line_of(self, rows: Integers) -> Integers:
-        """Return the line of the block, from 1, that each record stands in."""
+        """Return the line of the block, from 1, that contains each record."""
         return rows + 1 if self._before is None else self._before[rows] + 1
 
     def count_blank(self) -> int:

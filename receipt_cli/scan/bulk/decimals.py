@@ -1,4 +1,4 @@
-"""Columns of printed decimals of one byte layout → float64 arrays, each value exact and rounded once.
+"""Convert columns of printed decimals of one byte layout to float64, each value exact and rounded once.
 
 The bytes of a number are read as 64-bit words, eight columns at a time for all rows at once, and folded digit by digit
 into integers; integer and power of ten then give the value:
@@ -112,9 +112,9 @@ class DecimalPlan:
         )
 
     def convert(self, matrix: Bytes) -> Floats:
-        """Return the values (n,) of ``matrix`` (n, width): what ``read_number(row, unit)`` gives, bit for bit.
+        """Return the values (n,) of ``matrix`` (n, width): those of ``read_number(row, unit)``, bit for bit.
 
-        NaN where it gives None, which is only where a group of thousands begins with a zero. Digits must be digits and
+        NaN where that returns None, which is only where a group of thousands begins with a zero. Digits must be digits and
         all other bytes the sample's; the caller has seen to that.
         """
         values: Floats = DecimalFields([(0, self)]).convert(matrix)[0]
@@ -128,7 +128,7 @@ class DecimalFields:
         """``fields``: the column where each number begins, and its plan."""
         self.fields = tuple(fields)
         found = [(field, word) for field in range(len(fields)) for word in fields[field][1].words]
-        found.sort(key=lambda pair: -len(pair[1].masks))  # those that move a digit stand in one slice
+        found.sort(key=lambda pair: -len(pair[1].masks))  # those that move a digit form one slice
         self._stops = [fields[field][0] + word.stop for field, word in found]
         longest = max((len(word.masks) for _, word in found), default=0)
         self._masks = [

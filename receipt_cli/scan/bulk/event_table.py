@@ -1,6 +1,6 @@
-"""Events of one rule from the records of many layouts → one piece, in the order of the log.
+"""Build the events of one rule from records of many layouts: one piece, in log order.
 
-A table holds for each layout where its values stand and how they are printed; numpy looks them up for all records at
+A table contains the place and the printed form of each value, by layout; numpy looks them up for all records at
 once. Layouts with many records in a block are read each for itself, which needs no looking up.
 """
 
@@ -35,7 +35,7 @@ MANY_ROWS = 1024
 class Rows:
     """Records of a block that give an event of one rule: their ordinals, where they begin, their layouts' numbers.
 
-    ``counts`` says how many records of the block each layout has.
+    ``counts``: how many records of the block each layout has.
     """
 
     block: Records
@@ -94,7 +94,7 @@ class _Field:
 
 @dataclass(slots=True)
 class Column:
-    """The values of one field: of all rows, or of those whose indices stand beside them."""
+    """The values of one field: of all rows, or of those in ``rows``."""
 
     kind: str
     name: str
@@ -103,7 +103,7 @@ class Column:
 
 
 class EventTable:
-    """What the layouts with an event of one rule say of it."""
+    """The places and plans of one rule's values in all layouts that have its event."""
 
     def __init__(self) -> None:
         self._fields: dict[tuple[str, str], _Field] = {}

@@ -1,4 +1,4 @@
-"""Numbers of one field, printed in several layouts → float64s, all at once, each exact and rounded once.
+"""Convert the numbers of one field, printed in several layouts, to float64 at once, each rounded once.
 
 What ``decimals`` does for one layout, with the columns, masks and weights of each row's own layout: layouts are many
 where floats are printed as they are, and each of them has few rows in a block.
@@ -25,7 +25,7 @@ from receipt_cli.scan.bulk.decimals import (
 )
 
 LEAD = 32
-"""Bytes that must stand before a number: it is read in words that end where it does."""
+"""Bytes required before a number: it is read in words that end where it does."""
 CHUNK = 8192
 """Rows converted at a time: their words stay in the second-level cache."""
 _WORD = 8
@@ -66,8 +66,8 @@ class MixedDecimals:
     def convert(self, buffer: bytes, places: Integers, which: Integers) -> Floats:
         """Return the values (n,) of the numbers that begin at ``places`` (n,) of ``buffer``, with the plans ``which`` (n,).
 
-        At least ``LEAD`` bytes stand before each place, and every number has its plan's layout. NaN is what
-        ``DecimalPlan.convert`` gives it for.
+        At least ``LEAD`` bytes precede each place, and every number has its plan's layout. NaN as in
+        ``DecimalPlan.convert``.
         """
         out = np.empty(len(places))
         for begin in range(0, len(places), CHUNK):

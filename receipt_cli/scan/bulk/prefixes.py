@@ -1,4 +1,4 @@
-"""What stands before the events of records with one prefix layout → their ranks and clocks, all at once."""
+"""Read the ranks and clocks of records whose prefixes have one layout, all at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Bytes, Floats, Integers
 
 _KEY_DIGITS = 18
-"""Digits that an int64 holds."""
+"""Digits that fit an int64."""
 _TIME_DIGITS = 0x0F0F000F0F000F0F
 """The digits of eight bytes ``hh:mm:ss``."""
 
@@ -26,7 +26,7 @@ class Prefixes:
     """Ranks and clocks of records whose prefixes differ in their digits only: each day of a rank is read once."""
 
     def __init__(self, prefix: Prefix, moving: NDArray[np.bool_]) -> None:
-        """``moving`` (at least ``prefix.end``,) says which bytes are digits that may be others."""
+        """``moving`` (at least ``prefix.end``,) marks the bytes that are digits and may vary."""
         self.prefix = prefix
         self.moving = moving[: prefix.end]
         varies = moving[: prefix.end].copy()
@@ -62,7 +62,7 @@ class Prefixes:
         return ranks, clock
 
     def _days_of(self, matrix: Bytes) -> Floats:
-        """Return what ``Prefix.day`` gives, as columns (4, n)."""
+        """Return the results of ``Prefix.day`` as columns (4, n)."""
         if not len(self._columns):
             return np.repeat(self._read_days(matrix[:1]), len(matrix), axis=1)
         digits = matrix[:, self._columns]
@@ -88,7 +88,7 @@ class Prefixes:
         return self._days[:, at]
 
     def _read_days(self, matrix: Bytes) -> Floats:
-        """Return what ``Prefix.day`` gives, one record at a time."""
+        """Return the results of ``Prefix.day``, computed one record at a time."""
         prefix = self.prefix
         texts = [row[: prefix.end].tobytes() for row in matrix]
         return np.array([prefix.day(text if prefix.time == NOWHERE else prefix.midnight(text)) for text in texts], np.float64).T

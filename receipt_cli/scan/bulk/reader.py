@@ -1,7 +1,7 @@
-"""A block of whole records → the body that it gives, records of known layouts together.
+"""Read a block of whole records into a body, records of known layouts together.
 
 Records whose layout has a template are read at once. What is left goes through the prefilter, and those with a literal one by
-one. What both gave is put into the order of the log at the end of the block.
+one. The results are merged in log order at the end of the block.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def keep_memory() -> None:
 
 
 class Templates:
-    """The templates of the layouts that come often, each with a number, and what they say, by rule and by grammar."""
+    """The templates of the layouts that come often, each with a number, and their tables by rule and by grammar."""
 
     def __init__(self) -> None:
         self.made = 0
@@ -128,7 +128,7 @@ class BulkReader:
     """Reads blocks of whole records; those of layouts that come often together, the others one by one."""
 
     def __init__(self, prefilter: Prefilter, read_record: ReadRecord, layouts: LayoutCache) -> None:
-        """``read_record`` reads a single record that holds a literal; ``layouts`` are those known so far."""
+        """``read_record`` reads a single record that contains a literal; ``layouts`` are those known so far."""
         self._prefilter, self._read_record = prefilter, read_record
         self._templates = Templates()
         for layout in layouts.known():
@@ -168,7 +168,7 @@ class BulkReader:
 
 
 def _returns_are_ends(raw: bytes) -> bool:
-    """True when no ``\\r`` comes to stand before a ``\\n`` by what vanishes between them."""
+    """True when no ``\\r`` comes to precede a ``\\n`` because the bytes between them vanish."""
     if b"\r" not in raw or b"\x08" in raw:
         return False
     data = np.frombuffer(raw, np.uint8)
@@ -288,7 +288,7 @@ def _candidates(prefilter: Prefilter, records: Records, taken: Mask) -> Integers
     begins = records.starts[left[np.concatenate([[0], breaks + 1])]]
     stops = records.ends[left[np.concatenate([breaks, [len(left) - 1]])]]
     pieces = [records.buffer[begin:stop] for begin, stop in zip(begins.tolist(), stops.tolist(), strict=True)]
-    found = np.array(prefilter.places(b"\n".join(pieces)), np.int64)  # what is taken has literals, too: each would be told
+    found = np.array(prefilter.places(b"\n".join(pieces)), np.int64)  # records already taken contain literals, too
     lengths = stops - begins + 1
     firsts = np.cumsum(lengths) - lengths
     piece = np.searchsorted(firsts, found, "right") - 1

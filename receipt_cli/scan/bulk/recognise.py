@@ -1,7 +1,7 @@
-"""Which of the known layouts each record has: all records of a width at once, however many layouts there are.
+"""Find the layout of each record: all records of a width at once, however many layouts are known.
 
 A record's words of eight bytes, with the low half of every byte that may be a digit set to ones, are multiplied and
-added up to a key, which no digit changes. The key only says which layout to compare with; a record has a layout when
+added up to a key, which no digit changes. The key only selects the layout to compare with; a record has a layout when
 every byte is the layout's, or a digit where that has one that moves.
 """
 
@@ -18,7 +18,7 @@ CHUNK = 2048
 _MAY_BE_DIGIT = 0x1010101010101010
 _HIGH = 0x8080808080808080
 _FACTOR = 0x9E3779B97F4A7C15
-"""The golden ratio in 64 bits, odd: its odd powers tell the words of a record apart."""
+"""The golden ratio in 64 bits, odd: its odd powers separate the words of a record."""
 _SLOT_BITS = 12
 """Bits of a key that find its layout at once, but for collisions."""
 
@@ -29,7 +29,7 @@ def words_for(length: int) -> int:
 
 
 def moving_digits(layout: Layout) -> Mask:
-    """Return which bytes of a layout are digits that may be others."""
+    """Return which bytes of a layout are digits that may vary."""
     sample = np.frombuffer(layout.sample, np.uint8)
     moving = (sample >= 0x30) & (sample <= 0x39)
     for start, end, _ in layout.fixed:
@@ -40,7 +40,7 @@ def moving_digits(layout: Layout) -> Mask:
 def cut_words(matrix: Bytes, lengths: Integers) -> Words:
     """Return the words (n, w) of records whose bytes are the first ``lengths`` of each row of ``matrix``.
 
-    The last word of a row must be the one that its record ends in. What stands behind the record is set to 0 there.
+    The last word of a row must be the one that its record ends in. The bytes behind the record are set to 0 there.
     """
     words: Words = matrix.view("<u8")
     ends = np.array([(1 << WORD * (kept or WORD)) - 1 for kept in range(WORD)], np.uint64)

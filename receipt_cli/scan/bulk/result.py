@@ -1,4 +1,4 @@
-"""What the records of a block gave that were read together, until it is put in order beside the others."""
+"""Collect the events of records that were read together, and merge them with the others in log order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How a log is cut for reading: small pieces while its layouts are learned, and from when on it is read in bulk.
+"""Cut a log into pieces, small while its layouts are learned, and decide which of them are read in bulk.
 
-Numpy takes as long to import as some thousand records take to be read one by one. How many there will be, the first
-piece tells. Where a log is cut, and how its pieces are read, never shows in what it gives.
+Numpy takes as long to import as some thousand records take to be read one by one. How many there will be is
+estimated from the first piece. Where a log is cut, and how its pieces are read, never shows in the result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEAST = 16 << 10
 WHOLE = 1 << 20
 """Bytes from which on pieces are not cut any more."""
 LARGE = 16 << 20
-"""Bytes of a log that is worth being read in bulk, whatever it holds."""
+"""Bytes of a log that is worth being read in bulk, whatever it contains."""
 WORTH_IMPORT = 16_000
 """Records to be read one by one that are worth importing numpy."""
 WORTH_CALL = 8000
@@ -36,7 +36,7 @@ class Schedule:
         self._piece = FIRST
 
     def expect(self, size: int) -> None:
-        """Say that a log, or another piece of one, of ``size`` bytes comes."""
+        """Announce a log, or another piece of one, of ``size`` bytes."""
         self._size = size
 
     def pieces(self, raw: bytes) -> Iterator[tuple[bytes, bool]]:

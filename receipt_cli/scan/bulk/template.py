@@ -1,6 +1,6 @@
-"""Records of one proven layout as a matrix of bytes → all their events at once.
+"""Read all events of records of one proven layout, given as a matrix of bytes.
 
-They are what the layout's record was, with other digits, so everything the patterns found in it holds for them. Nothing
+They are what the layout's record was, with other digits, so every match of the patterns in it is valid for them. Nothing
 here looks at a single record.
 """
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Piece:
     """Events of one rule in one block, by ascending position: see ``columns.RuleColumns``.
 
-    Numbers and texts are for all events, or for those whose indices stand beside them.
+    Numbers and texts are for all events, or for those of the given indices.
     """
 
     at: Integers
@@ -62,7 +62,7 @@ def plan_of(layout: Layout, value: Value) -> tuple[int, DecimalPlan] | None:
 class Template:
     """A layout, ready for many records.
 
-    ``plain``: all that it gives are numbers that have a plan. ``decimals`` converts those of a plain one with a single
+    ``plain``: all its values are numbers that have a plan. ``decimals`` converts those of a plain one with a single
     event, in the order of the event's values and others.
     """
 

@@ -1,4 +1,4 @@
-"""One record and one rule → extractions: which texts of the record are which fields.
+"""Extract the fields of one rule from one record.
 
 Each syntax of a rule (pattern, pairs, mapping, table, block) has a module; ``extract`` picks it.
 """
@@ -64,7 +64,7 @@ def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None 
 
 
 def read_record(rule: Rule, record: bytes) -> list[Extraction]:
-    """Return the events that ``rule`` finds in a record as it stands in a log, behind its envelopes too.
+    """Return the events that ``rule`` finds in a raw record, behind its envelopes too.
 
     Raises ``PatternTimeout``.
     """

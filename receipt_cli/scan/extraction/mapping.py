@@ -92,7 +92,7 @@ def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
 
 
 def _place(value: Value) -> Span:
-    """Return where a parsed value stands without the blanks around it; ``NOWHERE`` too for one without digits."""
+    """Return the span of a parsed value without the blanks around it; ``NOWHERE`` too for one without digits."""
     if not isinstance(value, Text) or value.start < 0:
         return NOWHERE
     begin = value.start + len(value) - len(value.lstrip())
@@ -117,7 +117,7 @@ def _same(value: Value, wanted: object) -> bool:
 
 
 def lookup(data: dict[str, Value], dotted: str) -> Value:
-    """Return the value at ``dotted`` (``metadata.status``; a key with dots as it stands wins), or None."""
+    """Return the value at ``dotted`` (``metadata.status``; a key that contains the dots wins), or None."""
     if dotted in data:
         return data[dotted]
     value: Value = data

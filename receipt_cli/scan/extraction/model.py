@@ -1,4 +1,4 @@
-"""What an extraction is, and the helpers that every syntax shares: time box, spans, other numbers, conversion."""
+"""The result of one rule on one record, and the parts that every syntax shares: time box, spans, conversion."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ MAX_INTEGER = 1 << 53
 """From it on a float64 may hold another integer than the one printed: such a value is not read."""
 Span = tuple[int, int]
 NOWHERE: Span = (-1, -1)
-"""The place of a text that the record does not hold as it stands, but escaped or with marks inside."""
+"""The place of a text that the record contains only in another form: escaped, or with marks inside."""
 
 
 @dataclass(slots=True)
 class Extraction:
     """One event as printed: its span in the record, the text of each field, and values under keys nobody declared.
 
-    ``spans`` and ``unregistered_spans`` say where in the record these texts and numbers stand, ``keys`` where what named them
+    ``spans`` and ``unregistered_spans`` are the places of these texts and numbers in the record, ``keys`` of what named them
     does, or decided that this is an event, ``unread`` where values under undeclared keys that are no numbers do. Tables
-    and blocks do not say it.
+    and blocks have none.
 
-    ``header`` holds the column names of a table's header row; ``cells`` the cells of a value row, not yet named;
+    ``header`` has the column names of a table's header row; ``cells`` the cells of a value row, not yet named;
     ``row`` key and value of one row of a block.
     """
 
@@ -103,7 +103,7 @@ def add_groups(event: Extraction, pattern: regex.Pattern[bytes], found: regex.Ma
 
 
 def stripped(raw: bytes, start: int) -> Span:
-    """Return where ``raw``, which begins at ``start``, stands without the blanks around it."""
+    """Return the span of ``raw``, which begins at ``start``, without the blanks around it."""
     begin = start + len(raw) - len(raw.lstrip())
     return begin, begin + len(raw.strip())
 
@@ -118,7 +118,7 @@ def read_unregistered(text: str) -> float | None:
 def convert(spec: Field, text: str) -> tuple[float | str | None, bool]:
     """Return the value of ``text`` in base units and whether it could be read.
 
-    ``(None, True)`` is a value that the trainer says it does not know; ``(None, False)`` a problem.
+    ``(None, True)`` is a value that the trainer prints as unknown; ``(None, False)`` a problem.
     """
     if text in spec.null_if:
         return None, True

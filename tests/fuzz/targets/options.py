@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from receipt_cli.cli.parsing import _read_wall
-from receipt_cli.cli.plain import read_plain
+from receipt_cli.cli.reader import read
 from receipt_cli.errors import UsageError
+from receipt_cli.importers.wall_time import read_wall
 from receipt_cli.receipts.production import Request, produce_from, read_attachment
 from tests.fuzz.feed import Feed
 
@@ -16,12 +16,13 @@ def target(data: bytes) -> None:
     which, text = feed.below(4), feed.rest().decode("utf-8", "surrogateescape")
     try:
         if which == 0:
-            wall = _read_wall(text)
+            wall = read_wall(text)
             assert math.isfinite(wall.seconds) and wall.seconds >= 0
         elif which == 1:
             read_attachment(text if "=" not in text else text.partition("=")[0] + "=s3://" + text.partition("=")[2])
         elif which == 2:
-            read_plain(text.split("\0"), {})
+            function, values = read(text.split("\0"))
+            assert callable(function) and all(name.isidentifier() for name in values)
         else:
             list(produce_from(Request(path="x", name=text, lane=text), lambda _: ()))
     except UsageError as error:

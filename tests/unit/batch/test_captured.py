@@ -73,7 +73,7 @@ def test_of_several_paths_the_first_with_a_receipt_counts_and_any_receipt_before
 def test_what_is_no_receipt_is_passed_over_and_said(log: Path, store: Store) -> None:
     log.with_suffix(".receipt.json").write_text("{}")
     found = captured(store, "ab" * 32, [str(log)])
-    assert found.old is None and "no valid receipt" in found.notes[0]
+    assert found.old is None and "not a valid receipt" in found.notes[0]
 
 
 def test_a_broken_header_file_is_an_error(log: Path, store: Store) -> None:

@@ -73,7 +73,7 @@ def test_stdin_is_no_archive() -> None:
 
 def test_a_pipe_is_refused_where_it_is_named_and_passed_over_in_a_folder(archive: Path) -> None:
     os.mkfifo(archive / "pipe.log")
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="not a file"):
         walk([str(archive / "pipe.log")])
     assert "pipe.log" not in names(archive)
 

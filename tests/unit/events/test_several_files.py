@@ -198,7 +198,7 @@ OTHERS = [
 @pytest.mark.parametrize(("left", "right"), [row[1:] for row in OTHERS], ids=[row[0] for row in OTHERS])
 def test_files_of_several_runs_are_refused_or_read_apart(tmp_path: Path, left: str, right: str) -> None:
     paths = write(tmp_path, {"one.log": left, "two.log": right})
-    with pytest.raises(ReceiptError, match="2 files are of 2 runs") as caught:
+    with pytest.raises(ReceiptError, match="2 files belong to 2 runs") as caught:
         receipt(paths)
     assert caught.value.exit_code == 2
     assert "one.log" in caught.value.why
@@ -224,7 +224,7 @@ def test_records_without_a_step_number(tmp_path: Path) -> None:
     assert ranks["summary"]["metrics"] == alone["summary"]["metrics"]
     parts = receipt(write(tmp_path, {"part1.log": dicts(range(1, 5)), "part2.log": dicts(range(5, 9))}))
     assert parts["summary"]["metrics"] == alone["summary"]["metrics"]
-    with pytest.raises(ReceiptError, match="2 files are of 2 runs"):
+    with pytest.raises(ReceiptError, match="2 files belong to 2 runs"):
         receipt(write(tmp_path, {"one.log": dicts(range(1, 9)), "two.log": dicts(range(1, 9), 4.0)}))
 
 

@@ -30,8 +30,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             f"  - {{id: small, version: {version}, path: small/v{version}.yaml, status: {status}, since: '0', sha256: {digest}}}"
         )
     (root / "index.yaml").write_text("grammars:\n" + "\n".join(rows) + "\n")
+    shipped_root = resources.data_root
     for module in (catalog, resources):
-        monkeypatch.setattr(module, "data_root", lambda kind: root)
+        monkeypatch.setattr(module, "data_root", lambda kind: root if kind == "grammars" else shipped_root(kind))
     list_grammars.cache_clear()
     shipped.cache_clear()
     yield root

@@ -248,7 +248,7 @@ metrics  of base_train
   ! throughput: the log prints 1.10 M tok/s, its batch size and step time give
     2.20 M tok/s (ratio 0.500)
   ! values that are NaN or infinite: loss 37
-  ! restarted 2 times; 340 overtaken records are left out
+  ! restarted 2 times; 340 superseded records are left out
 
 failure  cuda_oom · memory · line 14 822 of the log
   torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3
@@ -306,7 +306,7 @@ metrics  of base_train
   ! throughput: the log prints 1.10 M tok/s, its batch size
     and step time give 2.20 M tok/s (ratio 0.500)
   ! values that are NaN or infinite: loss 37
-  ! restarted 2 times; 340 overtaken records are left out
+  ! restarted 2 times; 340 superseded records are left out
 
 failure  cuda_oom | memory | line 14,822 of the log
   torch.OutOfMemoryError: CUDA out of memory. Tried to

@@ -107,7 +107,7 @@ def test_a_metric_is_known_by_its_id(receipt: bytes, monkeypatch: pytest.MonkeyP
         m if m.id != 1 else type(m)(1, "new_name", m.unit, m.klass, m.window, m.better, m.description, ())
         for m in registry.metrics
     ]
-    monkeypatch.setattr(rows, "load_registry", lambda: type(registry)(2, "", tuple(renamed), {}, {}))
+    monkeypatch.setattr(rows, "load_registry", lambda: type(registry)(2, "", tuple(renamed), {}))
     document = json.loads(receipt)
     row = row_of(document, tmp_path)
     assert row["loss_last"] == document["summary"]["metrics"]["loss"]["last"]

@@ -1,0 +1,92 @@
+"""``receipt compare``: are these runs comparable, and what differs?"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from receipt_cli.cli.output import ColorChoice, note, progress, read_policy, style, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Json, Option, Policy
+from receipt_cli.errors import ExitCode, UsageError
+
+
+def compare(
+    runs: Annotated[list[str], Argument("RUN...", "Receipts or logs; the first is the baseline.")],
+    policy: Policy = None,
+    align: Annotated[Literal["step", "tokens"], Option(help="Quantity by which curves are aligned.")] = "step",
+    exit_code: Annotated[bool, Option(help="Exit 1 where a run is worse or not comparable.")] = False,
+    markdown: Annotated[bool, Option(help="Print Markdown, for a pull request.")] = False,
+    reproducibility: Annotated[
+        bool, Option(help="Test whether the second run is a rerun of the first: exit 0 where that is shown, else 1.")
+    ] = False,
+    steps: Annotated[
+        int | None, Option(least=1, help="With --reproducibility: number of records to compare (100 by default).")
+    ] = None,
+    tolerance: Annotated[
+        float | None, Option(least=0, metavar="RATIO", help="With --reproducibility: relative difference allowed.")
+    ] = None,
+    series: Annotated[
+        Path | None, Option(metavar="FOLDER", help="With --reproducibility: Parquet files of the receipts' logs.")
+    ] = None,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Compare runs with a baseline: first whether they can be compared, then their figures and loss curves.
+
+    Logs show more than receipts: the steps give intervals and curves. Repeats of one lane and preset are pooled.
+    """
+    if reproducibility:
+        if markdown:
+            raise UsageError("--markdown does not go with --reproducibility")
+        return _reproduce(runs, policy, steps, tolerance, series, json_output=json_output, color=color)
+    if steps is not None or tolerance is not None or series is not None:
+        raise UsageError("--steps, --tolerance and --series go with --reproducibility")
+    from receipt_cli.api.commands import compare as compare_runs
+    from receipt_cli.render.comparison.markdown import render_markdown
+    from receipt_cli.render.comparison.terminal import render_comparison
+
+    found = compare_runs(*runs, policy=policy, align=align, workers=None, progress=progress)
+    note(found.notes)
+    document = found.to_dict()
+    if json_output:
+        write_json(document)
+    else:
+        write_stdout(render_markdown(document) if markdown else render_comparison(document, style(color)))
+    if exit_code and found.worse:
+        sys.exit(ExitCode.NO)
+
+
+def _reproduce(
+    runs: Sequence[str],
+    policy: Path | None,
+    steps: int | None,
+    tolerance: float | None,
+    series: Path | None,
+    *,
+    json_output: bool,
+    color: ColorChoice,
+) -> None:
+    """Print whether the second of two runs reproduces the first; exit 1 unless that is shown. Raises ``ReceiptError``."""
+    from receipt_cli.comparison.load import load_side
+    from receipt_cli.comparison.rerun import STEPS, reproducibility
+    from receipt_cli.render.comparison.terminal import render_reproducibility
+    from receipt_cli.store.series_files import SeriesFiles
+
+    if len(runs) != 2:
+        raise UsageError("--reproducibility needs two runs", try_="receipt compare --reproducibility a.log b.log")
+    if tolerance is not None and not math.isfinite(tolerance):
+        raise UsageError("--tolerance must be a ratio such as 0.004")
+    count = steps or STEPS
+    stored = SeriesFiles(series, lambda text: note([text])) if series is not None else None
+    (a, first), (b, second) = (load_side(run, count, progress, stored) for run in runs)
+    note([*first, *second])
+    document = reproducibility(a, b, read_policy(policy), steps=count, tolerance=tolerance)
+    if json_output:
+        write_json(document)
+    else:
+        write_stdout(render_reproducibility(document, style(color)))
+    if document["reproduced"] != "yes":
+        sys.exit(ExitCode.NO)

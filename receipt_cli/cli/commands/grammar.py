@@ -1,0 +1,161 @@
+"""``receipt grammar``: list, print, lint and test grammars, explain what a log matched, and learn a new one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from receipt_cli.cli.output import print_line, progress, style, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
+from receipt_cli.errors import ExitCode
+
+
+def list_(json_output: Json = False, color: Color = "auto") -> None:
+    """List the grammars that ship."""
+    from receipt_cli.detect.generic import GENERIC, load_generic
+    from receipt_cli.grammar.catalog import list_grammars, shipped
+    from receipt_cli.render.terminal.table import render_table
+
+    titles = {GENERIC: load_generic().title, **{g.ref: g.title for g in shipped()}}
+    rows = [
+        {"grammar": e.ref, "status": e.status, "since": e.since, "sha256": e.sha256, "title": titles.get(e.ref, "")}
+        for e in list_grammars()
+    ]
+    if json_output:
+        write_json(rows)
+    else:
+        write_stdout(render_table(rows, ("grammar", "status", "title"), style(color)))
+
+
+def matrix(
+    json_output: Json = False,
+    markdown: Annotated[bool, Option(help="Print a table in Markdown.")] = False,
+    color: Color = "auto",
+) -> None:
+    """List supported trainers with versions, metrics and test logs.
+
+    Evidence counts the logs that ship with the grammars: of runs made for them, and written in the trainer's format.
+    """
+    from dataclasses import asdict
+
+    from receipt_cli.grammar.coverage import COLUMNS
+    from receipt_cli.grammar.coverage import markdown as render_markdown
+    from receipt_cli.grammar.coverage import matrix as find_rows
+    from receipt_cli.render.terminal.table import render_table
+
+    rows = find_rows()
+    if json_output:
+        write_json([asdict(row) for row in rows])
+    elif markdown:
+        write_stdout(render_markdown(rows).encode("utf-8"))
+    else:
+        counted = [row.cells | {"metrics": str(len(row.metrics))} for row in rows]
+        write_stdout(render_table(counted, COLUMNS, style(color)))
+
+
+def show(
+    grammar: Annotated[str, Argument("GRAMMAR", "ID or ID@vN.")],
+) -> None:
+    """Print the definition of a grammar."""
+    from receipt_cli.grammar.catalog import definition
+
+    write_stdout(definition(grammar))
+
+
+def lint(
+    files: Annotated[list[Path] | None, Argument("FILE...", "Grammar files; all that ship by default.")] = None,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Lint grammars: schema, samples, counter-samples, worst-case matching time.
+
+    Exits 1 when there is any finding.
+    """
+    from receipt_cli.authoring.check import lint_files, lint_shipped
+    from receipt_cli.render.findings import render_findings
+
+    findings, count = lint_files(files) if files else lint_shipped()
+    if json_output:
+        write_json([finding._asdict() for finding in findings])
+    else:
+        sound = "1 definition proves itself\n" if count == 1 else f"{count} definitions prove themselves\n"
+        write_stdout(render_findings(findings, style(color)) if findings else sound)
+    if findings:
+        sys.exit(ExitCode.NO)
+
+
+def test(
+    grammar: Annotated[str, Argument("GRAMMAR", "A grammar file, ID or ID@vN.")],
+    log: Annotated[str | None, Argument("LOG", "A log to parse with it.")] = None,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Run a grammar's samples and, on a log, show what each rule matches.
+
+    Exits 1 when a sample fails, or when the grammar matches no step of the log.
+    """
+    from receipt_cli.authoring.check import test_grammar
+    from receipt_cli.render.terminal.table import render_table
+
+    rows, good = test_grammar(grammar, log)
+    if json_output:
+        write_json(rows)
+    else:
+        columns = ("rule", "event", "samples", "failed", *(("records", "near misses") if log else ()), "tells digits apart")
+        write_stdout(render_table([{k: str(v) for k, v in row.items()} for row in rows], columns, style(color)))
+    if not good:
+        sys.exit(ExitCode.NO)
+
+
+def explain(
+    log: Annotated[str, Argument("LOG", "The log, or - for stdin.")],
+    grammar: Grammar = None,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Explain which grammar was chosen and why, what each rule matched, and which lines with metrics were not matched.
+
+    Exits 4 when no grammar recognises the log, or two do.
+    """
+    from receipt_cli.authoring.explain import explain_log
+    from receipt_cli.receipts.production import refusal
+    from receipt_cli.render.explain import render_explain
+
+    with progress(log) as bar:
+        explanation, derivation = explain_log(log, grammar, bar)
+    if json_output:
+        write_json(explanation)
+    else:
+        write_stdout(render_explain(explanation, style(color)))
+    error = refusal(derivation, log)
+    if error is not None:
+        raise error
+
+
+def learn(
+    log: Annotated[str, Argument("LOG", "The log, or - for stdin.")],
+    output: Annotated[Path | None, Option("-o", "--output", help="Write the draft to this new file.")] = None,
+    name: Annotated[
+        str | None, Option("--id", metavar="ID", help="Id of the grammar; by default made from the file's name.")
+    ] = None,
+    color: Color = "auto",
+) -> None:
+    """Propose a grammar for the log of an unknown trainer, learned from its own lines.
+
+    Prints a draft that passes the lint, or writes it to a file that does not exist yet; what it parses from the log goes to
+    stderr. Exits 4 when no training is found in the log beyond doubt, 6 when the file exists.
+    """
+    from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
+    from receipt_cli.io.atomic import check_new, write_new
+    from receipt_cli.render.explain import render_learned
+
+    if output is not None:
+        check_new(output)
+    with progress(log) as bar:
+        proposal = propose(log, proposal_id(name, output, log), bar)
+    if output is not None:
+        write_new(output, proposal.text)
+    else:
+        write_stdout(proposal.text)
+    print_line(render_learned(reading_of(proposal), style(color, sys.stderr)).rstrip())

@@ -1,0 +1,40 @@
+"""``receipt header``: what only the job's own machine knows, written when the job starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from receipt_cli.cli.output import note, write_stdout
+from receipt_cli.cli.parameters import Lane, Option, Preset, RunName
+
+
+def header(
+    output: Annotated[Path | None, Option("-o", "--output", help="Write to this file instead of stdout.")] = None,
+    repository: Annotated[
+        Path, Option("-C", "--repository", metavar="FOLDER", help="Folder with the .git of the run.")
+    ] = Path("."),
+    name: RunName = None,
+    lane: Lane = None,
+    preset: Preset = None,
+) -> None:
+    """Record git, GPUs, torch, RAM and the host at job start, for `receipt parse --header`.
+
+    Run it on the machine that trains. RECEIPT_GIT_COMMIT, _BRANCH, _DIRTY, _MESSAGE and the JSON blob
+    RECEIPT_BUILD_PROVENANCE override what is detected.
+    """
+    from receipt_cli.documents.canonical import canonical_bytes
+    from receipt_cli.receipts.production import capture_header, rfc3339_now
+
+    now = rfc3339_now()
+    run = {"name": name, "lane": lane, "preset": preset, "started_at": now}
+    document, notes = capture_header(run, repository, dict(os.environ), now)
+    note(notes)
+    data = canonical_bytes(document)
+    if output is None:
+        write_stdout(data)
+        return
+    from receipt_cli.io.atomic import write_atomically
+
+    write_atomically(output, data)

@@ -1,0 +1,90 @@
+"""``receipt import``: another system's record of a run in, a receipt or a GPU profile out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from receipt_cli.cli.output import style, write_stdout
+from receipt_cli.cli.parameters import Argument, Attach, Color, Json, Lane, Option, Preset, RunName
+from receipt_cli.errors import UsageError
+
+
+def import_(
+    files: Annotated[
+        list[str],
+        Argument("FILE...", "The document (also .gz .zst .xz .bz2), or - for stdin; a session's folder or its files."),
+    ],
+    format_name: Annotated[str | None, Option("--format", metavar="NAME", help="Format of the document; else detected.")] = None,
+    session: Annotated[str | None, Option(metavar="ID", help="Which session, if a recording contains several.")] = None,
+    json_output: Json = False,
+    output: Annotated[Path | None, Option("-o", "--output", help="Write the receipt or profile to this file.")] = None,
+    name: RunName = None,
+    lane: Lane = None,
+    preset: Preset = None,
+    attach: Attach = None,
+    color: Color = "auto",
+) -> None:
+    """Turn another system's record of a run into a receipt that names its origin.
+
+    Reads trainer_state.json of the Hugging Face Trainer, wandb-summary.json (with wandb-metadata.json and config.yaml
+    beside it), nanochat's report.md, Forgather's trainer_logs.json, and the training receipts of MegaCpp and cppmega.
+    A session of GPU Flight (gpufl: a folder of device.log, scope.log and system.log) becomes a GPU profile, and so do
+    the CSV tables of nsys stats.
+    Exits 3 for a document that cannot be read and 4 for one in no known format.
+    """
+    from receipt_cli.documents.canonical import canonical_bytes
+    from receipt_cli.io.atomic import write_atomically
+
+    stated = {"name": name, "lane": lane, "preset": preset, "attachments": tuple(attach or ())}
+    document, series = _imported(files, format_name, session, stated)
+    data = canonical_bytes(document)
+    if output is not None:
+        write_atomically(output, data)
+    if json_output:
+        write_stdout(data)
+    elif series is None:
+        from receipt_cli.render.document import render_document
+
+        write_stdout(render_document(document, style=style(color)))
+    else:
+        from receipt_cli.render.receipt.summary import render_receipt
+
+        write_stdout(render_receipt(document, series=series, style=style(color)))
+
+
+def _imported(
+    files: Sequence[str], format_name: str | None, session: str | None, stated: dict[str, Any]
+) -> tuple[dict[str, Any], Mapping[str, Sequence[float]] | None]:
+    """Return the document, and of a receipt the values of its metrics."""
+    if _is_session(files, format_name):
+        from receipt_cli.gpu_profile.importing import import_session
+
+        return import_session(files, session=session, **stated), None
+    if session is not None:
+        raise UsageError("--session goes with recorded sessions", why="this is not one", where=files[0])
+    if _is_report(files, format_name):
+        from receipt_cli.gpu_profile.importing import import_report
+
+        return import_report(files, **stated), None
+    if len(files) > 1:
+        raise UsageError("imports one document at a time", why="only a recorded session may be several files")
+    from receipt_cli.importers.importing import import_document
+
+    imported = import_document(files[0], wanted=format_name, **stated)
+    return imported.document, imported.series
+
+
+def _is_session(files: Sequence[str], format_name: str | None) -> bool:
+    from receipt_cli.gpu_profile.format import GPUFL_FORMAT
+    from receipt_cli.gpu_profile.importing import is_recording
+
+    return format_name == GPUFL_FORMAT or (format_name is None and is_recording(files))
+
+
+def _is_report(files: Sequence[str], format_name: str | None) -> bool:
+    from receipt_cli.gpu_profile.importing import is_report
+    from receipt_cli.gpu_profile.nsys import NSYS_FORMAT
+
+    return format_name == NSYS_FORMAT or (format_name is None and is_report(files))

@@ -1,0 +1,75 @@
+"""``receipt migrate``: documents in a newer version of their schema."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from receipt_cli.cli.output import note, tell, write_json, write_stdout
+from receipt_cli.cli.parameters import Documents, Json, Option
+from receipt_cli.errors import ReceiptError, UsageError
+
+if TYPE_CHECKING:
+    from receipt_cli.api.results import Migration
+
+
+def migrate(
+    files: Documents,
+    to: Annotated[str | None, Option(metavar="KIND/X.Y", help="Version; the newest by default.")] = None,
+    output: Annotated[
+        Path | None, Option("-o", "--output", help="Write to this file; several FILEs: into this folder, under their names.")
+    ] = None,
+    in_place: Annotated[bool, Option(help="Replace each FILE; the original is kept beside it as NAME.DIGEST.json.")] = False,
+    json_output: Json = False,
+) -> None:
+    """Migrate documents to a newer version of their schema, the newest by default.
+
+    Prints the new document; -o writes it to a file that does not exist yet, and no original changes without
+    --in-place. Captured and derived values stay as they are; the result is validated before it is written. --json lists
+    what was done, or would be, field by field. Exits 2 for a downgrade, 3 when a document cannot be read or is not
+    valid, 5 for an unknown version, 6 when a file cannot be written; the worst of several files wins.
+    """
+    from receipt_cli.api.commands import migrate as migrate_file
+
+    _check_usage(files, output, in_place, json_output)
+    rows: list[dict[str, Any]] = []
+    errors: list[ReceiptError] = []
+    for file in files:
+        try:
+            migration = migrate_file(file, to=to, output=output, in_place=in_place)
+        except ReceiptError as error:
+            tell(error)
+            errors.append(error)
+            continue
+        rows.append(migration.to_dict())
+        if not json_output:
+            if output is None and not in_place:
+                write_stdout(migration.data)
+            note([_done(migration)])
+    if json_output:
+        write_json(rows)
+    if errors:
+        sys.exit(max(error.exit_code for error in errors))
+
+
+def _check_usage(files: list[Path], output: Path | None, in_place: bool, json_output: bool) -> None:
+    if output is not None and in_place:
+        raise UsageError("-o and --in-place exclude each other")
+    if len(files) > 1 and output is None and not in_place and not json_output:
+        raise UsageError("several documents do not fit on stdout", try_="-o FOLDER, or --in-place")
+    if output is not None and len(files) > 1:
+        from receipt_cli.io.atomic import make_folder
+
+        if len({file.name for file in files}) < len(files):
+            raise UsageError("two of the files have the same name", try_="migrate them one folder at a time")
+        make_folder(output)
+
+
+def _done(migration: Migration) -> str:
+    """Return in a line what was done to a document."""
+    first, *further = migration.versions
+    way = " → ".join([first, *further]) if further else f"is {first} already"
+    written = f", written to {migration.written}" if migration.written else ""
+    kept = f", the original kept as {migration.original_kept}" if migration.original_kept else ""
+    return f"{migration.file}: {way}{written}{kept}"

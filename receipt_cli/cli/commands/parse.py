@@ -1,0 +1,244 @@
+"""``receipt parse``: a log in, a receipt out."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
+from receipt_cli.cli.parameters import Argument, Attach, Color, Grammar, Json, Lane, Option, Preset, RunName
+from receipt_cli.errors import ExitCode, OutputError, UsageError
+
+if TYPE_CHECKING:
+    from receipt_cli.analysis.goodput.model import Wall
+    from receipt_cli.derive import Reading
+    from receipt_cli.follow.loop import Until
+    from receipt_cli.follow.snapshot import Snapshot
+    from receipt_cli.follow.watch import Watch
+    from receipt_cli.receipts.production import Product, Request
+
+
+def parse(
+    logs: Annotated[
+        list[str],
+        Argument("LOG...", "The log: a file (also .gz .zst .xz .bz2), or - for stdin; or all files of one run, or their folder."),
+    ],
+    json_output: Json = False,
+    output: Annotated[
+        Path | None,
+        Option("-o", "--output", help="Write the receipt to this file; with --all-runs, the receipts to this folder."),
+    ] = None,
+    series: Annotated[
+        Path | None, Option(help="Write each record to this Parquet file; with --all-runs, the runs' files to this folder.")
+    ] = None,
+    html: Annotated[Path | None, Option(help="Write a page of the run, with its curves, to this HTML file.")] = None,
+    all_runs: Annotated[
+        bool, Option(help="Write a receipt of every run in the log, not of the last alone; --json prints JSON lines.")
+    ] = False,
+    follow: Annotated[
+        bool, Option(help="Parse a log that still grows, or a pipe, until the job is over; Ctrl-C ends it.")
+    ] = False,
+    idle: Annotated[
+        int | None, Option(least=1, metavar="SECONDS", help="With --follow: the job is over after so long without output.")
+    ] = None,
+    pid: Annotated[int | None, Option(least=1, help="With --follow: the job is over once this process has exited.")] = None,
+    grammar: Grammar = None,
+    exit_code: Annotated[int | None, Option(help="The exit code of the training command.")] = None,
+    wall: Annotated[
+        str | None,
+        Option(metavar="TIME|FILE", help="Wall time of the job: 3h10m, seconds, or a wandb-summary.json, report.md or receipt."),
+    ] = None,
+    name: RunName = None,
+    lane: Lane = None,
+    preset: Preset = None,
+    attach: Attach = None,
+    header: Annotated[Path | None, Option(help="Header file that `receipt header` wrote at job start.")] = None,
+    here: Annotated[bool, Option(help="This machine and this .git are the run's: record them.")] = False,
+    strict: Annotated[bool, Option(help="Exit 1 on unreadable lines, near misses, or a log without steps.")] = False,
+    workers: Annotated[int | None, Option(least=1, most=256, help="Processes that scan; by default as many as pay.")] = None,
+    color: Color = "auto",
+) -> None:
+    """Turn a training log into a receipt.
+
+    Prints a summary; --json prints the receipt itself, -o writes it to a file. Several files, such as rank*.log or a
+    folder, are the ranks and the rotated parts of one run. If a log contains several runs, the receipt covers the last.
+    Parsing a failed run still exits 0. Exits 2 for files of several runs, 3 for a log that cannot be read, 4 when no grammar
+    recognises it, or two do.
+    """
+    from receipt_cli.receipts.production import Request, produce, produce_all, refusal, rfc3339_now
+    from receipt_cli.scan.workers import AUTO
+
+    if html is not None and all_runs:
+        raise UsageError("--html writes the page of one run", why="--all-runs writes a receipt of each")
+    request = Request(
+        path=logs[0],
+        more=tuple(logs[1:]),
+        grammar=grammar,
+        exit_code=exit_code,
+        wall=_read_wall(wall) if wall is not None else None,
+        name=name,
+        lane=lane,
+        preset=preset,
+        attachments=tuple(attach or ()),
+        header_file=header,
+        here=Path.cwd() if here else None,
+        workers=workers or AUTO,
+        environ=dict(os.environ),
+        now=rfc3339_now() if here else None,
+    )
+    if series is not None:
+        from receipt_cli.io.duckdb import check_installed
+
+        check_installed()
+    if follow:
+        products = _follow(request, every=all_runs, idle=idle, pid=pid, output=output, color=color)
+    elif idle is not None or pid is not None:
+        raise UsageError("--idle and --pid go with --follow")
+    else:
+        with progress(logs[0]) as bar:
+            request = replace(request, progress=bar)
+            products = list(produce_all(request)) if all_runs else [produce(request)]
+    note(dict.fromkeys(text for product in products for text in product.notes))
+    if all_runs:
+        _deliver_all(products, json_output, output, color)
+    else:
+        _deliver(products[0], json_output, output, color)
+    if series is not None:
+        _write_series(products, series, all_runs)
+    if html is not None:
+        from receipt_cli.cli.commands.report import write_run_page
+
+        write_run_page(products[0], html)
+    for product in products:
+        error = refusal(product.derivation, logs[0])
+        if error is not None:
+            raise error
+    if strict and not all(product.clean for product in products):
+        sys.exit(ExitCode.NO)
+
+
+def _read_wall(wall: str) -> Wall:
+    from receipt_cli.importers.wall_time import read_wall
+
+    return read_wall(wall)
+
+
+def _deliver(product: Product, json_output: bool, output: Path | None, color: ColorChoice) -> None:
+    from receipt_cli.documents.canonical import canonical_bytes
+
+    data = canonical_bytes(product.document)
+    if output is not None:
+        from receipt_cli.io.atomic import write_atomically
+
+        write_atomically(output, data)
+    if json_output:
+        write_stdout(data)
+    elif product.derivation.detection.chosen:
+        _show(product, color)
+
+
+def _deliver_all(products: Sequence[Product], json_output: bool, output: Path | None, color: ColorChoice) -> None:
+    """Write ``run-1.json`` and so on into ``output``, a line of JSON each to stdout, or the summaries."""
+    from receipt_cli.documents.canonical import canonical_bytes, canonical_line
+
+    if output is not None:
+        from receipt_cli.io.atomic import make_folder, write_atomically
+
+        make_folder(output)
+        for path, product in zip(_numbered(output, len(products), ".json"), products, strict=True):
+            write_atomically(path, canonical_bytes(product.document))
+    for product in products:
+        if json_output:
+            write_stdout(canonical_line(product.document))
+        elif product.derivation.detection.chosen:
+            _show(product, color)
+
+
+def _write_series(products: Sequence[Product], output: Path, all_runs: bool) -> None:
+    """Write the records of a run to ``output``, or those of every run to ``run-1.parquet`` and so on in it."""
+    from receipt_cli.io.atomic import make_folder
+    from receipt_cli.receipts.series_file import write_series
+
+    if all_runs:
+        make_folder(output)
+    paths = _numbered(output, len(products), ".parquet") if all_runs else [output]
+    for path, product in zip(paths, products, strict=True):
+        write_series(product.derivation, path)
+
+
+def _numbered(folder: Path, count: int, suffix: str) -> list[Path]:
+    """Return the names of the files of ``count`` runs, which sort as the runs are numbered."""
+    width = len(str(count))
+    return [folder / f"run-{number:0{width}d}{suffix}" for number in range(1, count + 1)]
+
+
+def _show(product: Product, color: ColorChoice) -> None:
+    from receipt_cli.render.receipt.summary import render_receipt
+
+    write_stdout(render_receipt(product.document, series=product.series, style=style(color)))
+
+
+def _follow(
+    request: Request, *, every: bool, idle: int | None, pid: int | None, output: Path | None, color: ColorChoice
+) -> list[Product]:
+    """Return what ``receipt parse`` makes of the log once its job is over, with a live view on a terminal.
+
+    ``idle`` (seconds) and ``pid`` as ``Until`` has them; ``output`` is the file of the receipt. Raises ``ReceiptError``.
+    """
+    from receipt_cli.derive import Options, plan_reading
+    from receipt_cli.follow.loop import Until, follow
+    from receipt_cli.receipts.production import produce_from
+
+    if request.more:
+        raise UsageError("--follow takes one log", try_="receipt parse LOG --follow")
+    if output is not None and not every:
+        _check_folder(output)
+    gc.enable()  # this may take days
+    until = Until(idle, pid)
+
+    def read(notes: list[str]) -> list[Reading]:
+        plan = plan_reading(Options(request.grammar, request.exit_code, request.wall))
+        with _watch(request.path, until, color) as watch:
+            return [follow(request.path, plan, until, notes, watch=watch, workers=request.workers)]
+
+    return list(produce_from(request, read, every=every))
+
+
+def _check_folder(output: Path) -> None:
+    """Refuse now what could not be written at the end: a pipe gives its log but once."""
+    folder = output.absolute().parent
+    if not folder.is_dir():
+        raise OutputError("cannot write", where=str(output), why=f"there is no folder {folder}")
+    if not output.exists() and not os.access(folder, os.W_OK):
+        raise OutputError("cannot write", where=str(output), why="the folder cannot be written to")
+
+
+@contextmanager
+def _watch(path: str, until: Until, color: ColorChoice) -> Iterator[Watch | None]:
+    """Give what shows the job on the terminal of stderr, or None where nobody would see it."""
+    from receipt_cli.render.terminal.progress import shows_progress
+
+    if sys.stderr is None or not shows_progress(sys.stderr):
+        yield None
+        return
+    from receipt_cli.follow.watch import Watch
+    from receipt_cli.render.live import render_live
+    from receipt_cli.render.terminal.live_screen import Screen
+
+    name = "stdin" if path == "-" else Path(path).name
+
+    class Terminal:
+        def show(self, state: Snapshot) -> None:
+            screen.draw(render_live(state, style(color, sys.stderr)))
+
+        def leave(self, message: str) -> None:
+            screen.leave(message)
+
+    with Screen(sys.stderr) as screen:
+        yield Watch(name, Terminal(), until.describe(path))

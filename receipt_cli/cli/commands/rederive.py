@@ -1,0 +1,149 @@
+"""``receipt rederive``: an archive of logs in, a store of receipts out."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from receipt_cli.cli.output import ColorChoice, note_some, print_line, style, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Json, Option
+from receipt_cli.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from receipt_cli.batch.coordinator import Progress
+    from receipt_cli.batch.model import Engine, Report
+    from receipt_cli.batch.summary import Tally
+
+
+def rederive(
+    paths: Annotated[
+        list[str] | None,
+        Argument("PATH...", "Logs, folders of logs, patterns ('runs/**/*.log') and URLs (s3://, gs://, …)."),
+    ] = None,
+    *,
+    store: Annotated[str, Option(metavar="FOLDER", help="Folder of the receipts; made where there is none.")],
+    workers: Annotated[int | None, Option(least=1, most=1024, help="Logs at once; by default as many as cores.")] = None,
+    engine: Annotated[
+        Literal["local", "ray"], Option(help="Where logs are parsed: in processes here, or on the Ray cluster at RAY_ADDRESS.")
+    ] = "local",
+    paths_from: Annotated[str | None, Option(metavar="FILE", help="More paths, one a line; - is stdin.")] = None,
+    root: Annotated[
+        str | None, Option(metavar="FOLDER", help="Folder that names are relative to; by default the one above all paths.")
+    ] = None,
+    json_output: Json = False,
+    dry_run: Annotated[bool, Option(help="Write nothing; list every value that would be added, removed or changed.")] = False,
+    again: Annotated[bool, Option(help="Derive every log again, also those that are done or in quarantine.")] = False,
+    color: Color = "auto",
+) -> None:
+    """Derive a receipt of every log of an archive into a store.
+
+    One log, one receipt. A log is skipped while its file, definitions and schema are those of its receipt. Interrupted jobs
+    resume. A log that cannot be derived is quarantined with the reason and does not stop the rest. The run, header and
+    attachments of an existing receipt are carried over unchanged. --json prints a line of JSON for each log, ordered by
+    path. Exits 0 when every log has its receipt, else with the worst code of those in quarantine: 3 for a log that cannot be
+    read, 70 for one that crashed its process or met an internal error; 6 when the store cannot be written.
+    """
+    from receipt_cli.batch.coordinator import Batch, rederive
+    from receipt_cli.batch.discovery import read_list, walk
+    from receipt_cli.batch.remote import is_url
+    from receipt_cli.batch.summary import Tally
+
+    if is_url(store):
+        raise UsageError("a store is a folder", where=store, try_="copy its files there afterwards: they never change")
+    gc.enable()  # main() counts on a short life
+    started = time.monotonic()
+    every = [*(paths or ()), *(read_list(paths_from) if paths_from is not None else ())]
+    if not every:
+        raise UsageError("no path is given", try_="receipt rederive FOLDER --store DIR")
+    archive = walk(every, root)
+    unlisted = [f"cannot list {place}" for place in archive.unlisted]
+    note_some(unlisted)
+    tally = Tally()
+    left_out = archive.left_out
+    try:
+        with _progress() as bar, _engine(engine, workers) as made:
+            done = rederive(archive.logs, Batch(Path(store), made, again=again, compare=dry_run, progress=bar))
+            left_out += done.left_out
+            for report in done.reports:
+                tally.add(report)
+                _tell(report, json_output, dry_run, color)
+    except KeyboardInterrupt:
+        print_line(f"receipt: note: interrupted after {tally.logs} of {len(archive.logs)} logs; the same command goes on there")
+        raise
+    if not json_output:
+        write_stdout(_summary(tally, left_out, time.monotonic() - started, store, dry_run, color))
+    worst = max(tally.worst_exit_code, ExitCode.INPUT if unlisted else ExitCode.OK)
+    if worst:
+        sys.exit(worst)
+
+
+@contextmanager
+def _engine(name: str, workers: int | None) -> Iterator[Engine]:
+    count = workers or _cores()
+    made: Engine
+    if name == "ray":
+        from receipt_cli.batch.ray_engine import RayEngine
+
+        made = RayEngine(count)
+    else:
+        from receipt_cli.batch.pool import LocalPool
+
+        made = LocalPool(count)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def _cores() -> int:
+    """Return the cores that this process may use: on a shared machine often fewer than there are."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    from receipt_cli.render.terminal.progress import BatchBar, shows_progress
+
+    if not shows_progress(sys.stderr):
+        yield None
+        return
+    with BatchBar(sys.stderr) as bar:
+        yield bar
+
+
+def _tell(report: Report, json_output: bool, dry_run: bool, color: ColorChoice) -> None:
+    """Print what is told of one log at once."""
+    if json_output:
+        from receipt_cli.batch.summary import report_document
+        from receipt_cli.documents.canonical import canonical_line
+
+        write_stdout(canonical_line(report_document(report, compared=dry_run)))
+    elif dry_run and report.same_as is None and report.change in ("written", "replaced"):
+        from receipt_cli.render.batch import render_change
+
+        write_stdout(render_change(report.log.name, report.change, report.differences, style(color)))
+
+
+def _summary(tally: Tally, left_out: int, seconds: float, store: str, dry_run: bool, color: ColorChoice) -> str:
+    from receipt_cli.render.batch import render_quarantine, render_summary
+
+    shown = style(color)
+    counts = {name: tally.changes[name] for name in ("written", "replaced", "unchanged", "quarantined", "gone")}
+    counts |= {"same bytes as another": tally.same, "no log, left out": left_out}
+    title = f"{store}: nothing was written" if dry_run else store
+    text = render_summary(title, counts, tally.derived, tally.derived_bytes, seconds, shown, tally.unrecognised)
+    records = [(r.log.name, _why(r)) for r in tally.quarantine]
+    return text + render_quarantine(records, tally.changes["quarantined"], shown, f"receipt store ls {store} --quarantine")
+
+
+def _why(report: Report) -> str:
+    failure = report.failure
+    assert failure is not None
+    why = failure.detail or failure.why
+    return f"{failure.error}: {why}" if why else failure.error

@@ -1,0 +1,72 @@
+"""``receipt report``: the runs of a store as one HTML file; also the page of ``receipt parse --html``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from receipt_cli.cli.output import note_some, print_line, read_policy
+from receipt_cli.cli.parameters import Option, Policy, StoreFolder
+
+if TYPE_CHECKING:
+    from receipt_cli.receipts.production import Product
+
+
+def report(
+    store: StoreFolder,
+    output: Annotated[Path, Option("-o", "--output", help="File to write.")],
+    title: Annotated[str, Option(help="Title of the report.")] = "Training runs",
+    series: Annotated[
+        Path | None,
+        Option(metavar="FOLDER", help="Folder of files that parse --series wrote, for curves; STORE/series where it exists."),
+    ] = None,
+    policy: Policy = None,
+) -> None:
+    """Write a report of all runs of a store: one HTML file that needs no network and no server.
+
+    Throughput, goodput, memory and checks over time, what changed in each lane and why, failures, signs of drift,
+    and a page for every run. The output is deterministic.
+    """
+    from receipt_cli.definitions.metrics import load_registry
+    from receipt_cli.io.atomic import write_atomically
+    from receipt_cli.report.curves import SeriesFolder
+    from receipt_cli.report.data import store_report
+    from receipt_cli.report.page import render_page
+    from receipt_cli.store.files import Store
+    from receipt_cli.store.reading import read_receipts
+
+    kept, notes = Store(store), list[str]()
+    kept.check_exists()
+    folder = series or (store / "series" if (store / "series").is_dir() else None)
+    curves = SeriesFolder(folder, notes.append) if folder is not None else None
+    found = store_report(
+        read_receipts(kept, notes.append),
+        read_policy(policy),
+        load_registry(),
+        title=title,
+        quarantined=list(kept.quarantined()),
+        series=curves,
+    )
+    page = render_page(found)
+    write_atomically(output, page)
+    left_out, undrawn = found["left_out"]
+    if left_out:
+        notes.append(f"the pages of the {left_out} oldest runs are short: the report is bounded")
+    if undrawn:
+        notes.append(f"the curves of the {undrawn} oldest runs are left out: the report is bounded")
+    note_some(notes)
+    runs = len(found["details"])
+    print_line(f"{output}: {runs} {'run' if runs == 1 else 'runs'}, {len(page) / 1e6:.1f} MB")
+
+
+def write_run_page(product: Product, output: Path) -> None:
+    """Write the page of one run, with the curves of its log. Raises ``ReceiptError``."""
+    from receipt_cli.definitions.metrics import load_registry
+    from receipt_cli.io.atomic import write_atomically
+    from receipt_cli.report.curves import product_curves
+    from receipt_cli.report.data import one_run_report
+    from receipt_cli.report.page import render_page
+
+    unread = () if product.derivation.detection.chosen else product.derivation.metric_lines
+    found = one_run_report(product.document, load_registry(), product_curves(product), unread)
+    write_atomically(output, render_page(found))

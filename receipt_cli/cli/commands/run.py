@@ -1,0 +1,194 @@
+"""``receipt run``: a command as it would run alone, and its receipt when it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+from receipt_cli.cli.output import note, print_line, tell
+from receipt_cli.cli.parameters import Argument, Attach, Grammar, Lane, Option, Preset, RunName
+from receipt_cli.errors import ReceiptError, UsageError
+
+if TYPE_CHECKING:
+    from receipt_cli.receipts.production import Product, Request
+    from receipt_cli.wrap.job import Ended
+    from receipt_cli.wrap.paths import Existing, Files
+
+EVIDENCE = "receipt_run"
+"""What a wall time that we measured rests on."""
+
+
+def run(
+    command: Annotated[
+        list[str], Argument("COMMAND...", "The training command with its arguments; -- before it is optional.", rest=True)
+    ],
+    output: Annotated[
+        Path | None,
+        Option("-o", "--output", aliases=("--out",), help="Write the receipt to this file; default: <log's stem>.receipt.json."),
+    ] = None,
+    log: Annotated[
+        Path | None, Option(help="Write the log to this file; default: <name>-<UTC time>.log in this directory.")
+    ] = None,
+    append: Annotated[bool, Option(help="Append to a log that exists, as another launch.")] = False,
+    overwrite: Annotated[bool, Option(help="Replace a log and a receipt that exist.")] = False,
+    grammar: Grammar = None,
+    name: RunName = None,
+    lane: Lane = None,
+    preset: Preset = None,
+    attach: Attach = None,
+    quiet: Annotated[bool, Option("-q", "--quiet", help="Print nothing after the run unless something failed.")] = False,
+) -> None:
+    """Run a training command unchanged; keep its output, and write its receipt when it ends.
+
+    Writes the header (git, GPUs, packages, host) before the command starts, the log while it runs, and the receipt when it
+    exits for any reason. Output and signals pass through unchanged. Exits as the command does; 127 or 126 where it cannot be
+    started.
+    """
+    if os.name == "nt":
+        raise UsageError("receipt run needs the signals and terminals of POSIX", try_="receipt parse LOG --here")
+    if append and overwrite:
+        raise UsageError("--append and --overwrite exclude each other")
+    from receipt_cli.receipts.production import rfc3339_now
+    from receipt_cli.wrap.job import NotStarted, check_command, run_job
+    from receipt_cli.wrap.output_streams import hold_standard_streams
+    from receipt_cli.wrap.paths import Files, check_files, default_files, open_log
+
+    hold_standard_streams()
+    gc.enable()  # this may take days
+    now = rfc3339_now()
+    existing: Existing = "append" if append else "overwrite" if overwrite else "refuse"
+    files = Files.beside(log, output) if log is not None else default_files(command, name, now, output)
+    check_files(files, existing)
+    _check_options(grammar, attach or ())
+    try:
+        check_command(command)
+        run = {"name": name, "lane": lane, "preset": preset, "started_at": now}
+        notes = _write_header(files, run, command)
+        ended = run_job(command, open_log(files.log, existing), _end_as)
+    except NotStarted as error:
+        for path in (files.log, files.header) if existing == "refuse" else ():
+            path.unlink(missing_ok=True)
+        tell(error)
+        sys.exit(error.status)
+    note(ended.notes)
+    _conclude(files, ended, grammar, tuple(attach or ()), notes, quiet)
+    _end_as(ended.code)
+
+
+def _check_options(grammar: str | None, attachments: Sequence[str]) -> None:
+    """Refuse now what would refuse the receipt in the end. Raises ``ReceiptError``."""
+    from receipt_cli.derive import Options, plan_reading
+    from receipt_cli.receipts.production import split_attachment
+
+    if grammar is not None:
+        plan_reading(Options(grammar))
+    for stated in attachments:
+        split_attachment(stated)
+
+
+def _write_header(files: Files, run: dict[str, str | None], command: Sequence[str]) -> list[str]:
+    """Write the header of this machine and of the command's Python beside the log; return notes. Raises ``ReceiptError``."""
+    from receipt_cli.documents.canonical import canonical_bytes
+    from receipt_cli.io.atomic import write_atomically
+    from receipt_cli.receipts.production import capture_header
+    from receipt_cli.wrap.interpreter import set_interpreter
+
+    document, notes = capture_header(run, Path.cwd(), dict(os.environ), run["started_at"] or "")
+    notes += set_interpreter(document["header"], command, os.environ)
+    write_atomically(files.header, canonical_bytes(document))
+    return notes
+
+
+def _conclude(
+    files: Files, ended: Ended, grammar: str | None, attachments: tuple[str, ...], notes: Iterable[str], quiet: bool
+) -> None:
+    """Write the receipt and say so. Whatever fails here is told, and changes nothing of how the command ended."""
+    from receipt_cli.analysis.goodput.model import Wall
+    from receipt_cli.documents.canonical import canonical_bytes
+    from receipt_cli.io.atomic import write_atomically
+    from receipt_cli.receipts.production import Request, refusal, rfc3339_now
+
+    wall_s = round(ended.wall_s, 3)
+    request = Request(
+        path=str(files.log),
+        grammar=grammar,
+        exit_code=ended.code,
+        wall=Wall(wall_s, EVIDENCE),
+        captured={"finished_at": rfc3339_now(), "wall_time_s": wall_s, "peak_rss_bytes": ended.peak_rss_bytes},
+        attachments=attachments,
+        header_file=files.header,
+        environ=dict(os.environ),
+    )
+    try:
+        product = _produced(request)
+        write_atomically(files.receipt, canonical_bytes(product.document))
+        if not quiet:
+            unread = refusal(product.derivation, str(files.log))
+            note(dict.fromkeys([*notes, *product.notes, *([unread.message] if unread is not None else [])]))
+            print_line(f"receipt: {files.receipt}: {_said(product, ended)}")
+    except ReceiptError as error:
+        tell(error)
+        print_line(f"receipt: the log is {files.log}, its header {files.header}")
+    except Exception as error:  # a bug of ours must not become the exit status of the command
+        print_line(f"receipt: error: no receipt: {type(error).__name__}: {error}")
+        print_line(f"  try: receipt parse {files.log} --header {files.header}")
+
+
+def _produced(request: Request) -> Product:
+    """Return the receipt, without the attachments that cannot be read. Raises ``ReceiptError``."""
+    from receipt_cli.receipts.production import produce, read_attachment
+
+    try:
+        return produce(request)
+    except UsageError:
+        present: list[str] = []
+        for stated in request.attachments:
+            try:
+                read_attachment(stated)
+                present.append(stated)
+            except UsageError as error:
+                note([f"{error.message}: left out ({error.why})"])
+        return produce(replace(request, attachments=present))
+
+
+def _said(product: Product, ended: Ended) -> str:
+    """Return the outcome of a run in a line."""
+    from receipt_cli.analysis.checks import verdict
+    from receipt_cli.render.scale import byte_size, duration
+
+    document = product.document
+    failure, summary = document["failure"], document["summary"]
+    steps = summary["steps"]["record_count"] if summary is not None else 0
+    good = verdict(document["checks"], failure).partition(",")[0]
+    words = [
+        good if failure is None else f"{good} ({failure['reason']})",
+        f"{steps} step record{'' if steps == 1 else 's'}",
+        f"exit code {ended.code}",
+        duration(ended.wall_s),
+    ]
+    if ended.peak_rss_bytes is not None:
+        words.append(f"{byte_size(ended.peak_rss_bytes)} at its peak")
+    return ", ".join(words)
+
+
+def _end_as(code: int) -> NoReturn:
+    """End as the command did: with its exit code, or by its signal, so that whoever waits for us sees the same."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.flush()
+    if code < 0:
+        import resource  # not on every system that reads logs
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # the core is the command's
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(-code, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {-code})
+        signal.pthread_kill(threading.get_ident(), -code)  # not to the process: another thread waits for signals
+    os._exit(code if code >= 0 else 128 - code)

@@ -1,0 +1,233 @@
+"""``receipt store``: add receipts to a store, list and query them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from receipt_cli.cli.output import ColorChoice, note, print_line, progress, read_bytes, style, tell, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option, StoreFolder
+from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
+from receipt_cli.store.stats import Period, Question
+
+if TYPE_CHECKING:
+    from receipt_cli.io.duckdb import Answer, Database
+    from receipt_cli.store.files import Store, StoredReceipt
+
+SHOWN = 3
+"""Receipt files passed over that are named one by one."""
+
+
+def add(store: StoreFolder, files: Documents, json_output: Json = False) -> None:
+    """Add documents to a store: a receipt becomes the current one of its log.
+
+    Each is checked first. Exits 1 when one is invalid, 2 when a store does not accept it, 3 when it cannot be read, 6 when
+    the store cannot be written; the others are added all the same.
+    """
+    from receipt_cli.documents.canonical import canonical_line
+    from receipt_cli.store.files import Store
+
+    kept, worst = Store(store), int(ExitCode.OK)
+    for file in files:
+        try:
+            outcome = kept.add(_valid(file))
+        except OutputError:
+            raise
+        except ReceiptError as error:
+            tell(error)
+            worst = max(worst, error.exit_code)
+            continue
+        line = {"file": str(file), "outcome": outcome.change, "path": outcome.path}
+        write_stdout(canonical_line(line) if json_output else f"{outcome.change:9}  {file}  {outcome.path}\n")
+    if worst:
+        sys.exit(worst)
+
+
+def ls(
+    store: StoreFolder,
+    quarantine: Annotated[bool, Option(help="List the logs that have no receipt, and why.")] = False,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """List the current receipts of a store, ordered by the digest of their log; --json prints a line of JSON for each."""
+    from receipt_cli.store.files import Store
+
+    kept = Store(store)
+    kept.check_exists()
+    if quarantine:
+        _list_quarantine(kept, json_output, color)
+        return
+    rows = (_row(store, stored) for stored in kept.receipts())
+    if json_output:
+        from receipt_cli.documents.canonical import canonical_line
+
+        for row in rows:
+            write_stdout(canonical_line(row))
+        return
+    from receipt_cli.render.store import render_receipts
+
+    write_stdout(render_receipts(list(rows), style(color)))
+
+
+def query(
+    store: StoreFolder,
+    sql: Annotated[str | None, Argument("SQL", "One SELECT, or - to read it from stdin.")] = None,
+    json_output: Json = False,
+    csv_output: Annotated[bool, Option("--csv", help="Print CSV.")] = False,
+    color: Color = "auto",
+) -> None:
+    """Run a read-only SQL query over a store; without SQL, list the views and their columns.
+
+    The view runs has a row for each run; the others are phases, metrics, checks, failures and history. Exits 2 if the query
+    is not a single SELECT or fails.
+    """
+    from receipt_cli.render.store import render_answer
+    from receipt_cli.store.query import csv_text, names, records, view_columns
+
+    if json_output and csv_output:
+        raise UsageError("--json and --csv exclude each other")
+    answer = view_columns() if sql is None else _answer(store, sys.stdin.read() if sql == "-" else sql)
+    if csv_output:
+        write_stdout(csv_text(answer).encode("utf-8"))
+    elif json_output:
+        write_json(records(answer))
+    else:
+        write_stdout(render_answer(names(answer), records(answer), style(color)))
+
+
+def stats(
+    store: StoreFolder,
+    question: Annotated[
+        Question | None, Argument("QUESTION", "One of tokens, goodput, memory and checks; all four by default.")
+    ] = None,
+    by: Annotated[Period, Option(help="Period of what is shown over time (UTC).")] = "day",
+    last: Annotated[int, Option(least=1, help="Number of newest runs whose checks are counted.")] = 100,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Show how the runs of a store went: throughput, goodput and memory over time, and the share that passes each check.
+
+    A run's time is its start, else its end, else when its header was collected.
+    """
+    from receipt_cli.render.store import render_panel
+    from receipt_cli.store.stats import QUESTIONS, ask_panel, panel_document
+
+    database = _open(store)
+    asked = QUESTIONS if question is None else (question,)
+    panels = [panel_document(ask_panel(database, each, by=by, last=last), by) for each in asked]
+    if json_output:
+        write_json(panels if question is None else panels[0])
+    else:
+        write_stdout("\n".join(render_panel(panel, style(color)) for panel in panels))
+
+
+def export(
+    store: StoreFolder,
+    output: Annotated[Path, Option("-o", "--output", help="A folder for all views, or FILE.parquet for one.")],
+    view: Annotated[str | None, Option(metavar="NAME", help="Write this view alone; a file contains runs by default.")] = None,
+    json_output: Json = False,
+) -> None:
+    """Write the views of a store as Parquet files, for any program that reads tables."""
+    from receipt_cli.store.query import export as write_views
+
+    written = write_views(_open(store), output, view)
+    if json_output:
+        write_json([{"path": str(path), "row_count": count} for path, count in written])
+    else:
+        note(f"wrote {path}: {count} rows" for path, count in written)
+
+
+def _open(root: Path) -> Database:
+    """Return the database of a store; note the receipts that are passed over."""
+    from receipt_cli.store.index import open_store
+
+    with progress(str(root)) as bar:
+        database = open_store(root, bar)
+    refused = database.run("SELECT path, refusal FROM passed_over ORDER BY path")
+    note(f"passed over {path}: {why}" for path, why in refused[:SHOWN])
+    if len(refused) > SHOWN:
+        note([f"{len(refused)} receipt files are passed over in all: SELECT * FROM passed_over"])
+    return database
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the process at once: there is nothing to tidy up, and DuckDB looks for it only now and then."""
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if ours:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _answer(root: Path, question: str) -> Answer:
+    database = _open(root)
+    database.seal()
+    with _interruptible():
+        return database.ask(question)
+
+
+class InvalidDocument(ReceiptError):
+    """A document breaks its contract."""
+
+    exit_code = ExitCode.NO
+
+
+def _valid(file: Path) -> dict[str, Any]:
+    from receipt_cli.documents.validate import validate_bytes
+
+    data = read_bytes(file)
+    wrong = next((finding for finding in validate_bytes(data, str(file)) if finding.severity == "error"), None)
+    if wrong is not None:
+        why = f"{wrong.pointer}: {wrong.reason}"
+        raise InvalidDocument("is not a valid document", where=str(file), why=why, try_=f"receipt validate {file}")
+    document: dict[str, Any] = json.loads(data)
+    return document
+
+
+def _row(root: Path, stored: StoredReceipt) -> dict[str, Any]:
+    """Return what is listed of a receipt; of one that cannot be read only where it is. An import's grammar is its format."""
+    found: dict[str, Any] = {"log_sha256": stored.log_sha256, "generation": stored.generation}
+    found["path"] = stored.path.relative_to(root).as_posix()
+    from receipt_cli.analysis.checks import healthy
+    from receipt_cli.redaction.text import mask_texts
+
+    try:
+        document = mask_texts(json.loads(stored.path.read_bytes()))
+        grammars, summary = document["derivation"]["grammars"], document["summary"]
+        origin = document["derivation"].get("origin") or {}
+        return {
+            **found,
+            "name": document["run"]["name"],
+            "grammar": f"{grammars[0]['id']}@v{grammars[0]['version']}" if grammars else origin.get("format"),
+            "last_step": summary["steps"]["last"] if summary else None,
+            "healthy": healthy(document["checks"], document["failure"]),
+            "failure": document["failure"]["reason"] if document["failure"] else None,
+        }
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        print_line(f"receipt: note: {stored.path} is damaged: {type(error).__name__}: passed over")
+        return {**found, **dict.fromkeys(("name", "grammar", "last_step", "healthy", "failure"))}
+
+
+def _list_quarantine(store: Store, json_output: bool, color: ColorChoice) -> None:
+    from dataclasses import asdict
+
+    records = sorted(store.quarantined(), key=lambda record: record.path)
+    if json_output:
+        from receipt_cli.documents.canonical import canonical_line
+
+        for record in records:
+            write_stdout(canonical_line(asdict(record)))
+        return
+    from receipt_cli.render.batch import render_quarantine
+
+    shown = [(r.path, f"{r.error}: {r.why}" if r.why else r.error) for r in records]
+    write_stdout(render_quarantine(shown, len(shown), style(color)))

@@ -1,0 +1,39 @@
+"""What readers of definitions share: errors that name the file, the line and the key, and texts that may be lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from receipt_cli.errors import DataError
+
+
+class Fail(Protocol):
+    """Makes an error of a reason and of the steps (keys and list indices) to its place, or to that of ``key`` there."""
+
+    def __call__(self, reason: str, *steps: str | int, key: str | None = None) -> DataError:
+        """Return the error."""
+
+
+def failing(read: Callable[[], bytes], where: str, hidden: str = "") -> Fail:
+    """Return what makes errors of the file ``where``, whose text ``read`` gives; a first step ``hidden`` is not shown."""
+
+    def fail(reason: str, *steps: str | int, key: str | None = None) -> DataError:
+        from receipt_cli.definitions.strict_yaml import locate
+
+        visible = steps[1:] if len(steps) > 1 and steps[0] == hidden else steps
+        shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in visible).removeprefix(".")
+        line = locate(read(), (*steps, key) if key is not None else steps)
+        return DataError(f"{shown}: {reason}" if shown else reason, where=f"{where}:{line}")
+
+    return fail
+
+
+def listed(texts: str | Iterable[str] | None) -> list[str]:
+    """Return ``texts`` as a list: of one where it is a text alone, of none where it is None."""
+    return [texts] if isinstance(texts, str) else list(texts or ())
+
+
+def below(fail: Fail, *steps: str | int) -> Fail:
+    """Return ``fail`` for places below ``steps``."""
+    return lambda reason, *inner, key=None: fail(reason, *steps, *inner, key=key)

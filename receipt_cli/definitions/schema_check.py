@@ -1,0 +1,116 @@
+"""Hold values against a JSON Schema that ships: a quick yes by generated code, errors by jsonschema."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from receipt_cli.definitions.compiled import find_compiled
+from receipt_cli.definitions.reading import Fail
+from receipt_cli.definitions.resources import read_shipped
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+    from jsonschema.protocols import Validator
+
+MAX_REASON = 300
+UNKNOWN = "unknown field"
+Path = tuple[str | int, ...]
+
+
+@cache
+def generated_validator(kind: str, version: str) -> Callable[[object], object] | None:
+    """Return the validator that the build generated of a schema: it raises ``ValueError`` for what does not keep it.
+
+    It needs the standard library alone and knows one error; None where the package was not built, or the schema changed.
+    """
+    name: str | None = find_compiled(f"schemas/{kind}/v{version}.schema.json")
+    if name is None:
+        return None
+    from receipt_cli._compiled import validators
+
+    found: Callable[[object], object] | None = getattr(validators, name, None)
+    return found
+
+
+def make_validator(schema: Mapping[str, Any]) -> Validator:
+    """Return the validator that reports everything. Raises ``ModuleNotFoundError`` where jsonschema is not installed."""
+    from jsonschema import Draft202012Validator, validators  # 70 ms, and needed only to report what is wrong
+
+    made = validators.extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]
+    return cast("Validator", made(schema))
+
+
+@cache
+def compile_pattern(source: str) -> re.Pattern[str]:
+    """Return a pattern of a schema as JSON Schema means it: a last ``$`` is the end, not a place before a last newline."""
+    return re.compile(rf"{source[:-1]}\Z" if source.endswith("$") and not source.endswith("\\$") else source)
+
+
+def _pattern(_validator: object, source: str, instance: object, _schema: object) -> Iterator[ValidationError]:
+    """Yield that ``instance`` breaks a pattern; unlike Python, JSON Schema does not let ``$`` stand before a last newline."""
+    from jsonschema import ValidationError
+
+    if isinstance(instance, str) and not compile_pattern(source).search(instance):
+        yield ValidationError("breaks a pattern")
+
+
+def explain(error: ValidationError) -> Iterator[tuple[Path, str]]:
+    """Yield what one schema error means: places with bounded reasons that do not repeat the document."""
+    path, keyword = tuple(error.absolute_path), str(error.validator)
+    instance: Any = error.instance
+    stated: Any = error.validator_value
+    if keyword == "additionalProperties":
+        known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
+        yield from (((*path, key), UNKNOWN) for key in instance if key not in known)
+    elif keyword == "required":
+        yield from (((*path, key), "missing") for key in stated if key not in instance)
+    elif keyword == "type":
+        wanted = stated if isinstance(stated, str) else " or ".join(stated)
+        yield path, f"is {json_type(instance)}, not {wanted}"
+    elif keyword in ("enum", "const"):
+        values = stated if keyword == "enum" else [stated]
+        yield path, f"is none of {', '.join(json.dumps(v) for v in values)}"[:MAX_REASON]
+    else:
+        is_key = isinstance(instance, str) and "propertyNames" in error.absolute_schema_path
+        yield (*path, instance) if is_key else path, f"breaks {keyword}: {json.dumps(stated)[:MAX_REASON]}"
+
+
+def json_type(value: object) -> str:
+    """Return how JSON Schema calls the type of ``value``."""
+    names = {dict: "object", list: "array", str: "string", bool: "boolean", int: "integer", float: "number"}
+    return "null" if value is None else names.get(type(value), "object" if isinstance(value, dict) else "no JSON value")
+
+
+def check_definition(kind: str, data: Any, fail: Fail, counts: Callable[[Path, str, object], bool]) -> None:
+    """Raise the error that ``fail`` makes of the first place where ``data`` breaks version 1.0 of the schema ``kind``.
+
+    ``counts`` is asked, of a place, a keyword of the schema and the value there, whether such an error counts.
+    """
+    quick = generated_validator(kind, "1.0")
+    if quick is not None:
+        with suppress(ValueError):
+            quick(data)
+            return
+    validator = make_validator(json.loads(read_shipped(f"schemas/{kind}/v1.0.schema.json")))
+    for error in validator.iter_errors(data):
+        cause = max(error.context or [error], key=lambda inner: (len(inner.path), inner.validator != "type"))
+        for path, reason in _explain_types(error) if _is_of_types(error) else explain(cause):
+            if all(counts(path, str(each.validator), each.instance) for each in (error, cause)):
+                if reason == UNKNOWN:
+                    raise fail(f"unknown key {path[-1]!r}", *path[:-1], key=str(path[-1]))
+                raise fail(reason, *path)
+
+
+def _is_of_types(error: ValidationError) -> bool:
+    """Return whether ``error`` is of several schemas that differ in the type of the value alone."""
+    return bool(error.context) and all(inner.validator == "type" and not inner.path for inner in error.context or ())
+
+
+def _explain_types(error: ValidationError) -> Iterator[tuple[Path, str]]:
+    types = " or ".join(str(inner.validator_value) for inner in error.context or ())
+    yield tuple(error.absolute_path), f"is {json_type(error.instance)}, not {types}"

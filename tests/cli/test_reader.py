@@ -1,0 +1,197 @@
+"""One reading of the command line: every spelling gives the same values, and what is wrong is refused with a way out."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from receipt_cli.cli.commands import COMMANDS, GROUPS, load, names
+from receipt_cli.cli.parameters import Option, Parameter, parameters
+from receipt_cli.cli.reader import read
+from receipt_cli.cli.typer_view import print_help
+from receipt_cli.errors import ExitCode, UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def values(*words: str) -> dict[str, Any]:
+    """Return what a line gives to its command, without what is left to the defaults."""
+    function, found = read(words)
+    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
+    assert list(found) == list(defaults)
+    return {name: value for name, value in found.items() if value != defaults[name]}
+
+
+@pytest.mark.parametrize(
+    ("line", "want"),
+    [
+        ("parse a.log", {"logs": ["a.log"]}),
+        ("parse - --json", {"logs": ["-"], "json_output": True}),
+        ("parse a b -o r --workers=2", {"logs": ["a", "b"], "output": Path("r"), "workers": 2}),
+        ("parse a -or b --workers 2", {"logs": ["a", "b"], "output": Path("r"), "workers": 2}),
+        ("parse a --output=r", {"logs": ["a"], "output": Path("r")}),
+        ("parse a --lane=x=y", {"logs": ["a"], "lane": "x=y"}),
+        ("parse a --lane one --lane two", {"logs": ["a"], "lane": "two"}),
+        ("parse a --json --json", {"logs": ["a"], "json_output": True}),
+        ("parse a --name -x", {"logs": ["a"], "name": "-x"}),
+        ("parse -- -a --json", {"logs": ["-a", "--json"]}),
+        ("parse a --attach k=u --attach=k=v", {"logs": ["a"], "attach": ["k=u", "k=v"]}),
+        ("parse a --color never", {"logs": ["a"], "color": "never"}),
+        ("check a --exit-code 1 --proven", {"file": "a", "exit_code": 1, "proven": True}),
+        ("check a --exit-code -1", {"file": "a", "exit_code": -1}),
+        ("ci a --no-annotations", {"file": "a", "annotations": False}),
+        ("ci a --annotations --baseline x --baseline y", {"file": "a", "annotations": True, "baseline": ["x", "y"]}),
+        ("run --name x -- python t.py -o y", {"name": "x", "command": ["python", "t.py", "-o", "y"]}),
+        ("run -q python -- --json", {"quiet": True, "command": ["python", "--", "--json"]}),
+        ("run --output r true", {"output": Path("r"), "command": ["true"]}),
+        ("run --out r true", {"output": Path("r"), "command": ["true"]}),
+        ("compare a b --tolerance 1e-3", {"runs": ["a", "b"], "tolerance": 0.001}),
+        ("rederive --store s", {"store": "s"}),
+        ("rederive a b --store s --again", {"paths": ["a", "b"], "store": "s", "again": True}),
+        ("verify r a b -g x -g y", {"receipt": Path("r"), "logs": ["a", "b"], "grammar": [Path("x"), Path("y")]}),
+        ("grammar lint", {}),
+        ("store query s", {"store": Path("s")}),
+        ("store stats s goodput --by week", {"store": Path("s"), "question": "goodput", "by": "week"}),
+        ("export a --to csv", {"file": "a", "to": "csv"}),
+    ],
+)  # fmt: skip
+def test_what_a_line_means(line: str, want: dict[str, Any]) -> None:
+    assert values(*line.split(" ")) == want
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("pars a", "no such command: pars (similar: parse)"),
+        ("store ad", "no such command: ad (similar: add)"),
+        ("--colour", "no such option: --colour"),
+        ("parse", "missing argument: LOG"),
+        ("verify r", "missing argument: LOG"),
+        ("run", "missing argument: COMMAND"),
+        ("export a", "missing option: --to"),
+        ("check a b", "unexpected argument: b"),
+        ("parse a --folow", "no such option: --folow (similar: --follow"),
+        ("parse a --js", "no such option: --js"),
+        ("parse a -x", "no such option: -x"),
+        ("parse a --lane", "--lane"),
+        ("parse a --json=1", "--json"),
+        ("parse a --workers 0", "--workers cannot be 0\n  why: must be 1 to 256\n"),
+        ("parse a --workers 257", "--workers cannot be 257"),
+        ("parse a --idle 0", "--idle cannot be 0\n  why: must be at least 1\n"),
+        ("parse a --workers two", "--workers cannot be 'two'\n  why: must be a whole number\n"),
+        ("parse a --workers 1.5", "--workers cannot be '1.5'"),
+        ("compare a b --tolerance x", "--tolerance cannot be 'x'\n  why: must be a number\n"),
+        ("parse a --color green", "--color cannot be 'green'\n  why: must be one of auto, always, never\n"),
+        ("store stats s loss", "QUESTION cannot be 'loss'"),
+    ],
+)
+def test_what_is_refused(line: str, what: str) -> None:
+    words = line.split()
+    command = next((name for name in (" ".join(words[:2]), words[0]) if name in {*COMMANDS, *GROUPS}), "")
+    with pytest.raises(UsageError) as refused:
+        read(words)
+    shown = refused.value.render()
+    assert shown.startswith(f"receipt: error: {what}")
+    assert shown.endswith(f"\n  try: receipt {command} --help".replace("  --help", " --help"))
+
+
+WORDS = ["parse", "grammar", "a.log", "-", "--", "--json", "-o", "--workers", "--attach", "k=u", "7", "-1", "\x1b", "\udcff"]
+
+
+@given(st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=6))
+def test_any_words_are_read_or_refused(words: list[str]) -> None:
+    try:
+        function, found = read(words)
+    except UsageError as error:
+        assert error.try_.endswith("--help")
+    else:
+        assert set(found) <= set(inspect.signature(function).parameters)
+
+
+@pytest.mark.parametrize("command", ["", *GROUPS, *COMMANDS])
+def test_help_is_printed_whatever_else_is_wrong(command: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    words = command.split()
+    for asked in (["-h"], ["--help"], *([["--help", "a", "b", "c"]] if command in COMMANDS else [])):
+        function, found = read([*words, *asked])
+        assert (function, found["command"]) == (print_help, command)
+    print_help(command, asked=True)
+    out, err = capfdbinary.readouterr()
+    assert (out.startswith(f"Usage: receipt {command}".rstrip().encode() + b" "), err) == (True, b"")
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_help_shows_each_parameter(command: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    function = load(command)
+    print_help(command, asked=True)
+    shown = capfdbinary.readouterr().out.decode()
+    for each in parameters(function):
+        assert each.metavar in shown if not isinstance(each.declared, Option) else all(n in shown for n in each.names)
+    assert (inspect.getdoc(function) or "").split(".")[0].split(":")[0][:40] in " ".join(shown.split())
+    assert re.search(r"<(str|int|float|path|list)|x>=|\[\[", shown) is None  # no type of Python's
+
+
+def test_help_of_all_lists_commands_and_exit_codes(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    print_help("", asked=True)
+    lines = capfdbinary.readouterr().out.decode().splitlines()
+    commands = lines[lines.index("Commands:") + 1 : lines.index("Exit codes:") - 1]
+    assert [line.split()[0] for line in commands] == names()
+    codes = [line.split(maxsplit=1) for line in lines[lines.index("Exit codes:") + 1 :]]
+    assert codes == [[str(int(code)), code.meaning] for code in ExitCode]
+
+
+def test_nothing_asked_for_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["store"]):
+        function, found = read(words)
+        with pytest.raises(SystemExit) as stopped:
+            function(**found)
+        assert stopped.value.code == ExitCode.USAGE
+        assert capsys.readouterr().err.startswith("Usage: receipt")
+
+
+def test_a_group_has_its_commands_and_every_command_its_function() -> None:
+    assert {name.partition(" ")[0] for name in COMMANDS if " " in name} == set(GROUPS)
+    assert names("store") == ["add", "ls", "query", "stats", "export"]
+    for name in COMMANDS:
+        assert all(isinstance(each, Parameter) for each in parameters(load(name)))
+
+
+@pytest.mark.parametrize(
+    ("words", "want"),
+    [
+        ("receipt gram", ["grammar"]),
+        ("receipt grammar l", ["list", "lint", "learn"]),
+        ("receipt parse --wo", ["--workers"]),
+        ("receipt parse --color a", ["auto", "always"]),
+    ],
+)
+def test_a_shell_completes_words(words: str, want: list[str]) -> None:
+    asked = {"_RECEIPT_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    done = subprocess.run(
+        [sys.executable, "-m", "receipt_cli"], capture_output=True, text=True, env={**os.environ, **asked}, cwd=ROOT, check=False
+    )
+    assert (done.stdout.split(), done.stderr) == (want, "")
+
+
+@pytest.mark.parametrize("command", ["parse", "check"])
+def test_a_command_loads_only_what_it_needs(command: str) -> None:
+    log = ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log"
+    heavy = {"typer", "pydantic", "rich", "jsonschema", "numpy", "git", "psutil", "yaml", "email"}
+    program = (
+        f"import sys; sys.argv = ['receipt', {command!r}, {str(log)!r}]\n"
+        "from receipt_cli.cli.main import main\n"
+        f"try:\n    main()\nfinally:\n    print(sorted({heavy!r} & set(sys.modules)), file=sys.stderr)"
+    )
+    command_line = [sys.executable, "-c", program]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(command_line, capture_output=True, env=env, check=False)  # fills the cache of definitions
+    done = subprocess.run(command_line, capture_output=True, text=True, env=env, check=False)
+    assert done.stderr.strip() == "[]"

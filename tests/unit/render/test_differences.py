@@ -1,0 +1,58 @@
+"""Differences between documents, verification and dry runs in the terminal."""
+
+from receipt_cli.documents.diff import differences
+from receipt_cli.render.batch import render_change, render_quarantine, render_summary
+from receipt_cli.render.differences import MOST, count_kinds, write_differences
+from receipt_cli.render.terminal.page import Page
+from receipt_cli.render.terminal.style import Style
+from receipt_cli.render.verification import Title, render_verification
+
+STYLE = Style(width=100)
+OLD = {"summary": {"loss": 1.0}, "phases": [{"summary": {"loss": 1.0}}], "gone": 2}
+NEW = {"summary": {"loss": 1.5}, "phases": [{"summary": {"loss": 1.5}}], "new": "x"}
+
+
+def test_a_phase_that_repeats_the_summary_is_counted() -> None:
+    page = Page(STYLE)
+    write_differences(page, differences(OLD, NEW))
+    lines = page.text().splitlines()
+    assert [line.split() for line in lines[1:4]] == [
+        ["~", "/summary/loss", "1.0", "1.5"], ["+", "/new", "–", '"x"'], ["-", "/gone", "2", "–"]
+    ]  # fmt: skip
+    assert lines[4].strip() == "1 of the same in the primary phase: /phases"
+
+
+def test_no_more_than_most_are_shown() -> None:
+    page = Page(STYLE)
+    write_differences(page, differences({}, {f"field{n}": n for n in range(MOST + 2)}))
+    assert "… and 2 more: --json lists them all" in page.text()
+
+
+def test_kinds_in_words() -> None:
+    assert count_kinds(["lost", "gained", "lost"]) == "1 gained, 2 lost"
+    assert count_kinds([]) == "nothing differs"
+
+
+def test_a_verified_receipt_is_one_line() -> None:
+    title = Title("a/run.receipt.json", "run.log", ["toy@v1"], newest=False)
+    assert render_verification([], [], [], title, STYLE) == "verified: run.receipt.json is what run.log gives  toy@v1\n"
+
+
+def test_what_differs_is_named() -> None:
+    title = Title("run.receipt.json", "-", [], newest=False)
+    page = render_verification(differences(OLD, NEW), ["log"], ["/run: wrong"], title, STYLE)
+    assert page.startswith("not verified: 1 gained, 1 lost, 2 changed  no grammar\n")
+    assert "another log" in page and "the receipt is not valid: /run: wrong" in page and "/summary/loss" in page
+
+
+def test_a_batch_in_words() -> None:
+    page = render_summary("store", {"written": 2, "unchanged": 0}, 2, 2_000_000, 4.0, STYLE, unrecognised=1)
+    assert page.splitlines()[1:] == [
+        "2 logs derived (1.907 MiB) in 4.00 s: 0.500 logs/s, 0.500 MB/s", "  written  2",
+        "  1 of the receipts are of logs that no grammar recognises",
+    ]  # fmt: skip
+    assert "would be replaced: 1 gained" in render_change("a.log", "replaced", differences({}, {"a": 1}), STYLE)
+    assert "would be written: a first receipt" in render_change("a.log", "written", [], STYLE)
+    assert render_quarantine([], 0, STYLE) == ""
+    page = render_quarantine([("a.log", "empty")], 2, STYLE, "receipt store quarantine")
+    assert "… and 1 more: receipt store quarantine" in page

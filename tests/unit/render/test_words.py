@@ -1,0 +1,39 @@
+"""Words for comparisons."""
+
+from typing import Any
+
+import pytest
+
+from receipt_cli.render.comparison.words import change, field_name, field_value, interval, reason_text
+
+
+def metric(name: str, a: float, b: float, low: float | None = None, high: float | None = None) -> dict[str, Any]:
+    return {"name": name, "a": a, "b": b, "delta": b - a, "ratio": b / a if a else None, "low": low, "high": high}
+
+
+@pytest.mark.parametrize(
+    ("m", "words"),
+    [
+        (metric("tokens_per_s", 1000.0, 1010.0), "+1.00 %"),
+        (metric("tokens_per_s", 1000.0, 1000.0), "0"),
+        (metric("tokens_per_s", 1000.0, 999.99), "−<0.01 %"),
+        (metric("loss", 2.0, 1.5), "−0.5000"),
+        (metric("step_time_s", 0.0, 0.25), "+250 ms"),
+    ],
+)
+def test_a_change_is_in_percent_or_in_the_unit(m: dict[str, Any], words: str) -> None:
+    assert change(m) == words
+
+
+def test_an_interval_has_its_unit_once() -> None:
+    assert interval(metric("tokens_per_s", 100.0, 101.0, -1.0, 3.0)) == "−1.00 … +3.00 %"
+    assert interval(metric("tokens_per_s", 100.0, 101.0)) == "–"
+
+
+def test_fields_in_words() -> None:
+    assert field_name("/header/hardware/accelerators") == "hardware accelerators"
+    assert field_name("/header/flags/a~1b") == "flags a/b"
+    assert reason_text("/header/git/commit differs") == "git commit differs"
+    assert reason_text("derived by other rules") == "derived by other rules"
+    assert field_value(None) == "unknown"
+    assert field_value([{"name": "H100", "count": 8}, {"name": "A100", "count": None}]) == "8 × H100, A100"
