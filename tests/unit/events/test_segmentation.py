@@ -25,7 +25,7 @@ def yolox(epochs: int, length: int, of: int = 20) -> str:
     return "".join(f"{stamp} - epoch: {epoch}/{of}, iter: {inside}/{length}, {tail}\n" for epoch, inside in records)
 
 
-DONE = "2023-01-13 19:49:26.500 | INFO | yolox.core.trainer:after_train:195 - Training of experiment is done and the best AP is 92.91\n"
+DONE = "2023-01-13 19:49:26 | INFO | yolox.core.trainer:after_train:1 - Training of experiment is done and the best AP is 9\n"
 RUNS = [
     ("another batch after the end", yolox(20, 112) + DONE + yolox(20, 14) + DONE, (10, 276, 280, 20)),
     ("longer epochs after the end", yolox(20, 14) + DONE + yolox(20, 112) + DONE, (10, 2238, 2240, 220)),
@@ -90,3 +90,28 @@ def all_receipts(tmp_path: Path, log: str) -> list[dict[str, Any]]:
 def test_every_launch_counts_its_own_epochs(tmp_path: Path) -> None:
     documents = all_receipts(tmp_path, yolox(20, 112) + DONE + yolox(20, 14) + DONE)
     assert [spread(document) for document in documents] == [(10, 2238, 2240, 220), (10, 276, 280, 20)]
+
+
+def hf(*values: str) -> str:
+    kinds = {
+        "e": "{{'eval_loss': {0}, 'eval_runtime': 1.0, 'epoch': {1}}}",
+        "t": "{{'loss': {0}, 'learning_rate': 1e-05, 'epoch': {1}}}",
+    }
+    end = "{'train_runtime': 10.0, 'train_samples_per_second': 1.0, 'train_steps_per_second': 0.2, 'epoch': 2.0}"
+    return "".join((end if value == "end" else kinds[value[0]].format(*value[1:].split("@"))) + "\n" for value in values)
+
+
+FIRST_EVALUATIONS = [
+    ("of the next launch", ("e9.0@0.0", "t5.0@0.5", "e8.0@1.0", "t4.0@1.5", "end"), [9.0, 8.0]),
+    ("equal to the last one: of the launch before", ("e0.3@2.0", "t5.0@0.5", "e8.0@1.0", "t4.0@1.5", "end"), [8.0]),
+    ("none", ("t5.0@0.5", "e8.0@1.0", "t4.0@1.5", "end"), [8.0]),
+]
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"), [one[1:] for one in FIRST_EVALUATIONS], ids=[one[0] for one in FIRST_EVALUATIONS]
+)
+def test_the_first_evaluation_of_a_launch_is_its_own(receipt_of: Receipt, second: tuple[str, ...], expected: list[float]) -> None:
+    log = hf("t0.5@0.5", "e0.4@1.0", "t0.3@1.5", "e0.3@2.0", "end") + hf(*second)
+    losses = receipt_of(log)["summary"]["metrics"]["val_loss"]
+    assert (losses["record_count"], losses["first"], losses["last"]) == (len(expected), expected[0], expected[-1])
