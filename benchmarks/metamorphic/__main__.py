@@ -39,6 +39,8 @@ def main(arguments: list[str]) -> int:
             lines = (data if data.endswith(b"\n") else data + b"\n").splitlines(keepends=True)
             before = receipts(b"".join(lines), Path(folder) / "a.log")
             for relation in relations:
+                if len(lines) < relation.at_least:
+                    continue
                 try:
                     found = violation(relation, before, receipts(b"".join(relation.rearrange(lines)), Path(folder) / "b.log"))
                 except ReceiptError as error:
