@@ -15,7 +15,7 @@ from receipt_cli.records.envelope import NO_RANK
 
 FEWEST = 4
 """Different step records that must come in copies: fewer may repeat by chance."""
-_COPIED = ("step", "eval", "progress")
+_RECORDS = ("step", "eval", "progress")
 _TIMED = ("_s", "_s_per_device", "_bytes", "_ratio")
 """Endings of the metrics that differ between two processes at the same step."""
 
@@ -29,11 +29,16 @@ def drop_copies(events: list[Event]) -> list[Event]:
 def _key(event: Event) -> Hashable:
     known = [(name, value) for name, value in event.metrics.items() if value == value]
     values = [(name, value) for name, value in known if not name.endswith(_TIMED)]
-    if event.step is None and not values:
+    if event.rule.event not in _RECORDS or (event.step is None and not values):
         values = known  # nothing else says that they are one record
     counters = tuple(sorted((event.counters or {}).items()))
     printed = (frozenset(values), frozenset(event.facts.items()), frozenset(event.texts.items()))
     return event.grammar.id, event.rule.name, event.step, event.planned, counters, *printed
+
+
+def _has_figures(event: Event) -> bool:
+    """True for a record, and for any other line with metrics: what introduces a run and what ends it is kept of each."""
+    return event.rule.event in _RECORDS or bool(event.metrics)
 
 
 def _of_ranks(events: list[Event]) -> list[Event]:
@@ -44,7 +49,7 @@ def _of_ranks(events: list[Event]) -> list[Event]:
     leader = min(counts, key=lambda rank: (-counts[rank], rank))
     parts: dict[tuple[int, str, str], list[Event]] = {}
     for event in events:
-        if event.rank != NO_RANK and event.rule.event in _COPIED:
+        if event.rank != NO_RANK and _has_figures(event):
             parts.setdefault((event.rank, event.grammar.id, event.rule.name), []).append(event)
     copies: set[int] = set()
     for (rank, *rule), theirs in parts.items():
@@ -70,7 +75,7 @@ def _unlabelled(events: list[Event]) -> list[Event]:
     kept: list[Event] = []
     for event in events:
         key = _key(event)
-        if event.rule.redraw or event.rule.companion or event.rule.event not in _COPIED or seen[key] % times == 0:
+        if event.rule.redraw or event.rule.companion or not _has_figures(event) or seen[key] % times == 0:
             kept.append(event)
         seen[key] += 1
     return kept
