@@ -24,7 +24,8 @@ from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, read_generically, wanted
 from receipt_cli.errors import InputError
 from receipt_cli.events.build import read_events
-from receipt_cli.events.epochs import count_epochs
+from receipt_cli.events.copies import drop_copies
+from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.launches import Launch, split_launches, window
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.phases import Phase, split_phases
@@ -164,7 +165,9 @@ class Plan:
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
         events, body = gathered.in_order(told.events)
         events = count_epochs(sole_rank(events, told.unseen_ranks))
-        launches = split_launches(number_steps(leading_rank(events), told.bars), body, engine.catalogue)
+        launches = split_launches(number_steps(leading_rank(drop_copies(events)), told.bars), body, engine.catalogue)
+        for launch in launches if len(launches) > 1 else ():
+            recount_epochs(launch.events)
         return Reading(engine, gathered, body, self.options, detection, grammars, events, launches, told)
 
 

@@ -21,28 +21,52 @@ def count_epochs(events: list[Event]) -> list[Event]:
 
     An epoch on a line of its own applies to the records after it that print none, of the same rank.
     """
-    running: dict[tuple[str, int], dict[str, int]] = {}
-    lengths: dict[tuple[str, int], _Lengths] = {}
-    from_zero = {e.grammar.id for e in events if e.counters and e.counters.get("epoch_number") == 0}
     whole = _whole_runs(events)
+    for event in events:
+        own = event.counters
+        if own and (event.grammar.id, event.rule.name) in whole:
+            event.counters = {name: value for name, value in own.items() if name not in ("epoch_step", "epoch_steps")}
+    _count_all(events, {id(e) for e in events if e.step is not None})
+    _number_single_passes(events)
+    return _records(events)
+
+
+def recount_epochs(events: list[Event]) -> None:
+    """Count the steps of one launch anew where epochs say them: what another launch printed does not count in it."""
+    printed = {id(event) for event in events if event.step is not None and not _is_counted(event)}
+    for event in events:
+        if event.rule.event == "step" and event.step is not None and id(event) not in printed:
+            event.step = None
+    _count_all(events, printed)
+
+
+def _is_counted(event: Event) -> bool:
+    """True for a record whose step comes from its epoch counters: its rule prints none, and they give one."""
+    rule, own = event.rule, event.counters or {}
+    if any(field.target == ("structural", "step") for field in rule.fields.values()):
+        return False
+    return rule.counts == "epoch" or ("epoch_step" in own and EPOCH in event.metrics)
+
+
+def _count_all(events: list[Event], printed: set[int]) -> None:
+    """Count ``events``; ``printed`` are the identities of those that print their step."""
+    running: dict[tuple[str, int], dict[str, int]] = {}
+    lengths: dict[tuple[str, int], _Stretches] = {}
+    from_zero = {e.grammar.id for e in events if e.counters and e.counters.get("epoch_number") == 0}
     for event in events:
         kind = event.rule.event
         own = event.counters
-        if own and (event.grammar.id, event.rule.name) in whole:
-            own = event.counters = {name: value for name, value in own.items() if name not in ("epoch_step", "epoch_steps")}
         if own and kind in ("progress", "header", "phase"):
             running[event.grammar.id, event.rank] = {**running.get((event.grammar.id, event.rank), {}), **own}
         if kind == "step":
             before = running.get((event.grammar.id, event.rank)) or running.get((event.grammar.id, NO_RANK)) or {}
             first = event.rule.epochs_from
             first = int(event.grammar.id not in from_zero) if first is None else first
-            known = event.step is not None
-            _count(event, own or {}, before, lengths.setdefault((event.grammar.id, event.rank), _Lengths(first)))
+            known = id(event) in printed
+            _count(event, own or {}, before, lengths.setdefault((event.grammar.id, event.rank), _Stretches(first)))
             _count_run(event, known)
         elif kind == "eval" and own and "epoch_number" in own:
             event.metrics.setdefault(EPOCH, float(own["epoch_number"]))
-    _number_single_passes(events)
-    return _records(events)
 
 
 def _whole_runs(events: list[Event]) -> set[tuple[str, str]]:
@@ -82,22 +106,48 @@ def _number_single_passes(events: list[Event]) -> None:
 
 
 class _Lengths:
-    """How many steps each epoch had, and so how many precede each."""
+    """How many steps each epoch had, and so how many precede each; and the last record, by epoch and step inside."""
 
     def __init__(self, first: int) -> None:
         self.first = first
         self.seen: dict[int, int] = {}
         self.before: dict[int, int] = {}
+        self.last = (-1, -1)
+        self.length = 0
 
-    def steps_before(self, epoch: int, length: int) -> int:
+    def steps_before(self, epoch: int, inside: int, length: int) -> int:
         """Return the steps of the epochs before ``epoch``, which has ``length``."""
         if epoch not in self.before:
             self.before[epoch] = sum(self.seen.get(e, length) for e in range(self.first, epoch))
         self.seen[epoch] = length
+        self.last, self.length = (epoch, inside), length
         return self.before[epoch]
 
 
-def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: _Lengths) -> None:
+class _Stretches:
+    """The epochs of what one trainer printed: where one epoch has two lengths, they are of two launches or stages.
+
+    Two that alternate, such as training and validation, each go on where they were.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.all = [_Lengths(first)]
+
+    def steps_before(self, epoch: int, inside: int, length: int) -> int:
+        """Return the steps of the epochs before ``epoch``, which has ``length``, in its launch and stage."""
+        now = self.all[-1]
+        if now.length != length:
+            going_on = [one for one in self.all if one.length == length and (epoch, inside) > one.last]
+            if going_on:
+                self.all.remove(going_on[-1])
+                self.all.append(going_on[-1])
+            elif now.seen.get(epoch, length) != length or (now.length and (epoch, inside) < now.last):
+                self.all = [*self.all[-1:], _Lengths(self.first)]
+        return self.all[-1].steps_before(epoch, inside, length)
+
+
+def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: _Stretches) -> None:
     rule = event.rule
     counted = rule.counts == "epoch" or "epoch_step" in own or "epoch_number" in own
     if event.step is not None or not counted:
@@ -114,7 +164,7 @@ def _count(event: Event, own: dict[str, int], running: dict[str, int], lengths: 
         event.step = epoch
         event.planned = event.planned if planned is None else planned
     elif length and epoch < MAX_EPOCHS:
-        before = lengths.steps_before(epoch, length)
+        before = lengths.steps_before(epoch, inside, length)
         event.step = before + inside
         event.planned = event.planned if planned is None else before + (planned - epoch + lengths.first) * length
 

@@ -32,6 +32,8 @@ FOLDS = 3
 """So many starts from the beginning, none of them after a sign of trouble, are a loop and no restarts."""
 COMPARED = 20
 """Records of two starts that are compared to see whether the same trajectory is printed again."""
+LEAD = 1000
+"""Events before the first step of a launch that are looked at, whether they are its own."""
 PREEMPTED = "preempted"
 """The marker of a job that the scheduler took away: it puts it into its queue again."""
 Key = tuple[str, str | None, str, int]
@@ -211,7 +213,7 @@ class _Walk:
         if introduced and _differ(self.known, self.pending_known, CONFIGURATION):
             return True
         if event.planned is not None and track.event.planned is not None and event.planned != track.event.planned:
-            return introduced  # without a banner: another stage of the same run
+            return introduced or self.ended  # in the same process it is another stage of the same run
         if self.ended or _reached_plan(track):
             return True
         if introduced:
@@ -262,7 +264,7 @@ class _Walk:
     def _boundary(self, index: int, event: Event) -> int:
         """Return the first event of the launch whose first step record is at ``index``."""
         begin = index
-        while begin > self.begin + 1 and self._leads(self.events[begin - 1], event):
+        while begin > max(self.begin + 1, index - LEAD) and self._leads(begin - 1, event):
             begin -= 1
         if self.pending is not None:
             late = [i for i in range(self.pending, index) if _is_before(event, self.events[i])]
@@ -271,11 +273,30 @@ class _Walk:
             begin += 1
         return begin
 
-    def _leads(self, event: Event, first: Event) -> bool:
+    def _leads(self, index: int, first: Event) -> bool:
         """True for what a run may print before its first step."""
+        event = self.events[index]
         if event.rule.event == "eval":
-            return event.step is not None and not _is_before(first, event)
+            return self._is_first_evaluation(index) if event.step is None else not _is_before(first, event)
         return event.rule.event in ("header", "compile", "phase", "progress")
+
+    def _is_first_evaluation(self, index: int) -> bool:
+        """True for an evaluation behind an end that is not of the model there: that one was evaluated, with other values."""
+        event = self.events[index]
+        scores = {name: value for name, value in event.metrics.items() if name.startswith("val_")}
+        ended = False
+        for other in reversed(self.events[self.begin : index]):
+            kind = other.rule.event
+            if kind == "step":
+                return False
+            if kind == "eval" and ended:
+                return bool(scores) and all(
+                    scores.items().isdisjoint(earlier.metrics.items()) and scores.keys() <= earlier.metrics.keys()
+                    for earlier in self.events[self.begin : index]
+                    if earlier.rule is event.rule
+                )
+            ended = ended or kind == "end"
+        return False
 
     def _trails(self, event: Event) -> bool:
         """True for a figure that the run before printed when it was over."""

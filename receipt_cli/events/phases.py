@@ -8,8 +8,10 @@ records are retained.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from receipt_cli.events.model import Event, cut
 from receipt_cli.grammar.model import Grammar
@@ -37,6 +39,9 @@ class Phase:
     standalone_events: list[Event] = field(default_factory=list)
     attempts: list[list[Event]] = field(default_factory=list)
     superseded: list[Event] = field(default_factory=list)
+    pairs: Counter[tuple[int | None, bool]] | None = None
+    """How often a record of a step is followed by one of the same step, or of another one."""
+    again: int = 0
 
     @property
     def steps(self) -> list[Event]:
@@ -245,9 +250,20 @@ def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], 
 def _add_unnumbered(attempt: list[Event], event: Event) -> None:
     """Add a record where a step number is missing, unless another rank printed the same one just before."""
     last = attempt[-1]
-    again = event.step is None and event.rule.name == last.rule.name and event.rank != last.rank and event.same_values(last)
-    if not again:
+    same = event.step is None and event.rule.name == last.rule.name
+    if same and event.rank == last.rank and _is_more_of(last, event):
+        last.fill(event)
+    elif not (same and event.rank != last.rank and event.same_values(last)):
         attempt.append(event)
+
+
+def _is_more_of(last: Event, event: Event) -> bool:
+    """True when a line prints other metrics of the batch that ``last`` is of: its counters, and what both print, are equal."""
+    if last.run is not None or event.run is not None or not event.counters or event.counters != last.counters:
+        return False
+    shared = event.metrics.keys() & last.metrics.keys()
+    new = (event.metrics.keys() | event.unregistered.keys()) - (last.metrics.keys() | last.unregistered.keys())
+    return bool(new) and "epoch_step" in event.counters and all(event.metrics[name] == last.metrics[name] for name in shared)
 
 
 def _late(attempt: list[Event], event: Event) -> Event | None:
@@ -261,15 +277,31 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
     elif event.rule.redraw:
         last.metrics, last.unregistered = {**last.metrics, **event.metrics}, {**last.unregistered, **event.unregistered}
         last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
-    elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank or not _began_anew(phase, last, event):
+    elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank:
         last.fill(event)  # a companion line follows the last copy
-    else:
+    elif _began_anew(phase, last, event) or _starts_again(phase, attempts[-1], last, event):
         attempts.append([event])
+    else:
+        last.fill(event)
 
 
 def _began_anew(phase: Phase, last: Event, event: Event) -> bool:
     """True when the trainer introduced itself again between two records of one step: a restart, not another rank."""
     return any(last.at < single.at < event.at for single in phase.standalone_events if single.rule.event in ("header", "compile"))
+
+
+def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event) -> bool:
+    """True when only the first step of an attempt is printed once more, with other values and behind other lines.
+
+    Where the other steps too are printed several times in a row, several processes print them.
+    """
+    if len(attempt) > 1 or last.run is not None or event.line - last.line < 2:
+        return False
+    if phase.pairs is None:
+        phase.pairs = Counter((a.step, a.step == b.step) for a, b in pairwise(phase.step_events))
+        phase.again = sum(n for (_, same), n in phase.pairs.items() if same)
+    others = phase.pairs.total() - phase.pairs[last.step, True] - phase.pairs[last.step, False]
+    return not others or 2 * (phase.again - phase.pairs[last.step, True]) < others
 
 
 def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.grammar.model import Grammar, LazyFields, Rule
-from receipt_cli.problems import Problem
+from receipt_cli.problems import MAX_FIRST, Problem
 from receipt_cli.records.envelope import plain, without_count
 from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.records.prefilter import Prefilter
@@ -32,7 +32,8 @@ from receipt_cli.records.split import (
 from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
 from receipt_cli.scan.bulk.layout_cache import LayoutCache
 from receipt_cli.scan.bulk.schedule import Schedule
-from receipt_cli.scan.columns import RuleColumns, place
+from receipt_cli.scan.columns import Bounded, RuleColumns, place
+from receipt_cli.scan.last_record import certain_part, figures, keep_shared
 from receipt_cli.scan.layout import MASK, MAX_LENGTH
 from receipt_cli.scan.learn_layout import learn_layout
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody
@@ -144,13 +145,39 @@ class Engine:
             last = segment.tail
         lines = body.lines
         if not last.empty:
-            self.close_into(body, last, b"\r" if last.carriage else b"\n")
+            if last.carriage or last.length > len(last.data):
+                self.close_into(body, last, b"\r" if last.carriage else b"\n")
+            else:
+                self._read_unended(body, last.data, segment.last_bytes)
             if not last.carriage:
                 body.lines -= 1
             lines += 1
         if self._has_steps(body):
             body.step_like = MAX_SEEN  # they do, and it does not depend on where the log was cut
         return body, lines
+
+    def _read_unended(self, body: SegmentBody, record: bytes, last_bytes: bytes) -> None:
+        """Read the last record, which has no end: its markers as they are, of its values those that are certain."""
+        certain, model = certain_part(record, last_bytes)
+        begun = bool(model)
+        whole = SegmentBody()
+        self.read(whole, record + b"\n", len(record))
+        if certain != record and whole.rules:
+            part = SegmentBody()
+            self.read(part, certain + b"\n", len(certain))
+            kept = {key: columns for key, columns in part.rules.items() if key in whole.rules}
+            if figures(part) != figures(whole):
+                begun = True
+                whole.rules, whole.near = kept, part.near
+        if model and whole.rules:
+            shown = SegmentBody()
+            self.read(shown, model + b"\n", len(model))
+            keep_shared(whole, shown)
+        if begun:
+            detail = "the log ends in this record: its last number may be cut and is not read"
+            whole.problems = Bounded(MAX_FIRST)  # what cannot be read here is cut
+            whole.problems.add(place(0), Problem("last_record_cut", 1, detail, excerpt(record)))
+        body.extend(whole)
 
     def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""

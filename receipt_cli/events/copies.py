@@ -1,0 +1,103 @@
+"""Records that several processes print into one log: what one of them printed is kept.
+
+Copies have equal values; times and rates may differ. With labels, the records of a rank are compared with those of the
+rank that printed most. Without labels, all step records must come in equal numbers, each copy near the others: a log
+that was appended to itself has its copies one after the other, and these are launches.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Hashable, Sequence
+
+from receipt_cli.events.model import Event
+from receipt_cli.records.envelope import NO_RANK
+
+FEWEST = 4
+"""Different step records that must come in copies: fewer may repeat by chance."""
+_RECORDS = ("step", "eval", "progress")
+_TIMED = ("_s", "_s_per_device", "_bytes", "_ratio")
+"""Endings of the metrics that differ between two processes at the same step."""
+
+
+def drop_copies(events: list[Event]) -> list[Event]:
+    """Return the events, in log order, without the copies of them; rows that are no events of their own stay as they are."""
+    kept = _of_ranks(events)
+    return _unlabelled(kept) if len({event.rank for event in kept}) == 1 else kept
+
+
+def _key(event: Event) -> Hashable:
+    known = [(name, value) for name, value in event.metrics.items() if value == value]
+    values = [(name, value) for name, value in known if not name.endswith(_TIMED)]
+    if event.rule.event not in _RECORDS or (event.step is None and not values):
+        values = known  # nothing else says that they are one record
+    counters = tuple(sorted((event.counters or {}).items()))
+    printed = (frozenset(values), frozenset(event.facts.items()), frozenset(event.texts.items()))
+    return event.grammar.id, event.rule.name, event.step, event.planned, counters, *printed
+
+
+def _has_figures(event: Event) -> bool:
+    """True for a record, and for any other line with metrics: what introduces a run and what ends it is kept of each."""
+    return event.rule.event in _RECORDS or bool(event.metrics)
+
+
+def _of_ranks(events: list[Event]) -> list[Event]:
+    """Leave out what another rank printed with the same values, one record for one, as the leading rank: rule by rule."""
+    counts = Counter(event.rank for event in events if event.rank != NO_RANK)
+    if len(counts) < 2:
+        return events
+    leader = min(counts, key=lambda rank: (-counts[rank], rank))
+    parts: dict[tuple[int, str, str], list[Event]] = {}
+    for event in events:
+        if event.rank != NO_RANK and _has_figures(event):
+            parts.setdefault((event.rank, event.grammar.id, event.rule.name), []).append(event)
+    copies: set[int] = set()
+    for (rank, *rule), theirs in parts.items():
+        ours = parts.get((leader, rule[0], rule[1]), [])
+        if rank == leader or len(theirs) > len(ours) or any(e.run is not None or e.rule.redraw for e in (*theirs, *ours)):
+            continue
+        if all(_key(one) == _key(other) for one, other in zip(theirs, ours, strict=False)):
+            copies.update(map(id, theirs))
+    return [event for event in events if id(event) not in copies]
+
+
+def _unlabelled(events: list[Event]) -> list[Event]:
+    """Leave out the copies of a log in which every step record comes the same number of times, near its copies."""
+    single = [event for event in events if event.is_step and not event.rule.companion]
+    steps = [event for event in single if not event.rule.redraw]  # of a bar the last frame counts
+    if len(steps) < 2 * FEWEST or any(event.run is not None for event in events):
+        return events
+    keys = [_key(event) for event in steps]
+    if not _interleaved(keys):
+        return events
+    times = Counter(keys)[keys[0]]
+    seen: Counter[Hashable] = Counter()
+    kept: list[Event] = []
+    for event in events:
+        key = _key(event)
+        if event.rule.redraw or event.rule.companion or not _has_figures(event) or seen[key] % times == 0:
+            kept.append(event)
+        seen[key] += 1
+    return kept
+
+
+def _interleaved(keys: Sequence[Hashable]) -> bool:
+    """True when each record comes equally often, twice or more, and no process prints half of them before another begins."""
+    counts = Counter(keys)
+    [(_, times)] = counts.most_common(1)
+    whole = sum(count == times for count in counts.values())
+    if times < 2 or whole < FEWEST or any(count != times for count in list(counts.values())[:whole]):
+        return False
+    if len(counts) - whole > 1:
+        return False
+    begun: Counter[Hashable] = Counter()
+    ahead: deque[Hashable] = deque()
+    for key in keys:
+        begun[key] += 1
+        if begun[key] == 1:
+            ahead.append(key)
+        while ahead and begun[ahead[0]] == times:
+            ahead.popleft()
+        if 2 * len(ahead) > len(counts):
+            return False
+    return True

@@ -1,0 +1,82 @@
+"""The last record of a log that ends without a line end: how much of it is certain to be whole.
+
+Only what follows a number ends it. So a number that is the last of such a record, with the unit behind it, counts only
+where the records before prove its length: they end alike, with as many decimals or with the same text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from receipt_cli.records.envelope import plain
+from receipt_cli.scan.segment import SegmentBody
+
+PROOF = 3
+"""So many records that end alike prove how long the last number is."""
+_TOKEN = re.compile(rb"(?<![^\s,;=|()\[\]{}\"'<>])[^\s,;=|()\[\]{}\"'<>%]*\d[^\s,;=|()\[\]{}\"'<>%]*(?:[ \t][A-Za-z/]{1,12})?$")
+_NUMBER = re.compile(rb"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?", re.IGNORECASE)
+_FIGURE = re.compile(rb"[0-9A-Za-z]")
+_UNIT = re.compile(rb"\d[ \t]?[A-Za-z/]+$")
+_DECIMALS = re.compile(rb"[^.]*\d\.(\d+)(\D*)$")
+_BLANKS = re.compile(rb"\s+")
+
+
+def certain_part(record: bytes, before: bytes) -> tuple[bytes, bytes]:
+    """Return the part of an unended ``record`` whose numbers are certain to be whole, and a whole record that begins so.
+
+    That one is empty where no earlier record goes on behind the same beginning, or one ends there too. ``before`` are the
+    last bytes of the log, which end with the record.
+    """
+    text = plain(record + b"\n")[:-1].rstrip()
+    shape = _shape(text)
+    lines = plain(before[: len(before) - len(record)]).replace(b"\r", b"\n").split(b"\n")[1 if len(before) > len(record) else 0 :]
+    shapes = [(_shape(line), line) for line in lines]
+    alike = [line for other, line in shapes if other == shape]
+    longer = [(other[len(shape) :], line) for other, line in shapes if other.startswith(shape)] if b"0" in shape else []
+    model = next((line for rest, line in reversed(longer) if _FIGURE.search(rest)), b"") if not alike else b""
+    token = _TOKEN.search(text)
+    if token is None or _is_proven(token[0], [_TOKEN.search(line.rstrip()) for line in alike]):
+        return record, model
+    return text[: token.start()], model
+
+
+def _shape(text: bytes) -> bytes:
+    """Return a record with each number and each run of blanks as one character."""
+    return _BLANKS.sub(b" ", _NUMBER.sub(b"0", text)).strip()
+
+
+def _is_proven(token: bytes, others: list[re.Match[bytes] | None]) -> bool:
+    """True where the records alike show the unit, the text or the decimals with which the last number ends."""
+    ends = [other[0] for other in others if other is not None]
+    if ends and _UNIT.search(token):
+        return True  # it stands behind the number in each of them
+    if len(ends) < PROOF:
+        return False
+    if all(end == token for end in ends):
+        return True
+    forms = {(len(found[1]), found[2]) if (found := _DECIMALS.match(end)) else None for end in (*ends, token)}
+    return len(forms) == 1 and None not in forms
+
+
+def figures(body: SegmentBody) -> dict[tuple[str, str], list[object]]:
+    """Return the number of events of each rule of a body and all their values, without places and times."""
+    found: dict[tuple[str, str], list[object]] = {}
+    for key, columns in body.rules.items():
+        named = (columns.numbers, columns.texts, columns.unregistered)
+        unnamed = (columns.headers, columns.cells, columns.pairs)
+        values = [{name: list(column.values) for name, column in kind.items()} for kind in named]
+        found[key] = [len(columns), *values, *(list(column.values) for column in unnamed)]
+    return found
+
+
+def keep_shared(body: SegmentBody, model: SegmentBody) -> None:
+    """Leave of a cut record in ``body`` what the rules that read the whole record of ``model`` read of it, by their names."""
+    for key in [key for key in body.rules if key not in model.rules]:
+        del body.rules[key]
+    for key, columns in body.rules.items():
+        theirs = model.rules[key]
+        for mine, known in ((columns.numbers, theirs.numbers), (columns.texts, theirs.texts)):
+            for name in [name for name in mine if name not in known]:
+                del mine[name]
+        for name in [name for name in columns.unregistered if name not in theirs.unregistered]:
+            del columns.unregistered[name]

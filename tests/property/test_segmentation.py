@@ -1,0 +1,65 @@
+"""What a log is made of does not depend on where it was cut, nor on what was appended to it or printed beside it."""
+
+from __future__ import annotations
+
+import random
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from receipt_cli.derive import Plan, Reading, plan_reading
+from receipt_cli.events import Event, expand, gather
+from receipt_cli.io.source import Source, Stream
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
+LOGS = sorted(path for path in FIXTURES.glob("*/*.log"))
+CUTS = 3
+
+
+@cache
+def plan() -> Plan:
+    return plan_reading()
+
+
+def read(path: Path) -> Reading:
+    source = Source(str(path))
+    return plan().read(gather(plan().engine, [Stream((source,))]))
+
+
+def printed(events: list[Event], line: int) -> list[Event]:
+    return [one for event in events for one in expand(event) if one.line == line]
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_cut_log_has_only_figures_that_the_whole_log_prints(path: Path, tmp_path: Path) -> None:
+    data = path.read_bytes()
+    whole = read(path)
+    known = {grammar.ref for grammar in whole.grammars}
+    places = random.Random(path.stem)
+    for _ in range(CUTS):
+        end = places.randrange(1, len(data))
+        cut = tmp_path / "cut.log"
+        cut.write_bytes(data[:end])
+        reading = read(cut)
+        line = data.count(b"\n", 0, end) + 1
+        theirs = printed(list(whole.events), line)
+        for event in printed(list(reading.events), line):
+            if event.grammar.ref not in known:
+                continue
+            assert any(_is_part(event, other) for other in theirs), (data[:end].splitlines()[-1], event, theirs)
+
+
+def _is_part(event: Event, other: Event) -> bool:
+    """True where the whole record prints each figure of the cut one."""
+    steps = event.step in (None, other.step) and event.planned in (None, other.planned)
+    facts = event.facts.items() <= other.facts.items()
+    return (
+        steps
+        and facts
+        and all(
+            name in mine and (mine[name] == value or value != value)
+            for mine, ours in ((other.metrics, event.metrics), (other.unregistered, event.unregistered))
+            for name, value in ours.items()
+        )
+    )

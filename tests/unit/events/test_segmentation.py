@@ -1,0 +1,117 @@
+"""Which records are of one launch, stage and attempt: epochs of other lengths, steps printed again, batches on two lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipt_cli.receipts.production import Request, produce_all
+
+Receipt = Callable[..., dict[str, Any]]
+
+
+def spread(document: dict[str, Any]) -> tuple[int | None, int | None, int | None, int]:
+    steps = document["summary"]["steps"]
+    return steps["first"], steps["last"], steps["planned"], steps["record_count"]
+
+
+def yolox(epochs: int, length: int, of: int = 20) -> str:
+    stamp = "2023-01-13 19:41:10.803 | INFO     | yolox.core.trainer:after_iter:253"
+    tail = "mem: 4538Mb, iter_time: 0.219s, data_time: 0.002s, total_loss: 8.8, iou_loss: 0.6, lr: 1.250e-04"
+    records = [(epoch, inside) for epoch in range(1, epochs + 1) for inside in range(10, length + 1, 10)]
+    return "".join(f"{stamp} - epoch: {epoch}/{of}, iter: {inside}/{length}, {tail}\n" for epoch, inside in records)
+
+
+DONE = "2023-01-13 19:49:26 | INFO | yolox.core.trainer:after_train:1 - Training of experiment is done and the best AP is 9\n"
+RUNS = [
+    ("another batch after the end", yolox(20, 112) + DONE + yolox(20, 14) + DONE, (10, 276, 280, 20)),
+    ("longer epochs after the end", yolox(20, 14) + DONE + yolox(20, 112) + DONE, (10, 2238, 2240, 220)),
+    ("three launches", yolox(20, 30) + DONE + yolox(20, 112) + DONE + yolox(20, 14) + DONE, (10, 276, 280, 20)),
+    ("one launch", yolox(20, 112) + DONE, (10, 2238, 2240, 220)),
+]
+
+
+@pytest.mark.parametrize(("log", "expected"), [run[1:] for run in RUNS], ids=[run[0] for run in RUNS])
+def test_the_length_of_an_epoch_is_that_of_its_launch(
+    receipt_of: Receipt, log: str, expected: tuple[int | None, int | None, int | None, int]
+) -> None:
+    assert spread(receipt_of(log)) == expected
+
+
+def dino(epochs: Iterable[int], length: int, of: str = "") -> str:
+    tail = "eta: 0:01:17  lr: 0.000448  loss: 2.5878 (2.6063)  time: 0.173907  data: 0.003133  max mem: 3000"
+    places = [(epoch, inside) for epoch in epochs for inside in range(0, length, 20)]
+    return "".join(f"Epoch: [{epoch}{of}]  [{inside:4}/{length}]  {tail}\n" for epoch, inside in places)
+
+
+@pytest.mark.parametrize("lengths", [(1562, 782), (782, 1562), (100, 300)])
+def test_a_second_stage_counts_by_its_own_epochs(receipt_of: Receipt, lengths: tuple[int, int]) -> None:
+    steps = receipt_of(dino(range(6), lengths[0], "/6") + dino(range(4), lengths[1]))["summary"]["steps"]
+    alone = receipt_of(dino(range(4), lengths[1]))["summary"]["steps"]
+    assert steps["last"] == alone["last"] == 3 * lengths[1] + (lengths[1] - 1) // 20 * 20
+
+
+def test_epochs_of_changing_length_go_on(receipt_of: Receipt) -> None:
+    steps = receipt_of(dino([0], 100) + dino([1], 140) + dino([2], 120))["summary"]["steps"]
+    assert (steps["first"], steps["last"], steps["restart_count"]) == (0, 100 + 140 + 100, 0)
+
+
+def test_of_a_first_step_printed_again_the_last_one_counts(receipt_of: Receipt) -> None:
+    one = "Parameters: x\nIter 0 Done. | loss: {} | lr: 0.01\nTraining epoch 1\n"
+    document = receipt_of("".join(one.format(2.5 - n / 4) for n in range(5)))
+    steps = document["summary"]["steps"]
+    assert (steps["record_count"], steps["restart_count"], steps["superseded_count"]) == (1, 4, 4)
+    assert document["summary"]["metrics"]["loss"]["last"] == 1.5
+
+
+def test_copies_of_each_step_are_no_restarts(receipt_of: Receipt) -> None:
+    lines = "".join(
+        f"starting\niter {n}: loss {2 + n / 10 + copy / 100:.4f}, time 30.00ms, mfu 12.00%\n" for n in range(9) for copy in (0, 1)
+    )
+    assert receipt_of(lines)["summary"]["steps"]["restart_count"] == 0
+
+
+def test_one_batch_on_two_lines_is_one_record(receipt_of: Receipt) -> None:
+    head = "INFO:root:Epoch[{}] Batch [{}]\tSpeed: 652.68 samples/sec\tTrain-"
+    pair = head + "accuracy=0.0050\n" + head + "top_k_accuracy_5=0.0150\n"
+    log = "".join(pair.format(epoch, batch, epoch, batch) for epoch in (0, 1) for batch in range(50, 500, 50))
+    assert receipt_of(log)["summary"]["steps"]["record_count"] == 18
+
+
+def all_receipts(tmp_path: Path, log: str) -> list[dict[str, Any]]:
+    path = tmp_path / "run.log"
+    path.write_text(log)
+    return [product.document for product in produce_all(Request(path=str(path), workers=1))]
+
+
+def test_every_launch_counts_its_own_epochs(tmp_path: Path) -> None:
+    documents = all_receipts(tmp_path, yolox(20, 112) + DONE + yolox(20, 14) + DONE)
+    assert [spread(document) for document in documents] == [(10, 2238, 2240, 220), (10, 276, 280, 20)]
+
+
+def hf(*values: str) -> str:
+    kinds = {
+        "e": "{{'eval_loss': {0}, 'eval_runtime': 1.0, 'epoch': {1}}}",
+        "t": "{{'loss': {0}, 'learning_rate': 1e-05, 'epoch': {1}}}",
+    }
+    end = "{'train_runtime': 10.0, 'train_samples_per_second': 1.0, 'train_steps_per_second': 0.2, 'epoch': 2.0}"
+    return "".join((end if value == "end" else kinds[value[0]].format(*value[1:].split("@"))) + "\n" for value in values)
+
+
+FIRST_EVALUATIONS = [
+    ("of the next launch", ("e9.0@0.0", "t5.0@0.5", "e8.0@1.0", "t4.0@1.5", "end"), [9.0, 8.0]),
+    ("equal to the last one: of the launch before", ("e0.3@2.0", "t5.0@0.5", "e8.0@1.0", "t4.0@1.5", "end"), [8.0]),
+    ("none", ("t5.0@0.5", "e8.0@1.0", "t4.0@1.5", "end"), [8.0]),
+]
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"), [one[1:] for one in FIRST_EVALUATIONS], ids=[one[0] for one in FIRST_EVALUATIONS]
+)
+def test_the_first_evaluation_of_a_launch_is_its_own(receipt_of: Receipt, second: tuple[str, ...], expected: list[float]) -> None:
+    log = hf("t0.5@0.5", "e0.4@1.0", "t0.3@1.5", "e0.3@2.0", "end") + hf(*second)
+    losses = receipt_of(log)["summary"]["metrics"]["val_loss"]
+    assert (losses["record_count"], losses["first"], losses["last"]) == (len(expected), expected[0], expected[-1])
