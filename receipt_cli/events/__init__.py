@@ -8,7 +8,9 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "read_events": "build",
+    "drop_copies": "copies",
     "count_epochs": "epochs",
+    "recount_epochs": "epochs",
     "SeveralRuns": "file_order",
     "Launch": "launches",
     "split_launches": "launches",
@@ -31,11 +33,11 @@ PUBLIC = {
     "first_with": "series",
     "metric": "series",
     "not_finite_since": "series",
-    "unregistered": "series",
     "placed": "series",
     "positions": "series",
     "read": "series",
     "steps_at": "series",
+    "unregistered": "series",
     "number_steps": "step_numbers",
     "FileFacts": "streams",
     "Gathered": "streams",
