@@ -232,7 +232,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
-    doubtful = body.step_like >= MAX_SEEN if grammars else bool(body.metric_like.count)
+    familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
+    doubtful = body.step_like >= MAX_SEEN if familiar else unmatched > 0  # nobody who prints steps was recognised
+    stepless = not has_steps and not doubtful
     return Derivation(
         log=log,
         options=options,
@@ -240,7 +242,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         summaries=tuple(summaries),
         phase_grammars=tuple(phase.grammar.id for phase in phases),
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
-        checks=evaluate(phases, summaries, ending),
+        checks=evaluate(phases, summaries, ending, stepless=stepless),
         ending=ending,
         explanation=explanation,
         tail=tuple(_tail(reading, number, ending)),
@@ -251,7 +253,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         catalogue=engine.catalogue,
         registry=registry,
         metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
-        stepless=not has_steps and not doubtful,
+        stepless=stepless,
         rule_records=_rule_records(engine, body, grammars),
         changed=reading.gathered.changed,
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
