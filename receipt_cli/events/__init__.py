@@ -8,8 +8,11 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "read_events": "build",
+    "drop_copies": "copies",
     "count_epochs": "epochs",
+    "recount_epochs": "epochs",
     "SeveralRuns": "file_order",
+    "find_holes": "holes",
     "Launch": "launches",
     "split_launches": "launches",
     "window": "launches",
