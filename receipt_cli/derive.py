@@ -26,6 +26,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.events.build import read_events
 from receipt_cli.events.copies import drop_copies
 from receipt_cli.events.epochs import count_epochs, recount_epochs
+from receipt_cli.events.holes import find_holes
 from receipt_cli.events.launches import Launch, split_launches, window
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.phases import Phase, split_phases
@@ -226,7 +227,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spent = Account(None)
     if len(every) == len(phases):
         spent = account(phases, summaries, launch, edges, _wall_of_caller(reading, options))
-    own = [*reading.told.problems, *_dropped(summaries), *left_out(len(every) - len(phases), ranks), *spent.problems]
+    own = [*reading.told.problems, *_dropped(summaries), *_missing(phases)]
+    own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if ending.failed_start is not None:
         start = ending.failed_start
         detail = "a launch behind the run failed before its first step: its error is not the run's"
@@ -324,6 +326,17 @@ def _dropped(summaries: Sequence[Summary]) -> list[Problem]:
         for s in summaries
         if s.dropped_others
     ]
+
+
+def _missing(phases: Sequence[Phase]) -> list[Problem]:
+    """Return a problem for each phase with steps missing in the middle of its stride: how many, the first and the last."""
+    found: list[Problem] = []
+    for holes in filter(None, map(find_holes, phases)):
+        count = sum(hole.records for hole in holes)
+        places = f" in {len(holes)} places" if len(holes) > 1 else ""
+        detail = f"{count} records{places} are missing between regular steps: from step {holes[0].first} to step {holes[-1].last}"
+        found.append(Problem("steps_missing", None, detail, ""))
+    return found
 
 
 def _near(body: SegmentBody, grammars: Sequence[Grammar]) -> tuple[int, tuple[NearMiss, ...]]:

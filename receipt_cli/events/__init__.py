@@ -12,6 +12,7 @@ PUBLIC = {
     "count_epochs": "epochs",
     "recount_epochs": "epochs",
     "SeveralRuns": "file_order",
+    "find_holes": "holes",
     "Launch": "launches",
     "split_launches": "launches",
     "window": "launches",

@@ -101,3 +101,29 @@ def _interleaved(keys: Sequence[Hashable]) -> bool:
         if 2 * len(ahead) > len(counts):
             return False
     return True
+
+
+def repeats_at(events: Sequence[Event]) -> int | None:
+    """Return the index from which the events, times included, repeat those before it to the end, or None.
+
+    Then the log was appended to itself. Not for fewer than ``FEWEST`` step records, or for those of one value alone.
+    """
+    period, rest = divmod(len(events), 2)
+    if rest or not period or _printed(events[0]) != _printed(events[period]):
+        return None
+    steps = [event for event in events[:period] if event.is_step]
+    if sum(event.records for event in steps) < FEWEST or len(set(map(_printed, steps))) < 2:
+        return None
+    same = all(_printed(events[n]) == _printed(events[period + n]) for n in range(period))
+    return period if same else None
+
+
+def _printed(event: Event) -> Hashable:
+    """Return all that a record prints, with what the run behind it holds."""
+    named = (event.metrics, event.unregistered, event.facts, event.texts, event.counters or {})
+    values = tuple(tuple(sorted((name, repr(value)) for name, value in part.items())) for part in named)
+    behind: tuple[object, ...] = ()
+    if event.run is not None:
+        losses = event.run.filled("loss")
+        behind = (len(event.run), event.run.steps.tobytes(), None if losses is None else losses.tobytes())
+    return event.grammar.id, event.rule.name, event.rank, event.step, event.planned, repr(event.clock), values, behind

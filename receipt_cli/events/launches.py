@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from receipt_cli.definitions.failure_markers import Catalogue
+from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.model import Event
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Hits, SegmentBody
@@ -54,7 +55,7 @@ def split_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalo
 
     A launch without a banner of its own (a fold) goes by the banner before it.
     """
-    cuts = _Walk(events, body, catalogue).cuts()
+    cuts = _cuts_of(events, body, catalogue)
     launches: list[Launch] = []
     banner: list[Event] = []
     for begin, end in pairwise([0, *cuts, len(events)]):
@@ -66,6 +67,16 @@ def split_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalo
         launches.append(Launch(own, first.at if first else 0, last_at, first.line if first else 1))
         banner = introduced or banner
     return launches
+
+
+def _cuts_of(events: Sequence[Event], body: SegmentBody, catalogue: Catalogue) -> list[int]:
+    """Return the indices of the events that begin another launch; a log appended to itself has those of each copy."""
+    period = repeats_at(events)
+    if period is None:
+        return _Walk(events, body, catalogue).cuts()
+    cuts = _cuts_of(events[:period], body, catalogue)
+    starts = range(period, len(events), period)
+    return [*cuts, *(cut for start in starts for cut in (start, *(start + own for own in cuts)))]
 
 
 def window(body: SegmentBody, launch: Launch) -> SegmentBody:

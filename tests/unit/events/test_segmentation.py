@@ -115,3 +115,48 @@ def test_the_first_evaluation_of_a_launch_is_its_own(receipt_of: Receipt, second
     log = hf("t0.5@0.5", "e0.4@1.0", "t0.3@1.5", "e0.3@2.0", "end") + hf(*second)
     losses = receipt_of(log)["summary"]["metrics"]["val_loss"]
     assert (losses["record_count"], losses["first"], losses["last"]) == (len(expected), expected[0], expected[-1])
+
+
+def iters(numbers: Iterable[int], loss: float = 2.5) -> str:
+    return "".join(f"iter {n}: loss {loss + n / 1000:.4f}, time {30 + n % 7}.00ms, mfu 12.00%\n" for n in numbers)
+
+
+def problems(document: dict[str, Any]) -> list[str]:
+    return [problem["detail"] for problem in document["derivation"]["problems"]["first"] if problem["kind"] == "steps_missing"]
+
+
+HOLES = [
+    (
+        "one",
+        [*range(0, 200, 10), *range(260, 400, 10)],
+        ["6 records are missing between regular steps: from step 200 to step 250"],
+    ),
+    ("none", range(0, 400, 10), []),
+    ("the first record before the stride", [0, *range(7, 100, 10)], []),
+    ("another stride from here on", [*range(0, 100, 10), *range(100, 1000, 100)], []),
+    ("few records", [0, 10, 20, 50, 60], []),
+    ("no regular stride", [n * n for n in range(20)], []),
+]
+
+
+@pytest.mark.parametrize(("numbers", "expected"), [hole[1:] for hole in HOLES], ids=[hole[0] for hole in HOLES])
+def test_steps_missing_from_a_regular_stride_are_reported(
+    receipt_of: Receipt, numbers: Iterable[int], expected: list[str]
+) -> None:
+    assert problems(receipt_of(iters(numbers))) == expected
+
+
+def test_two_launches_of_a_log_appended_to_itself(tmp_path: Path) -> None:
+    log = iters(range(0, 120, 10))
+    once, twice = all_receipts(tmp_path, log), all_receipts(tmp_path, log * 2)
+    assert [document["summary"]["metrics"] for document in twice] == [once[0]["summary"]["metrics"]] * 2
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+def test_two_processes_print_one_run(receipt_of: Receipt, size: int) -> None:
+    lines = iters(range(0, 400, 10)).splitlines(keepends=True)
+    other = [line.replace(".00ms", ".50ms") for line in lines]
+    mixed = "".join("".join(lines[at : at + size] + other[at : at + size]) for at in range(0, len(lines), size))
+    summary, alone = receipt_of(mixed)["summary"], receipt_of("".join(lines))["summary"]
+    assert summary["steps"] == alone["steps"]
+    assert summary["metrics"]["loss"] == alone["metrics"]["loss"]
