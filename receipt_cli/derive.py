@@ -50,6 +50,8 @@ class Options:
     grammar: str | None = None
     exit_code: int | None = None
     wall: Wall | None = None
+    log_complete: bool | None = None
+    """False where output is missing at the end of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,8 @@ class Reading:
         """
         number = len(self.launches) - 1 if number is None else number
         last = number == len(self.launches) - 1
-        return _figures(self, number, self.options if last else replace(self.options, exit_code=None, wall=None))
+        options = self.options if last else replace(self.options, exit_code=None, wall=None, log_complete=None)
+        return _figures(self, number, options)
 
 
 def _figures(reading: Reading, number: int, options: Options) -> Derivation:
@@ -213,7 +216,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
             summaries.append(summarise(phase, known, registry))
     has_steps = any(summary.record_count for summary in summaries)
     own_body = window(reading.body, launch)
-    ending = judge(own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars))
+    whole = options.log_complete is not False
+    ending = judge(own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), whole=whole)
     edges = _edges(reading, number)
     explanation = Explanation()
     if ending.reason is not None:

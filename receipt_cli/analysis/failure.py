@@ -76,11 +76,18 @@ class Ending:
 
 
 def judge(
-    body: SegmentBody, catalogue: Catalogue, phases: Sequence[Phase], exit_code: int | None, *, recognised: bool = False
+    body: SegmentBody,
+    catalogue: Catalogue,
+    phases: Sequence[Phase],
+    exit_code: int | None,
+    *,
+    recognised: bool = False,
+    whole: bool = True,
 ) -> Ending:
     """Return how the run ended. ``exit_code`` is the one that the caller knows, or None.
 
-    ``recognised``: a grammar was chosen, though it may have found no event.
+    ``recognised``: a grammar was chosen, though it may have found no event. Without ``whole`` output is missing at the end of
+    the log: it cannot prove that the run completed.
     """
     progress = Progress(body, catalogue, phases, exit_code)
     sightings = [s for m in catalogue.markers if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
@@ -99,6 +106,7 @@ def judge(
     sightings += [diverged] if diverged is not None else []
     last = phases[-1] if phases else None
     done = _completed(last, progress)
+    done = None if done and not whole else done
     verdict = find_verdict(body)
     nan = _nan_loss(phases)
     if guilty and guilty[0].marker.rank <= 1 and not (nan is not None and _of_nan(guilty[0], nan)):
@@ -124,6 +132,9 @@ def judge(
         return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
     if last is None and not recognised:
         return Ending("no_grammar_match", "unknown", None, "no grammar recognises this log", None, code, tuple(sightings))
+    if not whole:
+        message = "output is missing at the end of the log: it could not be written whole"
+        return Ending("truncated", "unknown", None, message, done, code, tuple(sightings))
     if done is False:
         message = "the log ends before the run does"
         return Ending("truncated", "unknown", None, message, False, code, tuple(sightings), failed_start=start)

@@ -65,6 +65,25 @@ class Run(View):
     def peak_rss_bytes(self) -> int | None:
         """Largest sum of the resident memory of the job's processes that its wrapper saw (receipt run), or, where that
         is more, the most that one process held as the kernel has it; in bytes; null when nobody looked."""
+    @property
+    def log_complete(self) -> bool | None:
+        """Whether the job's wrapper wrote the whole log (receipt run); false where output is missing at its end, null
+        or absent when no wrapper did."""
+    @property
+    def log_loss(self) -> RunLogLoss | None:
+        """Output that is missing at the end of the log, which could not be written whole; null or absent for a whole
+        log, and when no wrapper wrote it."""
+
+class RunLogLoss(View):
+    @property
+    def reason(self) -> str:
+        """Why the log could not be written, in words of the system."""
+    @property
+    def first_byte(self) -> int | None:
+        """Position in the file of the first lost byte, from 0; null when unknown."""
+    @property
+    def byte_count(self) -> int | None:
+        """Number of lost bytes; null when unknown."""
 
 class Header(View):
     @property
@@ -985,6 +1004,10 @@ class DerivationOptions(View):
     @property
     def wall(self) -> DerivationOptionsWall | None:
         """Wall time that the caller stated; null or absent where the log alone speaks."""
+    @property
+    def log_complete(self) -> bool | None:
+        """False where the caller stated that output is missing at the end of the log, which then cannot prove that the
+        run completed; null or absent otherwise."""
 
 class DerivationOptionsWall(View):
     @property

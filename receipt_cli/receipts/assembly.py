@@ -28,6 +28,8 @@ from receipt_cli.redaction.text import safe_names, safe_text
 
 Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
+LOG_KEYS = ("log_complete", "log_loss")
+"""Fields of ``run`` that only the receipts of a wrapped job have."""
 
 
 def assemble(
@@ -44,7 +46,7 @@ def assemble(
     provenance["tool_version"] = __version__
     return {
         "schema_version": SCHEMA_VERSION,
-        "run": {key: run.get(key) for key in RUN_KEYS},
+        "run": {key: run.get(key) for key in RUN_KEYS} | {key: run[key] for key in LOG_KEYS if run.get(key) is not None},
         "header": dict(header),
         "summary": _primary(derivation, summaries),
         "phases": phases,
@@ -228,6 +230,7 @@ def _derivation(derivation: Derivation) -> Document:
             "grammar": derivation.options.grammar,
             "exit_code": derivation.options.exit_code,
             "wall": None if derivation.options.wall is None else derivation.options.wall._asdict(),
+            **({} if derivation.options.log_complete is not False else {"log_complete": False}),
         },
         **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
         "lines": asdict(derivation.lines),

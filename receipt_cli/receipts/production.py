@@ -37,6 +37,8 @@ class Request:
     grammar: str | None = None
     exit_code: int | None = None
     wall: Wall | None = None
+    log_complete: bool | None = None
+    """Whether a wrapper of the job wrote the whole log; None without one."""
     captured: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ``run`` that a wrapper of the job measured."""
     name: str | None = None
@@ -139,7 +141,7 @@ def open_streams(paths: Sequence[str], names: Sequence[str] | None = None, *, pr
 
 def _read(request: Request, streams: Sequence[Stream], every: bool) -> Iterator[Reading]:
     """Yield the reading of the streams; with ``every``, one reading for each run where they belong to several."""
-    options = Options(request.grammar, request.exit_code, request.wall)
+    options = Options(request.grammar, request.exit_code, request.wall, request.log_complete)
     try:
         yield read_log(streams, options, workers=request.workers)
     except SeveralRuns as error:

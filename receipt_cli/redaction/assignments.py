@@ -23,8 +23,14 @@ _SURE = (
     r"|pwd(?![\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?(?:[/~.]|[a-z]:)))"
 )
 _LOOSE = r"(?:(?<![a-z])(?:token|auth|key)|_(?:token|key|auth))"
+_ANNOTATION = (
+    r"(?:[ ]{0,2}:[ ]{0,2}(?:(?:\w{1,16}\.)?(?:optional|final|annotated|union)\[[^\]=\n]{1,40}\]|[a-z][\w.]{1,24})"
+    r"(?:[ ]?\|[ ]?[a-z]{2,12})?(?=[ ]{0,4}=[ ]{0,4}[bru]{0,2}\\{0,3}[\"']))?"
+)
 _BETWEEN = (
-    r"(?:\\{0,3}[\"'`])?\]?(?:[ ]{0,4}(?::=|=>|->|={1,2}|:|%3a|%3d)[ ]{0,4}|[ ]{1,2}\.{2,80}[ ]{1,2}|[ ]{0,60}[│┃|][ ]{0,4}"
+    rf"{_ANNOTATION}"
+    r"(?:\\{0,3}[\"'`])?\]?(?:[ ]{0,24}=[ ]{0,4}(?=[bru]{0,2}\\{0,3}[\"'])"
+    r"|[ ]{0,4}(?::=|=>|->|={1,2}|:|%3a|%3d)[ ]{0,4}|[ ]{1,2}\.{2,80}[ ]{1,2}|[ ]{0,60}[│┃|][ ]{0,4}"
     r"|(?<=[\"']),[ ]{0,2}(?=[\"'])|(?<=\w)>(?=[^<\s]))(?:%22|%27)?"
 )
 _DELIMITER = r"[,;&)}\]\"'`]"
@@ -38,6 +44,21 @@ _VALUE = (
     rf"|(?:\[(?!redacted)[^\]\n]{{4,}}\]?|\{{(?![{{\s])[^}}\n]{{4,}}\}}?|{_UNQUOTED})))"
 )
 _FLAG = r"(?<!\S)[\"']?--?[\w-]{0,40}?"
+
+PASS = Lazy(r"(?<![a-z0-9])(?:[a-z0-9]{1,24}_){0,6}pass" + _BETWEEN + _VALUE)
+"""``MY_PASS=…``, ``pass = …``: a value that cannot be the number, the time or the verdict of a pass."""
+PAIR = Lazy(
+    r"\b(?:user(?:[ _-]?name)?|login)[ ]?/[ ]?pass(?:[ _-]?word)?[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?"
+    r"(?P<secret>[^\s\"'\[][^\s\"']{0,64}[ ]/[ ][^\s\"'\[]{4,256}|[^\s\"'\[][^\s\"']{3,256})"
+)
+"""``user/pass: admin/…``: the user may be a part of the password, which is why both are masked."""
+_QUOTE = r"\\{0,3}[\"']"
+AUTH = Lazy(
+    rf"(?:\bauth(?:{_QUOTE})?[ ]?[:=][ ]?[\[(]|\b[a-z]{{0,16}}auth\()[ ]?(?:\w{{1,24}}[ ]?=[ ]?)?{_QUOTE}"
+    rf"[^\"'\n]{{0,128}}{_QUOTE}[ ]?,[ ]?(?:\w{{1,24}}[ ]?=[ ]?)?(?P<q>{_QUOTE})"
+    rf"(?P<secret>(?:(?!(?P=q))(?:\\[^\n]|[^\n\\])){{4,1024}})(?=(?P=q)|\Z)"
+)
+"""``auth=('admin', '…')``, ``HTTPBasicAuth('admin', '…')``"""
 
 SURE = Lazy(_SURE + _BETWEEN + _VALUE)
 SURE_FLAG = Lazy(
@@ -73,6 +94,9 @@ _VOCABULARY = re.compile(
 )
 _RANDOM = re.compile(r"[^\s<>|()\[\]{}\"'`,;\\]{12,}")
 _PATH = re.compile(r"[~./\\]|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://")
+_MEASURED = re.compile(r"[+-]?[0-9][0-9.,:/x]*(?:e[+-]?[0-9]+)?[ ]?[A-Za-zµ%/]{0,8}")
+_CAPITALS = re.compile(r"(?:\A|[^A-Za-z0-9])(?:[A-Z0-9]+_)*PASS[\"']?=[\"']?\Z")
+_ALONE = re.compile(r"(?i)(?:\A|[^A-Za-z0-9_ -]|[^A-Za-z0-9_ -][ ]+)pass[\"']?[ ]{0,24}[:=][ ]{0,4}[\"']?\Z")
 _ENDS = ("key", "id", "base", "token", "secret", "credential", "string", "str", "word", "passwd", "phrase", "code", "pass", "pwd")
 _HEX_HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{32,}(?![0-9a-f])")
 
@@ -89,7 +113,9 @@ def looks_random(name: str, value: str) -> bool:
     Behind ``key`` it must have letters of both cases and no hash: caches and dictionaries have keys too.
     """
     value = value.strip("\"'`,.;:()")
-    if says_nothing(value) or _RANDOM.fullmatch(value) is None or _PATH.match(value) is not None or _VOCABULARY.search(name):
+    if says_nothing(value) or _RANDOM.fullmatch(value) is None or _VOCABULARY.search(name):
+        return False
+    if _PATH.match(value) is not None and "+" not in value:  # base64 may begin as a path does
         return False
     digits = sum(c.isdigit() for c in value)
     letters = sum(c.isalpha() for c in value)
@@ -102,6 +128,25 @@ def looks_random(name: str, value: str) -> bool:
     if len(words) > 2 and max(map(len, words)) < 12 and not mixed:
         return False  # a name made of words and numbers
     return mixed or max(map(len, words), default=0) >= 12
+
+
+def looks_like_password(before: str, value: str) -> bool:
+    """True where ``value`` behind the name ``pass``, which also means a pass over data or a verdict, can only be a password.
+
+    Behind a variable in capitals anything but a number or a path; elsewhere letters with digits or signs among them, and
+    behind a longer name also of both cases.
+    """
+    value = value.strip("\"'`,.;:()")
+    if says_nothing(value) or len(value) < 4 or _PATH.match(value) is not None or _MEASURED.fullmatch(value) is not None:
+        return False
+    if _CAPITALS.search(before) is not None:
+        return True
+    mixed = any(c.islower() for c in value) and any(c.isupper() for c in value)
+    strange = any(c.isdigit() for c in value) or any(c in "!#$%&*?@^~+" for c in value)
+    if len(value) < 6 or not strange or not any(c.isalpha() for c in value):
+        return False
+    alone = _ALONE.search(before) is not None
+    return alone or (len(value) >= 8 and (mixed or looks_random("token", value)))
 
 
 @lru_cache(maxsize=4096)

@@ -103,7 +103,7 @@ FORMS: tuple[Form, ...] = (
     _form("service", "tskey-", r"[a-z]{3,12}-[A-Za-z0-9-]{16,}"),
     _form("service", "sbp_", r"[a-f0-9]{40}"),
     _form("service", "sess-", r"[A-Za-z0-9]{32,}"),
-    _form("service", "rpa_", r"[A-Z0-9]{32,}"),
+    _form("service", "rpa_", rf"{_MIXED}[A-Za-z0-9]{{32,}}"),
     _form("service", "KGAT_", r"[a-f0-9]{32}"),
 )
 """Lengths are lower bounds that exclude words and hashes, not the lengths that the issuers document."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -17,11 +18,12 @@ from receipt_cli.redaction.wrapped import mask_wrapped
 MASKED = re.compile(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
 """The mask of a secret, with its class."""
 _MASK_BEGINS = "[redacted:"
-_MASKED_ALREADY = re.compile(r"(?:[\w-]{1,32} )?\[redacted:")
+_MASKED_ALREADY = re.compile(r"(?:[\w-]{1,32} |\\{0,3}[\"'`])?\[redacted:")
 _SHORT = 80
 _LONGEST_MASK = 48
 _VERSION = re.compile(r"v?\d+(?:\.\w+)+")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+_COOKIE_NAME = re.compile(r"(?i)(?:sessionid|session_cookie|connect\.sid|csrftoken)[^A-Za-z]*\Z")
 _NAME_BEFORE = re.compile(r"[\w-]*\Z")
 IsSecret = Callable[[str, str], bool]
 """(text before a value, the value) → whether the value is a secret."""
@@ -56,7 +58,7 @@ def _mask_forms(text: str) -> str:
     for form in FORMS:
         if any(lead in text for lead in form.leads):
             text = form.pattern.compiled.sub(f"[redacted:{form.kind}]", text)
-    return text
+    return _mask_encoded(text) if len(text) >= 20 else text
 
 
 _masked_short = lru_cache(maxsize=8192)(_masked_text)
@@ -125,6 +127,11 @@ def _says_something(before: str, value: str) -> bool:
     return not assignments.says_nothing(value)
 
 
+def _is_session(before: str, value: str) -> bool:
+    """True for what only a session can be named by: of an own framework's (``sessionid``) anything, else random letters."""
+    return _COOKIE_NAME.search(before) is not None or assignments.looks_random("session", value.replace("-", "").lstrip("/.~"))
+
+
 def _looks_random(before: str, value: str) -> bool:
     name = _NAME_BEFORE.search(before.rstrip(" \"'`:=>-|.\\"))
     return assignments.looks_random(name.group().lower() if name is not None else "", value)
@@ -142,6 +149,29 @@ def _mask_wandb(text: str, lowered: str) -> str:
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
+_BASE64 = Lazy(
+    r"(?:(?<![A-Za-z0-9+/_\\-])(?!(?<=%)[0-9A-F]{2})|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))"
+    r"[A-Za-z0-9+/_-]{20,4096}={0,2}(?![A-Za-z0-9+/_=-])"
+)
+_TEXT = re.compile(rb"[\n\r\t -~]{8,}")
+
+
+def _mask_encoded(text: str) -> str:
+    """Mask base64 of a text with a secret, such as ``NAME=secret``."""
+
+    def masked(found: re.Match[str]) -> str:
+        word = found.group().rstrip("=")
+        if len(word) % 4 == 1:
+            return found.group()
+        decoded = base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_" if "-" in word or "_" in word else None)
+        if _TEXT.fullmatch(decoded) is None:
+            return found.group()
+        inner = decoded.decode("ascii")
+        return "[redacted:base64]" if mask_secrets(inner) != inner else found.group()
+
+    return _BASE64.compiled.sub(masked, text)
+
+
 _FIRST = (
     ("url-token", "=", places.QUERY),
     ("url-password", "%3a%2f%2f", places.URL_ESCAPED),
@@ -151,8 +181,11 @@ _NAMED: tuple[tuple[str, tuple[str, ...], Lazy, IsSecret], ...] = (
     ("url-password", ("@",), places.BARE_URL, _says_something),
     ("bearer", ("bearer",), places.BEARER, _says_something),
     ("cookie", ("cookie",), places.COOKIE, _says_something),
-    ("cookie", ("sessi", "sid", "csrf"), places.SESSION, _says_something),
+    ("cookie", ("sessi", "sid", "csrf"), places.SESSION, _is_session),
+    ("named", ("/pass", "/ pass"), assignments.PAIR, _says_something),
+    ("named", ("auth",), assignments.AUTH, _says_something),
     ("named", assignments.SURE_LEADS, assignments.SURE, _says_something),
+    ("named", ("pass",), assignments.PASS, assignments.looks_like_password),
     ("named", assignments.SURE_LEADS, assignments.SURE_FLAG, _says_something),
     ("named", assignments.LOOSE_LEADS, assignments.LOOSE, _looks_random),
     ("named", assignments.LOOSE_LEADS, assignments.LOOSE_FLAG, _looks_random),

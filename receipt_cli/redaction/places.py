@@ -32,8 +32,9 @@ COOKIE = Lazy(
     r"(?P<secret>\{[^}\n]{4,}\}?|\\{0,3}\"[^\"\n]{4,}|\\{0,3}'[^'\n]{4,}|[^\s\"'\[{][^\n\"']{5,})"
 )
 SESSION = Lazy(
-    r"(?:sessionid|session_cookie|connect\.sid|csrftoken|phpsessid|jsessionid)[\"']?[ ]{0,2}[:=][ ]{0,2}[\"']?"
-    r"(?P<secret>[^\s\"',;\[]{8,})"
+    r"(?:session[_ -]?(?:id|key|cookie)|(?<![a-z])sid|connect\.sid|csrftoken|phpsessid|jsessionid)\\{0,3}[\"']?"
+    r"[ ]{0,24}[:=][ ]{0,4}[bru]{0,2}\\{0,3}[\"']?"
+    r"(?P<secret>[^\s\"',;\[\\]{8,})"
 )
 NETRC = Lazy(
     r"(?:\blogin[ ]{1,8}\S{1,128}[ ]{1,8}password[ ]{1,8}|(?<![^\n])[ ]{0,8}password[ ]{1,4})"

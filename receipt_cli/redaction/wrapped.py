@@ -11,9 +11,13 @@ from receipt_cli.redaction.lazy import Lazy
 
 _LEAST = 40
 """Characters of the narrowest terminal in use: shorter lines were not wrapped."""
-_BREAK = Lazy(r"(?<=[A-Za-z0-9+/=_:-])[ ]?[│┃|]?\n[ \t│┃|]{0,60}(?P<rest>[A-Za-z0-9+/=_.-]{2,400})")
-_NO_REST = Lazy(r"[A-Z]?[a-z]*+(?:[-_.:][A-Z]?[a-z]*+)*\Z|[0-9]{4}-[0-9]{2}-|[0-9]{2}:[0-9]{2}")
-"""The beginning of a new line: a word, a date or a time."""
+_PREFIX = r"(?:\[[A-Za-z_]{0,12}[0-9]{1,5}\]:?[ ]?|[0-9]{1,5}:[ ]|\([A-Za-z_]{1,32}[ ]pid=[0-9]{1,9}[^)\n]{0,64}\)[ ])?"
+"""The tag of a rank, which begins each of its lines."""
+_BREAK = Lazy(rf"(?<=[A-Za-z0-9+/=_:-])[ ]?[│┃|]?\n{_PREFIX}[ \t│┃|]{{0,60}}(?P<rest>[A-Za-z0-9+/=_.-]{{2,400}})")
+_STARTS = Lazy(r"[A-Za-z_.]{2,40}=[^=]|[0-9]{4}-[0-9]{2}-|[0-9]{2}:[0-9]{2}")
+"""The beginning of a new line: an assignment, a date or a time."""
+_CAPITALS = frozenset({"CRITICAL", "CUDA", "DEBUG", "ERROR", "FATAL", "GPU", "INFO", "NCCL", "NOTE", "TRACE", "WARN", "WARNING"})
+_JOINT = re.compile(r"[-_.:]")
 _HEAD = 400
 _MOST_LINES = 16
 
@@ -28,7 +32,7 @@ def mask_wrapped(text: str) -> str:
     for found in _BREAK.compiled.finditer(text):
         at = found.start()
         line = text.rfind("\n", 0, at) + 1
-        if at - line < _LEAST or at <= done or _NO_REST.compiled.match(found["rest"]) is not None:
+        if at - line < _LEAST or at <= done or _begins_line(found["rest"]):
             continue
         head = max(line, done, at - _HEAD)
         parts = [(head, at), *_rests(text, found)]
@@ -52,7 +56,7 @@ def _rests(text: str, found: re.Match[str]) -> Iterator[tuple[int, int]]:
         start, end = found.span("rest")
         yield start, end
         after = _BREAK.compiled.match(text, end)
-        if after is None or end - start < _LEAST or _NO_REST.compiled.match(after["rest"]) is not None:
+        if after is None or end - start < _LEAST or _begins_line(after["rest"]):
             return
         found = after
 
@@ -78,3 +82,16 @@ def _spanning(parts: list[str]) -> tuple[int, int, str] | None:
 
 def _is_key(value: str) -> bool:
     return len(value) >= 16 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value) and not says_nothing(value)
+
+
+def _begins_line(rest: str) -> bool:
+    """True for what is no continuation of a secret: words (``torch.OutOfMemoryError``, ``GPU0``), an assignment, a time."""
+    return _STARTS.compiled.match(rest) is not None or all(map(_is_word, _JOINT.split(rest)))
+
+
+def _is_word(part: str) -> bool:
+    letters = part.rstrip("0123456789")
+    capitals = sum(c.isupper() for c in letters)
+    if len(part) - len(letters) > 3 or (letters and not letters.isalpha()):
+        return False
+    return 3 * capitals <= max(3, len(letters)) or letters in _CAPITALS

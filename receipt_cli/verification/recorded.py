@@ -37,7 +37,7 @@ class Recorded:
         options, launches = derivation["options"], derivation.get("launches")
         return cls(
             grammars=tuple(derivation["grammars"]),
-            options=Options(options["grammar"], options["exit_code"], recorded_wall(options)),
+            options=Options(options["grammar"], options["exit_code"], recorded_wall(options), options.get("log_complete")),
             launch=launches["used"] - 1 if launches else None,
             files=tuple(RecordedFile(file["name"], file["sha256"]) for file in derivation["log"].get("files", ())),
             tool_version=derivation["tool_version"],

@@ -13,21 +13,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from receipt_cli.errors import ReceiptError
+from receipt_cli.wrap.forwarder import GRACE_S, Forwarded, Forwarder
 from receipt_cli.wrap.memory import KillCounter, Kills, Memory
 from receipt_cli.wrap.output_streams import Outlets, open_outlets
 from receipt_cli.wrap.signals import Relay, passed_on
-from receipt_cli.wrap.tee import Log, Tee
+from receipt_cli.wrap.tee import Loss
 
-PAUSE_S = 0.016
-"""Seconds to wait after output before polling again on a terminal: sixty pictures a second."""
-LONG_PAUSE_S = 0.04
-"""The same without a terminal: ten thousand lines a second are read in twenty-five turns."""
-GRACE_S = 3.0
-"""Seconds of further reading after the command has ended, where processes that it started keep its output open."""
 NOT_FOUND, NOT_RUNNABLE = 127, 126
 """Exit statuses of shells for a command that is not there, or cannot be run."""
+
+
+HELD_OPEN = "receipt run: a process that the command left behind holds its output open; the log ends here, its output does not"
 
 
 class NotStarted(ReceiptError):
@@ -42,13 +41,15 @@ class NotStarted(ReceiptError):
 class Ended:
     """How a command ended. ``code`` is its exit code, negative for a signal; ``wall_s`` are seconds from its start to its end.
 
-    ``peak_rss_bytes`` is None where unknown; ``kills`` are the out-of-memory kills around its end.
+    ``peak_rss_bytes`` is None where unknown; ``kills`` are the out-of-memory kills around its end; ``loss`` is the output
+    that is missing in the log.
     """
 
     code: int
     wall_s: float
     peak_rss_bytes: int | None
     kills: Kills | None
+    loss: Loss | None
     notes: tuple[str, ...]
 
 
@@ -81,128 +82,99 @@ def run_job(command: Sequence[str], log: int, give_up: Callable[[int], None]) ->
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         raise
     outlets.started()
-    job = _Job(pid, outlets, log, kills, signals, give_up)
-    code, usage = job.follow()
-    wall = job.ended_at - began
-    peak = max(job.memory.peak_bytes, _lower_bound(usage, own_rss))
+    forwarder = Forwarder(outlets.streams, log)
+    memory = Memory(pid, kills)
+    ended_at, code, usage = _follow(pid, memory, forwarder, signals, give_up)
+    held = forwarder.drain()
+    peak = max(memory.peak_bytes, _lower_bound(usage, own_rss))
     recent = kills.recent() if code else None
     if recent is not None:
-        job.log.remark(_on_kills(code, recent))
-    job.log.end()
-    return Ended(code, wall, peak or None, recent, job.notes())
+        forwarder.remark(_on_kills(code, recent))
+    if held:
+        forwarder.remark(HELD_OPEN)
+    forwarded = forwarder.close(held)
+    return Ended(code, ended_at - began, peak or None, recent, forwarded.loss, _notes(forwarded, held))
 
 
-class _Job:
-    def __init__(
-        self,
-        pid: int,
-        outlets: Outlets,
-        log: int,
-        kills: KillCounter,
-        signals: set[signal.Signals],
-        give_up: Callable[[int], None],
-    ) -> None:
-        self.memory = Memory(pid, kills)
-        self.log = Log(log, len(outlets.streams))
-        self.ended_at = 0.0
-        self._pid = pid
-        self._tee = Tee(outlets.streams, self.log)
-        self._code = 0
-        self._held_open = False
-        self._woken = True  # the news of its end may have come before we listened
-        self._pause = PAUSE_S if any(stream.terminal for stream in outlets.streams) else LONG_PAUSE_S
-        self._wake, waker = os.pipe()
-        os.set_blocking(self._wake, False)
-        os.set_blocking(waker, False)
-        self._watch()
-        self._relay = Relay(pid, signals, outlets.streams, waker, self.log.remark, lambda: give_up(self._code))
-        self._relay.start()
+def _follow(
+    pid: int, memory: Memory, forwarder: Forwarder, signals: set[signal.Signals], give_up: Callable[[int], None]
+) -> tuple[float, int, resource.struct_rusage]:
+    """Wait for the end of the command; return its time, the exit code and the resources used."""
+    wake, waker = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(waker, False)
+    code = 0
+    relay = Relay(pid, signals, waker, forwarder.remark, forwarder.fit, lambda: give_up(code))
+    relay.start()
+    while True:
+        reaped = relay.reap()  # at once: the news of its end may have come before we listened
+        if reaped is not None:
+            code = os.waitstatus_to_exitcode(reaped[0])
+            return time.monotonic(), code, reaped[1]
+        if time.monotonic() >= memory.due:
+            memory.look()
+        if select.select([wake], [], [], max(0.0, memory.due - time.monotonic()))[0]:
+            os.read(wake, 4096)
 
-    def follow(self) -> tuple[int, resource.struct_rusage]:
-        """Forward output until the command and its output have ended; return the exit code and the resources used."""
-        ended: tuple[int, resource.struct_rusage] | None = None
-        while ended is None or self._tee.open:
-            if ended is not None and time.monotonic() > self.ended_at + GRACE_S:
-                self._held_open = True
-                break
-            if ended is None and time.monotonic() >= self.memory.due:
-                self.memory.look()
-                self._woken = True
-            ready = self._wait(0.1 if ended is not None else self.memory.due - time.monotonic())
-            hurried = self._tee.turn(ready) if ready else True
-            self.log.tick()
-            if len(self._tee.open) != self._watched:
-                self._watch()
-            if ended is None and self._woken:
-                self._woken = False
-                ended = self._reap()
-            if not hurried:
-                time.sleep(self._pause)
-        return ended
 
-    def notes(self) -> tuple[str, ...]:
-        """Return the differences from a run without ``receipt``."""
-        found = [*self._tee.problems]
-        if self.log.problem:
-            found.append(f"the log is not complete: {self.log.problem}")
-        if self._held_open:
-            found.append(f"a process that the command started held its output open: the log ends {GRACE_S:g} s after the command")
-        return tuple(found)
-
-    def _watch(self) -> None:
-        """Poll the open streams."""
-        self._poll = select.poll()
-        self._watched = len(self._tee.open)
-        for descriptor in (self._wake, *self._tee.open):
-            self._poll.register(descriptor, select.POLLIN)
-
-    def _wait(self, seconds: float) -> list[int]:
-        """Wait until there is output or a signal, at most so long; return the descriptors of output that are ready."""
-        ready = [descriptor for descriptor, _ in self._poll.poll(max(0.0, seconds) * 1000)]
-        if self._wake in ready:
-            os.read(self._wake, 4096)
-            ready.remove(self._wake)
-            self._woken = True
-        return ready
-
-    def _reap(self) -> tuple[int, resource.struct_rusage] | None:
-        """Return the exit code and the resources used once the command has ended."""
-        reaped = self._relay.reap()
-        if reaped is None:
-            return None
-        self.ended_at = time.monotonic()
-        self._code = os.waitstatus_to_exitcode(reaped[0])
-        return self._code, reaped[1]
+def _notes(forwarded: Forwarded, held: bool) -> tuple[str, ...]:
+    """Return the differences from a run without ``receipt``."""
+    found = [*forwarded.problems]
+    loss = forwarded.loss
+    if loss is not None:
+        lost = f" (lost: {loss.byte_count} bytes, from byte {loss.first_byte} of the file on)" if loss.byte_count else ""
+        found.append(f"the log is not complete: {loss.reason}{lost}")
+    if forwarded.late_bytes:
+        found.append(f"{forwarded.late_bytes} bytes of output came after the command had ended; the log contains them")
+    if held:
+        found.append(
+            f"a process that the command started held its output open: the log ends {GRACE_S:g} s after the command, and what"
+            " that process prints is passed on"
+        )
+    return tuple(found)
 
 
 def _start(command: Sequence[str], outlets: Outlets, mask: set[signal.Signals | int]) -> int:
     """Start the command with our original environment and signal mask. Raises ``NotStarted``."""
     words = [os.fsencode(word) for word in command]
     environ = inherited_environment()
-
-    def spawn(words: list[bytes]) -> int:
-        return os.posix_spawnp(
-            words[0],
-            words,
-            environ,
-            file_actions=[(os.POSIX_SPAWN_DUP2, outlets.stdout, 1), (os.POSIX_SPAWN_DUP2, outlets.stderr, 2)],
-            setsigmask=mask,
-            setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # which the interpreter ignores
-        )
-
-    try:
+    answer, report = os.pipe()
+    pid = os.fork()  # posix_spawn of the C library would leave signals 32 and 33 ignored
+    if not pid:
         try:
-            return spawn(words)
-        except OSError as error:
-            found = shutil.which(words[0])
-            if error.errno != errno.ENOEXEC or found is None:
-                raise
-            return spawn([b"/bin/sh", found, *words[1:]])  # as execvp does with a script that does not name its interpreter
-    except FileNotFoundError as error:
-        raise NotStarted(f"{command[0]}: command not found", NOT_FOUND) from error  # or the interpreter that it names
-    except (OSError, ValueError) as error:
-        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise NotStarted(f"{command[0]}: {why}", NOT_RUNNABLE) from error
+            _become(words, environ, outlets, mask)
+        except (OSError, ValueError) as error:
+            number = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
+            os.write(report, str(number).encode())
+        finally:
+            os._exit(NOT_RUNNABLE)
+    os.close(report)
+    with open(answer, "rb") as failed:
+        told = failed.read()
+    if told:
+        os.waitpid(pid, 0)
+        if int(told) == errno.ENOENT:
+            raise NotStarted(f"{command[0]}: command not found", NOT_FOUND)  # or the interpreter that it names
+        raise NotStarted(f"{command[0]}: {os.strerror(int(told))}", NOT_RUNNABLE)
+    return pid
+
+
+def _become(words: list[bytes], environ: dict[bytes, bytes], outlets: Outlets, mask: set[signal.Signals | int]) -> NoReturn:
+    """Become the command. Raises ``OSError``, and ``ValueError`` for words with a null byte."""
+    os.dup2(outlets.stdout, 1)
+    os.dup2(outlets.stderr, 2)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which the interpreter ignores
+        signal.signal(number, signal.SIG_DFL)
+    if callable(signal.getsignal(signal.SIGINT)):  # its handler would swallow what comes before the command is there
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    try:
+        os.execvpe(words[0], words, environ)
+    except OSError as error:
+        found = shutil.which(words[0])
+        if error.errno != errno.ENOEXEC or found is None:
+            raise
+        os.execve(b"/bin/sh", [b"/bin/sh", found, *words[1:]], environ)  # as execvp with a script that names no interpreter
 
 
 def inherited_environment() -> dict[bytes, bytes]:

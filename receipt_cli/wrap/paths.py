@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -47,11 +48,11 @@ def default_files(command: Sequence[str], name: str | None, now: str, receipt: P
 
 def check_files(files: Files, existing: Existing) -> None:
     """Raise ``OutputError`` where a file exists that must not be replaced, or a folder is missing."""
-    for path in (files.log, files.header, files.receipt):
+    for path in (files.log,) if is_device(files.log) else (files.log, files.header, files.receipt):
         folder = path.absolute().parent
         if not folder.is_dir():
             raise OutputError("cannot write", where=str(path), why=f"there is no folder {folder}")
-        if existing == "refuse":
+        if existing == "refuse" and not is_device(path):
             try:
                 check_new(path)
             except OutputError as error:
@@ -62,15 +63,25 @@ def check_files(files: Files, existing: Existing) -> None:
 
 def open_log(path: Path, existing: Existing) -> int:
     """Return the descriptor of the log, which is written to at its end, on a new line. Raises ``OutputError``."""
-    how = {"refuse": os.O_EXCL, "append": 0, "overwrite": os.O_TRUNC}[existing]
+    device = is_device(path)
+    how = 0 if device else {"refuse": os.O_EXCL, "append": 0, "overwrite": os.O_TRUNC}[existing]
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | how, 0o666)
-        size = os.fstat(descriptor).st_size
+        size = 0 if device else os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             os.write(descriptor, b"\n")
         return descriptor
     except OSError as error:
         raise OutputError("cannot write the log", where=str(path), why=error.strerror or str(error)) from error
+
+
+def is_device(path: Path) -> bool:
+    """True for a log that cannot be read again: a device, a pipe. Header and receipt are not written beside it."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def _called(command: Sequence[str]) -> str:

@@ -6,10 +6,8 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from resource import struct_rusage
-
-from receipt_cli.wrap.output_streams import Outlet
 
 PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGTSTP", "SIGCONT", "SIGWINCH")
 FROM_TERMINAL = ("SIGINT", "SIGQUIT", "SIGTSTP", "SIGHUP")
@@ -31,7 +29,8 @@ def passed_on() -> set[signal.Signals]:
 class Relay(threading.Thread):
     """Waits for signals, which must be blocked in every thread, and forwards them to the process ``pid``.
 
-    A changed child writes a byte to ``waker``, a request for the end is a ``remark``. Once the command is over, requests
+    A changed child writes a byte to ``waker``, a request for the end is a ``remark``, a new size of our terminal calls
+    ``fit``. Once the command is over, requests
     for the end are counted; the second calls ``give_up``.
     """
 
@@ -39,17 +38,17 @@ class Relay(threading.Thread):
         self,
         pid: int,
         signals: set[signal.Signals],
-        streams: Sequence[Outlet],
         waker: int,
         remark: Callable[[str], None],
+        fit: Callable[[], None],
         give_up: Callable[[], None],
     ) -> None:
         super().__init__(name="signals", daemon=True)
         self._pid = pid
         self._signals = signals
-        self._streams = streams
         self._waker = waker
         self._remark = remark
+        self._fit = fit
         self._give_up = give_up
         self._asked = 0
         self._lock = threading.Lock()
@@ -71,8 +70,7 @@ class Relay(threading.Thread):
                     os.write(self._waker, b"x")
                 continue
             if number == signal.SIGWINCH:
-                for stream in self._streams:
-                    stream.fit()
+                self._fit()
             with self._lock:
                 if self._over:
                     self._ask(number)

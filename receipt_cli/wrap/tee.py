@@ -9,6 +9,7 @@ import select
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from receipt_cli.wrap.output_streams import Outlet
 
@@ -25,6 +26,18 @@ _TERMINAL_PIECE = 4095
 """Bytes that a terminal returns at a time (Linux); fewer are all that it has."""
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Output that is missing in the log: the reason, the position in the file of the first lost byte, and their number.
+
+    The numbers are None where nobody has counted.
+    """
+
+    reason: str
+    first_byte: int | None
+    byte_count: int | None
+
+
 class Log:
     """The log file, with remarks of ours on lines of their own.
 
@@ -38,13 +51,28 @@ class Log:
         self._remarks: deque[bytes] = deque()
         self.problem = ""
         """The reason why the log is no longer written; empty while it is."""
+        self.closed = False
+        self._first_lost = 0
+        self._lost = 0
+
+    @property
+    def waiting(self) -> bool:
+        """True while unfinished lines are kept back."""
+        return any(self._held)
+
+    @property
+    def loss(self) -> Loss | None:
+        """What the log lacks; None for a whole log."""
+        return Loss(self.problem, self._first_lost, self._lost) if self.problem else None
 
     def remark(self, line: str) -> None:
         """Write a line of ours after the current line of the log; any thread may call this."""
         self._remarks.append(f"{line}\n".encode())
 
     def write(self, stream: int, data: memoryview) -> None:
-        """Append output of a stream."""
+        """Append output of a stream; nothing after the log was closed."""
+        if self.closed:
+            return
         if len(self._held) == 1:
             self._append(data)
             return
@@ -76,13 +104,25 @@ class Log:
             fresh = not size or os.pread(self._descriptor, 1, size - 1) == b"\n"
             self._put(memoryview((b"" if fresh else b"\n") + self._said()))
 
+    def close(self) -> None:
+        """End the log and close its file: some file systems report only then that it is not whole."""
+        if self.closed:
+            return
+        self.end()
+        self.closed = True
+        size = os.fstat(self._descriptor).st_size
+        try:
+            os.close(self._descriptor)
+        except OSError as error:
+            self._fail(error, size)
+
     def _release(self, stream: int) -> None:
         self._append(memoryview(bytes(self._held[stream])))
         self._held[stream].clear()
 
     def _append(self, data: memoryview) -> None:
         """Write to the file, remarks between the first two lines that are ended by a line feed or begun by a return."""
-        if self._remarks and (found := re.search(rb"\n|(?=\r[^\n])", data)):
+        if self._remarks and not self.problem and (found := re.search(rb"\n|(?=\r[^\n])", data)):
             self._put(data[: found.end()])
             self._put(memoryview((b"" if found[0] else b"\n") + self._said()))
             data = data[found.end() :]
@@ -97,7 +137,12 @@ class Log:
             try:
                 data = data[os.write(self._descriptor, data) :]
             except OSError as error:
-                self.problem = error.strerror or str(error)
+                self._fail(error, os.fstat(self._descriptor).st_size)
+        self._lost += len(data)
+
+    def _fail(self, error: OSError, at: int) -> None:
+        self.problem = self.problem or error.strerror or str(error)
+        self._first_lost = at
 
 
 class Tee:
@@ -109,6 +154,8 @@ class Tee:
         self._room = bytearray(ROOM)
         self.problems: list[str] = []
         """Failures to forward output."""
+        self.read_bytes = 0
+        """Bytes of output so far."""
 
     @property
     def open(self) -> list[int]:
@@ -127,6 +174,7 @@ class Tee:
         with memoryview(self._room) as room:
             filled, ended = _fill(outlet.source, room, outlet.terminal)
             if filled:
+                self.read_bytes += filled
                 self._log.write(number, room[:filled])
                 self._pass_on(outlet, room[:filled])
         if ended:

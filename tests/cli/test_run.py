@@ -94,13 +94,15 @@ def test_success(tmp_path: Path) -> None:
     assert all(receipt["checks"][name] for name in ("finite_losses", "zero_exit_code", "has_steps", "no_oom", "completed"))
     assert done.stdout == done.log
     job = receipt["run"]
+    assert (job["log_complete"], "log_loss" in job) == (True, False)
     assert (job["exit_code"], job["lane"], job["started_at"] <= job["finished_at"]) == (0, "cpu", True)
     assert 40 * 0.002 < job["wall_time_s"] < 60
     assert receipt["derivation"]["options"]["wall"] == {
         "seconds": job["wall_time_s"], "evidence": "receipt_run", "phase": None,
     }  # fmt: skip
     assert 4 << 20 < job["peak_rss_bytes"] < 1 << 30
-    assert re.fullmatch(r"receipt: job.receipt.json: healthy, 40 step records, exit code 0, .*", done.stderr.splitlines()[-1])
+    said = r"receipt: job.receipt.json: healthy and proven, 40 step records, exit code 0, .*"
+    assert re.fullmatch(said, done.stderr.splitlines()[-1])
 
 
 def test_exception(tmp_path: Path) -> None:
@@ -334,16 +336,68 @@ def test_without_a_stdout_there_is_a_log(tmp_path: Path) -> None:
     assert b"cat: " in log  # it has no stdin either
 
 
-def test_a_process_left_behind_does_not_hold_us(tmp_path: Path) -> None:
-    began = time.monotonic()
-    done = run(tmp_path, "sh", "-c", "sleep 30 & echo started")
-    assert (done.code, done.stdout) == (0, b"started\n")
-    assert time.monotonic() - began < 20
-    assert "held its output open" in done.stderr
+LEFT = "(sleep 9; echo late; sleep 0.1; echo later; echo $? > end) & echo early"
+"""Leaves a process behind that prints twice, more than three seconds after the command, and then writes a file."""
+
+
+def appears(path: Path) -> None:
+    until = time.monotonic() + 60
+    while not (path.exists() and path.stat().st_size):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("to", ["file", "pipe"])
+def test_a_process_left_behind_never_notices_that_we_have_gone(tmp_path: Path, to: str) -> None:
+    with (tmp_path / "out").open("wb") as file:
+        process = subprocess.Popen(
+            wrapped("sh", "-c", LEFT),
+            cwd=tmp_path, env=ENV, stdout=file if to == "file" else subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+    assert process.wait(60) == 0
+    assert not (tmp_path / "end").exists()  # we did not wait for it
+    log = (tmp_path / "job.log").read_bytes()
+    assert log.startswith(b"early\nreceipt run: a process that the command left behind holds its output open")
+    receipt = json.loads((tmp_path / "job.receipt.json").read_bytes())
+    assert receipt["run"]["wall_time_s"] < 4
+    out, err = process.communicate(timeout=60)
+    appears(tmp_path / "end")
+    assert (tmp_path / "end").read_bytes() == b"0\n"
+    assert ((tmp_path / "out").read_bytes() if to == "file" else out) == b"early\nlate\nlater\n"
+    assert b"held its output open" in err
+    assert (tmp_path / "job.log").read_bytes() == log
+
+
+def test_a_process_left_behind_meets_the_end_of_the_reader_only(tmp_path: Path) -> None:
+    script = "(trap '' HUP; while sleep 0.1; do echo x || break; done 2>/dev/null; echo over > end) & echo early"
+    process = start(tmp_path, "bash", "-c", f"trap '' PIPE; {script}")
+    assert process.wait(60) == 0  # three seconds after the command
+    time.sleep(0.5)
+    assert not (tmp_path / "end").exists()
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    appears(tmp_path / "end")
+    process.stderr.close()
 
 
 def test_output_of_a_process_left_behind_is_still_read(tmp_path: Path) -> None:
-    assert run(tmp_path, "sh", "-c", "(sleep 0.5; echo late) & echo early").log == b"early\nlate\n"
+    done = run(tmp_path, "sh", "-c", "(sleep 0.5; echo late) & echo early")
+    assert done.log == done.stdout == b"early\nlate\n"
+    assert "5 bytes of output came after the command had ended" in done.stderr
+
+
+def test_three_hundred_children(tmp_path: Path) -> None:
+    script = "for n in $(seq 300); do (sleep 1; echo $n) & done; wait"
+    done = run(tmp_path, "sh", "-c", script)
+    assert (done.code, sorted(map(int, done.stdout.split()))) == (0, list(range(1, 301)))
+    assert done.log == done.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux")
+def test_no_signal_is_ignored_that_was_not(tmp_path: Path) -> None:
+    command = ["grep", "-E", "Sig(Blk|Ign|Cgt)", "/proc/self/status"]
+    alone = subprocess.run(command, capture_output=True, check=True).stdout
+    assert run(tmp_path, *command).stdout == alone
 
 
 # --- a terminal -------------------------------------------------------------------------------------------------------------
@@ -570,14 +624,57 @@ def test_a_log_that_cannot_grow_leaves_the_command_alone(tmp_path: Path) -> None
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
     )  # fmt: skip
     assert (done.code, done.stdout.count(b"\n"), len(done.log)) == (0, 200000, limit)
-    assert "the log is not complete: File too large" in done.stderr
-    assert done.receipt["derivation"]["log"]["size_bytes"] == limit
+    lost = len(done.stdout) - limit
+    assert f"the log is not complete: File too large (lost: {lost} bytes, from byte {limit} of the file on)" in done.stderr
+    receipt = done.receipt
+    assert receipt["derivation"]["log"]["size_bytes"] == limit
+    assert receipt["run"]["log_loss"] == {"reason": "File too large", "first_byte": limit, "byte_count": lost}
+    assert (receipt["run"]["exit_code"], receipt["run"]["log_complete"]) == (0, False)
+    assert (receipt["checks"]["zero_exit_code"], receipt["checks"]["completed"], done.reason) == (True, None, "truncated")
+    assert "job.receipt.json: truncated" in done.stderr
+    for question, code in (("check", 1), ("verify", 0)):
+        asked = [*RECEIPT, question, "job.receipt.json", *(["job.log"] if question == "verify" else [])]
+        answer = subprocess.run(asked, cwd=tmp_path, env=ENV, capture_output=True, timeout=60, check=False)
+        assert answer.returncode == code, answer
+
+
+def test_a_command_that_fails_with_a_log_that_is_not_whole_has_failed(tmp_path: Path) -> None:
+    script = "for n in range(9000): print('iter %d: loss 2.0000, time 5.00ms, mfu 1.00%%' % n)\nraise SystemExit(3)"
+    limit = (1 << 16, 1 << 16)
+    done = run(tmp_path, sys.executable, "-c", script, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+    assert (done.code, done.receipt["checks"]["zero_exit_code"], done.receipt["run"]["exit_code"]) == (3, False, 3)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device here")
+def test_nothing_is_written_beside_a_device(tmp_path: Path) -> None:
+    before = set(os.listdir("/dev"))
+    done = run(tmp_path, "sh", "-c", "echo x; exit 4", options=("--log", "/dev/full", "-o", "job.receipt.json"))
+    assert (done.code, done.stdout) == (4, b"x\n")
+    assert "No space left on device (lost: 2 bytes" in done.stderr
+    assert "/dev/full is no file that can be read" in done.stderr
+    assert {name for name in set(os.listdir("/dev")) - before if "full" in name} == set()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kill_of_ours_is_none_of_the_command(tmp_path: Path) -> None:
+    script = "for n in range(300): print('iter %d: loss 2.0, time 5.00ms, mfu 1.00%%' % n, flush=True); time.sleep(0.01)"
+    script = f"import time\n{script}\nopen('end', 'w').write('over')"
+    process = start(tmp_path, sys.executable, "-c", script)
+    seen = read_until(process, b"iter 20:")
+    process.kill()
+    out, _ = process.communicate(timeout=60)  # to the end of the output, not of our process
+    appears(tmp_path / "end")
+    assert process.returncode == -signal.SIGKILL
+    assert (seen + out).count(b"\n") == 300
+    assert (tmp_path / "job.log").read_bytes() == seen + out
 
 
 def test_when_we_are_killed_the_log_and_the_header_make_the_receipt_later(tmp_path: Path) -> None:
-    process = start(tmp_path, sys.executable, TRAINERS / "plain_loop.py", "sigterm")
+    process = start(tmp_path, sys.executable, TRAINERS / "plain_loop.py", "sigterm", start_new_session=True)
     read_until(process, b"ready at 20")
     process.kill()
+    process.wait(60)
+    os.killpg(process.pid, signal.SIGTERM)  # the command goes on without us
     assert ended(process, tmp_path).code == -signal.SIGKILL
     assert not (tmp_path / "job.receipt.json").exists()
     parsed = subprocess.run(

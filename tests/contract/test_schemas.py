@@ -23,7 +23,7 @@ from receipt_cli.grammar import model as grammar
 from receipt_cli.grammar import parse as grammar_file
 from receipt_cli.header.document import empty_header
 from receipt_cli.problems import MAX_EXCERPT, MAX_FIRST
-from receipt_cli.receipts.assembly import RUN_KEYS
+from receipt_cli.receipts.assembly import LOG_KEYS, RUN_KEYS
 from receipt_cli.receipts.versions import SCHEMA_VERSION
 from receipt_cli.redaction.text import TAIL_LINES
 
@@ -46,10 +46,10 @@ CONCLUSIONS = {"truncated", "no_grammar_match", "unknown"}
 OPTIONAL = {"files", "launches", "ranks", "origin"}
 """Fields that only a log of several files, several runs or several ranks has, or an imported document."""
 ADDED = {
-    "#/properties/run": {"wall_time_s", "peak_rss_bytes"},
+    "#/properties/run": {"wall_time_s", "peak_rss_bytes", "log_complete", "log_loss"},
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts"},
     "#/properties/derivation": {"peaks", "redactions"},
-    "#/properties/derivation/properties/options": {"wall"},
+    "#/properties/derivation/properties/options": {"wall", "log_complete"},
     "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
     "#/$defs/summary": {"flags", "spikes", "bottleneck", "memory"},
 }
@@ -303,7 +303,7 @@ def test_vocabularies_are_those_of_the_code():
     newest = schema("receipt", "1.3")["properties"]["failure"]["properties"]
     assert newest["retry"]["properties"]["verdict"]["enum"] == list(get_args(Retry))
     newest = schema("receipt", SCHEMA_VERSION.removeprefix("receipt/"))["properties"]
-    assert tuple(newest["run"]["properties"]) == RUN_KEYS
+    assert tuple(newest["run"]["properties"]) == RUN_KEYS + LOG_KEYS
     assert newest["schema_version"]["const"] == SCHEMA_VERSION
 
 

@@ -86,6 +86,9 @@ FORMS: dict[str, Callable[[random.Random], str]] = {
     "sentry": lambda r: "https://" + _random(r, 32, _HEX) + "@o1.ingest.example.io/7",
     "neptune": lambda r: "eyJhcGlfYWRkcmVzcyI6" + _random(r, 60) + "==",
     "vault": lambda r: "hv" + "s." + _random(r, 90),
+    "runpod": lambda r: "rp" + "a_" + _random(r, 40, _ALNUM + string.digits),
+    "base64": lambda r: base64.b64encode(f"WANDB_API_KEY={_random(r, 40)}".encode()).decode(),
+    "base64 of a token": lambda r: base64.b64encode(f"HF_TOKEN={_random(r, 34)}\n".encode()).decode(),
     "databricks": lambda r: "da" + "pi" + _random(r, 32, _HEX),
 }
 """Kinds that are known by their form: they may stand anywhere."""
@@ -148,9 +151,70 @@ NAMED: dict[str, str] = {
     "assignment": "PGPASSWORD='{}' psql -h db",
     "unclosed at the end": 'RuntimeError: {{"api_key": "{}',
     "in a traceback": '    login(token="{}")',
+    "local": "    token      = '{}'",
+    "local password": "password   = '{}'",
+    "annotated": "token: str = '{}'",
+    "annotated, optional": "    api_key: Optional[str] = '{}'",
+    "annotated, or None": '    password: str | None = "{}"',
+    "auth pair": "requests.get(url, auth=('admin', '{}'))",
+    "basic auth": "HTTPBasicAuth('admin', '{}')",
+    "basic auth of another": 'auth=aiohttp.BasicAuth("me", "{}")',
+    "exported pass": "export RCLONE_CONFIG_PASS={}",
+    "own pass": "MY_PASS={}",
+    "pass": "pass={}",
+    "pass in a file": "pass = {}",
+    "user/pass": "user/pass: admin/{}",
+    "username/password": "username/password: me / {}",
+    "user/pass alone": "user/pass: {}",
+    "session": "session_id={}",
+    "session in words": "session id: {}",
+    "session in JSON": '{{"session_id": "{}"}}',
     "sshpass": "sshpass -p {} ssh host",
 }
 """Positions whose name says that what follows is a secret."""
+KEYS_ONLY = ("Incorrect", "percent-encoded", "basic", "bearer", "header in a dict")
+"""Positions in which no password looks as the one here does."""
+
+
+PLACES: dict[str, str] = {
+    "alone": "{}",
+    "indented": "        {}",
+    "rank": "[rank0]: {}",
+    "Elastic": "[default3]:{}",
+    "Ray": "(RayTrainWorker pid=4711) {}",
+    "srun": "3: {}",
+    "logging": "2026-03-01 10:00:00,123 - INFO - root - {}",
+    "Lightning": "[2026-03-01 10:00:00,123][train][INFO] - {}",
+    "container": "2026-03-01T10:00:00.123456789Z stderr F {}",
+    "syslog": "Mar  1 10:00:00 node7 train[4711]: {}",
+    "shell trace": "+ {}",
+    "pytest": "E       {}",
+    "quoted source": "> {}",
+    "error": "ValueError: {}",
+    "coloured": "\x1b[33m{}\x1b[0m",
+    "redrawn": "loading  10%\r{}",
+    "wide": "x" * 480 + " {}",
+    "followed": "{} and so on",
+    "ended": "using {} .",
+    "JSON": '{{"level": "info", "message": {}}}',
+}
+"""Places of a whole text in a log."""
+
+
+def table(seed: int, size: int = 200) -> list[Planted]:
+    """Return ``size`` secrets with what gives them away, each in every one of the places."""
+    r = random.Random(seed)
+    chosen = [(kind, "{}") for kind in FORMS]
+    named = [(kind, text) for kind in VALUES for name, text in NAMED.items() if not (kind == "password" and name in KEYS_ONLY)]
+    chosen += r.sample(named, size - len(chosen))
+    made: list[Planted] = []
+    for kind, text in chosen:
+        secret = FORMS[kind](r) if kind in FORMS else VALUES[kind](r)
+        whole = text.format(secret)
+        parts = secret_parts(kind, secret) if kind in FORMS else (secret,)
+        for place, line in PLACES.items():
+            made.append(Planted(f"{kind} {text}", place, line.format(json.dumps(whole) if place == "JSON" else whole), parts))
+    return made
 
 
 def private_key(r: random.Random, header: str, lines: int, width: int = 64, start: str = "MII") -> list[str]:
@@ -184,6 +248,9 @@ def blocks(r: random.Random) -> list[Planted]:
         for cut in (6, len(secret) // 2, len(secret) - 6):
             line = f"{'using the token of this machine, which is ':>60}{secret[:cut]}"
             made.append(Planted(kind, "wrapped", f"{line}\n{secret[cut:]} from here", (secret,)))
+            tagged = f"[rank0]: {line}\n[rank0]: {secret[cut:]} from here"
+            parts = tuple(part for part in (secret[:cut], secret[cut:]) if len(part) > 6)
+            made.append(Planted(kind, "two lines of a rank", tagged, parts))
     for kind in ("jwt", "anthropic", "github-fine", "pypi"):
         secret = FORMS[kind](r)
         rows = [f"{'the answer of the server was: ':>60}{secret[:20]}"]
@@ -208,7 +275,7 @@ def corpus(seed: int) -> list[Planted]:
     for kind, make in VALUES.items():
         for position, template in NAMED.items():
             secret = make(r)
-            if kind == "password" and position in ("Incorrect", "percent-encoded", "basic", "bearer", "header in a dict"):
+            if kind == "password" and position in KEYS_ONLY:
                 continue  # nobody's key looks like this there
             made.append(Planted(kind, position, template.format(secret), (secret,)))
     return made + blocks(r)
@@ -287,5 +354,10 @@ Authorization required: see the documentation
 cookies are disabled; cookie policy: strict
 basic settings: lr 0.1 | bearer of news
 key_padding_mask=None, attn_mask=None, is_causal=True
+forward_pass=12.3ms first_pass: layer12 second_pass = 0.34 PASS=1 pass: True pass = 3/4 one-pass=on
+pass: train pass=eval num_pass=2 two_pass: yes PASS: test_forward[cuda-bf16] PASSED
+auth=('user', None) session_dir=/tmp/ray/session_2026-03-01_10-00-00_123456_78 session: 12
+token: int = 512 key: str = 'loss' eos_token: str = '</s>' token    = 512
+user/pass: none dGhpcyBpcyBqdXN0IGEgcGxhaW4gc2VudGVuY2U= aGVsbG8gd29ybGQgaGVsbG8gd29ybGQ=
 """.splitlines()
 """Lines of real kinds that hold no secret, though some of them look as if they did."""

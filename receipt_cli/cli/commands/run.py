@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -59,7 +59,7 @@ def run(
     from receipt_cli.receipts.production import rfc3339_now
     from receipt_cli.wrap.job import NotStarted, check_command, run_job
     from receipt_cli.wrap.output_streams import hold_standard_streams
-    from receipt_cli.wrap.paths import Files, check_files, default_files, open_log
+    from receipt_cli.wrap.paths import Files, check_files, default_files, is_device, open_log
 
     hold_standard_streams()
     gc.enable()  # this may take days
@@ -71,7 +71,8 @@ def run(
     try:
         check_command(command)
         run = {"name": name, "lane": lane, "preset": preset, "started_at": now}
-        notes = _write_header(files, run, command)
+        device = is_device(files.log)
+        notes = [] if device else _write_header(files, run, command)
         ended = run_job(command, open_log(files.log, existing), _end_as)
     except NotStarted as error:
         for path in (files.log, files.header) if existing == "refuse" else ():
@@ -79,7 +80,10 @@ def run(
         tell(error)
         sys.exit(error.status)
     note(ended.notes)
-    _conclude(files, ended, grammar, tuple(attach or ()), notes, quiet)
+    if device:
+        note([f"{files.log} is no file that can be read: no header, no receipt"])
+    else:
+        _conclude(files, ended, grammar, tuple(attach or ()), notes, quiet)
     _end_as(ended.code)
 
 
@@ -117,12 +121,20 @@ def _conclude(
     from receipt_cli.receipts.production import Request, refusal, rfc3339_now
 
     wall_s = round(ended.wall_s, 3)
+    loss = ended.loss
     request = Request(
         path=str(files.log),
         grammar=grammar,
         exit_code=ended.code,
         wall=Wall(wall_s, EVIDENCE),
-        captured={"finished_at": rfc3339_now(), "wall_time_s": wall_s, "peak_rss_bytes": ended.peak_rss_bytes},
+        log_complete=loss is None,
+        captured={
+            "finished_at": rfc3339_now(),
+            "wall_time_s": wall_s,
+            "peak_rss_bytes": ended.peak_rss_bytes,
+            "log_complete": loss is None,
+            "log_loss": None if loss is None else asdict(loss),
+        },
         attachments=attachments,
         header_file=files.header,
         environ=dict(os.environ),

@@ -178,6 +178,17 @@ def _exit_code(document: Document) -> Broken:
         yield "/checks/zero_exit_code", f"is {_said(stated)} though the caller stated exit code {code}"
 
 
+def _log_complete(document: Document) -> Broken:
+    run, options = document["run"], document["derivation"]["options"]
+    said, loss = run.get("log_complete"), run.get("log_loss")
+    if loss is not None and said is not False:
+        yield "/run/log_loss", "is of a log that is not said to be incomplete"
+    if said is False and "launches" not in document["derivation"] and options.get("log_complete") is not False:
+        yield "/run/log_complete", "is false though the derivation took the log for whole"
+    if options.get("log_complete") is False and document["checks"]["completed"] is True:
+        yield "/checks/completed", "is true though output is missing at the end of the log"
+
+
 def _no_grammar_match(document: Document) -> Broken:
     failure = document["failure"]
     if failure is None or failure["reason"] != "no_grammar_match":
@@ -248,6 +259,7 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     Rule("has_steps_agrees", (*PHASES, "checks", "derivation"), _has_steps),
     Rule("finite_losses_agrees", (*PHASES, "checks", "derivation"), _finite_losses),
     Rule("exit_code_agrees", ("checks", "derivation"), _exit_code),
+    Rule("log_complete_agrees", ("run", "checks", "derivation"), _log_complete),
     Rule("no_grammar_match", ("failure", "derivation"), _no_grammar_match),
     Rule("failed_without_steps", ("failure", "checks"), _failed_without_steps),
     Rule("no_oom_agrees", ("failure", "checks"), _no_oom),

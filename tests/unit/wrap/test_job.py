@@ -211,7 +211,7 @@ from receipt_cli.wrap.signals import Relay, passed_on
 signals = passed_on()
 signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 pid = os.posix_spawnp("true", ["true"], os.environ)
-relay = Relay(pid, signals, (), os.open(os.devnull, os.O_WRONLY), print, lambda: os._exit(42))
+relay = Relay(pid, signals, os.open(os.devnull, os.O_WRONLY), print, print, lambda: os._exit(42))
 while relay.reap() is None:
     time.sleep(0.01)
 relay.start()

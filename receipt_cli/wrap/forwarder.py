@@ -1,0 +1,180 @@
+"""A process of its own that copies the command's output: what the command leaves running keeps its output through it.
+
+It is in another session, ignores signals, and ends with the output. ``receipt run`` may return, or be killed, before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import NoReturn
+
+from receipt_cli.wrap.output_streams import Outlet
+from receipt_cli.wrap.tee import Log, Loss, Tee
+
+PAUSE_S = 0.016
+"""Seconds to wait after output before polling again on a terminal: sixty pictures a second."""
+LONG_PAUSE_S = 0.04
+"""The same without a terminal: ten thousand lines a second are read in twenty-five turns."""
+GRACE_S = 3.0
+"""Seconds of further logging after the command has ended, where processes that it started keep its output open."""
+_REMARK, _FIT, _ENDED, _CLOSE = b"R", b"F", b"E", b"C"
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """What became of the output. ``late_bytes`` were logged after the command had ended; ``loss`` is None for a whole log."""
+
+    late_bytes: int
+    problems: tuple[str, ...]
+    loss: Loss | None
+
+
+class Forwarder:
+    """Starts the process for ``streams`` and the descriptor ``log``; both are its own from then on."""
+
+    def __init__(self, streams: Sequence[Outlet], log: int) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._lock = threading.Lock()
+        self._pid = os.fork()
+        if not self._pid:
+            try:
+                _forward(streams, log, theirs)
+            finally:
+                os._exit(1)
+        theirs.close()
+        os.close(log)
+        for stream in streams:
+            stream.close()
+        self._answers = self._socket.makefile("rb")
+
+    def remark(self, line: str) -> None:
+        """Write a line of ours after the current line of the log; any thread may call this."""
+        self._send(_REMARK + line.encode())
+
+    def fit(self) -> None:
+        """Set the size of the command's terminals to that of ours."""
+        self._send(_FIT)
+
+    def drain(self) -> bool:
+        """Wait until the output of the command, which has ended, is copied; return whether somebody still holds it open."""
+        self._send(_ENDED)
+        return self._answers.readline() == b"held\n"
+
+    def close(self, held: bool) -> Forwarded:
+        """Close the log; without ``held`` the process has ended on return."""
+        self._send(_CLOSE)
+        answer = self._answers.readline()
+        if not held:
+            os.waitpid(self._pid, 0)
+        if not answer:
+            return Forwarded(0, (), Loss("the process that writes it has ended early", None, None))
+        found = json.loads(answer)
+        loss = found["loss"]
+        return Forwarded(found["late_bytes"], tuple(found["problems"]), None if loss is None else Loss(**loss))
+
+    def _send(self, message: bytes) -> None:
+        with self._lock, contextlib.suppress(OSError):  # it was killed: its absence is reported in the end
+            self._socket.sendall(message + b"\n")
+
+
+def _forward(streams: Sequence[Outlet], log: int, control: socket.socket) -> NoReturn:
+    """Copy until every stream has ended; the log until we are asked to close it."""
+    os.setsid()  # no signal of the terminal reaches us, and no end of its session
+    os.chdir("/")
+    _keep_only({log, control.fileno(), *(stream.source for stream in streams)}, {stream.target for stream in streams})
+    _Copying(streams, log, control).run()
+    os._exit(0)
+
+
+def _keep_only(descriptors: set[int], targets: set[int]) -> None:
+    """Close what we do not need: whoever waits for the end of it would wait for us."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):
+        if standard not in targets:
+            os.dup2(null, standard)
+    for name in os.listdir("/dev/fd"):
+        if int(name) > 2 and int(name) not in descriptors:
+            with contextlib.suppress(OSError):  # the one that lists them
+                os.close(int(name))
+
+
+class _Copying:
+    def __init__(self, streams: Sequence[Outlet], log: int, control: socket.socket) -> None:
+        self._streams = streams
+        self._log = Log(log, len(streams))
+        self._tee = Tee(streams, self._log)
+        self._control: socket.socket | None = control
+        self._heard = b""
+        self._pause = PAUSE_S if any(stream.terminal for stream in streams) else LONG_PAUSE_S
+        self._ended_at: float | None = None
+        self._idle_bytes: int | None = None
+        """Bytes read when the streams were first found empty after the end of the command."""
+        self._drained = False
+
+    def run(self) -> None:
+        """Copy, and answer ``receipt run``."""
+        while self._tee.open or (self._control is not None and not self._log.closed):
+            poll = select.poll()
+            for descriptor in self._tee.open:
+                poll.register(descriptor, select.POLLIN)
+            if self._control is not None:
+                poll.register(self._control, select.POLLIN)
+            ready = [descriptor for descriptor, _ in poll.poll(self._patience_ms())]
+            if self._control is not None and self._control.fileno() in ready:
+                self._listen(self._control)
+            hurried = self._tee.turn(ready)
+            self._log.tick()
+            if self._ended_at is not None:
+                self._settle(self._ended_at, any(descriptor in ready for descriptor in self._tee.open))
+            elif not hurried:
+                time.sleep(self._pause)
+        self._log.close()
+
+    def _patience_ms(self) -> int | None:
+        if self._ended_at is not None and not self._drained:
+            return 20
+        return 100 if self._log.waiting else None
+
+    def _settle(self, ended_at: float, busy: bool) -> None:
+        """Report the end of the output, or that it does not come."""
+        if not busy and self._idle_bytes is None:
+            self._idle_bytes = self._tee.read_bytes
+        if not self._drained and (not self._tee.open or time.monotonic() > ended_at + GRACE_S):
+            self._drained = True
+            self._answer(b"held" if self._tee.open else b"ended")
+
+    def _listen(self, control: socket.socket) -> None:
+        data = control.recv(65536)
+        if not data:  # receipt run is over, or was killed
+            self._control = None
+            self._ended_at = None
+            return
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            kind, text = line[:1], line[1:]
+            if kind == _REMARK:
+                self._log.remark(text.decode())
+            elif kind == _FIT:
+                for stream in self._streams:
+                    stream.fit()
+            elif kind == _ENDED:
+                self._ended_at = time.monotonic()
+            elif kind == _CLOSE:
+                self._log.close()
+                loss = self._log.loss
+                late = 0 if self._idle_bytes is None else self._tee.read_bytes - self._idle_bytes
+                found = Forwarded(late, tuple(self._tee.problems), loss)
+                self._answer(json.dumps(asdict(found)).encode())
+
+    def _answer(self, line: bytes) -> None:
+        if self._control is not None:
+            with contextlib.suppress(OSError):
+                self._control.sendall(line + b"\n")
