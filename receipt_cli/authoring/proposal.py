@@ -175,7 +175,7 @@ def _shown(raw: bytes, log: bytes) -> str | None:
         return None
     at = log.find(raw)
     if at >= 0:
-        start, end = log.rfind(b"\n", 0, at) + 1, log.find(b"\n", at)
+        start, end = log.rfind(b"\n", 0, at) + 1, log.find(b"\n", at + len(raw))
         line = mask_secrets(log[start : end if end >= 0 else len(log)].decode("utf-8", "replace"))
         if text not in line:
             return None

@@ -75,6 +75,8 @@ class Reading:
             return 1 if self.loss is not None and metrics > 1 and self._varies else 0
         if self.loss is not None:
             return 4
+        if mode == EPOCHS and self._rises(self.counter.epoch) and PART in kinds:
+            return 2
         if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
             return 0
         if metrics or PART in kinds:
@@ -290,6 +292,11 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
     counter, shape = reading.counter, reading.shape
     if reading.evaluation or reading.loss is None or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
         return
+    if counter.mode == ABSENT and counter.step is None and not reading.bar:
+        opening = next((r.shape for r in readings if _begins_epochs(r) and _in_turn(r.shape, shape)), None)
+        if opening is not None:
+            reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
+        return
     column = shape.columns[counter.step] if counter.step is not None else None
     if column is None or column.kind != FRACTION:
         return
@@ -306,6 +313,26 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
             mode = EPOCHS if each or keras else PER_EPOCH
             reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
             return
+
+
+def _begins_epochs(reading: Reading) -> bool:
+    """True for a line that counts epochs and shows no metric: what follows is of that epoch."""
+    kinds = {role.kind for role in reading.roles.values()}
+    return (
+        reading.counter.mode == EPOCHS
+        and reading.counter.epoch == 0
+        and not reading.evaluation
+        and not reading.bar
+        and kinds.isdisjoint((LOSS, METRIC, PART, VALIDATION_LOSS, SCORE))
+    )
+
+
+def _in_turn(heads: Shape, records: Shape) -> bool:
+    """True where each heading is followed by one record, and each record by the next heading; the last may lack its record."""
+    if not 0 <= heads.count - records.count <= 1:
+        return False
+    places = [place for pair in zip(heads.lines, records.lines, strict=False) for place in pair]
+    return all(a < b for a, b in pairwise(places)) and heads.last - records.last <= heads.count
 
 
 def _family(reading: Reading) -> tuple[bytes, ...]:

@@ -9,13 +9,13 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from receipt_cli.learn.blocks import induce_block
+from receipt_cli.learn.blocks import induce_block, induce_evaluation
 from receipt_cli.learn.counters import Group, Reading, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.progress import induce_heading, induce_progress
 from receipt_cli.learn.rules import Induced, induce
 from receipt_cli.learn.shapes import Miner
-from receipt_cli.learn.vocabulary import Vocabulary
+from receipt_cli.learn.vocabulary import Vocabulary, normalise
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary) -> Learned | None:
     sure = any(r.group is not None and r.group.main.tier == 4 for r in rules)
     if not sure:
         block = induce_block(readings, vocabulary)
-        rules, sure = ([block], True) if block is not None else (rules, False)
+        if block is not None and (not rules or "loss" in block.fields):
+            rules, sure = [block], "loss" in block.fields
     silent = tuple(core for r in readings if r.evaluation for core in r.shape.samples[:2])
     mains = [rule.group.main for rule in rules if rule.group is not None]
     bars = induce_progress(readings) if any(main.counter.mode == ABSENT for main in mains) else None
@@ -78,7 +79,9 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
         if rule is None or (group.main.counter.heading is not None and heading is None):
             continue
         rules.append(rule)
-        headings += [heading] if heading is not None else []
+        if heading is not None:
+            evaluation = induce_evaluation(group, others, vocabulary)
+            headings += [heading, *([evaluation] if evaluation is not None else [])]
     if not _one_count([rule.group for rule in rules if rule.group is not None]):
         for number, rule in enumerate(rules, start=1):
             rule.body["phase"] = f"stage_{number}"
@@ -101,4 +104,6 @@ def _one_count(groups: list[Group]) -> bool:
 def _interesting(vocabulary: Vocabulary) -> frozenset[bytes]:
     """Return the words of which a record has one that names a counter or a metric."""
     phrases = [*vocabulary.step, *vocabulary.epoch, *vocabulary.loss, *vocabulary.scores, *vocabulary.names]
-    return frozenset(phrase.encode("utf-8") for phrase in (re.split(r"[^a-z]+", text)[-1] for text in phrases) if len(phrase) > 1)
+    found = {phrase.encode("utf-8") for phrase in (re.split(r"[^a-z]+", text)[-1] for text in phrases) if len(phrase) > 1}
+    meant = (word for word, english in vocabulary.translations.items() if normalise(english).split()[-1].encode() in found)
+    return frozenset(found).union(*({word.encode("utf-8"), word.capitalize().encode("utf-8")} for word in meant))

@@ -13,6 +13,8 @@ _DELIMITER = re.compile(r"[|;,\t{}<>]| [-–—] |[:.] |\]|\) |[ ]{2,}|=> ")
 _OPENING = re.compile(r"(?P<sep>[:=]|=>|->)?[ \t]*[\[(<]+[ \t]*\Z")
 _SEPARATOR = re.compile(r"[ \t]*(?:[:=]+>?|->)[ \t]*[\"'`]?\Z")
 _WORD = re.compile(r"(?<![\w./-])[A-Za-z]+(?![\w./-])|(?<=[(\[])[A-Za-z]+(?=[)\]])")
+_LEVEL = re.compile(r"\A(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|TRACE):(?:[\w.]{1,80}:)?(?=\S)")
+"""A logger's head that no blank ends: ``INFO:Epoch``."""
 _AFTER = re.compile(r" ?([A-Za-z]+) ?/ ?([A-Za-z]+)(?![\w/])")
 
 MAX_NAME = 400
@@ -57,18 +59,19 @@ def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
             text = ""  # ``lr(1e-4): 0.01``: the number belongs to the name of the next
         several = bracket and right.lstrip().startswith(",") and not right.lstrip(", ").startswith((")", "]"))
         before = left[: left.rfind(text)] if text else left
-        words = {word.lower() for word in _WORD.findall(before)}
+        words = {word.lower() for word in _WORD.findall(vocabulary.english(before))}
         if words & vocabulary.evaluation:
             section = True
         elif words & vocabulary.training:
             section = False
-        spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower()))
+        english = vocabulary.english(text)
+        spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", english).lower()))
         unit = next((t.unit for t in column.values if t.unit), None)
         follows = _AFTER.match((unit or "") + right) if unit != "%" else None
         names.append(
             Name(
                 text,
-                normalise(text),
+                normalise(english),
                 sure,
                 bracket,
                 section or bool(spelled & vocabulary.evaluation),
@@ -97,7 +100,7 @@ def _name(left: str) -> tuple[str, bool, bool]:
     head = text[: unit.start()] if unit else text
     ends = [m.end() for m in _DELIMITER.finditer(head)]
     start = max(ends, default=0)
-    return text[start:].strip(" \t\"'`*#>([.-|"), sure, bracket
+    return _LEVEL.sub("", text[start:].strip(" \t\"'`*#>([.-|")), sure, bracket
 
 
 STEP, EPOCH, METRIC, LOSS, VALIDATION_LOSS = "step", "epoch", "metric", "loss", "validation loss"
@@ -154,8 +157,8 @@ def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
     """Return the role of a number outside the registry: a score, a part of a loss, a time."""
     tail = own[-1] if own else ""
     if name.unit in (None, "%") and (" ".join(own) in vocabulary.scores or tail in vocabulary.scores):
-        return Role(SCORE)
-    if name.unit is None and tail in vocabulary.loss and len(tail) > 2:
+        return Role(SCORE, unit="percent" if name.unit == "%" else None)
+    if name.unit is None and ((tail in vocabulary.loss and len(tail) > 2) or "loss" in own):
         return Role(PART)
     if " ".join(own) in vocabulary.timings or name.words in vocabulary.timings:
         unit = _TIMES.get(name.unit or "")

@@ -102,7 +102,7 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
     column = shape.columns[at]
     units = {t.unit for t in column.values if t.kind == NUMBER}
     number = GROUPED_TEXT if column.grouped else NUMBER_TEXT
-    field = role.metric or _field_name(name.text, taken)
+    field = role.metric or field_name(name.text, taken)
     spec: Spec = {"type": "number"}
     if role.kind in OTHERS:
         spec["metric"] = "other"
@@ -134,7 +134,8 @@ def _rate(follows: str, done: str) -> str:
     return rest if done else rf"(?i:{re.escape(what)})" + rest
 
 
-def _field_name(text: str, taken: set[str]) -> str:
+def field_name(text: str, taken: set[str]) -> str:
+    """Return a name for the field of a printed name that the registry does not know; one that is not ``taken``."""
     base = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:40] or "value"
     base = base if base[0].isalpha() else f"value_{base}"
     name, number = base, 2

@@ -20,9 +20,10 @@ def induce_heading(group: Group) -> Induced | None:
     gates = [g for g in chunks(heading.literals[0]) if len(g) >= MIN_GATE]
     if not gates:
         return None
-    pattern = rf"^{literal(heading.literals[0])}[ \t]*+{value}{literal(heading.literals[1])}[ \t]*+$"
+    ends = r"[ \t]*+$" if len(heading.columns) == 1 else ""
+    pattern = rf"^{literal(heading.literals[0])}[ \t]*+{value}{literal(heading.literals[1])}{ends}"
     compiled = compile_pattern(pattern)
-    samples = [core for core in heading.samples if compiled.search(core)][:2]
+    samples = [found.group() for core in heading.samples if (found := compiled.search(core)) is not None][:2]
     if not samples:
         return None
     gate = max(gates, key=len).decode("utf-8", "surrogateescape")

@@ -89,7 +89,8 @@ def _build(group: Group, name: str, dropped: set[str], guards: set[str]) -> Indu
     gates: list[bytes]
     if early or not counters:
         if not early:
-            return None if not pieces else _headed(group, name, pieces, counters, guards)
+            headed = _under_heading if main.counter.heading is not None else _headed
+            return None if not pieces else headed(group, name, pieces, counters, guards)
         begin, gates = head(main, early[0], early[-1], counters)
         for at in early:
             fields.update(counters[at][1])
@@ -121,6 +122,26 @@ def _headed(
     rest = [*(p for p in extra if p is not None), *(p for p in pieces if p is not first)]
     alone = first.proves and (bool(counters) or not any(p.proves for p in rest))
     return _finish(group, name, first.pattern, [first.gate], dict(first.fields), rest, guards, proven=alone)
+
+
+def _under_heading(
+    group: Group,
+    name: str,
+    pieces: list[_Piece],
+    counters: dict[int, tuple[str, dict[str, Spec]]],
+    guards: set[str],
+) -> Induced | None:
+    """Return a rule that begins with the line: what counts stands on another, and words before a metric say of what it is."""
+    main = group.main
+    first = min((p for p in pieces if p.place in main.roles), key=lambda p: p.place, default=None)
+    if first is None or counters:
+        return None
+    value = metric_value(main.shape, first.place, main.names[first.place], main.roles[first.place], set())
+    if value is None or list(first.fields) != [value.field]:
+        return None
+    begin, gates = head(main, 0, first.place, {first.place: (value.pattern, None)}, anchored=True)
+    rest = [p for p in pieces if p is not first]
+    return _finish(group, name, begin, gates or [first.gate], dict(first.fields), rest, guards, proven=first.proves)
 
 
 def _finish(
@@ -257,15 +278,20 @@ def _piece(reading: Reading, at: int, name: Name, role: Role, taken: set[str]) -
     return _Piece(context(reading.shape, at, name) + value.pattern, {value.field: value.spec}, gate, at, proves=proves)
 
 
-def head(main: Reading, first: int, last: int, counters: Mapping[int, tuple[str, object]]) -> tuple[str, list[bytes]]:
-    """Return the pattern from the words before the first counter to the end of the last, and its gates."""
+def head(
+    main: Reading, first: int, last: int, counters: Mapping[int, tuple[str, object]], *, anchored: bool = False
+) -> tuple[str, list[bytes]]:
+    """Return the pattern from the words before the first counter to the end of the last, and its gates.
+
+    ``anchored``: it begins where the line does.
+    """
     shape = main.shape
     begin = first
     while (
         begin > main.glued + 1 and not any(len(c) >= MIN_GATE for c in chunks(_tail(shape.literals[begin]))) and first - begin < 4
     ):
         begin -= 1
-    opening = _tail(shape.literals[begin])
+    opening = shape.literals[0] if anchored else _tail(shape.literals[begin])
     if main.glued >= 0 and begin == main.glued + 1:
         opening = opening.lstrip(b"] ")
     whole = begin == 0 and opening == shape.literals[0]
@@ -273,13 +299,15 @@ def head(main: Reading, first: int, last: int, counters: Mapping[int, tuple[str,
     pattern = r"^[ \t]*+" if whole and not lettered else ""
     if lettered and opening.lstrip()[:1].isalnum():
         pattern = r"(?<![\w/.-])"
+    if anchored:
+        pattern = r"^[ \t]*+"
     gates: list[bytes] = []
     for at in range(begin, last + 1):
         text = opening.lstrip() if at == begin else shape.literals[at]
         gates += chunks(text)
         pattern += literal(text) + r"[ \t]*+"
         pattern += counters[at][0] if at in counters else filler(shape.columns[at])
-    if pattern.startswith("^"):
+    if pattern.startswith("^") and not anchored:
         pattern += _what_follows(shape.samples[0], last)
     best = max(gates, key=lambda g: (any(chr(b).isalpha() for b in g), len(g)), default=b"")
     return pattern, [best] if len(best) >= MIN_GATE else []
