@@ -294,7 +294,7 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
         return
     if counter.mode == ABSENT and counter.step is None and not reading.bar:
         opening = next((r.shape for r in readings if _begins_epochs(r) and _in_turn(r.shape, shape)), None)
-        if opening is not None:
+        if opening is not None and not any(_inside(r, opening) for r in readings):
             reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
         return
     column = shape.columns[counter.step] if counter.step is not None else None
@@ -325,6 +325,13 @@ def _begins_epochs(reading: Reading) -> bool:
         and not reading.bar
         and kinds.isdisjoint((LOSS, METRIC, PART, VALIDATION_LOSS, SCORE))
     )
+
+
+def _inside(reading: Reading, heads: Shape) -> bool:
+    """True for records that are printed several times an epoch: what is printed once is their summary."""
+    shown = {LOSS, METRIC, PART, SCORE} & {role.kind for role in reading.roles.values()}
+    often = reading.shape.count >= 2 * heads.count and reading.shape.first < heads.last
+    return bool(shown) and often and reading.counter.step is not None and not reading.evaluation
 
 
 def _in_turn(heads: Shape, records: Shape) -> bool:

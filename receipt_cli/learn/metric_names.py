@@ -57,7 +57,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
         text, sure, bracket = _name(left[-MAX_NAME:])
         if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
             text = ""  # ``lr(1e-4): 0.01``: the number belongs to the name of the next
-        several = bracket and right.lstrip().startswith(",") and not right.lstrip(", ").startswith((")", "]"))
+        several = bracket and right.lstrip().startswith((",", "/")) and not right.lstrip(", ").startswith((")", "]"))
         before = left[: left.rfind(text)] if text else left
         words = {word.lower() for word in _WORD.findall(vocabulary.english(before))}
         if words & vocabulary.evaluation:
@@ -156,6 +156,8 @@ def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
 def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
     """Return the role of a number outside the registry: a score, a part of a loss, a time."""
     tail = own[-1] if own else ""
+    if name.several:
+        return None
     if name.unit in (None, "%") and (" ".join(own) in vocabulary.scores or tail in vocabulary.scores):
         return Role(SCORE, unit="percent" if name.unit == "%" else None)
     if name.unit is None and ((tail in vocabulary.loss and len(tail) > 2) or "loss" in own):

@@ -121,6 +121,13 @@ def several_a_heading() -> Iterator[str]:
         yield from ("train loss: 3.5", "train loss: 3.4", "train loss: 3.3")
 
 
+def test_the_summary_of_an_epoch_is_no_record(tmp_path: Path) -> None:
+    steps = [f"[{{e}}, {i}/3] - box_loss: 0.5 lr: {i}.0" for i in range(1, 4)]
+    found = figures(read(epochs("Epoch {e}", *steps, "avg. train_loss {x:.2f}"), tmp_path))
+    assert found["steps"] == (27, 1, 27, None)
+    assert "loss" not in found
+
+
 @pytest.mark.parametrize("lines", [[*out_of_turn()], [*several_a_heading()]])
 def test_a_line_of_no_single_epoch_is_no_record(lines: list[str], tmp_path: Path) -> None:
     assert not read(lines, tmp_path).detection.chosen
