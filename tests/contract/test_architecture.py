@@ -78,6 +78,7 @@ SEAMS = {"scan.bulk": "scan.engine", "events.compact": "events.build"}
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
     "ahocorasick_rs": ("records.prefilter",),
+    "charset_normalizer": ("io.encoding",),
     "duckdb": ("io.duckdb",),
     "fsspec": ("batch.remote",),
     "git": ("header.git",),
