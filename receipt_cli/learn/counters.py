@@ -72,7 +72,8 @@ class Reading:
         if self.counter.step is not None and mode == GLOBAL and self._ends_back:
             return 0  # the last record repeats an earlier step: a summary
         if mode == ABSENT:
-            return 1 if self.loss is not None and metrics > 1 and self._varies else 0
+            timed = PART in kinds and TIMING in kinds and self._moves
+            return 1 if (self.loss is not None and metrics > 1 and self._varies) or timed else 0
         if self.loss is not None:
             return 4
         if mode == EPOCHS and self._rises(self.counter.epoch) and PART in kinds:
@@ -93,6 +94,13 @@ class Reading:
         """True where hardly two losses are equal: equal values are a setting."""
         values = [token.value for token in self.shape.columns[self.loss or 0].values]
         return len(set(values)) * 2 > len(values)
+
+    @property
+    def _moves(self) -> bool:
+        """True where each time is another in nearly every record, and no part of a loss is a setting: what a loop prints a turn."""
+        told = [(at, 4 if role.kind == TIMING else 1) for at, role in self.roles.items() if role.kind in (PART, TIMING)]
+        values = [([token.value for token in self.shape.columns[at].values], often) for at, often in told]
+        return all(self.names[at].sure for at, _ in told) and all(len(set(v)) * 5 > len(v) * often for v, often in values)
 
     @property
     def _ends_back(self) -> bool:
@@ -234,7 +242,10 @@ def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -
             return _rich(group, readings) or _drawn(group, readings)
     step = main.counter.step
     total = step is not None and main.shape.columns[step].kind == FRACTION
-    return group.count >= (vocabulary.min_records if main.tier in (1, 4) or total else FEW)
+    epoch = main.counter.epoch
+    total = total or (step is None and epoch is not None and main.shape.columns[epoch].kind == FRACTION)
+    sure = main.tier == 4 or (main.tier == 1 and main.counter.mode != ABSENT) or main.loss is not None
+    return group.count >= (vocabulary.min_records if sure or total else FEW)
 
 
 def _lags(group: Group) -> bool:

@@ -40,6 +40,7 @@ class Name:
     stated: str | None
     follows: str | None
     several: bool
+    behind: str = ""
 
     @property
     def unit(self) -> str | None:
@@ -58,6 +59,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
         if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
             text = ""  # ``lr(1e-4): 0.01``: the number belongs to the name of the next
         several = bracket and right.lstrip().startswith((",", "/")) and not right.lstrip(", ").startswith((")", "]"))
+        behind = _behind(right, vocabulary) if not text and column.kind == NUMBER else ""
         before = left[: left.rfind(text)] if text else left
         words = {word.lower() for word in _WORD.findall(vocabulary.english(before))}
         if words & vocabulary.evaluation:
@@ -71,7 +73,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
         names.append(
             Name(
                 text,
-                normalise(english),
+                normalise(english or behind),
                 sure,
                 bracket,
                 section or bool(spelled & vocabulary.evaluation),
@@ -79,9 +81,20 @@ def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
                 unit_in_name(text),
                 f"{follows.group(1)}/{follows.group(2)}".lower() if follows else None,
                 several,
+                behind,
             )
         )
     return names
+
+
+_BEHIND = re.compile(r"[ \t]*([A-Za-z][A-Za-z. -]{1,40}?)[ \t]*(?=[,;|)\]]|\Z)")
+
+
+def _behind(right: str, vocabulary: Vocabulary) -> str:
+    """Return the name of a loss or a score that stands behind its number: ``0.98 C.E. Loss, 94.3% Accuracy``."""
+    found = _BEHIND.match(right)
+    last = normalise(found.group(1)).split()[-1:] if found is not None else []
+    return found.group(1) if found is not None and last and (last == ["loss"] or last[0] in vocabulary.scores) else ""
 
 
 def _name(left: str) -> tuple[str, bool, bool]:

@@ -160,6 +160,9 @@ def _finish(
         pattern += rf"(?!{reach}(?<![A-Za-z])(?i:{word})(?![a-z]))"
     proofs: list[str] = []
     headed = any(len(gate) >= MIN_GATE for gate in gates)
+    if not headed and not proven and not any(p.proves and len(p.gate) >= MIN_GATE for p in pieces):
+        gates = [*gates, *_shared_gate(group)]  # all names are short
+        headed = any(len(gate) >= MIN_GATE for gate in gates)
     for piece in pieces:
         if set(piece.fields) & set(fields):
             continue
@@ -270,9 +273,10 @@ def _piece(reading: Reading, at: int, name: Name, role: Role, taken: set[str]) -
         return None
     proves = role.kind in (LOSS, METRIC, *OTHERS)
     if not name.text:
-        if name.follows is None:
+        if name.follows is None and not name.behind:
             return None
-        return _Piece(r"(?<![\w.,])" + value.pattern, {value.field: value.spec}, b"", at, proves=False)
+        gate = max(chunks(name.behind.encode()), key=len, default=b"")
+        return _Piece(r"(?<![\w.,])" + value.pattern, {value.field: value.spec}, gate, at, proves=proves and bool(name.behind))
     left = reading.shape.literals[at]
     gate = max(chunks(left[left.rfind(name.text.encode("utf-8")) :]), key=len)
     return _Piece(context(reading.shape, at, name) + value.pattern, {value.field: value.spec}, gate, at, proves=proves)
@@ -321,6 +325,14 @@ def _what_follows(core: bytes, at: int) -> str:
     if not words or behind[:1].isspace():
         return r"(?=[ \t])"
     return rf"(?={literal(words[0])}{'[ ]' if len(behind) > len(words[0]) else ''})".replace("[ ]", r"[ \t]")
+
+
+def _shared_gate(group: Group) -> list[bytes]:
+    """Return the longest text between numbers that every kept record of the group has, if it is long enough."""
+    records = [core for r in group.readings for core in r.shape.samples]
+    texts = {chunk for left in group.main.shape.literals for chunk in chunks(left) if len(chunk) >= MIN_GATE}
+    shared = [text for text in texts if all(text in core for core in records)]
+    return [max(shared, key=lambda text: (len(text), text))] if shared else []
 
 
 def _tail(text: bytes) -> bytes:

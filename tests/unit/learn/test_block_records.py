@@ -141,14 +141,26 @@ def test_a_line_of_no_single_epoch_is_no_record(lines: list[str], tmp_path: Path
             {"loss_discriminator": LOSS, "loss_encoder": (-0.5, -0.5)},
         ),
         ("Epoch: {e} avg_loss_tgt: {x:.2f} time: 42.3s", {"avg_loss_tgt": LOSS}),
+        ("Epoch {e} @ 10:27 PM : {x:.2f} C.E. Loss, 94.5% Accuracy", {"c_e_loss": LOSS, "accuracy": (0.945, 0.945)}),
+        ("Episode {e}, Reward: {x:.2f}", {"reward": LOSS}),
+        ("[ep] episode={e} | return={x:.2f} | length=200", {"return": LOSS}),
         ("epoch {e} box_loss={x:.2f} cls_loss=0.5", {"box_loss": LOSS, "cls_loss": (0.5, 0.5)}),
     ],
 )
-def test_several_losses_without_a_total_are_other_metrics(line: str, others: dict[str, object], tmp_path: Path) -> None:
+def test_several_losses_without_a_total_and_scores_are_other_metrics(line: str, others: dict[str, object], tmp_path: Path) -> None:
     found = figures(read(epochs(line), tmp_path))
     assert {key: found.get(key) for key in others} == others
     assert found["steps"] in {(9, 1, 9, 9), (9, 1, 9, None)}
     assert "loss" not in found
+
+
+def test_records_without_a_counter_are_counted_where_a_loop_prints_its_time(tmp_path: Path) -> None:
+    found = figures(read(epochs("rl_loss: {x:.2f}, time: 10{e}.5, reward: 0.5"), tmp_path))
+    assert found == {"steps": (9, None, None, None), "rl_loss": LOSS, "time": (101.5, 109.5), "reward": (0.5, 0.5)}
+
+
+def test_a_setting_beside_a_time_is_no_record(tmp_path: Path) -> None:
+    assert not read(epochs("aux_loss: 0.5, time: 10.5, reward: 0.5"), tmp_path).detection.chosen
 
 
 def test_a_weight_of_a_loss_is_no_loss(tmp_path: Path) -> None:
