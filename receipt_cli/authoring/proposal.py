@@ -21,7 +21,7 @@ from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.learn.draft import write_draft
 from receipt_cli.learn.learned import Learned
-from receipt_cli.learn.rules import Induced
+from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.records.split import normalise
 from receipt_cli.redaction.mask import mask_secrets

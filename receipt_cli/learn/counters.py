@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -39,6 +40,9 @@ from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
 from receipt_cli.learn.vocabulary import Vocabulary
 
+INDENT = 24
+"""Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
+
 
 @dataclass(slots=True)
 class Reading:
@@ -51,6 +55,11 @@ class Reading:
     evaluation: bool
     bar: bool
     glued: int
+
+    @property
+    def indented(self) -> bool:
+        """True for a record in a second column of the screen."""
+        return all(not core[:INDENT].strip() for core in self.shape.samples)
 
     @property
     def loss(self) -> int | None:
@@ -97,7 +106,7 @@ class Reading:
 
     @property
     def _moves(self) -> bool:
-        """True where each time is another in nearly every record, and no part of a loss is a setting: what a loop prints a turn."""
+        """True where each time is another in nearly every record, and no part of a loss is a setting: a loop prints them."""
         told = [(at, 4 if role.kind == TIMING else 1) for at, role in self.roles.items() if role.kind in (PART, TIMING)]
         values = [([token.value for token in self.shape.columns[at].values], often) for at, often in told]
         return all(self.names[at].sure for at, _ in told) and all(len(set(v)) * 5 > len(v) * often for v, often in values)
@@ -126,9 +135,9 @@ class Reading:
 
 def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     """Return the interpretation of a shape, by its words and by the behaviour of its columns."""
-    names = read_names(shape, vocabulary)
-    roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
     glued = glued_bar(shape)
+    names = read_names(shape, vocabulary, glued)
+    roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
     roles[: glued + 1] = [None] * (glued + 1)
     counter = find_counter(shape, names, roles, vocabulary)
     metrics = _metrics(shape, names, roles, counter)
@@ -149,6 +158,10 @@ def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter:
         column = shape.columns[at]
         if role.kind == LOSS and column.integer and column.rises > 0.8 * (column.count - 1) > 0:
             continue  # ``loss 17 0.5049``: the number behind the name is the step
+        if role.kind == LOSS and _is_time(shape, names, at):
+            continue  # ``cost`` is a time where nothing says that it is a loss
+        if role.metric in _TOTALS and column.count > 1 and not column.rises:
+            continue  # the tokens of a step, not those so far
         if role.kind == LOSS and role.rank >= MEAN and any(_speaks_of_loss(n) for i, n in enumerate(names) if i != at):
             continue  # a running mean of the loss beside it
         if column.kind == NUMBER and column.values:
@@ -161,6 +174,22 @@ def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter:
             assert role is not None
             chosen[ranked[0]] = role
     return dict(sorted(chosen.items()))
+
+
+_TOTALS = ("tokens_total", "samples_total")
+_SECONDS = re.compile(rb"[ \t]*(?:m?s|secs?|seconds?|min|minutes|hours?)(?![\w/])")
+
+
+def _is_time(shape: Shape, names: list[Name], at: int) -> bool:
+    """True for a loss by name that a unit behind it calls a time, and for a ``cost`` that does not fall as losses do."""
+    if _SECONDS.match(shape.literals[at + 1]):
+        return True
+    if "cost" not in names[at].words.split():
+        return False
+    values = [token.value for token in shape.columns[at].values if token.value is not None]
+    third = max(1, len(values) // 3)
+    first, last = sum(values[:third]) / third, sum(values[-third:]) / third
+    return len(values) > 1 and not last < first - 0.02 * abs(first)
 
 
 def _speaks_of_loss(name: Name) -> bool:
@@ -360,4 +389,4 @@ def _family(reading: Reading) -> tuple[bytes, ...]:
     kinds = ",".join(reading.shape.columns[at].kind for at in counters).encode()
     if reading.glued >= 0 and len(literals) == reading.glued + 2:
         literals = [literals[-1].lstrip(b"] ")]  # the same record, once behind a bar and once not
-    return (kinds, *(b" ".join(text.split()) for text in literals[-2:]))
+    return (kinds, b" " * reading.indented, *(b" ".join(text.split()) for text in literals[-2:]))

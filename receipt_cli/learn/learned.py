@@ -13,7 +13,8 @@ from receipt_cli.learn.blocks import induce_block, induce_evaluation
 from receipt_cli.learn.counters import Group, Reading, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.progress import induce_heading, induce_progress
-from receipt_cli.learn.rules import Induced, induce
+from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.rules import induce
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 
@@ -74,7 +75,8 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
     headings: list[Induced] = []
     for group in groups:
         others = [r for r in readings if not any(r is own for own in group.readings)]
-        rule = induce(group, f"train_step_{len(rules) + 1}" if rules else "train_step", others, vocabulary)
+        rivals = [r for g in groups if g is not group for r in g.readings]
+        rule = induce(group, f"train_step_{len(rules) + 1}" if rules else "train_step", others, vocabulary, rivals)
         heading = induce_heading(group) if rule is not None and not headings else None
         if rule is None or (group.main.counter.heading is not None and heading is None):
             continue

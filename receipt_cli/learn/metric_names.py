@@ -29,6 +29,7 @@ class Name:
     and number; ``bracket``: an opening bracket is between them. ``evaluation``: the record, or this part of it, is about
     an evaluation. ``glued``: the unit glued to the number; ``stated``: in brackets in its name;
     ``follows``: a rate such as ``tok/s`` behind it. ``several``: the first of a list of numbers.
+    ``behind``: the printed name, where it stands behind the number.
     """
 
     text: str
@@ -48,8 +49,8 @@ class Name:
         return self.glued or self.stated
 
 
-def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
-    """Return the name of each column of ``shape``."""
+def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Name]:
+    """Return the name of each column of ``shape``. What a bar that ends with column ``glued`` is of, the rest need not be."""
     names: list[Name] = []
     section = False
     for number, column in enumerate(shape.columns):
@@ -62,12 +63,18 @@ def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
         behind = _behind(right, vocabulary) if not text and column.kind == NUMBER else ""
         before = left[: left.rfind(text)] if text else left
         words = {word.lower() for word in _WORD.findall(vocabulary.english(before))}
-        if words & vocabulary.evaluation:
+        if number <= glued:
+            section = False
+        elif words & vocabulary.evaluation:
             section = True
         elif words & vocabulary.training:
             section = False
         english = vocabulary.english(text)
         spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", english).lower()))
+        evaluated = bool(spelled & vocabulary.evaluation)
+        rest = [word for word in normalise(english).split() if word not in vocabulary.evaluation]
+        if evaluated and rest and column.integer and _counter(rest, vocabulary) is not None:
+            section = True  # ``validation step 3``: so is what it counts
         unit = next((t.unit for t in column.values if t.unit), None)
         follows = _AFTER.match((unit or "") + right) if unit != "%" else None
         names.append(
@@ -76,7 +83,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
                 normalise(english or behind),
                 sure,
                 bracket,
-                section or bool(spelled & vocabulary.evaluation),
+                section or evaluated,
                 unit,
                 unit_in_name(text),
                 f"{follows.group(1)}/{follows.group(2)}".lower() if follows else None,

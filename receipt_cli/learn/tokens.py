@@ -23,6 +23,7 @@ _MASK = regex.compile(
     rb"|(?<=%)\|(?:[ #=>.\-]|[\xe2][\x94-\x96][\x80-\xbf]){0,300}+\|?+"
     rb"|\[[=>.\-]{5,300}\]|(?:\xe2[\x94\x95][\x80-\xbf]){5,100}"
     rb"|(?<![\w.@])" + _WHOLE + rb"[ \t]*+(?:/|of |out of )[ \t]*+" + _WHOLE + rb"(?!\w|\.\d)"
+    rb"|(?<![\w.@])[-+]?[1-9]\d{0,2}(?:\.\d{3})++,\d++(?![\w.]|,\d)"  # 39.000,5: a comma for a point, or a list
     rb"|" + _NUMBER + rb"|(?<![\w/])[-+]?(?:[nN][aA][nN]|NAN|[iI]nf|INF|[iI]nfinity)(?:ms|s|%)?+(?!\w)"
     rb"|(?<![\w/])(?:N/A|n/a|None|null|\?\?\?)(?![\w/])))"
 )
@@ -113,7 +114,7 @@ def read_token(text: bytes) -> Token:
         return Token(RATE)
     if text[:1] in (b"|", b"[", b"\xe2"):
         return Token(BAR)
-    return Token(NOTHING if text[:1] in b"Nn?" else TIME)
+    return Token(NOTHING if text[:1] in b"Nn?" or (b":" not in text and b"," in text) else TIME)
 
 
 def find_number(record: bytes, start: int, end: int) -> Number:

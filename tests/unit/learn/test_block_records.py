@@ -147,7 +147,7 @@ def test_a_line_of_no_single_epoch_is_no_record(lines: list[str], tmp_path: Path
         ("epoch {e} box_loss={x:.2f} cls_loss=0.5", {"box_loss": LOSS, "cls_loss": (0.5, 0.5)}),
     ],
 )
-def test_several_losses_without_a_total_and_scores_are_other_metrics(line: str, others: dict[str, object], tmp_path: Path) -> None:
+def test_losses_without_a_total_and_scores_are_other_metrics(line: str, others: dict[str, object], tmp_path: Path) -> None:
     found = figures(read(epochs(line), tmp_path))
     assert {key: found.get(key) for key in others} == others
     assert found["steps"] in {(9, 1, 9, 9), (9, 1, 9, None)}
