@@ -40,10 +40,10 @@ _TEST = frozenset(["test", "testing"])
 
 
 def induce_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
-    """Return the rule of the evaluation that follows each record of an epoch on a line of its own, where it has one loss."""
+    """Return the rule of the evaluation on a line of its own: one loss after each record of a block, or named as its loss."""
     records = group.main.shape
     if group.main.counter.heading is None or group.main.counter.mode != EPOCHS:
-        return None
+        return _named_evaluation(group, readings, vocabulary)
     for reading in readings:
         shape = reading.shape
         if not reading.evaluation or abs(shape.count - records.count) > 1:
@@ -54,6 +54,18 @@ def induce_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Voc
         if len(losses) == 1:
             return _evaluation(reading, losses[0], group, vocabulary)
     return None
+
+
+def _named_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
+    """Return the rule of the only lines ``Validation loss: 0.5`` among the records of ``group``, if those print none."""
+    if group.main.tier < 4 or any(role.kind == VALIDATION_LOSS for r in group.readings for role in r.roles.values()):
+        return None
+    first, last = group.span
+    found = [r for r in readings if [role.kind for role in r.roles.values()] == [VALIDATION_LOSS] and len(r.shape.columns) == 1]
+    often = [r for r in found if r.names[0].sure and vocabulary.min_records <= r.shape.count <= group.count]
+    if len(found) > 1 or not often or often[0].shape.last < first or often[0].shape.first > last + group.count:
+        return None
+    return _evaluation(often[0], 0, group, vocabulary)
 
 
 def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:

@@ -12,11 +12,13 @@ from typing import Any
 from receipt_cli.learn.blocks import induce_block, induce_evaluation
 from receipt_cli.learn.counters import Group, Reading, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
+from receipt_cli.learn.lacks import find_lacks
 from receipt_cli.learn.progress import induce_heading, induce_progress
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.rules import induce
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
+from receipt_cli.problems import Lack
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,11 @@ class Learned:
         }
 
 
-def learn(blocks: Iterable[bytes], vocabulary: Vocabulary) -> Learned | None:
-    """Mine a log for the records of its training. Reads ``blocks`` once; the result does not depend on how they are cut."""
+def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] | None = None) -> Learned | None:
+    """Mine a log for the records of its training. Reads ``blocks`` once; the result does not depend on how they are cut.
+
+    Where nothing is learned, ``lacking`` is given what the nearest records lacked.
+    """
     miner = Miner(_interesting(vocabulary)).mine(blocks)
     groups, readings = choose(miner.shapes.values(), vocabulary)
     rules = _steps(groups, readings, vocabulary)
@@ -67,12 +72,17 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary) -> Learned | None:
     if any(main.starts_over for main in mains) and bars is None:
         return None
     rules = rules if bars is None else [bars, *rules]
-    return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure) if rules else None
+    if not rules:
+        if lacking is not None:
+            lacking += find_lacks(readings)
+        return None
+    return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure)
 
 
 def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary) -> list[Induced]:
     rules: list[Induced] = []
     headings: list[Induced] = []
+    evaluations: list[Induced] = []
     for group in groups:
         others = [r for r in readings if not any(r is own for own in group.readings)]
         rivals = [r for g in groups if g is not group for r in g.readings]
@@ -81,13 +91,13 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
         if rule is None or (group.main.counter.heading is not None and heading is None):
             continue
         rules.append(rule)
-        if heading is not None:
-            evaluation = induce_evaluation(group, others, vocabulary)
-            headings += [heading, *([evaluation] if evaluation is not None else [])]
+        headings += [heading] if heading is not None else []
+        evaluation = induce_evaluation(group, others, vocabulary) if not evaluations else None
+        evaluations += [evaluation] if evaluation is not None else []
     if not _one_count([rule.group for rule in rules if rule.group is not None]):
         for number, rule in enumerate(rules, start=1):
             rule.body["phase"] = f"stage_{number}"
-    return [*headings, *rules]
+    return [*headings, *evaluations, *rules]
 
 
 def _one_count(groups: list[Group]) -> bool:

@@ -30,7 +30,7 @@ ROOMS: dict[str, str] = {
     "scan": "definitions errors grammar io numeric problems records",
     "documents": "definitions errors io redaction",
     "events": "definitions errors grammar io numeric problems records scan",
-    "learn": "definitions errors grammar records scan",
+    "learn": "definitions errors grammar problems records scan",
     "analysis": "definitions events numeric problems records scan",
     "detect": "definitions errors events grammar io learn numeric problems scan",
     "emit": "documents header io",

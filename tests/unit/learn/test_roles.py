@@ -69,6 +69,17 @@ def test_an_evaluation_that_counts_as_training_does_is_left_out(tmp_path: Path) 
     assert metrics(read(before, tmp_path))["loss"] == (4.0, 2.1)
 
 
+def test_a_line_that_is_named_as_the_validation_loss_is_one(tmp_path: Path) -> None:
+    lines = [line for n in range(9) for line in (*printed(f"step {n}{{n}} loss {{x:.2f}}", 9)[1:], f"Validation loss: 0.{n}5")]
+    assert metrics(read(lines, tmp_path))["val_loss"] == (0.05, 0.85)
+
+
+def test_a_rule_that_names_no_trainer_wins_nothing_alone(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text("Validation loss: 0.61\nValidation loss: 0.55\nValidation loss: 0.50\n", "utf-8")
+    assert not derive(Source(str(path))).detection.chosen
+
+
 def test_records_of_a_second_column_are_others(tmp_path: Path) -> None:
     left, right = printed("Iteration {n} lr = 0.1 loss = {x:.2f}"), printed(" " * 88 + "Iteration {n} loss = 9.5")
     lines = [line for pair in zip(left, right, strict=True) for line in pair]
