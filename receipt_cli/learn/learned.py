@@ -17,6 +17,7 @@ from receipt_cli.learn.progress import induce_heading, induce_progress
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.rules import induce
 from receipt_cli.learn.shapes import Miner
+from receipt_cli.learn.tables import Table, induce_table
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 from receipt_cli.problems import Lack
 
@@ -58,7 +59,9 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
 
     Where nothing is learned, ``lacking`` is given what the nearest records lacked.
     """
-    miner = Miner(_interesting(vocabulary)).mine(blocks)
+    miner, table = Miner(_interesting(vocabulary)), Table()
+    miner.listeners.append(table.take)
+    miner.mine(blocks)
     groups, readings = choose(miner.shapes.values(), vocabulary)
     rules = _steps(groups, readings, vocabulary)
     sure = any(r.group is not None and r.group.main.tier == 4 for r in rules)
@@ -66,6 +69,9 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
         block = induce_block(readings, vocabulary)
         if block is not None and (not rules or "loss" in block.fields):
             rules, sure = [block], "loss" in block.fields
+    if not rules:
+        rows = induce_table(table, vocabulary)
+        rules, sure = ([rows], "loss" in rows.fields) if rows is not None else ([], False)
     silent = tuple(core for r in readings if r.evaluation for core in r.shape.samples[:2])
     mains = [rule.group.main for rule in rules if rule.group is not None]
     bars = induce_progress(readings) if any(main.counter.mode == ABSENT for main in mains) else None

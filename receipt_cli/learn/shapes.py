@@ -8,7 +8,7 @@ go back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from receipt_cli.learn.masked_form import Form, form_of
@@ -251,6 +251,8 @@ class Miner:
         Words of other scripts are looked for inside others. A number in a rule of dashes may be that of an epoch.
         """
         self.words = words
+        self.listeners: list[Callable[[bytes], None]] = []
+        """Are given each buffer of whole records, too."""
         foreign = sorted((re.escape(word) for word in words if not word.isascii()), key=len, reverse=True)
         self._telling = re.compile(b"|".join([rb"^[ \t]*[-=*#]{3,}[ \t]*\d+[ \t]*[-=*#]{3,}[ \t]*$", *foreign]))
         self.shapes: dict[bytes, Shape] = {}
@@ -263,6 +265,8 @@ class Miner:
         """Collect the records of ``blocks``, however they are cut."""
         for buffer in _whole_records(blocks):
             lines = buffer.replace(b"\r", b"\n")
+            for listener in self.listeners:
+                listener(lines)
             for record, masked in zip(lines.split(b"\n"), lines.translate(MASK).split(b"\n"), strict=True):
                 try:
                     form = self._forms[masked]
