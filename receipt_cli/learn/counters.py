@@ -292,9 +292,10 @@ EARLY = 10
 
 def _rich(group: Group, readings: Sequence[Reading]) -> bool:
     main = group.main
-    step = main.counter.step
-    names = 1 + sum(1 for at, role in main.roles.items() if role.kind in (METRIC, LOSS) and main.names[at].sure)
-    if main.loss is None or step is None or not main.names[step].words or names < RICH or main.counter.mode != GLOBAL:
+    step = main.counter.step if main.counter.mode == GLOBAL else main.counter.epoch if main.counter.mode == EPOCHS else None
+    telling = (METRIC, LOSS) if main.counter.mode == GLOBAL else (METRIC, LOSS, SCORE)
+    names = 1 + sum(1 for at, role in main.roles.items() if role.kind in telling and main.names[at].sure)
+    if main.loss is None or step is None or not main.names[step].words or names < RICH:
         return False
     values = [value for r in group.readings for value in _values(r)]
     if any(r.loss is not None and r.counter.step is not None and not any(r is own for own in group.readings) for r in readings):
@@ -320,6 +321,8 @@ def _counted(group: Group) -> list[tuple[int, float]]:
 
 def _values(reading: Reading) -> list[float | None]:
     step = reading.counter.step
+    if step is None and reading.counter.mode == EPOCHS:
+        step = reading.counter.epoch
     return [] if step is None else [token.value for token in reading.shape.columns[step].values]
 
 
@@ -371,7 +374,8 @@ def _inside(reading: Reading, heads: Shape) -> bool:
     """True for records that are printed several times an epoch: what is printed once is their summary."""
     shown = {LOSS, METRIC, PART, SCORE} & {role.kind for role in reading.roles.values()}
     often = reading.shape.count >= 2 * heads.count and reading.shape.first < heads.last
-    return bool(shown) and often and reading.counter.step is not None and not reading.evaluation
+    late = reading.bar and _values(reading)[:1] == [0]  # as in ``_lags``: nobody reads them
+    return bool(shown) and often and not late and reading.counter.step is not None and not reading.evaluation
 
 
 def _in_turn(heads: Shape, records: Shape) -> bool:

@@ -152,6 +152,9 @@ def _by_epoch(shape: Shape, epoch: int | None, full: int | None, vocabulary: Voc
     once = column.rises >= vocabulary.rising * (column.count - 1) and column.rises >= 2
     if once and full is not None and epoch < full:
         return Counter(PER_EPOCH, full, epoch, first_epoch(column))
+    begun = column.kind == FRACTION and column.one_total and shape.count < 3 and column.rises == shape.count - 1
+    if begun and column.first in (0, 1):
+        return Counter(EPOCHS, None, epoch, first_epoch(column), tentative=True)
     return Counter(EPOCHS if once else UNNUMBERED, None, epoch, first_epoch(column))
 
 

@@ -80,6 +80,21 @@ def test_a_rule_that_names_no_trainer_wins_nothing_alone(tmp_path: Path) -> None
     assert not derive(Source(str(path))).detection.chosen
 
 
+def test_an_epoch_of_few_is_a_record_where_its_total_and_much_else_is_printed(tmp_path: Path) -> None:
+    line = "Epoch {n}/15 [255.4s] | Train: loss=0.45 acc=0.778 | Val: loss=1.47 acc=0.617"
+    assert steps(read([line.format(n=n) for n in (1, 2)], tmp_path)) == [(2, 1, 2)]
+    assert read([f"Epoch {n}/15 loss=0.45" for n in (1, 2)], tmp_path).primary is None
+
+
+def test_the_record_of_an_epoch_stands_beside_bars_that_lag(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for epoch in range(1, 7):
+        bars = [f"Epoch {epoch}: 5%|#  | {i}/20 [00:01<00:09, 3.9it/s, CE=9.5]" for i in range(20)]
+        lines += [f"Epoch {epoch}", *bars, f"  Train - CE: {4 - epoch / 10:.2f}", "  Val   - CE: 5.5"]
+    derivation = read(lines, tmp_path)
+    assert (steps(derivation), metrics(derivation)["loss"]) == ([(6, 1, 6)], (3.9, 3.4))
+
+
 def test_records_of_a_second_column_are_others(tmp_path: Path) -> None:
     left, right = printed("Iteration {n} lr = 0.1 loss = {x:.2f}"), printed(" " * 88 + "Iteration {n} loss = 9.5")
     lines = [line for pair in zip(left, right, strict=True) for line in pair]
