@@ -36,7 +36,7 @@ from receipt_cli.events.streams import Gathered, LogFacts, gather, last_bytes_be
 from receipt_cli.grammar.catalog import get_grammar, shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.io.source import Source, Stream
-from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
+from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
@@ -94,6 +94,8 @@ class Derivation:
     catalogue: Catalogue
     registry: Registry
     metric_lines: tuple[str, ...]
+    lacks: tuple[Lack, ...]
+    """Of a log that nothing reads: the records that came nearest, how many there are of each kind, and why."""
     stepless: bool
     """The log has no step, and no line that looks like an unreadable one."""
     rule_records: Mapping[tuple[str, str], int]
@@ -161,8 +163,9 @@ class Plan:
         detection = detect(engine, gathered.body, forced=forced, choice=choice)
         grammars = [chosen.grammar for chosen in detection.chosen]
         unread = forced is None and choice is None and wanted(detection) and leaves_lines(engine, gathered.body, detection)
+        lacking: list[Lack] = []
         if unread or (choice is not None and choice.generic):
-            second = read_generically(streams, gathered, detection, workers)
+            second = read_generically(streams, gathered, detection, workers, lacking)
             if second is not None:
                 engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
@@ -171,7 +174,7 @@ class Plan:
         launches = split_launches(number_steps(leading_rank(drop_copies(events)), told.bars), body, engine.catalogue)
         for launch in launches if len(launches) > 1 else ():
             recount_epochs(launch.events)
-        return Reading(engine, gathered, body, self.options, detection, grammars, events, launches, told)
+        return Reading(engine, gathered, body, self.options, detection, grammars, events, launches, told, tuple(lacking))
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,7 @@ class Reading:
     events: Sequence[Event]
     launches: Sequence[Launch]
     told: ReadEvents
+    lacks: tuple[Lack, ...] = ()
 
     def derivation(self, number: int | None = None) -> Derivation:
         """Return the derivation of run ``number`` of the log, counted from 0; None is the last one.
@@ -259,6 +263,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         catalogue=engine.catalogue,
         registry=registry,
         metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
+        lacks=tuple(lack._replace(line=safe_text(lack.line, 120)) for lack in reading.lacks),
         stepless=stepless,
         rule_records=_rule_records(engine, body, grammars),
         changed=reading.gathered.changed,

@@ -40,6 +40,14 @@ class NearMiss(NamedTuple):
         return self._replace(line_number=self.line_number + lines)
 
 
+class Lack(NamedTuple):
+    """A kind of record that looks like training and was not read: its first record, how many there are, and why."""
+
+    line: str
+    seen: int
+    why: str
+
+
 class Finding(NamedTuple):
     """One error in a definition. ``where`` is ``file:line``; ``caret`` a column of ``snippet``."""
 

@@ -21,10 +21,12 @@ from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.learn.draft import write_draft
 from receipt_cli.learn.learned import Learned
-from receipt_cli.learn.rules import Induced
+from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.vocabulary import Vocabulary
+from receipt_cli.problems import Lack
 from receipt_cli.records.split import normalise
 from receipt_cli.redaction.mask import mask_secrets
+from receipt_cli.redaction.text import safe_text
 
 _SUFFIX = re.compile(rf"(?:{'|'.join(map(re.escape, SUFFIXES))}|\.(?:ya?ml|log|txt|out|jsonl?))+\Z")
 MAX_SAMPLES = 3
@@ -54,10 +56,11 @@ def propose(path: str, name: str, progress: Progress | None = None, vocabulary: 
         for _ in source.blocks():
             pass
         stream = Stream((source,))
-        learned, same = learn_streams([stream], vocabulary or load_generic())
+        lacking: list[Lack] = []
+        learned, same = learn_streams([stream], vocabulary or load_generic(), lacking)
         where = "stdin" if path == "-" else path
         if learned is None or not same:
-            raise _nothing(_UNSURE if same else "it changed while it was read", where)
+            raise _nothing(_unsure(lacking) if same else "it changed while it was read", where)
         raw = bytearray()
         with closing(_again(source)) as again:
             for block in again.blocks():
@@ -75,7 +78,11 @@ def propose(path: str, name: str, progress: Progress | None = None, vocabulary: 
     return Proposal(text, grammar, derivation, count, lines)
 
 
-_UNSURE = "no records of one shape count up beside a loss or another metric of training"
+
+def _unsure(lacking: Sequence[Lack]) -> str:
+    shown = "".join(f"\n       {lack.seen:,} like {safe_text(lack.line, 120)!r}: {lack.why}" for lack in lacking)
+    nearest = f"; nearest are{shown}" if shown else ""
+    return f"no records of one shape count up beside a loss or another metric of training{nearest}"
 
 
 def _nothing(why: str, where: str = "") -> GrammarChoiceError:
@@ -175,7 +182,7 @@ def _shown(raw: bytes, log: bytes) -> str | None:
         return None
     at = log.find(raw)
     if at >= 0:
-        start, end = log.rfind(b"\n", 0, at) + 1, log.find(b"\n", at)
+        start, end = log.rfind(b"\n", 0, at) + 1, log.find(b"\n", at + len(raw))
         line = mask_secrets(log[start : end if end >= 0 else len(log)].decode("utf-8", "replace"))
         if text not in line:
             return None

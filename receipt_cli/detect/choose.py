@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -31,6 +32,8 @@ class Candidate(NamedTuple):
     step_records: int
     alone_steps: int
     rules: int
+    named: bool = True
+    """Some rule that read something asks for the name of the trainer."""
 
     @property
     def score(self) -> tuple[int, int, int]:
@@ -42,7 +45,7 @@ class Candidate(NamedTuple):
     @property
     def identified(self) -> bool:
         """True where the matched records cannot be chance lines of another program."""
-        return bool(self.alone_steps) or (self.alone > 0 and (self.rules > 1 or self.records >= MIN_RECORDS))
+        return bool(self.alone_steps) or (self.alone > 0 and (self.rules > 1 or (self.named and self.records >= MIN_RECORDS)))
 
 
 class Chosen(NamedTuple):
@@ -81,10 +84,10 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
         by_id.setdefault(grammar.id, []).append(grammar)
     records = {i: _records(engine, body, versions) for i, versions in by_id.items()}
     steps = {i: _records(engine, body, versions, steps=True) for i, versions in by_id.items()}
-    rules = {i: max(_rules(engine, body, version) for version in versions) for i, versions in by_id.items()}
+    reading = {i: [_rules(engine, body, version) for version in versions] for i, versions in by_id.items()}
     layers = {i: versions[-1].layer for i, versions in by_id.items()}
     candidates = sorted(
-        (_candidate(i, layers, records, steps, rules[i]) for i in by_id if records[i]),
+        (_candidate(i, layers, records, steps, reading[i]) for i in by_id if records[i]),
         key=lambda c: (*(-part for part in c.score), c.id),
     )
     if forced is not None:
@@ -132,10 +135,16 @@ def _records(
     return OrdinalSet.union(OrdinalSet(), *found)
 
 
-def _rules(engine: Engine, body: SegmentBody, grammar: Grammar) -> int:
-    """Return how many rules that identify a trainer read something."""
+def _rules(engine: Engine, body: SegmentBody, grammar: Grammar) -> list[Rule]:
+    """Return the rules that identify a trainer and read something."""
     read = ((rule, engine.columns(body, grammar, rule)) for rule in grammar.rules if rule.event in IDENTIFYING)
-    return sum(1 for rule, columns in read if columns is not None and _whole(columns, rule))
+    return [rule for rule, columns in read if columns is not None and _whole(columns, rule)]
+
+
+def _names_trainer(name: str, rule: Rule) -> bool:
+    """True for a rule whose text has the name of its trainer: ``Validation loss:`` and ``seed:`` are printed by many."""
+    text = b" ".join(rule.literals).decode("utf-8", "replace") + "".join(rule.sources)
+    return name.replace("-", "") in re.sub(r"[^a-z0-9]", "", text.lower())
 
 
 def _whole(columns: RuleColumns, rule: Rule) -> bool:
@@ -147,7 +156,7 @@ def _whole(columns: RuleColumns, rule: Rule) -> bool:
 
 
 def _candidate(
-    name: str, layers: dict[str, str], records: dict[str, OrdinalSet], steps: dict[str, OrdinalSet], rules: int
+    name: str, layers: dict[str, str], records: dict[str, OrdinalSet], steps: dict[str, OrdinalSet], reading: Sequence[list[Rule]]
 ) -> Candidate:
     layer = layers[name]
     rivals = [i for i in records if i != name and (layer == "format" or layers[i] != "format")]
@@ -161,7 +170,8 @@ def _candidate(
         alone=len(alone),
         step_records=len(steps[name]),
         alone_steps=len(alone_steps),
-        rules=rules,
+        rules=max(len(rules) for rules in reading),
+        named=layer != "trainer" or any(_names_trainer(name, rule) for rules in reading for rule in rules),
     )
 
 

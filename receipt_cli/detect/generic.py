@@ -21,7 +21,7 @@ from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.io.source import Source, Stream
-from receipt_cli.problems import Problem
+from receipt_cli.problems import Lack, Problem
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
@@ -58,10 +58,12 @@ def load_generic() -> Vocabulary:
     return build_vocabulary(load_shipped(WHERE, dict, read_vocabulary), WHERE, load_registry())
 
 
-def learn_streams(streams: Sequence[Stream], vocabulary: Vocabulary) -> tuple[Learned | None, bool]:
+def learn_streams(
+    streams: Sequence[Stream], vocabulary: Vocabulary, lacking: list[Lack] | None = None
+) -> tuple[Learned | None, bool]:
     """Return the rules learned from ``streams``, which were read before, and whether the bytes are still the same.
 
-    Raises ``InputError``.
+    Where nothing is learned, ``lacking`` is given what the nearest records lacked. Raises ``InputError``.
     """
     from receipt_cli.learn.learned import learn  # only for logs that nobody knows
 
@@ -70,7 +72,7 @@ def learn_streams(streams: Sequence[Stream], vocabulary: Vocabulary) -> tuple[Le
         again = _reopened([stream])
         if again is None:
             return None, False
-        learned = learn(_blocks(again[0]), vocabulary)
+        learned = learn(_blocks(again[0]), vocabulary, lacking)
         if not _same([stream], again):
             return None, False
         best = learned if best is None else best
@@ -103,16 +105,21 @@ def leaves_lines(engine: Engine, body: SegmentBody, detection: Detection) -> boo
 
 
 def read_generically(
-    streams: Sequence[Stream], gathered: Gathered, detection: Detection, workers: int | None = None
+    streams: Sequence[Stream],
+    gathered: Gathered,
+    detection: Detection,
+    workers: int | None = None,
+    lacking: list[Lack] | None = None,
 ) -> Fallback | None:
     """Return the second reading of a log, or None where it shows no certain training.
 
     ``streams`` were read before; a log that cannot be read again, or that has changed since, has no second reading.
+    ``lacking`` as for ``learn_streams``.
     """
     base = [chosen.grammar for chosen in detection.chosen]
     doubted = any(grammar.layer != "benchmark" for grammar in base)
     try:
-        learned, same = learn_streams(streams, load_generic())
+        learned, same = learn_streams(streams, load_generic(), lacking)
         if learned is None or not same or (doubted and not learned.sure):
             return None
         again = _reopened(streams)

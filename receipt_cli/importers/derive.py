@@ -54,6 +54,7 @@ def derive_import(foreign: ForeignRun, log: LogFacts) -> Derivation:
         catalogue=catalogue,
         registry=registry,
         metric_lines=(),
+        lacks=(),
         stepless=True,
         rule_records={},
         changed=False,

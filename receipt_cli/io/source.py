@@ -13,6 +13,7 @@ from typing import IO, cast
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
+from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.pipe import Pipe
 from receipt_cli.io.prefetch import Ahead
 from receipt_cli.problems import Problem
@@ -42,9 +43,7 @@ class Source:
     ``changed`` says whether the file was written to while it was read.
     """
 
-    def __init__(
-        self, path: str, progress: Progress | None = None, *, origin: Source | None = None, later: bool = False
-    ) -> None:
+    def __init__(self, path: str, progress: Progress | None = None, *, origin: Source | None = None, later: bool = False) -> None:
         """Open ``path`` (``-`` is stdin), or read again what ``origin`` kept of it. Raises ``InputError``.
 
         With ``later`` the file is opened when its first block is asked for: of many files only one is open at a time.
@@ -143,7 +142,9 @@ class Source:
             raise InputError("is a tar archive, not a log", where=self.name, try_="tar -xOf FILE LOG | receipt parse -")
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the decompressed bytes in blocks of about 1 MiB and close the file. Raises ``InputError``.
+        """Yield the decompressed text in blocks of about 1 MiB and close the file. Raises ``InputError``.
+
+        Text in another encoding than UTF-8 becomes UTF-8 (see ``encoding``); digest and size stay those of its own bytes.
 
         A compressed stream that ends early or is damaged gives what could be read, and a problem. Of a file that is
         still being written, the bytes that it had when it was opened. Threads that read ahead end with the iterator; where
@@ -152,12 +153,7 @@ class Source:
         self._begin()
         try:
             with closing(self._given()) as given:
-                for block in given:
-                    if not self.size_bytes:
-                        self._refuse_tar(block)
-                    self.size_bytes += len(block)
-                    self._tell()
-                    yield block
+                yield from as_utf8(self._counted(given), self.problems)
                 self._tell()
             if self._limit is not None:
                 now = os.fstat(self._file.fileno())
@@ -166,6 +162,14 @@ class Source:
             raise InputError("cannot read the log", where=self.name, why=_reason(error)) from error
         finally:
             self._close_file()
+
+    def _counted(self, given: Iterator[bytes]) -> Iterator[bytes]:
+        for block in given:
+            if not self.size_bytes:
+                self._refuse_tar(block)
+            self.size_bytes += len(block)
+            self._tell()
+            yield block
 
     @property
     def _may_wait(self) -> bool:

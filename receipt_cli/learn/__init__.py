@@ -10,7 +10,7 @@ PUBLIC = {
     "write_draft": "draft",
     "Learned": "learned",
     "learn": "learned",
-    "Induced": "rules",
+    "Induced": "proofs",
     "Vocabulary": "vocabulary",
     "build_vocabulary": "vocabulary",
     "load_vocabulary": "vocabulary",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Reading
-from receipt_cli.learn.counting import ABSENT, GLOBAL, PER_EPOCH
-from receipt_cli.learn.metric_names import LOSS, METRIC, Role
-from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, literal
-from receipt_cli.learn.rules import MIN_GATE, Induced, counters_of, head
+from receipt_cli.learn.counters import Group, Reading
+from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH
+from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role
+from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, field_name, literal, metric_value
+from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.rules import MIN_GATE, counters_of, head
+from receipt_cli.learn.tokens import NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary
 
 GAP = 64
@@ -19,8 +22,9 @@ MAX_ROWS = 12
 
 
 def induce_block(readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
-    """Return the rule of a record over several lines, with a counter in the first and a row for the loss; or None."""
+    """Return the rule of a record over several lines that begins with a counter and has a row for the loss, or for a score."""
     rows = [r for r in readings if _is_row(r) and _role(r).kind == LOSS and r.shape.count >= vocabulary.min_records]
+    rows = rows or [r for r in readings if _is_row(r) and _role(r).kind == SCORE and r.shape.count >= FEW]
     for loss in sorted(rows, key=lambda r: (_role(r).rank, -r.shape.count)):
         openings = [r for r in readings if _opens(r, loss, vocabulary)]
         if not openings:
@@ -32,6 +36,63 @@ def induce_block(readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced
     return None
 
 
+_TEST = frozenset(["test", "testing"])
+
+
+def induce_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
+    """Return the rule of the evaluation on a line of its own: one loss after each record of a block, or named as its loss."""
+    records = group.main.shape
+    if group.main.counter.heading is None or group.main.counter.mode != EPOCHS:
+        return _named_evaluation(group, readings, vocabulary)
+    for reading in readings:
+        shape = reading.shape
+        if not reading.evaluation or abs(shape.count - records.count) > 1:
+            continue
+        if any(a >= b for a, b in zip(records.lines, shape.lines, strict=False)):
+            continue
+        losses = [at for at in range(len(shape.columns)) if _is_loss(reading, at, vocabulary)]
+        if len(losses) == 1:
+            return _evaluation(reading, losses[0], group, vocabulary)
+    return None
+
+
+def _named_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
+    """Return the rule of the only lines ``Validation loss: 0.5`` among the records of ``group``, if those print none."""
+    if group.main.tier < 4 or any(role.kind == VALIDATION_LOSS for r in group.readings for role in r.roles.values()):
+        return None
+    first, last = group.span
+    found = [r for r in readings if [role.kind for role in r.roles.values()] == [VALIDATION_LOSS] and len(r.shape.columns) == 1]
+    often = [r for r in found if r.names[0].sure and vocabulary.min_records <= r.shape.count <= group.count]
+    if len(found) > 1 or not often or often[0].shape.last < first or often[0].shape.first > last + group.count:
+        return None
+    return _evaluation(often[0], 0, group, vocabulary)
+
+
+def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
+    name = reading.names[at]
+    others = vocabulary.evaluation | vocabulary.averaging | vocabulary.training
+    rest = " ".join(word for word in name.words.split() if word not in others)
+    return reading.shape.columns[at].kind == NUMBER and name.unit is None and rest in vocabulary.validation_loss
+
+
+def _evaluation(reading: Reading, at: int, group: Group, vocabulary: Vocabulary) -> Induced | None:
+    shape, name = reading.shape, reading.names[at]
+    before = b" ".join(shape.literals[: at + 1]).decode("utf-8", "replace")
+    words = set(re.findall(r"[a-z]+", vocabulary.english(before).lower()))
+    metric = "test_loss" if not words & vocabulary.evaluation - _TEST else "val_loss"
+    value = metric_value(shape, at, name, Role(VALIDATION_LOSS, metric=metric), set())
+    if value is None:
+        return None
+    pattern, gates = head(reading, 0, at, {at: (value.pattern, None)}, anchored=True)
+    compiled = compile_pattern(pattern)
+    samples = [found.group() for core in shape.samples if (found := compiled.search(core)) is not None]
+    if not gates or not samples or any(compiled.search(core) for r in group.readings for core in r.shape.samples):
+        return None
+    gate = gates[0].decode("utf-8", "surrogateescape")
+    body: dict[str, Any] = {"event": "eval", "literal": gate, "pattern": pattern, "fields": {value.field: value.spec}}
+    return Induced("evaluation", body, pattern, None, samples[:2])
+
+
 def _is_row(reading: Reading) -> bool:
     """True for a line of one name, a separator and one value of training."""
     shape = reading.shape
@@ -39,11 +100,17 @@ def _is_row(reading: Reading) -> bool:
     if reading.evaluation or set(reading.roles) != {last} or shape.literals[-1].strip() or reading.counter.mode != ABSENT:
         return False
     name = reading.names[last]
-    return reading.roles[last].kind in (LOSS, METRIC) and name.sure and not name.bracket and name.glued is None
+    return reading.roles[last].kind in (LOSS, METRIC, SCORE) and name.sure and not name.bracket and name.glued in (None, "%")
 
 
 def _role(reading: Reading) -> Role:
     return next(iter(reading.roles.values()))
+
+
+def _metric(reading: Reading) -> str:
+    """Return the name of the field that a row fills: a metric of the registry, or the printed name of another."""
+    role = _role(reading)
+    return role.metric if role.metric is not None else field_name(reading.names[-1].text, set())
 
 
 def _opens(reading: Reading, loss: Reading, vocabulary: Vocabulary) -> bool:
@@ -56,7 +123,7 @@ def _opens(reading: Reading, loss: Reading, vocabulary: Vocabulary) -> bool:
 
 def _beside(reading: Reading, loss: Reading, opening: Reading) -> bool:
     often = reading.shape.count * 4 >= loss.shape.count and reading.shape.count <= opening.shape.count + 1
-    return _is_row(reading) and _role(reading).kind == METRIC and often and _parts(reading)[1:] == _parts(loss)[1:]
+    return _is_row(reading) and _role(reading).kind in (METRIC, SCORE) and often and _parts(reading)[1:] == _parts(loss)[1:]
 
 
 def _parts(reading: Reading) -> tuple[bytes, bytes, bytes]:
@@ -65,7 +132,7 @@ def _parts(reading: Reading) -> tuple[bytes, bytes, bytes]:
     left = reading.shape.literals[last]
     key = reading.names[last].text.encode("utf-8")
     at = left.rfind(key)
-    return key, left[:at].strip() if not last else b"", left[at + len(key) :].strip()
+    return key, left[:at].strip() if not last else b"", left[at + len(key) :]
 
 
 def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced | None:
@@ -76,11 +143,11 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
     begin, gates = head(opening, first, max(places), places)
     if opening.shape.rank != loss.shape.rank:  # its rows print no rank: neither may the opening line have one
         begin = r"^[^\n]{0,300}?" + begin
-    rows, metrics = [loss], {"loss"}
+    rows, metrics = [loss], {_metric(loss)}
     for reading in sorted(beside, key=lambda r: (-r.shape.count, r.shape.first)):
         role = _role(reading)
-        if role.metric is not None and role.metric not in metrics and role.unit in (None, "si") and len(rows) < MAX_ROWS:
-            metrics.add(role.metric)
+        if _metric(reading) not in metrics and role.unit in (None, "si", "percent") and len(rows) < MAX_ROWS:
+            metrics.add(_metric(reading))
             rows.append(reading)
     keys: dict[str, str] = {}
     fields: dict[str, Spec] = {}
@@ -89,13 +156,15 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
     for reading in rows:
         key, before, separator = _parts(reading)
         gate = max(chunks(key + separator), key=len)
-        metric = _role(reading).metric
-        if len(gate) < MIN_GATE or metric is None:
+        metric, unit = _metric(reading), _role(reading).unit
+        if len(gate) < MIN_GATE or len({token.unit == "%" for token in reading.shape.columns[-1].values}) > 1:
             continue
         keys[key.decode("utf-8", "surrogateescape")] = metric
-        fields[metric] = {"type": "number"} if _role(reading).unit is None else {"type": "number", "printed_in": "si"}
+        fields[metric] = {"type": "number"} if unit is None else {"type": "number", "printed_in": unit}
+        if _role(reading).metric is None:
+            fields[metric]["metric"] = "other"
         gates = [*gates, gate]
-    if "loss" not in fields or not all(len(g) >= MIN_GATE for g in gates):
+    if _metric(loss) not in fields or not all(len(g) >= MIN_GATE for g in gates):
         return None
     _, before, separator = _parts(loss)
     grouped = any(r.shape.columns[-1].grouped for r in rows)
@@ -103,8 +172,9 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
     names = "|".join(literal(key.encode("utf-8")) for key in keys)
     lead = literal(before) + r"[ \t]*+" if before else ""
     begins = r"^[ \t]*+" if len(loss.shape.columns) == 1 else r"(?<![\w/.-])"
-    row = rf"{begins}{lead}(?P<key>{names}){literal(separator)}[ \t]*+(?P<value>{number})[ \t]*+$"
-    needs = {"requires": ["loss"]} if opening.shape.count <= loss.shape.count + 1 else {}  # else it opens empty ones, too
+    percent = r"(?:[ \t]?%)?+" if any(_role(r).unit == "percent" for r in rows) else ""
+    row = rf"{begins}{lead}(?P<key>{names}){literal(separator)}[ \t]*+(?P<value>{number}){percent}[ \t]*+$"
+    needs = {"requires": [_metric(loss)]} if opening.shape.count <= loss.shape.count + 1 else {}  # else it opens empty ones, too
     body: dict[str, Any] = {
         "event": "step",
         **({"epochs_from": 0} if opening.counter.mode == PER_EPOCH and not opening.counter.epochs_from else {}),
@@ -113,9 +183,11 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
         "fields": fields,
     }
     compiled = compile_pattern(begin), compile_pattern(row)
-    lines = [opening.shape.samples[0], *(r.shape.samples[0] for r in rows if _role(r).metric in keys.values())]
+    lines = [opening.shape.samples[0], *(r.shape.samples[0] for r in rows if _metric(r) in keys.values())]
     found = [compiled[0].search(lines[0]), *(compiled[1].search(line) for line in lines[1:])]
     if any(hit is None for hit in found):
         return None
-    text = b"\n".join(hit.group() for hit in found if hit is not None)
+    cut = [hit.group() for hit in found if hit is not None]
+    opened = cut[0] if compiled[0].search(cut[0]) else lines[0].strip()  # what follows may be asked for
+    text = b"\n".join([opened, *cut[1:]])
     return Induced("train_step", body, begin, None, [text], opening.shape.count)

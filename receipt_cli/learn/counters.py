@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -39,6 +40,9 @@ from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
 from receipt_cli.learn.vocabulary import Vocabulary
 
+INDENT = 24
+"""Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
+
 
 @dataclass(slots=True)
 class Reading:
@@ -51,6 +55,11 @@ class Reading:
     evaluation: bool
     bar: bool
     glued: int
+
+    @property
+    def indented(self) -> bool:
+        """True for a record in a second column of the screen."""
+        return all(not core[:INDENT].strip() for core in self.shape.samples)
 
     @property
     def loss(self) -> int | None:
@@ -72,9 +81,12 @@ class Reading:
         if self.counter.step is not None and mode == GLOBAL and self._ends_back:
             return 0  # the last record repeats an earlier step: a summary
         if mode == ABSENT:
-            return 1 if self.loss is not None and metrics > 1 and self._varies else 0
+            timed = PART in kinds and TIMING in kinds and self._moves
+            return 1 if (self.loss is not None and metrics > 1 and self._varies) or timed else 0
         if self.loss is not None:
             return 4
+        if mode == EPOCHS and self._rises(self.counter.epoch) and PART in kinds:
+            return 2
         if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
             return 0
         if metrics or PART in kinds:
@@ -91,6 +103,13 @@ class Reading:
         """True where hardly two losses are equal: equal values are a setting."""
         values = [token.value for token in self.shape.columns[self.loss or 0].values]
         return len(set(values)) * 2 > len(values)
+
+    @property
+    def _moves(self) -> bool:
+        """True where each time is another in nearly every record, and no part of a loss is a setting: a loop prints them."""
+        told = [(at, 4 if role.kind == TIMING else 1) for at, role in self.roles.items() if role.kind in (PART, TIMING)]
+        values = [([token.value for token in self.shape.columns[at].values], often) for at, often in told]
+        return all(self.names[at].sure for at, _ in told) and all(len(set(v)) * 5 > len(v) * often for v, often in values)
 
     @property
     def _ends_back(self) -> bool:
@@ -116,9 +135,9 @@ class Reading:
 
 def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     """Return the interpretation of a shape, by its words and by the behaviour of its columns."""
-    names = read_names(shape, vocabulary)
-    roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
     glued = glued_bar(shape)
+    names = read_names(shape, vocabulary, glued)
+    roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
     roles[: glued + 1] = [None] * (glued + 1)
     counter = find_counter(shape, names, roles, vocabulary)
     metrics = _metrics(shape, names, roles, counter)
@@ -139,6 +158,10 @@ def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter:
         column = shape.columns[at]
         if role.kind == LOSS and column.integer and column.rises > 0.8 * (column.count - 1) > 0:
             continue  # ``loss 17 0.5049``: the number behind the name is the step
+        if role.kind == LOSS and _is_time(shape, names, at):
+            continue  # ``cost`` is a time where nothing says that it is a loss
+        if role.metric in _TOTALS and column.count > 1 and not column.rises:
+            continue  # the tokens of a step, not those so far
         if role.kind == LOSS and role.rank >= MEAN and any(_speaks_of_loss(n) for i, n in enumerate(names) if i != at):
             continue  # a running mean of the loss beside it
         if column.kind == NUMBER and column.values:
@@ -151,6 +174,22 @@ def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter:
             assert role is not None
             chosen[ranked[0]] = role
     return dict(sorted(chosen.items()))
+
+
+_TOTALS = ("tokens_total", "samples_total")
+_SECONDS = re.compile(rb"[ \t]*(?:m?s|secs?|seconds?|min|minutes|hours?)(?![\w/])")
+
+
+def _is_time(shape: Shape, names: list[Name], at: int) -> bool:
+    """True for a loss by name that a unit behind it calls a time, and for a ``cost`` that does not fall as losses do."""
+    if _SECONDS.match(shape.literals[at + 1]):
+        return True
+    if "cost" not in names[at].words.split():
+        return False
+    values = [token.value for token in shape.columns[at].values if token.value is not None]
+    third = max(1, len(values) // 3)
+    first, last = sum(values[:third]) / third, sum(values[-third:]) / third
+    return len(values) > 1 and not last < first - 0.02 * abs(first)
 
 
 def _speaks_of_loss(name: Name) -> bool:
@@ -232,7 +271,10 @@ def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -
             return _rich(group, readings) or _drawn(group, readings)
     step = main.counter.step
     total = step is not None and main.shape.columns[step].kind == FRACTION
-    return group.count >= (vocabulary.min_records if main.tier in (1, 4) or total else FEW)
+    epoch = main.counter.epoch
+    total = total or (step is None and epoch is not None and main.shape.columns[epoch].kind == FRACTION)
+    sure = main.tier == 4 or (main.tier == 1 and main.counter.mode != ABSENT) or main.loss is not None
+    return group.count >= (vocabulary.min_records if sure or total else FEW)
 
 
 def _lags(group: Group) -> bool:
@@ -250,9 +292,10 @@ EARLY = 10
 
 def _rich(group: Group, readings: Sequence[Reading]) -> bool:
     main = group.main
-    step = main.counter.step
-    names = 1 + sum(1 for at, role in main.roles.items() if role.kind in (METRIC, LOSS) and main.names[at].sure)
-    if main.loss is None or step is None or not main.names[step].words or names < RICH or main.counter.mode != GLOBAL:
+    step = main.counter.step if main.counter.mode == GLOBAL else main.counter.epoch if main.counter.mode == EPOCHS else None
+    telling = (METRIC, LOSS) if main.counter.mode == GLOBAL else (METRIC, LOSS, SCORE)
+    names = 1 + sum(1 for at, role in main.roles.items() if role.kind in telling and main.names[at].sure)
+    if main.loss is None or step is None or not main.names[step].words or names < RICH:
         return False
     values = [value for r in group.readings for value in _values(r)]
     if any(r.loss is not None and r.counter.step is not None and not any(r is own for own in group.readings) for r in readings):
@@ -278,6 +321,8 @@ def _counted(group: Group) -> list[tuple[int, float]]:
 
 def _values(reading: Reading) -> list[float | None]:
     step = reading.counter.step
+    if step is None and reading.counter.mode == EPOCHS:
+        step = reading.counter.epoch
     return [] if step is None else [token.value for token in reading.shape.columns[step].values]
 
 
@@ -289,6 +334,11 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
     """Find the line that announces each epoch, for records whose counter starts again with every epoch."""
     counter, shape = reading.counter, reading.shape
     if reading.evaluation or reading.loss is None or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
+        return
+    if counter.mode == ABSENT and counter.step is None and not reading.bar:
+        opening = next((r.shape for r in readings if _begins_epochs(r) and _in_turn(r.shape, shape)), None)
+        if opening is not None and not any(_inside(r, opening) for r in readings):
+            reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
         return
     column = shape.columns[counter.step] if counter.step is not None else None
     if column is None or column.kind != FRACTION:
@@ -308,6 +358,34 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
             return
 
 
+def _begins_epochs(reading: Reading) -> bool:
+    """True for a line that counts epochs and shows no metric: what follows is of that epoch."""
+    kinds = {role.kind for role in reading.roles.values()}
+    return (
+        reading.counter.mode == EPOCHS
+        and reading.counter.epoch == 0
+        and not reading.evaluation
+        and not reading.bar
+        and kinds.isdisjoint((LOSS, METRIC, PART, VALIDATION_LOSS, SCORE))
+    )
+
+
+def _inside(reading: Reading, heads: Shape) -> bool:
+    """True for records that are printed several times an epoch: what is printed once is their summary."""
+    shown = {LOSS, METRIC, PART, SCORE} & {role.kind for role in reading.roles.values()}
+    often = reading.shape.count >= 2 * heads.count and reading.shape.first < heads.last
+    late = reading.bar and _values(reading)[:1] == [0]  # as in ``_lags``: nobody reads them
+    return bool(shown) and often and not late and reading.counter.step is not None and not reading.evaluation
+
+
+def _in_turn(heads: Shape, records: Shape) -> bool:
+    """True where each heading is followed by one record, and each record by the next heading; the last may lack its record."""
+    if not 0 <= heads.count - records.count <= 1:
+        return False
+    places = [place for pair in zip(heads.lines, records.lines, strict=False) for place in pair]
+    return all(a < b for a, b in pairwise(places)) and heads.last - records.last <= heads.count
+
+
 def _family(reading: Reading) -> tuple[bytes, ...]:
     """Return the key of one kind of records: the literals up to the counter, or to the first metric."""
     counters = [at for at in (reading.counter.step, reading.counter.epoch) if at is not None]
@@ -315,4 +393,4 @@ def _family(reading: Reading) -> tuple[bytes, ...]:
     kinds = ",".join(reading.shape.columns[at].kind for at in counters).encode()
     if reading.glued >= 0 and len(literals) == reading.glued + 2:
         literals = [literals[-1].lstrip(b"] ")]  # the same record, once behind a bar and once not
-    return (kinds, *(b" ".join(text.split()) for text in literals[-2:]))
+    return (kinds, b" " * reading.indented, *(b" ".join(text.split()) for text in literals[-2:]))

@@ -62,7 +62,8 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
             best = max(moving, key=lambda at: (columns[at].rises, columns[at].kind == FRACTION, at))
             steps = [best]
             if not epochs:
-                slower = [at for at in nameless if at < best and columns[at].kind == columns[best].kind]
+                alike = [at for at in nameless if columns[at].kind == columns[best].kind or (_pair(shape, at) and at == best - 1)]
+                slower = [at for at in alike if at < best]
                 epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
     epoch = epochs[0] if epochs else None
     if not steps and shape.count < FEW:
@@ -118,14 +119,16 @@ def _with_epochs(column: Column, shape: Shape) -> float:
 
 
 def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
-    """True for ``[20/597]``, ``[50]`` and for a whole number that begins the line or follows a time."""
+    """True for ``[20/597]``, ``[50]``, ``[1, 50]`` and for a whole number that begins the line or follows a time."""
     column, name = shape.columns[at], names[at]
     if not column.integer or name.evaluation or (name.sure and not name.bracket):
         return False
     if column.kind == FRACTION:
         return True
     if name.bracket:
-        return shape.literals[at + 1].lstrip()[:1] == b"]"
+        return shape.literals[at + 1].lstrip()[:1] == b"]" or _pair(shape, at)
+    if at and names[at - 1].bracket and _pair(shape, at - 1):
+        return True
     first = all(c.kind == TIME for c in shape.columns[:at])
     return (
         first
@@ -136,6 +139,12 @@ def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
     )
 
 
+def _pair(shape: Shape, at: int) -> bool:
+    """True where ``at`` and the next column are ``[1, 2000]``: an epoch and a step of it."""
+    behind = [text.strip() for text in shape.literals[at + 1 : at + 3]]
+    return len(behind) == 2 and behind[0] == b"," and behind[1][:1] == b"]"
+
+
 def _by_epoch(shape: Shape, epoch: int | None, full: int | None, vocabulary: Vocabulary) -> Counter:
     if epoch is None:
         return Counter(ABSENT, full)
@@ -143,6 +152,9 @@ def _by_epoch(shape: Shape, epoch: int | None, full: int | None, vocabulary: Voc
     once = column.rises >= vocabulary.rising * (column.count - 1) and column.rises >= 2
     if once and full is not None and epoch < full:
         return Counter(PER_EPOCH, full, epoch, first_epoch(column))
+    begun = column.kind == FRACTION and column.one_total and shape.count < 3 and column.rises == shape.count - 1
+    if begun and column.first in (0, 1):
+        return Counter(EPOCHS, None, epoch, first_epoch(column), tentative=True)
     return Counter(EPOCHS if once else UNNUMBERED, None, epoch, first_epoch(column))
 
 

@@ -9,13 +9,17 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from receipt_cli.learn.blocks import induce_block
+from receipt_cli.learn.blocks import induce_block, induce_evaluation
 from receipt_cli.learn.counters import Group, Reading, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
+from receipt_cli.learn.lacks import find_lacks
 from receipt_cli.learn.progress import induce_heading, induce_progress
-from receipt_cli.learn.rules import Induced, induce
+from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.rules import induce
 from receipt_cli.learn.shapes import Miner
-from receipt_cli.learn.vocabulary import Vocabulary
+from receipt_cli.learn.tables import Table, induce_table
+from receipt_cli.learn.vocabulary import Vocabulary, normalise
+from receipt_cli.problems import Lack
 
 
 @dataclass(frozen=True)
@@ -50,39 +54,56 @@ class Learned:
         }
 
 
-def learn(blocks: Iterable[bytes], vocabulary: Vocabulary) -> Learned | None:
-    """Mine a log for the records of its training. Reads ``blocks`` once; the result does not depend on how they are cut."""
-    miner = Miner(_interesting(vocabulary)).mine(blocks)
+def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] | None = None) -> Learned | None:
+    """Mine a log for the records of its training. Reads ``blocks`` once; the result does not depend on how they are cut.
+
+    Where nothing is learned, ``lacking`` is given what the nearest records lacked.
+    """
+    miner, table = Miner(_interesting(vocabulary)), Table()
+    miner.listeners.append(table.take)
+    miner.mine(blocks)
     groups, readings = choose(miner.shapes.values(), vocabulary)
     rules = _steps(groups, readings, vocabulary)
     sure = any(r.group is not None and r.group.main.tier == 4 for r in rules)
     if not sure:
         block = induce_block(readings, vocabulary)
-        rules, sure = ([block], True) if block is not None else (rules, False)
+        if block is not None and (not rules or "loss" in block.fields):
+            rules, sure = [block], "loss" in block.fields
+    if not rules:
+        rows = induce_table(table, vocabulary)
+        rules, sure = ([rows], "loss" in rows.fields) if rows is not None else ([], False)
     silent = tuple(core for r in readings if r.evaluation for core in r.shape.samples[:2])
     mains = [rule.group.main for rule in rules if rule.group is not None]
     bars = induce_progress(readings) if any(main.counter.mode == ABSENT for main in mains) else None
     if any(main.starts_over for main in mains) and bars is None:
         return None
     rules = rules if bars is None else [bars, *rules]
-    return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure) if rules else None
+    if not rules:
+        if lacking is not None:
+            lacking += find_lacks(readings)
+        return None
+    return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure)
 
 
 def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary) -> list[Induced]:
     rules: list[Induced] = []
     headings: list[Induced] = []
+    evaluations: list[Induced] = []
     for group in groups:
         others = [r for r in readings if not any(r is own for own in group.readings)]
-        rule = induce(group, f"train_step_{len(rules) + 1}" if rules else "train_step", others, vocabulary)
+        rivals = [r for g in groups if g is not group for r in g.readings]
+        rule = induce(group, f"train_step_{len(rules) + 1}" if rules else "train_step", others, vocabulary, rivals)
         heading = induce_heading(group) if rule is not None and not headings else None
         if rule is None or (group.main.counter.heading is not None and heading is None):
             continue
         rules.append(rule)
         headings += [heading] if heading is not None else []
+        evaluation = induce_evaluation(group, others, vocabulary) if not evaluations else None
+        evaluations += [evaluation] if evaluation is not None else []
     if not _one_count([rule.group for rule in rules if rule.group is not None]):
         for number, rule in enumerate(rules, start=1):
             rule.body["phase"] = f"stage_{number}"
-    return [*headings, *rules]
+    return [*headings, *evaluations, *rules]
 
 
 def _one_count(groups: list[Group]) -> bool:
@@ -101,4 +122,6 @@ def _one_count(groups: list[Group]) -> bool:
 def _interesting(vocabulary: Vocabulary) -> frozenset[bytes]:
     """Return the words of which a record has one that names a counter or a metric."""
     phrases = [*vocabulary.step, *vocabulary.epoch, *vocabulary.loss, *vocabulary.scores, *vocabulary.names]
-    return frozenset(phrase.encode("utf-8") for phrase in (re.split(r"[^a-z]+", text)[-1] for text in phrases) if len(phrase) > 1)
+    found = {phrase.encode("utf-8") for phrase in (re.split(r"[^a-z]+", text)[-1] for text in phrases) if len(phrase) > 1}
+    meant = (word for word, english in vocabulary.translations.items() if normalise(english).split()[-1].encode() in found)
+    return frozenset(found).union(*({word.encode("utf-8"), word.capitalize().encode("utf-8")} for word in meant))

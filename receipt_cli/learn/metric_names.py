@@ -13,6 +13,8 @@ _DELIMITER = re.compile(r"[|;,\t{}<>]| [-–—] |[:.] |\]|\) |[ ]{2,}|=> ")
 _OPENING = re.compile(r"(?P<sep>[:=]|=>|->)?[ \t]*[\[(<]+[ \t]*\Z")
 _SEPARATOR = re.compile(r"[ \t]*(?:[:=]+>?|->)[ \t]*[\"'`]?\Z")
 _WORD = re.compile(r"(?<![\w./-])[A-Za-z]+(?![\w./-])|(?<=[(\[])[A-Za-z]+(?=[)\]])")
+_LEVEL = re.compile(r"\A(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|TRACE):(?:[\w.]{1,80}:)?(?=\S)")
+"""A logger's head that no blank ends: ``INFO:Epoch``."""
 _AFTER = re.compile(r" ?([A-Za-z]+) ?/ ?([A-Za-z]+)(?![\w/])")
 
 MAX_NAME = 400
@@ -27,6 +29,7 @@ class Name:
     and number; ``bracket``: an opening bracket is between them. ``evaluation``: the record, or this part of it, is about
     an evaluation. ``glued``: the unit glued to the number; ``stated``: in brackets in its name;
     ``follows``: a rate such as ``tok/s`` behind it. ``several``: the first of a list of numbers.
+    ``behind``: the printed name, where it stands behind the number.
     """
 
     text: str
@@ -38,6 +41,7 @@ class Name:
     stated: str | None
     follows: str | None
     several: bool
+    behind: str = ""
 
     @property
     def unit(self) -> str | None:
@@ -45,8 +49,8 @@ class Name:
         return self.glued or self.stated
 
 
-def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
-    """Return the name of each column of ``shape``."""
+def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Name]:
+    """Return the name of each column of ``shape``. What a bar that ends with column ``glued`` is of, the rest need not be."""
     names: list[Name] = []
     section = False
     for number, column in enumerate(shape.columns):
@@ -55,30 +59,49 @@ def read_names(shape: Shape, vocabulary: Vocabulary) -> list[Name]:
         text, sure, bracket = _name(left[-MAX_NAME:])
         if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
             text = ""  # ``lr(1e-4): 0.01``: the number belongs to the name of the next
-        several = bracket and right.lstrip().startswith(",") and not right.lstrip(", ").startswith((")", "]"))
+        several = bracket and right.lstrip().startswith((",", "/")) and not right.lstrip(", ").startswith((")", "]"))
+        behind = _behind(right, vocabulary) if not text and column.kind == NUMBER else ""
         before = left[: left.rfind(text)] if text else left
-        words = {word.lower() for word in _WORD.findall(before)}
-        if words & vocabulary.evaluation:
+        words = {word.lower() for word in _WORD.findall(vocabulary.english(before))}
+        if number <= glued:
+            section = False
+        elif words & vocabulary.evaluation:
             section = True
         elif words & vocabulary.training:
             section = False
-        spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text).lower()))
+        english = vocabulary.english(text)
+        spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", english).lower()))
+        evaluated = bool(spelled & vocabulary.evaluation)
+        rest = [word for word in normalise(english).split() if word not in vocabulary.evaluation]
+        if evaluated and rest and column.integer and _counter(rest, vocabulary) is not None:
+            section = True  # ``validation step 3``: so is what it counts
         unit = next((t.unit for t in column.values if t.unit), None)
         follows = _AFTER.match((unit or "") + right) if unit != "%" else None
         names.append(
             Name(
                 text,
-                normalise(text),
+                normalise(english or behind),
                 sure,
                 bracket,
-                section or bool(spelled & vocabulary.evaluation),
+                section or evaluated,
                 unit,
                 unit_in_name(text),
                 f"{follows.group(1)}/{follows.group(2)}".lower() if follows else None,
                 several,
+                behind,
             )
         )
     return names
+
+
+_BEHIND = re.compile(r"[ \t]*([A-Za-z][A-Za-z. -]{1,40}?)[ \t]*(?=[,;|)\]]|\Z)")
+
+
+def _behind(right: str, vocabulary: Vocabulary) -> str:
+    """Return the name of a loss or a score that stands behind its number: ``0.98 C.E. Loss, 94.3% Accuracy``."""
+    found = _BEHIND.match(right)
+    last = normalise(found.group(1)).split()[-1:] if found is not None else []
+    return found.group(1) if found is not None and last and (last == ["loss"] or last[0] in vocabulary.scores) else ""
 
 
 def _name(left: str) -> tuple[str, bool, bool]:
@@ -97,7 +120,7 @@ def _name(left: str) -> tuple[str, bool, bool]:
     head = text[: unit.start()] if unit else text
     ends = [m.end() for m in _DELIMITER.finditer(head)]
     start = max(ends, default=0)
-    return text[start:].strip(" \t\"'`*#>([.-|"), sure, bracket
+    return _LEVEL.sub("", text[start:].strip(" \t\"'`*#>([.-|")), sure, bracket
 
 
 STEP, EPOCH, METRIC, LOSS, VALIDATION_LOSS = "step", "epoch", "metric", "loss", "validation loss"
@@ -153,9 +176,11 @@ def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
 def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
     """Return the role of a number outside the registry: a score, a part of a loss, a time."""
     tail = own[-1] if own else ""
+    if name.several:
+        return None
     if name.unit in (None, "%") and (" ".join(own) in vocabulary.scores or tail in vocabulary.scores):
-        return Role(SCORE)
-    if name.unit is None and tail in vocabulary.loss and len(tail) > 2:
+        return Role(SCORE, unit="percent" if name.unit == "%" else None)
+    if name.unit is None and ((tail in vocabulary.loss and len(tail) > 2) or "loss" in own):
         return Role(PART)
     if " ".join(own) in vocabulary.timings or name.words in vocabulary.timings:
         unit = _TIMES.get(name.unit or "")

@@ -102,7 +102,8 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
     column = shape.columns[at]
     units = {t.unit for t in column.values if t.kind == NUMBER}
     number = GROUPED_TEXT if column.grouped else NUMBER_TEXT
-    field = role.metric or _field_name(name.text, taken)
+    field = role.metric or field_name(name.text or name.behind, taken)
+    after = rf"(?=[ \t]*+{literal(name.behind.encode())}(?!\w))" if name.behind else ""
     spec: Spec = {"type": "number"}
     if role.kind in OTHERS:
         spec["metric"] = "other"
@@ -122,10 +123,10 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
         tail = r"(?![\w/])" if "/" not in glued else r"(?!\w)"
         if name.follows is not None and name.text == "":
             tail = _rate(name.follows, glued)
-        return Value(rf"(?P<{field}>{number}){behind}{tail}", field, spec)
+        return Value(rf"(?P<{field}>{number}){behind}{after or tail}", field, spec)
     if name.follows is not None and not name.text:
         return Value(rf"(?P<{field}>{number})[ \t]*+{_rate(name.follows, '')}", field, spec)
-    return Value(rf"(?P<{field}>{number})(?![\w%]|,\d{{3}})", field, spec)
+    return Value(rf"(?P<{field}>{number})(?![\w%]|,\d{{3}}){after}", field, spec)
 
 
 def _rate(follows: str, done: str) -> str:
@@ -134,7 +135,8 @@ def _rate(follows: str, done: str) -> str:
     return rest if done else rf"(?i:{re.escape(what)})" + rest
 
 
-def _field_name(text: str, taken: set[str]) -> str:
+def field_name(text: str, taken: set[str]) -> str:
+    """Return a name for the field of a printed name that the registry does not know; one that is not ``taken``."""
     base = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:40] or "value"
     base = base if base[0].isalpha() else f"value_{base}"
     name, number = base, 2

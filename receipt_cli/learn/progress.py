@@ -8,7 +8,8 @@ from typing import Any
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group, Reading
 from receipt_cli.learn.patterns import chunks, counter_value, literal
-from receipt_cli.learn.rules import MIN_GATE, Induced
+from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.rules import MIN_GATE
 
 
 def induce_heading(group: Group) -> Induced | None:
@@ -20,9 +21,10 @@ def induce_heading(group: Group) -> Induced | None:
     gates = [g for g in chunks(heading.literals[0]) if len(g) >= MIN_GATE]
     if not gates:
         return None
-    pattern = rf"^{literal(heading.literals[0])}[ \t]*+{value}{literal(heading.literals[1])}[ \t]*+$"
+    ends = r"[ \t]*+$" if len(heading.columns) == 1 else ""
+    pattern = rf"^{literal(heading.literals[0])}[ \t]*+{value}{literal(heading.literals[1])}{ends}"
     compiled = compile_pattern(pattern)
-    samples = [core for core in heading.samples if compiled.search(core)][:2]
+    samples = [found.group() for core in heading.samples if (found := compiled.search(core)) is not None][:2]
     if not samples:
         return None
     gate = max(gates, key=len).decode("utf-8", "surrogateescape")

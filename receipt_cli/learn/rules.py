@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Group, Reading
+from receipt_cli.learn.counters import INDENT, Group, Reading
 from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED
 from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, Name, Role
 from receipt_cli.learn.patterns import REACH, Spec, chunks, context, counter_value, filler, full_counter, literal, metric_value
-from receipt_cli.learn.tokens import read_token, split
+from receipt_cli.learn.proofs import ANCHOR, Induced, before_training, reads, samples_of, twin_words, wrong_fields
+from receipt_cli.learn.tokens import split
 from receipt_cli.learn.vocabulary import Vocabulary
 
 MIN_GATE = 4
 """Bytes of a literal that may gate a rule."""
 MAX_HEAD = 40
-
-
-@dataclass(slots=True)
-class Induced:
-    """A rule as the grammar format has it, without samples, and the records it was made from."""
-
-    name: str
-    body: dict[str, Any]
-    pattern: str
-    group: Group | None
-    samples: list[bytes] = field(default_factory=list)
-    count: int = 0
-
-    @property
-    def fields(self) -> Mapping[str, Any]:
-        """The declared fields."""
-        found: Mapping[str, Any] = self.body["fields"]
-        return found
-
-    def allows(self, found: Any) -> bool:
-        """False for a match in which a counter is below the least value that it may have."""
-        least = {name: spec["at_least"] for name, spec in self.fields.items() if "at_least" in spec}
-        return all(found[name] is None or (read_token(found[name]).value or 0) >= value for name, value in least.items())
 
 
 @dataclass(slots=True)
@@ -55,10 +32,13 @@ class _Piece:
     proves: bool = False
 
 
-def induce(group: Group, name: str, others: Iterable[Reading], vocabulary: Vocabulary) -> Induced | None:
+def induce(
+    group: Group, name: str, others: Sequence[Reading], vocabulary: Vocabulary, rivals: Sequence[Reading] = ()
+) -> Induced | None:
     """Return the rule of ``group``, or None when no rule reads its samples as they were understood.
 
-    ``others`` are readings of other records, which the rule must leave alone where they speak of an evaluation.
+    ``others`` are readings of other records, which the rule must leave alone where they speak of an evaluation;
+    ``rivals`` those that are read by a rule of their own.
     """
     dropped: set[str] = set()
     guards: set[str] = set()
@@ -67,12 +47,15 @@ def induce(group: Group, name: str, others: Iterable[Reading], vocabulary: Vocab
         if rule is None:
             return None
         compiled = compile_pattern(rule.pattern)
-        wrong = _wrong(group, rule, compiled)
+        wrong = wrong_fields(group, rule, compiled)
         if wrong is None:
             return None
-        twins = {word for r in others if r.evaluation for word in _twin(r, rule, compiled, vocabulary)}
+        twins = {word for r in others if r.evaluation for word in twin_words(r, rule, compiled, vocabulary)}
+        apart = [*rivals, *(r for r in others if r.indented and not group.main.indented)]
+        if any(reads(r, rule, compiled) for r in apart):
+            twins.add(ANCHOR)
         if not wrong and (not twins or twins <= guards):
-            rule.samples = _samples(group, rule, compiled)
+            rule.samples = samples_of(group, rule, compiled)
             return rule if rule.samples else None
         dropped |= wrong
         guards |= twins
@@ -81,7 +64,7 @@ def induce(group: Group, name: str, others: Iterable[Reading], vocabulary: Vocab
 
 def _build(group: Group, name: str, dropped: set[str], guards: set[str]) -> Induced | None:
     main = group.main
-    counters = counters_of(main, _before_training(group))
+    counters = counters_of(main, before_training(group))
     pieces = _pieces(group, dropped)
     first_metric = min((p.place for p in pieces), default=1 << 30)
     early = [at for at in sorted(counters) if at < first_metric]
@@ -89,8 +72,9 @@ def _build(group: Group, name: str, dropped: set[str], guards: set[str]) -> Indu
     gates: list[bytes]
     if early or not counters:
         if not early:
-            return None if not pieces else _headed(group, name, pieces, counters, guards)
-        begin, gates = head(main, early[0], early[-1], counters)
+            headed = _under_heading if main.counter.heading is not None else _headed
+            return None if not pieces else headed(group, name, pieces, counters, guards)
+        begin, gates = head(main, early[0], early[-1], counters, anchored=ANCHOR in guards)
         for at in early:
             fields.update(counters[at][1])
         late = [at for at in counters if at > early[-1]]
@@ -123,6 +107,26 @@ def _headed(
     return _finish(group, name, first.pattern, [first.gate], dict(first.fields), rest, guards, proven=alone)
 
 
+def _under_heading(
+    group: Group,
+    name: str,
+    pieces: list[_Piece],
+    counters: dict[int, tuple[str, dict[str, Spec]]],
+    guards: set[str],
+) -> Induced | None:
+    """Return a rule that begins with the line: what counts stands on another, and words before a metric say of what it is."""
+    main = group.main
+    first = min((p for p in pieces if p.place in main.roles), key=lambda p: p.place, default=None)
+    if first is None or counters:
+        return None
+    value = metric_value(main.shape, first.place, main.names[first.place], main.roles[first.place], set())
+    if value is None or list(first.fields) != [value.field]:
+        return None
+    begin, gates = head(main, 0, first.place, {first.place: (value.pattern, None)}, anchored=True)
+    rest = [p for p in pieces if p is not first]
+    return _finish(group, name, begin, gates or [first.gate], dict(first.fields), rest, guards, proven=first.proves)
+
+
 def _finish(
     group: Group,
     name: str,
@@ -134,11 +138,17 @@ def _finish(
     proven: bool = False,
 ) -> Induced | None:
     reach = rf"[^\n]{{0,{REACH}}}?"
+    main = group.main
     pattern = begin
-    for word in sorted(guards):
+    if main.indented:
+        pattern = rf"(?<=[ \t]{{{INDENT}}}){pattern}"
+    for word in sorted(guards - {ANCHOR}):
         pattern += rf"(?!{reach}(?<![A-Za-z])(?i:{word})(?![a-z]))"
     proofs: list[str] = []
     headed = any(len(gate) >= MIN_GATE for gate in gates)
+    if not headed and not proven and not any(p.proves and len(p.gate) >= MIN_GATE for p in pieces):
+        gates = [*gates, *_shared_gate(group)]  # all names are short
+        headed = any(len(gate) >= MIN_GATE for gate in gates)
     for piece in pieces:
         if set(piece.fields) & set(fields):
             continue
@@ -159,7 +169,6 @@ def _finish(
             condition = f"(?({proof})|{condition})"
         pattern += condition
     pattern += r"[^\n]*+"
-    main = group.main
     body: dict[str, Any] = {"event": "step"}
     if main.counter.mode == EPOCHS and main.counter.heading is not None:
         body["counts"] = "epoch"
@@ -202,16 +211,6 @@ def counters_of(main: Reading, idle: bool = False) -> dict[int, tuple[str, dict[
     return found
 
 
-def _before_training(group: Group) -> bool:
-    """True where step 0 of a counter by tens has only a learning rate: a setting from before training."""
-    main = group.main
-    step = main.counter.step
-    if step is None or {role.metric for role in main.roles.values() if role.metric is not None} != {"learning_rate"}:
-        return False
-    firsts = [r.shape.columns[r.counter.step].first for r in group.readings if r.counter.step is not None]
-    return 0 in firsts and (main.shape.columns[step].stride or 1) > 1
-
-
 def _counter_piece(main: Reading, at: int, counter: tuple[str, dict[str, Spec]]) -> _Piece | None:
     name = main.names[at]
     if not name.text:
@@ -249,23 +248,30 @@ def _piece(reading: Reading, at: int, name: Name, role: Role, taken: set[str]) -
         return None
     proves = role.kind in (LOSS, METRIC, *OTHERS)
     if not name.text:
-        if name.follows is None:
+        if name.follows is None and not name.behind:
             return None
-        return _Piece(r"(?<![\w.,])" + value.pattern, {value.field: value.spec}, b"", at, proves=False)
+        gate = max(chunks(name.behind.encode()), key=len, default=b"")
+        return _Piece(r"(?<![\w.,])" + value.pattern, {value.field: value.spec}, gate, at, proves=proves and bool(name.behind))
     left = reading.shape.literals[at]
     gate = max(chunks(left[left.rfind(name.text.encode("utf-8")) :]), key=len)
     return _Piece(context(reading.shape, at, name) + value.pattern, {value.field: value.spec}, gate, at, proves=proves)
 
 
-def head(main: Reading, first: int, last: int, counters: Mapping[int, tuple[str, object]]) -> tuple[str, list[bytes]]:
-    """Return the pattern from the words before the first counter to the end of the last, and its gates."""
+def head(
+    main: Reading, first: int, last: int, counters: Mapping[int, tuple[str, object]], *, anchored: bool = False
+) -> tuple[str, list[bytes]]:
+    """Return the pattern from the words before the first counter to the end of the last, and its gates.
+
+    ``anchored``: it begins where the line does.
+    """
     shape = main.shape
     begin = first
     while (
         begin > main.glued + 1 and not any(len(c) >= MIN_GATE for c in chunks(_tail(shape.literals[begin]))) and first - begin < 4
     ):
         begin -= 1
-    opening = _tail(shape.literals[begin])
+    begin = 0 if anchored else begin
+    opening = shape.literals[0] if anchored else _tail(shape.literals[begin])
     if main.glued >= 0 and begin == main.glued + 1:
         opening = opening.lstrip(b"] ")
     whole = begin == 0 and opening == shape.literals[0]
@@ -273,13 +279,15 @@ def head(main: Reading, first: int, last: int, counters: Mapping[int, tuple[str,
     pattern = r"^[ \t]*+" if whole and not lettered else ""
     if lettered and opening.lstrip()[:1].isalnum():
         pattern = r"(?<![\w/.-])"
+    if anchored:
+        pattern = rf"^[ \t]{{0,{INDENT - 1}}}+"
     gates: list[bytes] = []
     for at in range(begin, last + 1):
         text = opening.lstrip() if at == begin else shape.literals[at]
         gates += chunks(text)
         pattern += literal(text) + r"[ \t]*+"
         pattern += counters[at][0] if at in counters else filler(shape.columns[at])
-    if pattern.startswith("^"):
+    if pattern.startswith("^") and not anchored:
         pattern += _what_follows(shape.samples[0], last)
     best = max(gates, key=lambda g: (any(chr(b).isalpha() for b in g), len(g)), default=b"")
     return pattern, [best] if len(best) >= MIN_GATE else []
@@ -295,6 +303,14 @@ def _what_follows(core: bytes, at: int) -> str:
     return rf"(?={literal(words[0])}{'[ ]' if len(behind) > len(words[0]) else ''})".replace("[ ]", r"[ \t]")
 
 
+def _shared_gate(group: Group) -> list[bytes]:
+    """Return the longest text between numbers that every kept record of the group has, if it is long enough."""
+    records = [core for r in group.readings for core in r.shape.samples]
+    texts = {chunk for left in group.main.shape.literals for chunk in chunks(left) if len(chunk) >= MIN_GATE}
+    shared = [text for text in texts if all(text in core for core in records)]
+    return [max(shared, key=lambda text: (len(text), text))] if shared else []
+
+
 def _tail(text: bytes) -> bytes:
     """Return the end of a literal, from the beginning of a word."""
     if len(text) <= MAX_HEAD:
@@ -302,63 +318,3 @@ def _tail(text: bytes) -> bytes:
     cut = text[-MAX_HEAD:]
     at = cut.find(b" ")
     return cut[at + 1 :] if 0 <= at < MAX_HEAD - MIN_GATE else cut
-
-
-def _wrong(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
-    """Return the fields that the rule reads differently from the shapes of its records; None where it misses a record."""
-    wrong: set[str] = set()
-    for reading in group.readings:
-        shape, counter = reading.shape, reading.counter
-        places = {role.metric: at for at, role in reading.roles.items() if role.metric is not None}
-        if counter.step is not None:
-            places["step" if counter.mode == GLOBAL else "epoch_step"] = counter.step
-        for core in shape.samples:
-            parts = split(core)
-            if len(parts) != 2 * len(shape.columns) + 1:
-                continue
-            if counter.heading is not None and counter.step is not None and counter.mode == EPOCHS:
-                token = read_token(parts[2 * counter.step + 1])
-                if token.value != token.total:
-                    continue  # only full bars are read
-            zero = counter.step is not None and not read_token(parts[2 * counter.step + 1]).value
-            if zero and (reading.bar or _before_training(group)):
-                continue  # nothing is done yet
-            found = compiled.search(core)
-            if found is None or not rule.allows(found):
-                if reading is group.main:
-                    return None
-                continue
-            for name, text in found.groupdict().items():
-                if text is None or name not in places or name not in rule.fields:
-                    continue
-                want, have = read_token(parts[2 * places[name] + 1]), read_token(text)
-                if have.value != want.value and not (have.value != have.value and want.value != want.value):
-                    if name in ("step", "epoch_step"):
-                        return None
-                    wrong.add(name)
-    return wrong
-
-
-def _twin(reading: Reading, rule: Induced, compiled: Any, vocabulary: Vocabulary) -> set[str]:
-    """Return the words of evaluation in a record that the rule reads though it is none of training."""
-    words: set[str] = set()
-    for core in reading.shape.samples[:4]:
-        found = compiled.search(core)
-        if found is not None and rule.allows(found):
-            spelled = re.findall(rb"[A-Za-z]+", core[found.start() :].lower())
-            words |= {w.decode() for w in spelled} & vocabulary.evaluation
-    return words
-
-
-def _samples(group: Group, rule: Induced, compiled: Any) -> list[bytes]:
-    """Return up to four records, of different shapes first, each cut to the match of the rule."""
-    picked: list[bytes] = []
-    ordered = sorted(group.readings, key=lambda r: (-r.shape.count, r.shape.first))
-    for turn in (0, -1):
-        for reading in ordered:
-            core = reading.shape.samples[turn]
-            found = compiled.search(core)
-            text = found.group().rstrip() if found and rule.allows(found) else b""
-            if text and text not in picked and len(text) <= 1500:
-                picked.append(text)
-    return picked[:4]

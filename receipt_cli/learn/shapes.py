@@ -8,7 +8,7 @@ go back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from receipt_cli.learn.masked_form import Form, form_of
@@ -246,8 +246,15 @@ class Miner:
     """Collects the shapes of a log, record by record."""
 
     def __init__(self, words: frozenset[bytes]) -> None:
-        """``words``, in lower case: records with a digit and one of them are collected."""
+        """``words``, in lower case: records with a digit and one of them are collected.
+
+        Words of other scripts are looked for inside others. A number in a rule of dashes may be that of an epoch.
+        """
         self.words = words
+        self.listeners: list[Callable[[bytes], None]] = []
+        """Are given each buffer of whole records, too."""
+        foreign = sorted((re.escape(word) for word in words if not word.isascii()), key=len, reverse=True)
+        self._telling = re.compile(b"|".join([rb"^[ \t]*[-=*#]{3,}[ \t]*\d+[ \t]*[-=*#]{3,}[ \t]*$", *foreign]))
         self.shapes: dict[bytes, Shape] = {}
         self.records = 0
         self._forms: dict[bytes, Form | None] = {}
@@ -258,6 +265,8 @@ class Miner:
         """Collect the records of ``blocks``, however they are cut."""
         for buffer in _whole_records(blocks):
             lines = buffer.replace(b"\r", b"\n")
+            for listener in self.listeners:
+                listener(lines)
             for record, masked in zip(lines.split(b"\n"), lines.translate(MASK).split(b"\n"), strict=True):
                 try:
                     form = self._forms[masked]
@@ -279,7 +288,9 @@ class Miner:
 
     def _look(self, masked: bytes, record: bytes) -> Form | None:
         """Return the form of a record; None for a record without a digit or a known word."""
-        dull = not _DIGIT.search(masked) or self.words.isdisjoint(_WORD.findall(masked[:MAX_SEEN].lower()))
+        seen = masked[:MAX_SEEN]
+        told = not self.words.isdisjoint(_WORD.findall(seen.lower())) or self._telling.search(seen) is not None
+        dull = not told or not _DIGIT.search(masked)
         form = None if dull else form_of(record)
         if form is None or form.lasting:
             self._room -= len(masked)

@@ -6,12 +6,13 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.errors import DataError
 
-_TOP = {"grammar", "version", "title", "layer", "words", "metrics", "units", "thresholds", "sha256"}
+_TOP = {"grammar", "version", "title", "layer", "words", "translations", "metrics", "units", "thresholds", "sha256"}
 _WORDS = (
     "step", "step_letters", "epoch", "evaluation", "training", "averaging", "foreign", "loss", "validation_loss", "scores",
     "timings",
@@ -39,10 +40,26 @@ class Vocabulary:
     validation_loss: frozenset[str]
     scores: frozenset[str]
     timings: frozenset[str]
+    translations: Mapping[str, str]
     names: Mapping[str, tuple[str, str | None]]
     units: Mapping[str, str]
     min_records: int
     rising: float
+
+    def english(self, text: str) -> str:
+        """Return ``text`` with the known words of other languages as the English words that they mean."""
+        return self._translated.sub(lambda found: f" {self.translations[found.group().lower()]} ", text)
+
+    @cached_property
+    def _translated(self) -> re.Pattern[str]:
+        whole = sorted((w for w in self.translations if _has_blanks(w)), key=len, reverse=True)
+        inside = sorted((w for w in self.translations if not _has_blanks(w)), key=len, reverse=True)
+        return re.compile(rf"{'|'.join(inside)}|(?<!\w)(?:{'|'.join(whole)})(?!\w)", re.IGNORECASE)
+
+
+def _has_blanks(word: str) -> bool:
+    """True for a word of a script that parts its words by blanks: Latin, Greek, Cyrillic."""
+    return max(word) < "\u0590"
 
 
 def normalise(text: str) -> str:
@@ -91,6 +108,9 @@ def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, wi
         step=tuple(words["step"]),
         loss=(*words["loss"], *_losses(registry, without)),
         **{key: frozenset(words[key]) for key in _WORDS if key not in ("step", "loss")},
+        translations={
+            word: meant for meant, spellings in data["translations"].items() for word in _texts(spellings, meant, where)
+        },
         names=_names(registry, metrics, without),
         units=units,
         min_records=thresholds["records"],

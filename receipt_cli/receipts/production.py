@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -228,7 +229,11 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     tried = ", ".join(f"{c.id} ({c.alone} of {c.records} records alone)" for c in detection.candidates[:4])
     lines = "".join(f"\n       {line}" for line in derivation.metric_lines)
     looks = f"\n       lines that look like metrics:{lines}" if lines else ""
-    help_text = "receipt grammar explain LOG; receipt parse --grammar ID@vN"
+    if derivation.lacks:
+        shown = "".join(f"\n       {lack.seen:,} like {lack.line!r}: {lack.why}" for lack in derivation.lacks)
+        looks = f"\n       the nearest records that no words explain:{shown}"
+    log = "LOG" if name == "stdin" else shlex.quote(name)
+    help_text = f"receipt grammar learn {log}; receipt grammar explain {log}; receipt parse --grammar ID@vN {log}"
     if detection.tie:
         names = " and ".join(detection.tie)
         return GrammarChoiceError(

@@ -30,7 +30,7 @@ ROOMS: dict[str, str] = {
     "scan": "definitions errors grammar io numeric problems records",
     "documents": "definitions errors io redaction",
     "events": "definitions errors grammar io numeric problems records scan",
-    "learn": "definitions errors grammar records scan",
+    "learn": "definitions errors grammar problems records scan",
     "analysis": "definitions events numeric problems records scan",
     "detect": "definitions errors events grammar io learn numeric problems scan",
     "emit": "documents header io",
@@ -78,6 +78,7 @@ SEAMS = {"scan.bulk": "scan.engine", "events.compact": "events.build"}
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
     "ahocorasick_rs": ("records.prefilter",),
+    "charset_normalizer": ("io.encoding",),
     "duckdb": ("io.duckdb",),
     "fsspec": ("batch.remote",),
     "git": ("header.git",),

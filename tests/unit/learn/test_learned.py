@@ -60,6 +60,8 @@ STEPS: dict[str, tuple[str, Figures]] = {
     "value (average)": ("step {n} loss: {x:.2f} (9.99) lr: 0.1", (20, 1, 20, 4.0, 3.81)),
     "parts of a loss": ("step {n} total_loss: {x:.2f} loss_box: 9.9 loss_cls: 8.8", (20, 1, 20, 4.0, 3.81)),
     "epochs of iterations": ("Epoch [{e}/4][{i}/5] loss: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
+    "an epoch and its steps": ("[{e}, {i}/ 5] loss: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
+    "an epoch and steps without a total": ("[{e},  {i}000] loss: {x:.2f}", (20, None, None, 4.0, 3.81)),
     "named epochs and steps": ("Epoch [{e}/4], Step [{i}/5], Loss: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
     "an epoch a line": ("Epoch {n}/20 - train loss: {x:.2f} - val loss: 9.9", (20, 1, 20, 4.0, 3.81)),
     "a bar": ("train:  5%|#    | {n}/20 [00:01<00:09, 3.9it/s, loss={x:.2f}]", (20, 1, 20, 4.0, 3.81)),

@@ -1,0 +1,115 @@
+"""A rule that was induced, and whether it reads the records that it was made from as they were understood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from receipt_cli.learn.counters import Group, Reading
+from receipt_cli.learn.counting import EPOCHS, GLOBAL
+from receipt_cli.learn.tokens import read_token, split
+from receipt_cli.learn.vocabulary import Vocabulary
+
+ANCHOR = "^"
+"""Among the words that a rule must not read: it begins where the line does, since others have words before its own."""
+
+
+@dataclass(slots=True)
+class Induced:
+    """A rule as the grammar format has it, without samples, and the records it was made from."""
+
+    name: str
+    body: dict[str, Any]
+    pattern: str
+    group: Group | None
+    samples: list[bytes] = field(default_factory=list)
+    count: int = 0
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """The declared fields."""
+        found: Mapping[str, Any] = self.body["fields"]
+        return found
+
+    def allows(self, found: Any) -> bool:
+        """False for a match in which a counter is below the least value that it may have."""
+        least = {name: spec["at_least"] for name, spec in self.fields.items() if "at_least" in spec}
+        return all(found[name] is None or (read_token(found[name]).value or 0) >= value for name, value in least.items())
+
+
+def before_training(group: Group) -> bool:
+    """True where step 0 of a counter by tens has only a learning rate: a setting from before training."""
+    main = group.main
+    step = main.counter.step
+    if step is None or {role.metric for role in main.roles.values() if role.metric is not None} != {"learning_rate"}:
+        return False
+    firsts = [r.shape.columns[r.counter.step].first for r in group.readings if r.counter.step is not None]
+    return 0 in firsts and (main.shape.columns[step].stride or 1) > 1
+
+
+def wrong_fields(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
+    """Return the fields that the rule reads differently from the shapes of its records; None where it misses a record."""
+    wrong: set[str] = set()
+    for reading in group.readings:
+        shape, counter = reading.shape, reading.counter
+        places = {role.metric: at for at, role in reading.roles.items() if role.metric is not None}
+        if counter.step is not None:
+            places["step" if counter.mode == GLOBAL else "epoch_step"] = counter.step
+        for core in shape.samples:
+            parts = split(core)
+            if len(parts) != 2 * len(shape.columns) + 1:
+                continue
+            if counter.heading is not None and counter.step is not None and counter.mode == EPOCHS:
+                token = read_token(parts[2 * counter.step + 1])
+                if token.value != token.total:
+                    continue  # only full bars are read
+            zero = counter.step is not None and not read_token(parts[2 * counter.step + 1]).value
+            if zero and (reading.bar or before_training(group)):
+                continue  # nothing is done yet
+            found = compiled.search(core)
+            if found is None or not rule.allows(found):
+                if reading is group.main:
+                    return None
+                continue
+            for name, text in found.groupdict().items():
+                if text is None or name not in places or name not in rule.fields:
+                    continue
+                want, have = read_token(parts[2 * places[name] + 1]), read_token(text)
+                if have.value != want.value and not (have.value != have.value and want.value != want.value):
+                    if name in ("step", "epoch_step"):
+                        return None
+                    wrong.add(name)
+    return wrong
+
+
+def twin_words(reading: Reading, rule: Induced, compiled: Any, vocabulary: Vocabulary) -> set[str]:
+    """Return the words of evaluation in a record that the rule reads though it is none of training, or what is before it."""
+    words: set[str] = set()
+    for core in reading.shape.samples[:4]:
+        found = compiled.search(core)
+        if found is not None and rule.allows(found):
+            spelled = re.findall(rb"[A-Za-z]+", core[found.start() :].lower())
+            told = {w.decode() for w in spelled} & vocabulary.evaluation
+            words |= told or {ANCHOR}
+    return words
+
+
+def reads(reading: Reading, rule: Induced, compiled: Any) -> bool:
+    """Return whether the rule reads a record of ``reading``."""
+    return any((found := compiled.search(core)) is not None and rule.allows(found) for core in reading.shape.samples[:4])
+
+
+def samples_of(group: Group, rule: Induced, compiled: Any) -> list[bytes]:
+    """Return up to four records, of different shapes first, each cut to the match of the rule."""
+    picked: list[bytes] = []
+    ordered = sorted(group.readings, key=lambda r: (-r.shape.count, r.shape.first))
+    for turn in (0, -1):
+        for reading in ordered:
+            core = reading.shape.samples[turn]
+            found = compiled.search(core)
+            text = found.group().rstrip() if found and rule.allows(found) else b""
+            if text and text not in picked and len(text) <= 1500:
+                picked.append(text)
+    return picked[:4]

@@ -1,0 +1,131 @@
+"""Rows of numbers under a header that names their cells (CSV, tabs, columns of blanks) → the rule that reads the rows."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+from receipt_cli.learn.counting import FEW
+from receipt_cli.learn.metric_names import EPOCH, LOSS, METRIC, OTHERS, STEP, VALIDATION_LOSS, Name, Role, read_role
+from receipt_cli.learn.patterns import NUMBER_TEXT, Spec, field_name
+from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.tokens import NUMBER
+from receipt_cli.learn.vocabulary import Vocabulary, normalise
+
+MAX_CELLS = 64
+KEPT = 1024
+"""Rows that are kept to judge the columns by."""
+_CELL = rb"(?:[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|[nN]a[nN]|-?[iI]nf)"
+_WHOLE = r"\d++"
+_ROW = rb"[ \t]*+" + _CELL + rb"(?:(?:[ ]*+[\t,][ ]*+|[ ]{1,80}+)" + _CELL + rb"){1,63}+[ \t,]*+"
+_FIRST = re.compile(rb"(?m)^([ \t]*+[A-Za-z][^\n\d=:]{3,1000}+)\n(" + _ROW + rb")$")
+_BETWEEN = {b"\t": (rb"[ ]*+\t[ ]*+", r"[ ]*+\t[ ]*+"), b",": (rb"[ ]*+,[ ]*+", r"[ ]*+,[ ]*+"), b"  ": (rb"[ \t]++", r"[ \t]++")}
+
+
+class Table:
+    """The first table of numbers of a log: the names of its cells, and its rows. Fed buffers of whole records."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.separator = b""
+        self.count = 0
+        self.rows: list[list[float]] = []
+        self.sample = b""
+        self._row: re.Pattern[bytes] | None = None
+
+    def take(self, buffer: bytes) -> None:
+        """Look for the header in ``buffer``, and for rows behind it."""
+        at = 0
+        if self._row is None:
+            found = next(filter(self._open, _FIRST.finditer(buffer)), None)
+            if found is None:
+                return
+            at = found.start(2)
+        assert self._row is not None
+        for row in self._row.finditer(buffer, at):
+            self.count += 1
+            if len(self.rows) < KEPT:
+                self.rows.append([float(cell) for cell in re.findall(_CELL, row.group())])
+                self.sample = self.sample or row.group().strip()
+
+    def _open(self, found: re.Match[bytes]) -> bool:
+        """Take the line before a row for the header, where it has as many names as the row has numbers."""
+        header, width = found.group(1).strip(), len(re.findall(_CELL, found.group(2)))
+        separator = next((s for s in (b"\t", b",") if s in header), b"  ")
+        cells = re.split(rb" *[\t,] *| {2,}", header) if separator != b"  " or b"  " in header else header.split()
+        names = [cell.decode("utf-8", "replace").strip() for cell in cells if cell.strip()]
+        if len(names) != width or not 2 <= width <= MAX_CELLS:
+            return False
+        self.names, self.separator = names, separator
+        between = _BETWEEN[separator][0]
+        self._row = re.compile(rb"(?m)^[ \t]*+" + _CELL + rb"(?:" + between + _CELL + rb"){%d}[ \t,]*+$" % (width - 1))
+        return True
+
+
+def induce_table(table: Table, vocabulary: Vocabulary) -> Induced | None:
+    """Return the rule of the rows of ``table`` where a cell is the loss, or a score beside a counter; else None."""
+    if table.count < vocabulary.min_records:
+        return None
+    roles = [_role(name, vocabulary) for name in table.names]
+    columns = list(zip(*table.rows, strict=True))
+    counts = [
+        role if role is not None and _is_counter(name, vocabulary) else None
+        for name, role in zip(table.names, roles, strict=True)
+    ]
+    step = _counter(counts, columns, STEP)
+    epoch = _counter(counts, columns, EPOCH)
+    kinds = {role.kind for role in roles if role is not None}
+    losses = sorted((role.rank, at) for at, role in enumerate(roles) if role is not None and role.kind == LOSS)
+    plain = losses[0][1] if losses and len({rank for rank, _ in losses[:2]}) == len(losses[:2]) else None
+    counted = step is not None or epoch is not None
+    if plain is None and not (counted and table.count >= FEW and kinds & {*OTHERS}):
+        return None
+    if plain is not None and not counted and (table.count < FEW or len(set(columns[plain])) * 2 <= len(columns[plain])):
+        return None
+    fields: dict[str, Spec] = {}
+    cells: list[str] = []
+    for at, role in enumerate(roles):
+        name, spec = "", {}
+        if at == step:
+            name, spec = "step", {"type": "integer"}
+        elif at == epoch:
+            name, spec = ("epoch", {"type": "number"}) if step is not None else ("epoch_number", {"type": "integer"})
+        elif role is not None and (at == plain or role.kind in (METRIC, VALIDATION_LOSS)) and role.unit is None:
+            name, spec = role.metric or "", {"type": "number"}
+        elif role is not None and role.kind in OTHERS:
+            name, spec = field_name(table.names[at], set(fields)), {"type": "number", "metric": "other"}
+        if not name or name in fields:
+            cells.append(NUMBER_TEXT)
+            continue
+        fields[name] = {**spec}
+        cells.append(f"(?P<{name}>{NUMBER_TEXT if spec['type'] == 'number' else _WHOLE})")
+    pattern = r"^[ \t]*+" + _BETWEEN[table.separator][1].join(cells) + r"[ \t,]*+$"
+    literal = " " if table.separator == b"  " else table.separator.decode()
+    body: dict[str, Any] = {"event": "step", "literal": literal, "pattern": pattern, "fields": fields}
+    if "epoch_number" in fields and columns[epoch or 0][0] == 0:
+        body["epochs_from"] = 0
+    return Induced("train_row", body, pattern, None, [table.sample], table.count)
+
+
+def _role(name: str, vocabulary: Vocabulary) -> Role | None:
+    words = normalise(vocabulary.english(name))
+    evaluation = bool(set(words.split()) & vocabulary.evaluation)
+    return read_role(Name(name, words, True, False, evaluation, None, None, None, False), NUMBER, vocabulary)
+
+
+def _is_counter(name: str, vocabulary: Vocabulary) -> bool:
+    """True for a column that is called a counter and nothing else: ``critic_steps`` counts something of its own."""
+    words = [word for word in normalise(vocabulary.english(name)).split() if word not in vocabulary.training]
+    return " ".join(words) in vocabulary.step or " ".join(words) in vocabulary.epoch
+
+
+def _counter(roles: list[Role | None], columns: list[tuple[float, ...]], kind: str) -> int | None:
+    """Return the surest column of whole numbers, called a counter, that hardly ever goes back."""
+    found = [(role.rank, at) for at, role in enumerate(roles) if role is not None and role.kind == kind]
+    for _, at in sorted(found):
+        values = columns[at]
+        rises = sum(b > a for a, b in pairwise(values))
+        if all(value.is_integer() and value >= 0 for value in values) and rises * 5 >= 4 * (len(values) - 1):
+            return at
+    return None

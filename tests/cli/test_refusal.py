@@ -1,0 +1,39 @@
+"""A log that nothing reads: the refusal names the nearest records, what each lacked, and the next command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Invoke = Callable[..., Any]
+
+LOGS = {
+    "a loss without a counter": ([f"loss: {4 - n / 10:.1f}" for n in range(9)], "no step, iteration or epoch counts up"),
+    "a counter without a metric": ([f"epoch {n}/9 took 3.5 minutes" for n in range(9)], "has no loss"),
+    "an evaluation": ([f"Validation step {n} loss {4 - n / 10:.1f}" for n in range(9)], "speak of an evaluation"),
+    "epochs or launches": (3 * [f"step {n}/5 loss {4 - n / 10:.1f} lr 0.1" for n in range(1, 6)], "starts again"),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_refusal_says_what_lacked_and_what_to_do(name: str, invoke: Invoke, tmp_path: Path) -> None:
+    lines, why = LOGS[name]
+    log = tmp_path / "my run.log"
+    log.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    for command in (["parse", str(log)], ["grammar", "learn", str(log)]):
+        result = invoke(*command)
+        assert result.code == 4
+        assert f"{len(lines)} like {lines[0]!r}: " in result.stderr and why in result.stderr
+    assert f"receipt grammar learn '{log}'" in invoke("parse", str(log)).stderr
+
+
+def test_a_refusal_shows_no_secret(invoke: Invoke, tmp_path: Path) -> None:
+    key = "hf_" + "A" * 30
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"loss: {4 - n / 10:.1f} token {key}\n" for n in range(9)), "utf-8")
+    result = invoke("parse", str(log))
+    assert result.code == 4 and "like 'loss: 4.0" in result.stderr
+    assert key not in result.stderr + invoke("grammar", "learn", str(log)).stderr

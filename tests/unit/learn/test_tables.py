@@ -1,0 +1,86 @@
+"""Rows of numbers under a header: CSV, tabs and columns of blanks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from receipt_cli.derive import Options, derive
+from receipt_cli.io.source import Source
+
+ROWS = 12
+
+
+def figures(text: str, folder: Path) -> dict[str, object] | None:
+    path = folder / "run.log"
+    path.write_text(text, "utf-8")
+    derivation = derive(Source(str(path)), Options(grammar="generic"))
+    if derivation.primary is None:
+        return None
+    summary = derivation.summaries[derivation.primary]
+    metrics = {**summary.metrics, **summary.other_metrics}
+    ends = {name: (s.first, s.last) for name, s in metrics.items() if name != "epoch"}
+    return {"steps": (summary.record_count, summary.first, summary.last), **ends}
+
+
+def table(header: str, row: str) -> str:
+    return "".join(f"{line}\n" for line in ["loading", header, *(row.format(n=n, x=4 - n / 10) for n in range(ROWS)), "done"])
+
+
+LOSS = (4.0, 2.9)
+TABLES: dict[str, tuple[str, dict[str, object]]] = {
+    "CSV": (table("epoch,acc,loss", "{n},.9,{x:.1f}"), {"steps": (12, 0, 11), "loss": LOSS, "acc": (0.9, 0.9)}),
+    "CSV with blanks": (
+        table("step, loss, lr, val_loss", "{n}, {x:.1f}, 1e-4, 5.5"),
+        {"steps": (12, 0, 11), "loss": LOSS, "learning_rate": (1e-4, 1e-4), "val_loss": (5.5, 5.5)},
+    ),
+    "tabs and no counter": (
+        table("total loss\tscore loss\t", "{x:.3f}\t0.24\t"),
+        {"steps": (12, None, None), "loss": LOSS, "score_loss": (0.24, 0.24)},
+    ),
+    "columns": (
+        table("Iteration      Wall_Time     Train_Return    Critic_Steps", "{n}00      0.5{n}    {x:.1f}   2{n}"),
+        {"steps": (12, 0, 1100), "train_return": LOSS},
+    ),
+    "single blanks": (table("epoch loss", "{n} {x:.1f}"), {"steps": (12, 0, 11), "loss": LOSS}),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_rows_of_a_table_are_records(name: str, tmp_path: Path) -> None:
+    text, wanted = TABLES[name]
+    assert figures(text, tmp_path) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        table("layer  parameters  size", "{n}  {x:.1f}  3"),
+        table("name,loss,value", "{n},{x:.1f}"),  # a name too many
+        table("loss,size", "0.5,{n}"),  # a setting
+        table("loss,total loss,loss", "{x},{x},{x}"),  # which of them?
+        "epoch,loss\n0,2.5\n1,2.4\n",
+        "".join(f"{n},{4 - n / 10}\n" for n in range(ROWS)),
+    ],
+)
+def test_a_table_of_something_else_is_left_alone(text: str, tmp_path: Path) -> None:
+    assert figures(text, tmp_path) is None
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    separator=st.sampled_from([",", ", ", "\t", "   "]),
+    names=st.permutations(["step", "loss", "lr", "alpha"]),
+    losses=st.lists(st.floats(0.01, 9).map(lambda x: float(f"{x:.4f}")), min_size=8, max_size=40, unique=True),
+)
+def test_any_order_of_columns_is_read(separator: str, names: list[str], losses: list[float], tmp_path: Path) -> None:
+    lines = [separator.join(names)]
+    for n, loss in enumerate(losses, start=1):
+        row = {"step": str(n), "loss": f"{loss:.4f}", "lr": "1e-3", "alpha": f"{n / 7:.3f}"}
+        lines.append(separator.join(row[name] for name in names))
+    found = figures("\n".join(lines) + "\n", tmp_path)
+    assert found is not None
+    assert (found["steps"], found["loss"]) == ((len(losses), 1, len(losses)), (losses[0], losses[-1]))
