@@ -27,9 +27,9 @@ def drop_copies(events: list[Event]) -> list[Event]:
 
 
 def _key(event: Event) -> Hashable:
-    known = [(name, value) for name, value in event.metrics.items() if value == value]
+    known = [(name, value) for name, value in (*event.metrics.items(), *event.unregistered.items()) if value == value]
     values = [(name, value) for name, value in known if not name.endswith(_TIMED)]
-    if event.rule.event not in _RECORDS or (event.step is None and not values):
+    if event.rule.event not in _RECORDS or (event.step is None and not {name for name, _ in values} - {"epoch"}):
         values = known  # nothing else says that they are one record
     counters = tuple(sorted((event.counters or {}).items()))
     printed = (frozenset(values), frozenset(event.facts.items()), frozenset(event.texts.items()))

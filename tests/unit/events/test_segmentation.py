@@ -160,3 +160,9 @@ def test_two_processes_print_one_run(receipt_of: Receipt, size: int) -> None:
     summary, alone = receipt_of(mixed)["summary"], receipt_of("".join(lines))["summary"]
     assert summary["steps"] == alone["steps"]
     assert summary["metrics"]["loss"] == alone["metrics"]["loss"]
+
+
+def test_records_of_one_epoch_that_differ_in_their_rate_are_no_copies(receipt_of: Receipt) -> None:
+    line = "INFO: [Epoch {}][Batch {}], Speed: {:.3f} samples/sec, CrossEntropy=1.69e+00, SmoothL1=3.28e-03\n"
+    log = "".join(line.format(epoch, batch, 6 + epoch / 10 + batch / 70) for epoch in range(30) for batch in (0, 50))
+    assert receipt_of(log)["summary"]["steps"]["record_count"] == 60
