@@ -39,8 +39,11 @@ os.write(2, f"used {used.user + used.system} {printed}\n".encode())
 
 
 def cpu_s(pid: int) -> float:
-    """Return the CPU seconds that the threads of a process have used, its children left out."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
+    """Return the CPU seconds that ``receipt run`` has used: its threads, and its process that copies the output."""
+    own = Path(f"/proc/{pid}/cmdline").read_bytes()
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    ours = [pid, *(int(child) for child in children if Path(f"/proc/{child}/cmdline").read_bytes() == own)]
+    tasks = [task for each in ours for task in Path(f"/proc/{each}/task").iterdir()]
     return sum(int((task / "schedstat").read_bytes().split()[0]) for task in tasks) / 1e9
 
 

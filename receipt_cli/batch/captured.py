@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -73,7 +74,7 @@ def captured(store: Store, sha256: str, beside: Sequence[str]) -> Captured:
                 return Captured(_options(old), old=old, notes=tuple(notes))
     for path in beside:
         header = Path(path).with_name(header_name(os.path.basename(path)))
-        if header.is_file():
+        if os.path.isfile(header):  # false for a name that is too long
             return Captured(Options(), file=read_header_file(header), notes=tuple(notes))
     return Captured(Options(), notes=tuple(notes))
 
@@ -85,6 +86,8 @@ def _sibling(path: Path, sha256: str, notes: list[str]) -> Document | None:
     except FileNotFoundError:
         return None
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:  # no file can have a name so long
+            return None
         raise InputError("cannot read the receipt beside the log", why=error.strerror or str(error)) from error
     receipt = _receipt(data)
     if receipt is None:
@@ -110,4 +113,4 @@ def _receipt(data: bytes) -> Document | None:
 
 def _options(receipt: Mapping[str, Any]) -> Options:
     options = receipt["derivation"]["options"]
-    return Options(options["grammar"], options["exit_code"], recorded_wall(options))
+    return Options(options["grammar"], options["exit_code"], recorded_wall(options), options.get("log_complete"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import gc
 import json
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "python_enable_replacements": "false",  # else a table may be a variable of ours
     "temp_directory": "",  # else what does not fit into memory goes to the current folder
 }
+ASK_S = 300.0
+"""Seconds within which a question must be answered: a recursive one may have no end."""
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _PARQUET = "FORMAT parquet, COMPRESSION zstd"
 
@@ -117,16 +120,31 @@ class Database:
         self.run("SET lock_configuration = true")
 
     def ask(self, question: str) -> Answer:
-        """Return the answer to one SELECT that somebody else wrote. Raises ``UsageError``."""
+        """Return the answer to one SELECT that somebody else wrote, within ``ASK_S`` seconds. Raises ``UsageError``."""
         import duckdb
 
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            self._connection.interrupt()
+
+        limit = threading.Timer(ASK_S, stop)
+        limit.daemon = True
+        limit.start()
         try:
             statements = self._connection.extract_statements(question)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise UsageError("a question is one SELECT", try_='receipt store query STORE "SELECT name FROM runs"')
             return self._answer(statements[0].query.strip().rstrip(";"))
+        except KeyboardInterrupt as error:
+            if not late.is_set():
+                raise
+            raise UsageError("cannot answer", why=f"the question takes more than {ASK_S:g} seconds") from error
         except self._errors as error:
             raise UsageError("cannot answer", why=_told(error), try_="receipt store query STORE shows the columns") from error
+        finally:
+            limit.cancel()
 
     def _answer(self, select: str) -> Answer:
         asked = [(str(name), str(kind)) for name, kind, *_ in self._described(select)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from codecs import BOM_UTF8
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -66,7 +67,7 @@ def _document(file: str) -> bytes | None:
         return None
     try:
         with path.open("rb") as stream:
-            if not stream.read(512).lstrip().startswith(b"{"):
+            if not stream.read(512).removeprefix(BOM_UTF8).lstrip().startswith(b"{"):  # a document all the same, of a wrong form
                 return None
             stream.seek(0)
             data = stream.read(MAX_DOCUMENT + 1)
@@ -75,7 +76,7 @@ def _document(file: str) -> bytes | None:
     if len(data) > MAX_DOCUMENT:
         return None
     try:
-        document = json.loads(data)
+        document = json.loads(data.removeprefix(BOM_UTF8))
     except (ValueError, RecursionError):
         return None
     return data if isinstance(document, dict) and "schema_version" in document else None
@@ -84,4 +85,4 @@ def _document(file: str) -> bytes | None:
 def _peek() -> bytes:
     """Return the first bytes on stdin, without consuming them, where they begin an object."""
     head = cast("BufferedReader", sys.stdin.buffer).peek(512)
-    return head[:512] if head.lstrip().startswith(b"{") else b""
+    return head[:512] if head.removeprefix(BOM_UTF8).lstrip().startswith(b"{") else b""

@@ -51,7 +51,7 @@ def render_verification(
     if title.newest:
         page.line(Span("otherwise today", "warn"), f": {kinds} in {log}", read)
     else:
-        page.line(Span("not verified", "bad"), f": {kinds}", read)
+        page.line(Span("not verified", "bad"), f": {kinds if differences else 'the receipt is not valid'}", read)
     for name in other if not title.newest else [name for name in other if name == "log"]:
         page.prose(_CHANGED if list(other) == ["values"] else _REASONS[name], indent=2, bullet="- ")
     for text in invalid:

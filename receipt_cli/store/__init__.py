@@ -26,6 +26,7 @@ PUBLIC = {
     "QUESTIONS": "stats",
     "Question": "stats",
     "ask_panel": "stats",
+    "contradictions": "stats",
     "panel_document": "stats",
     "MEMORY": "views",
 }

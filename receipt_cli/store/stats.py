@@ -110,6 +110,17 @@ def _checks(database: Database, last: int) -> Panel:
     return Panel("checks", runs, 0, without_time, table)
 
 
+def contradictions(database: Database) -> list[str]:
+    """Return a line for each receipt in which the exit code that was captured is not the one that its checks rest on."""
+    found = database.run(
+        "SELECT log_sha256, exit_code, zero_exit_code FROM runs WHERE (exit_code = 0) <> zero_exit_code ORDER BY log_sha256"
+    )
+    return [
+        f"the receipt of {digest[:12]} contradicts itself: run.exit_code is {code}, checks.zero_exit_code {str(zero).lower()}"
+        for digest, code, zero in found
+    ]
+
+
 def panel_document(panel: Panel, by: Period) -> dict[str, Any]:
     """Return the answer as JSON has it: counts, and ``rows`` of ``columns``; ``by`` is the period of a trend."""
     period = {} if panel.question == "checks" else {"by": by}

@@ -160,6 +160,14 @@ def test_the_same_bytes_twice_are_one_log(invoke: Invoke, archive: Path, tmp_pat
     assert len(tree(tmp_path / "store")) == 3
 
 
+def test_a_log_with_the_longest_name(invoke: Invoke, tmp_path: Path) -> None:
+    folder = tmp_path / "archive"
+    folder.mkdir()
+    shutil.copy(LOGS / PICKED[0], folder / f"{'a' * 251}.log")
+    done = invoke("rederive", folder, "--store", tmp_path / "store", "--workers", "1", "--json")
+    assert list(outcomes(done).values()) == ["written"]
+
+
 def test_a_log_that_nobody_recognises_has_its_receipt(invoke: Invoke, tmp_path: Path) -> None:
     (tmp_path / "poem.log").write_text("the fog comes\non little cat feet\n" * 20)
     done = run(invoke, tmp_path / "poem.log", tmp_path / "store")

@@ -101,7 +101,7 @@ def test_success(tmp_path: Path) -> None:
         "seconds": job["wall_time_s"], "evidence": "receipt_run", "phase": None,
     }  # fmt: skip
     assert 4 << 20 < job["peak_rss_bytes"] < 1 << 30
-    said = r"receipt: job.receipt.json: healthy and proven, 40 step records, exit code 0, .*"
+    said = r"receipt: job.receipt.json: healthy, 40 step records, exit code 0, .*"
     assert re.fullmatch(said, done.stderr.splitlines()[-1])
 
 

@@ -241,6 +241,27 @@ def test_what_is_no_question_is_refused(
     assert sorted(os.listdir(tmp_path)) == ["store"]
 
 
+def test_a_question_without_an_end_is_given_up(invoke: Invoke, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("receipt_cli.io.duckdb.ASK_S", 0.5)
+    endless = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i > 0) SELECT max(i) FROM n"
+    done = invoke("store", "query", store, endless)
+    assert (done.code, "the question takes more than 0.5 seconds" in done.stderr) == (2, True)
+
+
+def test_a_receipt_that_contradicts_itself_is_named(invoke: Invoke, tmp_path: Path, good: dict[str, Any]) -> None:
+    store = Store(tmp_path / "store")
+    honest = variant(good, 1, exit_code=0)
+    store.add(honest)
+    assert "contradicts" not in invoke("store", "stats", store.root).stderr
+    other = variant(good, 2, exit_code=1)
+    other["checks"]["zero_exit_code"] = True
+    other["derivation"]["options"]["exit_code"] = 0
+    store.add(other)
+    done = invoke("store", "stats", store.root, "checks", "--json")
+    digest = other["derivation"]["log"]["sha256"][:12]
+    assert f"the receipt of {digest} contradicts itself: run.exit_code is 1, checks.zero_exit_code true" in done.stderr
+
+
 def test_no_store(invoke: Invoke, tmp_path: Path) -> None:
     for command in (("query", tmp_path / "no", "select 1"), ("stats", tmp_path / "no"), ("export", tmp_path / "no", "-o", "x")):
         assert invoke("store", *command).code == 3

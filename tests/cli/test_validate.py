@@ -43,3 +43,11 @@ def test_newer_is_told_from_broken(tmp_path: Path, invoke: Callable) -> None:
         ("broken", "", "unreadable", "error"),
     ]
     assert "written by a newer receipt" in rows[2]["reason"]
+
+
+def test_a_document_with_a_byte_order_mark_is_no_log(tmp_path: Path, invoke: Callable) -> None:
+    path = tmp_path / "marked.json"
+    path.write_bytes(b"\xef\xbb\xbf" + (EXAMPLES / "receipt-1.3" / "valid" / "healthy.json").read_bytes())
+    for command in ("check", "validate"):
+        done = invoke(command, path)
+        assert (done.code, "BOM" in done.stderr) == (3, True), command

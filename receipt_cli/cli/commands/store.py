@@ -115,10 +115,11 @@ def stats(
     A run's time is its start, else its end, else when its header was collected.
     """
     from receipt_cli.render.store import render_panel
-    from receipt_cli.store.stats import QUESTIONS, ask_panel, panel_document
+    from receipt_cli.store.stats import QUESTIONS, ask_panel, contradictions, panel_document
 
     database = _open(store)
     asked = QUESTIONS if question is None else (question,)
+    note(contradictions(database))
     panels = [panel_document(ask_panel(database, each, by=by, last=last), by) for each in asked]
     if json_output:
         write_json(panels if question is None else panels[0])

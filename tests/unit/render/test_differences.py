@@ -35,6 +35,8 @@ def test_kinds_in_words() -> None:
 
 def test_a_verified_receipt_is_one_line() -> None:
     title = Title("a/run.receipt.json", "run.log", ["toy@v1"], newest=False)
+    invalid = render_verification([], [], ["/run: wrong"], title, STYLE).splitlines()
+    assert invalid[0].split("  ")[0] == "not verified: the receipt is not valid"
     assert render_verification([], [], [], title, STYLE) == "verified: run.receipt.json is what run.log gives  toy@v1\n"
 
 
