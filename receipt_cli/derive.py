@@ -171,7 +171,7 @@ class Plan:
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
         events, body = gathered.in_order(told.events)
         events = count_epochs(sole_rank(events, told.unseen_ranks))
-        launches = split_launches(number_steps(leading_rank(drop_copies(events)), told.bars), body, engine.catalogue)
+        launches = split_launches(number_steps(leading_rank(drop_copies(events, told.copies)), told.bars), body, engine.catalogue)
         for launch in launches if len(launches) > 1 else ():
             recount_epochs(launch.events)
         return Reading(engine, gathered, body, self.options, detection, grammars, events, launches, told, tuple(lacking))
@@ -252,7 +252,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         summaries=tuple(summaries),
         phase_grammars=tuple(phase.grammar.id for phase in phases),
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
-        checks=evaluate(phases, summaries, ending, stepless=stepless),
+        checks=evaluate(phases, summaries, ending, stepless=stepless or familiar),
         ending=ending,
         explanation=explanation,
         tail=tuple(_tail(reading, number, ending)),

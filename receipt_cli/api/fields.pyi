@@ -569,7 +569,8 @@ class Checks(View):
         null when neither the log nor the caller says."""
     @property
     def has_steps(self) -> bool | None:
-        """At least one training step was recognised. Null only where an imported document does not tell."""
+        """At least one training step was recognised. Null where unread lines of the log may be steps, or an imported
+        document does not tell."""
     @property
     def no_oom(self) -> bool | None:
         """Neither device nor host ran out of memory for good. Null when the log cannot prove it (it breaks off)."""

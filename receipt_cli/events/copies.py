@@ -8,9 +8,10 @@ that was appended to itself has its copies one after the other, and these are la
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from receipt_cli.events.model import Event
+from receipt_cli.events.rows import RankCopies
 from receipt_cli.records.envelope import NO_RANK
 
 FEWEST = 4
@@ -20,9 +21,12 @@ _TIMED = ("_s", "_s_per_device", "_bytes", "_ratio")
 """Endings of the metrics that differ between two processes at the same step."""
 
 
-def drop_copies(events: list[Event]) -> list[Event]:
-    """Return the events, in log order, without the copies of them; rows that are no events of their own stay as they are."""
-    kept = _of_ranks(events)
+def drop_copies(events: list[Event], aside: Iterable[RankCopies] = ()) -> list[Event]:
+    """Return the events, in log order, without the copies of them; rows that are no events of their own stay as they are.
+
+    ``aside``: step records of other ranks that have no events, since the leading rank prints them, too.
+    """
+    kept = _of_ranks(events, aside)
     return _unlabelled(kept) if len({event.rank for event in kept}) == 1 else kept
 
 
@@ -41,15 +45,20 @@ def _has_figures(event: Event) -> bool:
     return event.rule.event in _RECORDS or bool(event.metrics)
 
 
-def _of_ranks(events: list[Event]) -> list[Event]:
+def _of_ranks(events: list[Event], aside: Iterable[RankCopies]) -> list[Event]:
     """Leave out what another rank printed with the same values, one record for one, as the leading rank: rule by rule."""
-    counts = Counter(event.rank for event in events if event.rank != NO_RANK)
+    counts: Counter[int] = Counter()
+    for event in events:
+        if event.rank != NO_RANK:
+            counts[event.rank] += event.records
+    for copies_of in aside:
+        counts[copies_of.rank] += len(copies_of.at)
     if len(counts) < 2:
         return events
     leader = min(counts, key=lambda rank: (-counts[rank], rank))
     parts: dict[tuple[int, str, str], list[Event]] = {}
     for event in events:
-        if event.rank != NO_RANK and _has_figures(event):
+        if event.rank != NO_RANK and _has_figures(event) and not event.rule.companion:  # which the record before it takes
             parts.setdefault((event.rank, event.grammar.id, event.rule.name), []).append(event)
     copies: set[int] = set()
     for (rank, *rule), theirs in parts.items():

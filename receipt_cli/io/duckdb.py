@@ -145,6 +145,7 @@ class Database:
             raise UsageError("cannot answer", why=_told(error), try_="receipt store query STORE shows the columns") from error
         finally:
             limit.cancel()
+            limit.join()  # a thread that still runs when the interpreter ends takes the process with it
 
     def _answer(self, select: str) -> Answer:
         asked = [(str(name), str(kind)) for name, kind, *_ in self._described(select)]

@@ -27,7 +27,7 @@ def encoding_of(sample: bytes, *, whole: bool) -> str | None:
     ``whole``: nothing follows the sample.
     """
     for mark, name in _MARKS.items():
-        if sample.startswith(mark):
+        if sample.startswith(mark) and b"\0" in sample[2:4096]:  # of each blank, digit and line end: else two odd bytes
             return name
     wide = _wide(sample)
     if wide is not None:

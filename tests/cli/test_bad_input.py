@@ -181,7 +181,7 @@ class TestContent:
         log.write_bytes(GOOD.decode().replace("\n", end).encode(encoding))
         done = invoke("parse", "--json", log)
         assert steps(done) == 300
-        assert done.problems == [("nul_bytes", 1)]
+        assert done.problems == [("decoded_as", None)]
 
     def test_invalid_utf_8_everywhere(self, log: Path, invoke: Invoke) -> None:
         lines = [b"\xff\xfe" + line + b"\xc3" for line in GOOD.split(b"\n")]
@@ -195,7 +195,8 @@ class TestContent:
         log.write_bytes(GOOD[: len(GOOD) // 2] + b"x" * 5_000_000 + GOOD[len(GOOD) // 2 :])
         done = invoke("parse", "--json", log)
         assert steps(done) in (299, 300)
-        assert done.problems == [("record_too_long", GOOD[: len(GOOD) // 2].count(b"\n") + 1)]
+        torn = ("record_too_long", GOOD[: len(GOOD) // 2].count(b"\n") + 1)
+        assert done.problems == ([torn] if steps(done) == 300 else [("steps_missing", None), torn])
 
     @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
     def test_two_million_blank_lines(self, log: Path, invoke: Invoke, end: bytes) -> None:

@@ -18,7 +18,7 @@ MODULES = {str(path.relative_to(PACKAGE)): path for path in sorted(PACKAGE.rglob
 
 NEVER = {
     "eval", "exec", "compile", "__import__", "breakpoint", "input",
-    "os.system", "os.popen", "os.execv", "os.execve", "os.execvp", "os.execvpe", "os.spawnv", "os.startfile",
+    "os.system", "os.popen", "os.execv", "os.execvp", "os.spawnv", "os.startfile",
     "subprocess.getoutput", "subprocess.getstatusoutput", "commands.getoutput", "pty.spawn",
     "marshal.loads", "marshal.load", "shelve.open", "dill.loads", "cloudpickle.loads", "joblib.load", "numpy.load", "np.load",
     "yaml.unsafe_load", "yaml.full_load", "yaml.load_all", "yaml.unsafe_load_all", "yaml.full_load_all",
@@ -32,6 +32,8 @@ ONLY: dict[str, set[str]] = {
     "yaml.load": {"definitions/strict_yaml.py"},  # with a SafeLoader
     "importlib.import_module": {"header/accelerators.py", "authoring/redos.py", "rooms.py"},  # names that the module itself holds
     "subprocess.Popen": {"header/program.py", "wrap/child.py"},  # git and nvidia-smi; the command of `receipt run`
+    "os.execvpe": {"wrap/job.py"},  # the command of `receipt run`
+    "os.execve": {"wrap/job.py"},  # the same, of a script that names no interpreter
     "subprocess.run": set(),
     "subprocess.check_output": set(),
     "subprocess.check_call": set(),
