@@ -46,27 +46,26 @@ def _has_figures(event: Event) -> bool:
 
 
 def _of_ranks(events: list[Event], aside: Iterable[RankCopies]) -> list[Event]:
-    """Leave out what another rank printed with the same values, one record for one, as the leading rank: rule by rule."""
-    counts: Counter[int] = Counter()
-    for event in events:
-        if event.rank != NO_RANK:
-            counts[event.rank] += event.records
-    for copies_of in aside:
-        counts[copies_of.rank] += len(copies_of.at)
-    if len(counts) < 2:
+    """Leave out what another rank printed with the same values, one record for one, as the leading rank: rule by rule.
+
+    The leading rank of a rule printed most records of it; of several the lowest.
+    """
+    ranks = {event.rank for event in events}.union(copies_of.rank for copies_of in aside) - {NO_RANK}
+    if len(ranks) < 2:
         return events
-    leader = min(counts, key=lambda rank: (-counts[rank], rank))
-    parts: dict[tuple[int, str, str], list[Event]] = {}
+    rules: dict[tuple[str, str], dict[int, list[Event]]] = {}
     for event in events:
         if event.rank != NO_RANK and _has_figures(event) and not event.rule.companion:  # which the record before it takes
-            parts.setdefault((event.rank, event.grammar.id, event.rule.name), []).append(event)
+            rules.setdefault((event.grammar.id, event.rule.name), {}).setdefault(event.rank, []).append(event)
     copies: set[int] = set()
-    for (rank, *rule), theirs in parts.items():
-        ours = parts.get((leader, rule[0], rule[1]), [])
-        if rank == leader or len(theirs) > len(ours) or any(e.run is not None or e.rule.redraw for e in (*theirs, *ours)):
-            continue
-        if all(_key(one) == _key(other) for one, other in zip(theirs, ours, strict=False)):
-            copies.update(map(id, theirs))
+    for printed in rules.values():
+        leader = min(printed, key=lambda rank: (-sum(event.records for event in printed[rank]), rank))
+        ours = printed[leader]
+        for rank, theirs in printed.items():
+            if rank == leader or len(theirs) > len(ours) or any(e.run is not None or e.rule.redraw for e in (*theirs, *ours)):
+                continue
+            if all(_key(one) == _key(other) for one, other in zip(theirs, ours, strict=False)):
+                copies.update(map(id, theirs))
     return [event for event in events if id(event) not in copies]
 
 
