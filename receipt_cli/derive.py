@@ -42,6 +42,9 @@ from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
+OFTEN = 5
+"""Unread records of one kind that may be steps; a setting or a heading comes less often."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -243,7 +246,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
     familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
-    doubtful = body.step_like >= MAX_SEEN if familiar else unmatched > 0  # nobody who prints steps was recognised
+    near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
+    doubtful = body.step_like >= MAX_SEEN if familiar else near
     stepless = not has_steps and not doubtful
     return Derivation(
         log=log,
