@@ -247,7 +247,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     problems = _problems(body, [*reading.gathered.problems, *own])
     familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
     near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
-    doubtful = body.step_like >= MAX_SEEN if familiar else near
+    doubtful = body.step_like >= MAX_SEEN if familiar else near or bool(body.metric_like.count)
     stepless = not has_steps and not doubtful
     return Derivation(
         log=log,
@@ -256,7 +256,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         summaries=tuple(summaries),
         phase_grammars=tuple(phase.grammar.id for phase in phases),
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
-        checks=evaluate(phases, summaries, ending, stepless=stepless or familiar),
+        checks=evaluate(phases, summaries, ending, stepless=familiar or not near),
         ending=ending,
         explanation=explanation,
         tail=tuple(_tail(reading, number, ending)),
