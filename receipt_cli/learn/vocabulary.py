@@ -18,7 +18,6 @@ _WORDS = (
     "timings",
 )  # fmt: skip
 _PARTS = re.compile(r"[\s_\-./@]+")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
 
 
