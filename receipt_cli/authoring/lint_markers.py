@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Iterator
@@ -25,6 +26,10 @@ from receipt_cli.errors import DataError
 WORST_BYTES: Final = 64 * 1024
 WORST_SECONDS: Final = 0.1
 """The longest record, and the time in seconds that a marker may take for a hostile one of that length."""
+_PACE: Final = regex.compile(rb"b:[^\n]{0,200}?(?:xyz|zyx)")
+_PACE_LINE: Final = b"ab: c" * (WORST_BYTES // 5)
+PACE_SECONDS: Final = 0.06
+"""A search that every machine can time, and its seconds on the machine for which ``WORST_SECONDS`` was set."""
 _TOKEN: Final = re.compile(
     r"\(\?:\)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:[:>|]|<?[=!]|P?<\w+>|[a-z-]+:))?|\)(?:(?:[*+?]|\{[\d,]+\})\+)?"
 )
@@ -104,14 +109,25 @@ def _speed_problems(marker: Marker) -> Iterator[tuple[str, str | None]]:
     """Yield (reason, help) for hostile lines that take the marker longer than its bound."""
     quick = zip(_hostile_lines(marker, WORST_BYTES // 8), _hostile_lines(marker, WORST_BYTES), strict=True)
     for line, whole in quick:  # an eighth of the length first: a quadratic pattern shows there already
-        if _seconds(marker, line) > WORST_SECONDS / 64 and (seconds := _seconds(marker, whole)) > WORST_SECONDS:
-            yield f"takes {seconds * 1000:.0f} ms on {whole[:60]!r}…", "possessive quantifiers, bounded gaps"
+        if _seconds(marker.pattern, line) > WORST_SECONDS / 64 and (worst := _worst_seconds(marker, whole)):
+            yield f"takes {worst * 1000:.0f} ms on {whole[:60]!r}…", "possessive quantifiers, bounded gaps"
 
 
-def _seconds(marker: Marker, line: bytes) -> float:
+def _worst_seconds(marker: Marker, line: bytes) -> float | None:
+    """Return the time of the best of three searches where it is beyond the bound, counted at this machine's pace."""
+    best = math.inf
+    for _ in range(3):  # another process on the same core doubles a time; it seldom does so three times
+        best = min(best, _seconds(marker.pattern, line))
+        if best <= WORST_SECONDS:
+            return None
+    pace = min(_seconds(_PACE, _PACE_LINE) for _ in range(3)) / PACE_SECONDS
+    return best if best > WORST_SECONDS * max(1.0, pace) else None
+
+
+def _seconds(pattern: regex.Pattern[bytes], line: bytes) -> float:
     started = time.process_time()
     with suppress(TimeoutError):
-        marker.pattern.search(line, timeout=SEARCH_SECONDS)
+        pattern.search(line, timeout=SEARCH_SECONDS)
     return time.process_time() - started
 
 
