@@ -15,7 +15,7 @@ from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput, Wall
-from receipt_cli.analysis.goodput.timestamps import Edges, read_edges
+from receipt_cli.analysis.goodput.timestamps import Edges, find_time, is_zoned, read_edges
 from receipt_cli.analysis.limits import largest, left_out, lowest
 from receipt_cli.analysis.summary import Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue, load_catalogue
@@ -238,6 +238,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spent = Account(None)
     if len(every) == len(phases):
         spent = account(phases, summaries, launch, edges, _wall_of_caller(reading, options))
+    when = find_time(launch.events, launch.start, edges, is_zoned(_log_edges(reading)))
+    for summary in summaries:
+        summary.time = when
     own = [*reading.told.problems, *_dropped(summaries), *_missing(phases)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if ending.failed_start is not None:
@@ -285,13 +288,18 @@ def _wall_of_caller(reading: Reading, options: Options) -> Wall | None:
 
 def _edges(reading: Reading, number: int) -> Edges:
     """Return the timestamps at both ends of the log that belong to run ``number``."""
-    gathered, last = reading.gathered, len(reading.launches) - 1
+    edges, last = _log_edges(reading), len(reading.launches) - 1
+    return Edges(() if number else edges.first, edges.last if number == last else ())
+
+
+def _log_edges(reading: Reading) -> Edges:
+    """Return the timestamps at both ends of the log."""
+    gathered = reading.gathered
     if gathered.opening != gathered.final:
         return Edges()
     (tail, size), before = gathered.tails[gathered.final], gathered.lines[gathered.final]
     until = [*gathered.lines, gathered.log.line_count][gathered.final + 1]
-    edges = read_edges(gathered.heads[gathered.final], tail, cut=len(tail) < size, lines=(before, until))
-    return Edges(() if number else edges.first, edges.last if number == last else ())
+    return read_edges(gathered.heads[gathered.final], tail, cut=len(tail) < size, lines=(before, until))
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:

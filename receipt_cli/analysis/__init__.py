@@ -32,6 +32,8 @@ PUBLIC = {
     "Wall": "goodput.model",
     "recorded_wall": "goodput.model",
     "Edges": "goodput.timestamps",
+    "find_time": "goodput.timestamps",
+    "is_zoned": "goodput.timestamps",
     "read_edges": "goodput.timestamps",
     "largest": "limits",
     "left_out": "limits",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from receipt_cli.analysis.bottleneck import Bottleneck
 from receipt_cli.analysis.consistency import Comparison, compare
 from receipt_cli.analysis.flags import Flag, find_oddities
+from receipt_cli.analysis.goodput.timestamps import LogTime
 from receipt_cli.analysis.memory import MemoryStory
 from receipt_cli.analysis.recompute import recompute
 from receipt_cli.analysis.spikes import Spikes, find_spikes
@@ -19,6 +20,8 @@ from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Figure, Selection, Series, ends, metric, read, unregistered
 from receipt_cli.numeric.statistics import Statistic, describe
 
+TRAINING_ONLY = "training_only"
+"""Definition of a printed duration that holds the steps and nothing else."""
 MAX_OTHERS = 256
 """Metrics outside the registry that a summary holds."""
 
@@ -45,6 +48,7 @@ class Summary:
     spikes: Spikes | None = None
     bottleneck: Bottleneck | None = None
     memory: MemoryStory | None = None
+    time: LogTime | None = None
     series: Series = field(default_factory=Series)
     dropped_others: int = 0
 
@@ -74,6 +78,8 @@ def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry
     _metrics(summary, events, steady, registry)
     _others(summary, events)
     _derive(summary, phase, steady, facts)
+    if summary.training_time_s is None:
+        summary.training_time_s = _elapsed(summary)
     summary.spikes = find_spikes(steps, phase.standalone_events)
     return summary
 
@@ -134,6 +140,14 @@ def _derive(summary: Summary, phase: Phase, steady: Selection, facts: Mapping[st
         if found is not None:
             summary.consistency.append(found)
     summary.flags = find_oddities(steps, phase.standalone_events, summary.metrics, made, summary.consistency)
+
+
+def _elapsed(summary: Summary) -> float | None:
+    """Return the time in training steps that the last record prints; None where a restart began it anew."""
+    elapsed = summary.metrics.get("elapsed_time_s")
+    if elapsed is None or elapsed.definition != TRAINING_ONLY or summary.restart_count or not elapsed.last:
+        return None
+    return _number(elapsed.last)
 
 
 def _parameters(phase: Phase) -> int | None:

@@ -265,6 +265,10 @@ class Summary(View):
         """How memory developed, where allocated and reserved memory or the allocator's own counts were printed; null
         where not."""
     @property
+    def time(self) -> SummaryTime | None:
+        """First and last time stamp of the run's lines in the log: when it ran, by its own clock. Null where no line
+        has one, or the clock goes back."""
+    @property
     def ranks(self) -> Mapping[str, SummaryRanksValue] | None:
         """What each rank printed itself, by rank; absent unless several ranks printed steps or memory. The other
         figures of steps are of the rank with most records."""
@@ -537,6 +541,21 @@ class SummaryMemory(View):
     def because(self) -> str:
         """One sentence for people."""
 
+class SummaryTime(View):
+    @property
+    def first(self) -> str:
+        """Earliest stamp, RFC 3339; with Z where the lines name their offset from UTC, else the local time of the
+        machine that printed it."""
+    @property
+    def last(self) -> str:
+        """Latest stamp, in the same form."""
+    @property
+    def zone(self) -> Literal["utc"] | None:
+        """utc where the lines name their offset, so that the stamps are UTC; null where they name none."""
+    @property
+    def source(self) -> Literal["log_lines"]:
+        """Where the stamps are from: log_lines, the heads of the log's lines."""
+
 class SummaryRanksValue(View):
     @property
     def record_count(self) -> int:
@@ -777,6 +796,14 @@ class Goodput(View):
     @property
     def parts(self) -> GoodputParts | None:
         """How each class of lost time is known. The seconds of a part are those of badput_s."""
+    @property
+    def range(self) -> GoodputRange | None:
+        """Least and greatest goodput that the evidence allows; equal where goodput is known. goodput_ratio is one of
+        the two."""
+    @property
+    def stalls(self) -> GoodputStalls | None:
+        """Silences between neighbouring step records that neither their steps nor a known event explain. Their seconds
+        are part of idle. Null where the records have no stamps."""
 
 class GoodputBadputS(View):
     @property
@@ -836,6 +863,39 @@ class Badput(View):
     @property
     def overlapped_s(self) -> float | None:
         """Seconds of it that ran beside other work and are therefore no part of badput_s; null where unknown."""
+
+class GoodputRange(View):
+    @property
+    def low(self) -> float | None:
+        """Least share of the wall time in steps that stand; null where nothing bounds it from below."""
+    @property
+    def high(self) -> float:
+        """Greatest share of the wall time in steps that stand."""
+
+class GoodputStalls(View):
+    @property
+    def count(self) -> int:
+        """Number of stalls."""
+    @property
+    def total_s(self) -> float:
+        """Seconds of all stalls beyond the ordinary steps in them."""
+    @property
+    def doubtful(self) -> bool:
+        """Whether so many gaps are long that slow steps may be among them; goodput is a range then."""
+    @property
+    def longest(self) -> tuple[GoodputStallsLongestItem, ...]:
+        """The ten longest stalls, the longest first."""
+
+class GoodputStallsLongestItem(View):
+    @property
+    def after_line(self) -> int:
+        """Line of the record before the silence, from 1."""
+    @property
+    def line_number(self) -> int:
+        """Line of the record behind the silence, from 1."""
+    @property
+    def duration_s(self) -> float:
+        """Seconds beyond the ordinary steps."""
 
 class AttachmentsItem(View):
     @property

@@ -108,6 +108,7 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "spikes": _spikes(summary.spikes),
         "bottleneck": None if summary.bottleneck is None else {"rule": BOTTLENECK_RULE, **summary.bottleneck._asdict()},
         "memory": None if summary.memory is None else {"rule": MEMORY_RULE, **summary.memory._asdict()},
+        "time": None if summary.time is None else summary.time._asdict(),
     }
 
 
@@ -132,6 +133,8 @@ def _goodput(goodput: Goodput | None) -> Document | None:
         "phase": goodput.phase,
         "step_evidence": goodput.step_evidence,
         "parts": {n: {"how": p.how, "count": p.count, "overlapped_s": p.overlapped_s} for n, p in parts.items()},
+        "range": goodput.range._asdict(),
+        "stalls": None if goodput.stalls is None else asdict(goodput.stalls),
     }
 
 

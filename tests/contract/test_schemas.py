@@ -47,11 +47,11 @@ OPTIONAL = {"files", "launches", "ranks", "origin"}
 """Fields that only a log of several files, several runs or several ranks has, or an imported document."""
 ADDED = {
     "#/properties/run": {"wall_time_s", "peak_rss_bytes", "log_complete", "log_loss"},
-    "#/properties/goodput": {"rule", "phase", "step_evidence", "parts"},
+    "#/properties/goodput": {"rule", "phase", "step_evidence", "parts", "range", "stalls"},
     "#/properties/derivation": {"peaks", "redactions"},
     "#/properties/derivation/properties/options": {"wall", "log_complete"},
     "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
-    "#/$defs/summary": {"flags", "spikes", "bottleneck", "memory"},
+    "#/$defs/summary": {"flags", "spikes", "bottleneck", "memory", "time"},
 }
 """Fields of a receipt that a later minor version added where an earlier one has others."""
 

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Wall
+from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Wall
+from receipt_cli.analysis.goodput.stalls import is_doubtful, listed
 from receipt_cli.analysis.goodput.step_time_account import Begin, work_of
 from receipt_cli.analysis.goodput.steptime import SLACK
 from receipt_cli.analysis.goodput.timestamps import ClockBack, Edges, Life, find_life
 from receipt_cli.analysis.goodput.totals import Tally
+from receipt_cli.analysis.goodput.waits import Work
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.model import Event
@@ -82,18 +84,18 @@ def _parts(
     begin = Begin(launch.start, last_line=until)
     if life is not None and whole:
         begin = Begin(launch.start, life.start, life.led, stated is None, until)
-    seconds: list[float] = []
+    works: list[Work] = []
     evidence: dict[str, None] = {}
     for phase, summary in chosen:
         work = work_of(phase, summary, begin, life.grain if life is not None else 0.0, life is not None, tally)
         if work is None:
             return None
-        seconds.append(work.seconds)
+        works.append(work)
         if work.evidence:
             evidence[work.evidence] = None
         if summary.record_count:
             begin = Begin(launch.start, last_line=until)
-    step_time = math.fsum(seconds)
+    step_time = math.fsum(work.seconds for work in works)
     grain = life.grain if life is not None else 1.0
     if step_time > wall * (1 + SLACK) + 2 * grain:
         return None
@@ -102,7 +104,20 @@ def _parts(
     known = "mixed" if len(evidence) > 1 else next(iter(evidence))
     phase_name = stated.phase if stated is not None else None
     source = stated.evidence if stated is not None else STAMPS
-    return Goodput(min(1.0, step_time / wall), wall, step_time, source, phase_name, known, parts)
+    least = [work.least for work in works if work.least is not None]
+    low = min(1.0, math.fsum(least) / wall) if len(least) == len(works) else None
+    most = min(1.0, max(step_time, math.fsum(work.most for work in works)) / wall)
+    ratio = min(1.0, step_time / wall)
+    limits = Range(None if low is None else min(low, ratio), most)
+    return Goodput(ratio, wall, step_time, source, phase_name, known, parts, limits, _stalls(works))
+
+
+def _stalls(works: Sequence[Work]) -> Stalls | None:
+    """Return the stalls of all phases; None where no phase has stamps between its steps."""
+    stamped = [work for work in works if work.stalls is not None]
+    found = [one for work in stamped for one in work.stalls or ()]
+    doubtful = any(is_doubtful(len(work.stalls or ()), work.gaps) for work in stamped)
+    return listed(found, doubtful) if stamped else None
 
 
 def _fitted(parts: dict[str, Part], step_time: float, wall: float, slack: float) -> dict[str, Part]:

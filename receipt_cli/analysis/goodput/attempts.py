@@ -154,7 +154,7 @@ def _of_run(event: Event, name: str) -> Iterator[tuple[Floats, Floats]]:
     found = run.metric(name)
     if found is None:
         return
-    weights = _strides(event, len(run))
+    weights = strides(event, len(run))
     known = (found[0] >= 0) & (found[0] <= LONGEST)
     if found[1] is not None:
         known &= found[1]
@@ -197,10 +197,10 @@ def _run_paces(event: Event, run: RowRun) -> tuple[Floats, Floats]:
     import numpy as np
 
     spans = np.diff(run.columns.clock.whole()[run.rows], prepend=event.clock)
-    return spans, spans / _strides(event, len(run))
+    return spans, spans / strides(event, len(run))
 
 
-def _strides(event: Event, count: int) -> Floats:
+def strides(event: Event, count: int) -> Floats:
     """Return of how many steps each of the ``count`` records in the run behind ``event`` is (float64 [n])."""
     import numpy as np
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -37,8 +37,37 @@ class Part:
     overlapped_s: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A silence beyond the ordinary steps between two step records: their lines, and its seconds."""
+
+    after_line: int
+    line_number: int
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stalls:
+    """The stalls of a run. ``doubtful`` where so many gaps are long that slow steps may be among them."""
+
+    count: int
+    total_s: float
+    doubtful: bool
+    longest: Sequence[Stall]
+
+
+class Range(NamedTuple):
+    """Least and greatest goodput that the evidence allows; ``low`` is None where nothing bounds it from below."""
+
+    low: float | None
+    high: float
+
+
 class Goodput(NamedTuple):
-    """Where the wall time went, in seconds; ``parts`` by class, in the order of ``CLASSES``."""
+    """Where the wall time went, in seconds; ``parts`` by class, in the order of ``CLASSES``.
+
+    ``stalls`` is None where the step records have no stamps.
+    """
 
     goodput_ratio: float
     wall_time_s: float
@@ -47,3 +76,5 @@ class Goodput(NamedTuple):
     phase: str | None
     step_evidence: str
     parts: Mapping[str, Part]
+    range: Range
+    stalls: Stalls | None

@@ -10,24 +10,30 @@ from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import Try, attempts_of, covered, is_time, last_clock, median_pace, steps_in
 from receipt_cli.analysis.goodput.pauses import Gap, Mark, marks_of, settle
-from receipt_cli.analysis.goodput.steptime import CUMULATIVE, DATA, TIME, Extra, figure_total, is_credible, printed_times
+from receipt_cli.analysis.goodput.stalls import Found, Ordinary, count_gaps, find_stalls, is_doubtful
+from receipt_cli.analysis.goodput.steptime import (
+    CUMULATIVE,
+    DATA,
+    TIME,
+    Extra,
+    is_credible,
+    printed_times,
+)
 from receipt_cli.analysis.goodput.totals import Tally
-from receipt_cli.analysis.summary import Summary
+from receipt_cli.analysis.goodput.waits import Work, wait_for_data
+from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.numeric.statistics import Statistic
 
-TRAINING_ONLY = "training_only"
-"""Definition of a printed duration that holds the steps and nothing else."""
+TOLD = 0.9
+"""Share of the printed step times that a total beside them has to reach: some leave out the first ten steps."""
+DOWN = 3600.0
+"""Seconds between two attempts from which on the job was down, unless a line says when it began: starts take minutes."""
+ROUNDS = 8
+"""Rounds in which stalls are found by a mean that they are left out of: each finds shorter ones, and few are of any size."""
 FINE = 10
 """Records that are so many times the grain of their stamps apart have a median; else their mean counts."""
-
-
-class Work(NamedTuple):
-    """The seconds in steps that stand, and what they rest on."""
-
-    seconds: float
-    evidence: str
 
 
 class Begin(NamedTuple):
@@ -62,6 +68,8 @@ class _Phase:
         waiting = summary.metrics[DATA].median if DATA in summary.metrics else None
         self.times = printed_times(self.tries, self.statistic, waiting, set(self.before))
         self.extras: dict[int, Extra] = {}
+        self.stalls: list[Found] | None = None
+        self.late: list[Found] = []
         if self.times is not None and self.statistic is not None:
             if not math.isnan(grain) and not is_credible(self.tries, grain, self.statistic.definition, self.times.median):
                 self.times = None
@@ -72,8 +80,9 @@ class _Phase:
         """Return the time of the steps; see ``work_of``."""
         if not self.tries:
             self._behind_last(None, self.marks, 0.0)
-            return self._loop() if self.phase.fact("training_time_s") is not None else Work(0.0, "")
+            return self._loop() if self.phase.fact("training_time_s") is not None else Work(0.0, "").known()
         pace = self._pace()
+        self.stalls = self._stalls(pace)
         rooms = self._gaps(pace)
         self._initialization(pace)
         self._compilation()
@@ -87,7 +96,13 @@ class _Phase:
             self.tally.add("wasted_progress", 0.0, measured=True, count=0)
         else:
             self.tally.miss("wasted_progress")
-        return None if work is None else self._data(work)
+        return (
+            None
+            if work is None
+            else wait_for_data(work, self.tries, self.summary, self._waited_outside, self.tally)._replace(
+                stalls=self.stalls, gaps=count_gaps(self.tries)
+            )
+        )
 
     # --- between the records ---------------------------------------------------------------------------------------
 
@@ -102,16 +117,40 @@ class _Phase:
             (before.setdefault(id(records[index]), []) if index < len(records) else behind).append(mark)
         return before, behind
 
+    def _ordinary(self, pace: float | None) -> Ordinary:
+        if self.times is None:
+            return Ordinary(pace or 0.0)
+        cumulative = self.statistic is not None and self.statistic.definition in CUMULATIVE
+        return Ordinary(self.times.median, not cumulative, self.extras)
+
     def _working(self, event: Event, cover: int, pace: float | None) -> float:
         """Return the seconds of the steps that a record is of, what its printed time holds beyond them left out."""
-        if self.times is None:
-            return (pace or 0.0) * cover
-        extra = self.extras.get(id(event))
-        if extra is not None:
-            return extra.working
-        defined = self.statistic is not None and self.statistic.definition in CUMULATIVE
-        value = None if defined else event.metrics.get(TIME)
-        return (value if is_time(value) else self.times.median) * cover
+        return self._ordinary(pace).of(event, cover)
+
+    def _stalls(self, pace: float | None) -> list[Found] | None:
+        """Return the stalls between the records, None where these have no stamps.
+
+        A stall right before a record behind which an evaluation or a checkpoint is reported is that one's time, printed late.
+        """
+        if math.isnan(self.grain) or (self.times is None and pace is None):
+            return None
+        kept: list[Found] = []
+        for found in find_stalls(self.tries, self.before, self.grain, self._ordinary(pace)):
+            names = {mark.name for mark in self.before[id(found.marked)]} if found.marked is not None else set()
+            if found.marked is not None and len(names) == 1 and self._prompt(found.marked, pace):
+                self.tally.add(names.pop(), found.stall.duration_s, measured=False, count=0)
+                self.late.append(found)
+            else:
+                kept.append(found)
+        return kept
+
+    def _prompt(self, event: Event, pace: float | None) -> bool:
+        """True where nothing but steps fits between a record and the one before it, whose marks say no duration."""
+        before = next((a for one in self.tries for a, b in pairwise(one.events) if b is event), None)
+        if before is None or any(mark.seconds is not None for mark in self.before[id(event)]):
+            return False
+        working = self._working(event, covered(before, event, 1), pace)
+        return event.clock - last_clock(before) - working <= max(2 * self.grain, working)
 
     def _pace(self) -> float | None:
         """Return the seconds of a step by the stamps of the records, where no printed times tell more; None without stamps.
@@ -136,7 +175,19 @@ class _Phase:
         total, (length, middle) = math.fsum(seconds), median_pace(self.tries, set(self.before))
         if length >= FINE * self.grain and middle > 0:
             return middle
-        return total / steps if steps > 0 and total > 0 else None
+        return self._mean_pace(total, steps)
+
+    def _mean_pace(self, total: float, steps: int) -> float | None:
+        """Return the mean seconds of a step, stalls left out: each round finds those that the mean of the one before hid."""
+        pace: float | None = None
+        for _ in range(ROUNDS):
+            found = find_stalls(self.tries, self.before, self.grain, Ordinary(pace)) if pace is not None else []
+            seconds, rest = math.fsum([total, *(-one.span for one in found)]), steps - sum(one.cover for one in found)
+            mean = seconds / rest if rest > 0 and seconds > 0 else None
+            if mean is None or mean == pace:
+                break
+            pace = mean
+        return pace
 
     def _gaps(self, pace: float | None) -> list[float | None]:
         """Settle the marks between and behind the records; return the time beyond the steps of each gap between."""
@@ -201,7 +252,11 @@ class _Phase:
             if math.isnan(self.grain) or math.isnan(begin) or math.isnan(one.first.clock) or not (number or self.begin.led):
                 self.tally.miss("initialization")
             else:
-                self.tally.add("initialization", max(0.0, one.first.clock - begin - lead), measured=False)
+                seconds = max(0.0, one.first.clock - begin - lead)
+                if number and seconds > DOWN and not self._began(self.tries[number - 1], one):
+                    self.tally.miss("initialization")  # no line says when the job came back
+                else:
+                    self.tally.add("initialization", seconds, measured=False)
 
     def _lead(self, one: Try, pace: float | None) -> tuple[float, float]:
         """Return the seconds of the steps of an attempt's first record, and what its printed time holds beyond them.
@@ -229,10 +284,19 @@ class _Phase:
     def _again(self, dead: Try, one: Try) -> float:
         """Return when an attempt began: with its first line of its own, else when the one before printed its last."""
         last = dead.events[-1]
-        found = [e for e in self.phase.standalone_events if last.last_at < e.at < one.first.at and not math.isnan(e.clock)]
-        anew = [e.clock for e in sorted(found, key=lambda e: e.at) if e.rule.event in ("header", "compile", "phase")]
-        clocks = [e.clock for e in found if e.rule.event in ("checkpoint", "failure", "end")]
+        anew = self._began(dead, one)
+        clocks = [e.clock for e in self._between(dead, one) if e.rule.event in ("checkpoint", "failure", "end")]
         return anew[0] if anew else max([last_clock(last), *clocks])
+
+    def _began(self, dead: Try, one: Try) -> list[float]:
+        """Return the stamps of the lines that begin an attempt, in order."""
+        return [e.clock for e in self._between(dead, one) if e.rule.event in ("header", "compile", "phase")]
+
+    def _between(self, dead: Try, one: Try) -> list[Event]:
+        """Return the stamped events between two attempts that are no step records, in order."""
+        last = dead.events[-1].last_at
+        found = [e for e in self.phase.standalone_events if last < e.at < one.first.at and not math.isnan(e.clock)]
+        return sorted(found, key=lambda e: e.at)
 
     # --- the steps ----------------------------------------------------------------------------------------------------
 
@@ -254,12 +318,19 @@ class _Phase:
         if by_clock is not None:
             wasted = by_clock[1]
         if total is not None:
-            return Work(total, "trainer_total"), wasted
+            return Work(total, "trainer_total").known(), wasted
         if self.times is not None:
-            return Work(max(0.0, self.times.standing - self._outside()[0]), "step_times"), wasted
+            return Work(max(0.0, self.times.standing - self._outside()[0]), "step_times").known(), wasted
         if by_clock is not None:
-            return Work(by_clock[0], "log_timestamps"), wasted
+            return self._doubted(Work(by_clock[0], "log_timestamps").known()), wasted
         return self._loop(), wasted
+
+    def _doubted(self, work: Work) -> Work:
+        """Count the stalls as steps in the most that these are, where so many gaps are long that slow steps may be among them."""
+        found = [one for one in self.stalls or () if not one.overtaken]
+        if not is_doubtful(len(found), count_gaps(self.tries)):
+            return work
+        return work._replace(most=work.most + math.fsum(one.stall.duration_s for one in found))
 
     def _by_clock(self, pace: float | None, rooms: Sequence[float | None]) -> tuple[float, float] | None:
         """Return the seconds between the records that stand and those that were overtaken, the time of the marks left out."""
@@ -267,6 +338,8 @@ class _Phase:
             return None
         standing = [-room for room in rooms if room is not None]
         wasted: list[float] = []
+        for found in (*(self.stalls or ()), *self.late):
+            (wasted if found.overtaken else standing).append(-found.stall.duration_s)
         for number, one in enumerate(self.tries):
             begin = self.begin.clock if not number else self._again(self.tries[number - 1], one)
             room = pace * one.lead if math.isnan(begin) else one.first.clock - begin
@@ -277,7 +350,7 @@ class _Phase:
                 standing.append(last_clock(stand[-1]) - one.first.clock)
             if over:
                 wasted.append(last_clock(over[-1]) - (last_clock(stand[-1]) if stand else one.first.clock))
-        return max(0.0, math.fsum(standing)), math.fsum(wasted)
+        return max(0.0, math.fsum(standing)), max(0.0, math.fsum(wasted))
 
     def _total(self) -> float | None:
         """Return the trainer's own total of its steps, printed at the end or beside the last record; None without one."""
@@ -291,7 +364,8 @@ class _Phase:
         begins = one.first.step is not None and one.first.step <= max(1, one.stride or 1)
         if elapsed is None or elapsed.definition != TRAINING_ONLY or not begins:
             return None
-        return elapsed.last if is_time(elapsed.last) else None
+        least = TOLD * self.times.standing if self.times is not None else math.ulp(0.0)
+        return elapsed.last if is_time(elapsed.last) and elapsed.last >= least else None
 
     def _loop(self) -> Work | None:
         """Return the printed time of the training loop less what else went on in it; None where that is not known."""
@@ -302,26 +376,12 @@ class _Phase:
         inside = [mark for mark in self.marks if mark.event.at < end.at]
         if any(mark.seconds is None for mark in inside):
             return None
-        return Work(max(0.0, value - math.fsum(mark.seconds or 0.0 for mark in inside)), "trainer_loop")
-
-    def _data(self, work: Work) -> Work:
-        """Take the waiting for data, which a printed step time holds, out of the time of the steps."""
-        statistic = self.summary.metrics.get(DATA)
-        if statistic is None or not is_time(statistic.median):
-            return work
-        waited = [
-            figure_total(one.part[0], None, one.lead, DATA, statistic.definition, statistic.median)
-            for one in self.tries
-            if one.part[0]
-        ]
-        seconds = max(0.0, math.fsum(s for s in waited if s is not None) - self._waited_outside())
-        unnumbered = any(event.step is None for one in self.tries for event in one.events)
-        if unnumbered or any(s is None for s in waited) or seconds > work.seconds:
-            self.tally.miss("data_loading")
-            return work
-        sampled = any((one.stride or 1) > 1 for one in self.tries) and statistic.definition is None
-        self.tally.add("data_loading", seconds, measured=not sampled, count=sum(t.records for t in self.tries))
-        return Work(work.seconds - seconds, work.evidence)
+        most = max(0.0, value - math.fsum(mark.seconds or 0.0 for mark in inside))
+        median, steps = self.statistic.median if self.statistic is not None else None, sum(
+            steps_in(one.events, None, one.lead) for one in self.tries
+        )  # fmt: skip
+        least = min(most, median * steps) if is_time(median) else None
+        return Work(most, "trainer_loop", least, most)
 
     def _waited_outside(self) -> float:
         """Return how long the first record waited for data before the wall began."""

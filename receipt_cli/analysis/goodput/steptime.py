@@ -11,7 +11,7 @@ from receipt_cli.analysis.steady import warmup
 from receipt_cli.events.model import Event
 from receipt_cli.numeric.statistics import Statistic
 
-TIME, DATA = "step_time_s", "data_time_s"
+TIME, DATA, DISPATCH = "step_time_s", "data_time_s", "dispatch_wait_s"
 CUMULATIVE = ("mean_since_start", "mean_since_timing_began")
 """Definitions of a figure whose last value says the mean of all steps."""
 INCLUDES = 1.5

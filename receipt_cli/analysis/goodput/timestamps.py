@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from receipt_cli.events.model import Event
@@ -18,12 +19,22 @@ JITTER = (5.0, 60.0)
 """Seconds that a stamp may lie before an earlier line's, since what other ranks print comes late: so many in any log, so many
 where they are less than a hundredth of its time. Summer time and a clock that was set are more."""
 _SHARE = 0.01
+_EPOCH = datetime(1970, 1, 1)
 _ZONED = re.compile(
     rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|^(?:\xef\xbb\xbf)?[12]\d{9}\.\d{3,9} "
 )
 _SAID = re.compile(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
 """A stamp that a line ends with, as Megatron's `print_datetime` writes it."""
 _ENDS = re.compile(rb"[\n\r]")
+
+
+class LogTime(NamedTuple):
+    """Earliest and latest stamp of a run, RFC 3339; ``zone`` is "utc" where its lines name their offset, else None."""
+
+    first: str
+    last: str
+    zone: str | None
+    source: str = "log_lines"
 
 
 class Stamp(NamedTuple):
@@ -78,6 +89,12 @@ def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -
     ends = tail.count(b"\n") + (0 if tail.endswith(b"\n") else 1)
     last = list(_stamps(plain(tail), lines[1] - ends + 1))
     return Edges(first, last)
+
+
+def is_zoned(edges: Edges) -> bool | None:
+    """Say whether the stamps at both ends of a log name their zone; None where only some do, or there are none."""
+    zones = {stamp.zoned for stamp in (*edges.first, *edges.last)}
+    return zones.pop() if len(zones) == 1 else None
 
 
 def _stamps(text: bytes, line: int) -> Iterator[Stamp]:
@@ -153,15 +170,38 @@ def find_life(events: Sequence[Event], start: int, edges: Edges, steps: tuple[in
     ``steps`` are the lines of its first and its last step record. None where no line has a stamp, or where those that have
     one do not enclose the steps: they are of a part of the job then.
     """
-    zones = {stamp.zoned for stamp in (*edges.first, *edges.last)}
-    walk = _walk(events, start, edges if len(zones) == 1 else Edges())
-    if walk.broken:  # the lines that no rule reads may be of another clock
-        walk = _walk(events, start, Edges())
+    walk = _stamps_of(events, start, edges)
     if walk.broken:
         return ClockBack(walk.back_line, walk.back)
     if math.isnan(walk.first) or walk.first_line > steps[0] or walk.last_line < steps[1]:
         return None
     return Life(walk.first, walk.latest, 1.0 if walk.whole else 0.0, walk.first_line < steps[0], walk.last_line)
+
+
+def find_time(events: Sequence[Event], start: int, edges: Edges, zoned: bool | None) -> LogTime | None:
+    """Return when a run was, by the stamps of its ``events`` from position ``start`` on and of the ``edges`` of its log.
+
+    ``zoned`` says whether the log's lines name their zone; None where only some do. None where no line has a stamp, or the
+    clock goes back.
+    """
+    walk = _stamps_of(events, start, edges)
+    if walk.broken or math.isnan(walk.first) or zoned is None:
+        return None
+    zone = "Z" if zoned else ""
+    return LogTime(_moment(walk.first) + zone, _moment(walk.latest) + zone, "utc" if zoned else None)
+
+
+def _moment(clock: float) -> str:
+    moment = _EPOCH + timedelta(microseconds=round(clock * 1e6))
+    text = moment.strftime("%Y-%m-%dT%H:%M:%S.%f").zfill(26)  # a year of three digits has none before it on some systems
+    return text.rstrip("0").rstrip(".")
+
+
+def _stamps_of(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
+    """Return the stamps of a run: those of lines that no rule reads among them, where they may be of the same clock."""
+    zones = {stamp.zoned for stamp in (*edges.first, *edges.last)}
+    walk = _walk(events, start, edges if len(zones) == 1 else Edges())
+    return _walk(events, start, Edges()) if walk.broken else walk
 
 
 def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, pointer
+from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, pointer, summaries
 
 _SLACK = 1e-9
 """Relative slack of a sum: each part is rounded once."""
+_LISTED = 10
+"""Stalls that a receipt lists."""
 
 
 def _parts(document: Document) -> dict[str, Any] | None:
@@ -65,9 +67,56 @@ def _stated(document: Document) -> Broken:
                 yield f"/goodput/{key}", f"is not the {stated} that the options state"
 
 
+def _range(document: Document) -> Broken:
+    goodput = _parts(document)
+    if goodput is None or "range" not in goodput:
+        return
+    low, high, ratio = goodput["range"]["low"], float(goodput["range"]["high"]), float(goodput["goodput_ratio"])
+    if low is not None and float(low) > high + _SLACK:
+        yield "/goodput/range/low", f"is more than the high end, {high:g}"
+    elif min(abs(ratio - high), abs(ratio - float(high if low is None else low))) > _SLACK:
+        yield "/goodput/range", f"has the goodput, {ratio:g}, at neither end"
+
+
+def _stalls(document: Document) -> Broken:
+    goodput = _parts(document)
+    stalls = None if goodput is None else goodput.get("stalls")
+    if goodput is None or stalls is None:
+        return
+    longest, total = stalls["longest"], float(stalls["total_s"])
+    lengths = [float(stall["duration_s"]) for stall in longest]
+    if len(longest) != min(stalls["count"], _LISTED):
+        yield "/goodput/stalls/longest", f"lists {len(longest)} of {stalls['count']} stalls"
+    if lengths != sorted(lengths, reverse=True):
+        yield "/goodput/stalls/longest", "is not in order of their length"
+    if math.fsum(lengths) > total * (1 + _SLACK) + _SLACK:
+        yield "/goodput/stalls/total_s", f"is less than the stalls listed, {math.fsum(lengths):g} s"
+    limit = max(document["derivation"]["log"]["line_count"], document["derivation"]["log"]["record_count"])
+    for number, stall in enumerate(longest):
+        if not stall["after_line"] <= stall["line_number"] <= limit:
+            yield (
+                pointer("goodput", "stalls", "longest", number),
+                f"is between lines {stall['after_line']} and {stall['line_number']}",
+            )
+
+
+def _time(document: Document) -> Broken:
+    for at, summary in summaries(document):
+        time = summary.get("time")
+        if time is None:
+            continue
+        if (time["zone"] is not None) is not (time["first"].endswith("Z") and time["last"].endswith("Z")):
+            yield f"{at}/time/zone", "does not agree with the stamps"
+        elif time["first"].rstrip("Z") > time["last"].rstrip("Z"):
+            yield f"{at}/time/last", f"is before the first stamp, {time['first']}"
+
+
 GOODPUT_RULES: tuple[Rule, ...] = (
     Rule("goodput_ratio", ("goodput",), _ratio),
     Rule("goodput_adds_up", ("goodput",), _add_up),
     Rule("goodput_known", ("goodput",), _known),
+    Rule("goodput_range", ("goodput",), _range),
+    Rule("goodput_stalls", ("goodput", "derivation"), _stalls),
+    Rule("time_in_order", PHASES, _time),
     Rule("goodput_stated", ("goodput", "derivation"), _stated),
 )

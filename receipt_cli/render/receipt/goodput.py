@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from receipt_cli.render.fields import UNKNOWN, mapping, real, text
-from receipt_cli.render.scale import duration, percent
+from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, whole
+from receipt_cli.render.scale import count, duration, percent
 from receipt_cli.render.terminal.page import Page, Span
 
 _MAX_LOSSES = 12
@@ -34,7 +34,7 @@ def write_goodput(page: Page, document: Mapping[str, object]) -> None:
     ratio, wall = real(goodput, "goodput_ratio"), real(goodput, "wall_time_s")
     if ratio is None and wall is None:
         return
-    head = f"{UNKNOWN if ratio is None else percent(ratio)} of {UNKNOWN if wall is None else duration(wall)}"
+    head = f"{_ratio(goodput, ratio)} of {UNKNOWN if wall is None else duration(wall)}"
     names = list(mapping(goodput, "badput_s"))[:_MAX_LOSSES]
     losses = [(name, real(goodput, "badput_s", name)) for name in names]
     ranked = sorted(((name, value) for name, value in losses if value), key=lambda pair: -pair[1])
@@ -46,6 +46,29 @@ def write_goodput(page: Page, document: Mapping[str, object]) -> None:
         page.flow(" ", [[Span(note, "dim")] for note in notes], indent=0, label_width=11)
 
 
+def _ratio(goodput: Mapping[str, object], ratio: float | None) -> str:
+    """Return goodput as a value, or as the range that the evidence allows."""
+    low, high = real(goodput, "range", "low"), real(goodput, "range", "high")
+    if ratio is None or high is None or low == high:
+        return UNKNOWN if ratio is None else percent(ratio)
+    return f"at most {percent(high)}" if low is None else f"{percent(low)} to {percent(high)}"
+
+
+def _stalls(goodput: Mapping[str, object]) -> str | None:
+    """Return the number of stalls, and the longest one with its lines."""
+    stalls = mapping(goodput, "stalls")
+    number, total = whole(stalls, "count"), real(stalls, "total_s")
+    longest = items(stalls, "longest")
+    if not number or total is None or not longest:
+        return None
+    after, line = whole(longest[0], "after_line"), whole(longest[0], "line_number")
+    length = real(longest[0], "duration_s")
+    if after is None or line is None or length is None:
+        return None
+    many = f"{count(number)} stalls, {duration(total)}; the longest" if number > 1 else "a stall"
+    return f"{many}: {duration(length)} between lines {after} and {line}"
+
+
 def _notes(page: Page, goodput: Mapping[str, object], losses: Sequence[tuple[str, float | None]]) -> list[str]:
     """Return the evidence of the figures; nothing for a receipt before 1.2, which does not contain it."""
     steps = _say(page, goodput, "step_evidence", _STEPS)
@@ -53,7 +76,8 @@ def _notes(page: Page, goodput: Mapping[str, object], losses: Sequence[tuple[str
         return []
     phase, wall = text(goodput, "phase"), _say(page, goodput, "evidence", _EVIDENCE)
     dark = [_name(page, name) for name, value in losses if value is None]
-    notes = [f"wall time {f'of {page.say(phase)} ' if phase else ''}{wall or UNKNOWN}", steps]
+    stalls = _stalls(goodput)
+    notes = [f"wall time {f'of {page.say(phase)} ' if phase else ''}{wall or UNKNOWN}", steps, *([stalls] if stalls else [])]
     return [*notes, f"not known: {', '.join(dark)}"] if dark else notes
 
 

@@ -311,3 +311,130 @@ def test_files_that_say_the_wall(tmp_path: Path) -> None:
             wall(name, content)
     with pytest.raises(InputError):
         wall("f.json", "no json")
+
+
+def forgather(numbers: range, at: datetime, each: float) -> tuple[str, datetime]:
+    """Step lines of Forgather's console, ``each`` seconds apart."""
+    lines = []
+    for number in numbers:
+        at += timedelta(seconds=each)
+        lines.append(f"{at:%Y-%m-%d %H:%M:%S}   {number}  0.1   train-loss: {4 - number / 5000:.5f}   learning-rate: 1.00e-04\n")
+    return "".join(lines), at
+
+
+def silent(kind: str, seconds: float) -> str:
+    """A log with an ordinary pace and ``seconds`` of silence in the middle, in three formats."""
+    if kind == "torchtitan":
+        log = Titan().say("Starting job").steps(range(1, 21), 2.0)
+        log.at += timedelta(seconds=seconds)
+        return "".join(log.steps(range(21, 41), 2.0).lines)
+    if kind == "forgather":
+        first, at = forgather(range(100, 2100, 100), START, 12.0)
+        return first + forgather(range(2100, 4100, 100), at + timedelta(seconds=seconds), 12.0)[0]
+    at, text = START, ""
+    for number in range(1, 41):
+        at += timedelta(seconds=5.0 + (seconds if number == 21 else 0.0))
+        text += megatron(number, at, 5000.0)
+    return text
+
+
+KINDS = ("torchtitan", "forgather", "megatron")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seconds", [60.0, 3600.0, 86400.0])
+def test_a_silence_is_idle_to_the_second_and_listed(tmp_path: Path, kind: str, seconds: float) -> None:
+    before, found = goodput(tmp_path, silent(kind, 0.0)), goodput(tmp_path, silent(kind, seconds))
+    assert found["badput_s"]["idle"] - before["badput_s"]["idle"] == pytest.approx(seconds, abs=1e-6)
+    assert found["step_time_s"] == pytest.approx(before["step_time_s"], abs=1e-6)
+    assert before["stalls"] == {"count": 0, "total_s": 0.0, "doubtful": False, "longest": []}
+    stalls = found["stalls"]
+    assert (stalls["count"], stalls["total_s"]) == (1, pytest.approx(seconds))
+    (stall,) = stalls["longest"]
+    assert stall["line_number"] == stall["after_line"] + 1 == {"torchtitan": 22}.get(kind, 21)
+    assert found["range"] == {"low": found["goodput_ratio"], "high": found["goodput_ratio"]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_scale_of_the_stamps_scales_all_times(tmp_path: Path, kind: str) -> None:
+    def scaled(factor: int) -> dict[str, Any]:
+        log, lines = START, []
+        for line in silent(kind, 600.0).splitlines(keepends=True):
+            stamp = line[line.index("2026") :][:19]
+            at = log + (datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC) - log) * factor
+            line = line.replace(stamp, f"{at:%Y-%m-%d %H:%M:%S}")
+            lines.append(line.replace("(ms): 5000.0", f"(ms): {5000 * factor}.0"))
+        return goodput(tmp_path, "".join(lines))
+
+    one, three = scaled(1), scaled(3)
+    assert three["goodput_ratio"] == pytest.approx(one["goodput_ratio"])
+    for name, seconds in one["badput_s"].items():
+        assert three["badput_s"][name] == (None if seconds is None else pytest.approx(3 * seconds))
+
+
+def test_steps_that_slow_down_for_good_are_no_stall(tmp_path: Path) -> None:
+    log = Titan().say("Starting job").steps(range(1, 61), 2.0).steps(range(61, 91), 20.0)
+    found = goodput(tmp_path, "".join(log.lines))
+    assert found["stalls"]["count"] <= 1  # the first slow step alone
+    assert found["step_time_s"] == pytest.approx(120 + 600, abs=20)
+
+
+def test_where_many_gaps_are_long_goodput_is_a_range(tmp_path: Path) -> None:
+    log = Titan().say("Starting job")
+    for number in range(1, 61):
+        log.step(number, 30.0 if number % 5 == 0 else 2.0)
+    found = goodput(tmp_path, "".join(log.lines))
+    assert found["stalls"]["doubtful"] and found["stalls"]["count"] == 12 and len(found["stalls"]["longest"]) == 10
+    assert found["range"]["low"] == found["goodput_ratio"] < 0.3
+    assert found["range"]["high"] == pytest.approx(1.0)
+
+
+def test_an_evaluation_that_is_reported_late_is_no_stall(tmp_path: Path) -> None:
+    log = Titan().say("Starting job").steps(range(1, 21), 2.0).step(21, 62.0).evaluated(20, 0.1).steps(range(22, 41), 2.0)
+    found = goodput(tmp_path, "".join(log.lines))
+    assert found["badput_s"]["eval"] == pytest.approx(60.1, abs=0.2)
+    assert found["stalls"]["count"] == 0
+
+
+def test_days_between_two_attempts_are_no_initialization(tmp_path: Path) -> None:
+    at, text = START, ""
+    for number in range(10, 210, 10):
+        at += timedelta(seconds=10)
+        text += megatron(number, at, 1000.0)
+    at += timedelta(days=2)
+    text += "Traceback (most recent call last):\nRuntimeError: NCCL error\n"
+    for number in range(110, 310, 10):
+        at += timedelta(seconds=10)
+        text += megatron(number, at, 1000.0)
+    found = goodput(tmp_path, text)
+    assert found["badput_s"]["initialization"] is None
+    assert found["badput_s"]["idle"] == pytest.approx(2 * 86400.0, abs=10)
+
+
+def test_what_a_step_waits_for_is_no_goodput() -> None:
+    document = produce(Request(str(ROOT / "fixtures/logs/torchspec/waits-for-inference-2026.log"))).document
+    found = document["goodput"]
+    assert document["summary"]["bottleneck"]["verdict"] == "inference"
+    assert 0.40 < found["range"]["low"] < found["range"]["high"] < 0.48  # 52 % of a cycle are waited for samples
+
+
+@pytest.mark.parametrize(
+    ("kind", "zone", "last"), [("torchtitan", None, "2026-03-08T11:01:20"), ("zoned", "utc", "2026-03-08T09:00:29Z")]
+)
+def test_the_receipt_says_when_the_run_was(tmp_path: Path, kind: str, zone: str | None, last: str) -> None:
+    text = silent("torchtitan", 0.0)
+    if kind == "zoned":
+        text = "".join(f"2026-03-08T11:00:{n:02}+02:00 {megatron(n, None, 1000.0)}" for n in range(1, 30))
+    document = made(tmp_path, text).document
+    first = "2026-03-08T11:00:00" if zone is None else "2026-03-08T09:00:01Z"
+    assert document["summary"]["time"] == {"first": first, "last": last, "zone": zone, "source": "log_lines"}
+    log = "".join(megatron(n, None, 1000.0) for n in range(1, 31))
+    assert made(tmp_path, log).document["summary"]["time"] is None
+
+
+def test_a_crashed_run_has_the_training_time_of_its_last_line(tmp_path: Path) -> None:
+    line = "step {0:05d}/30000 (0.00%) | loss: 9.1 | lrm: 0.01 | dt: 500.00ms | tok/sec: 4,700 | total time: {1:.2f}m\n"
+    text = "".join(line.format(n, max(0, n - 10) / 120) for n in range(60))
+    assert made(tmp_path, text).document["summary"]["training_time_s"] == pytest.approx(0.41 * 60)
+    again = text + "".join(line.format(n, max(0, n - 40) / 120) for n in range(30, 60))
+    assert made(tmp_path, again).document["summary"]["training_time_s"] is None  # of the last attempt alone
