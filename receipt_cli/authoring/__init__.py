@@ -11,6 +11,8 @@ PUBLIC = {
     "lint_shipped": "check",
     "test_grammar": "check",
     "explain_log": "explain",
+    "Question": "roles",
+    "read_answers": "roles",
     "proposal_id": "proposal",
     "propose": "proposal",
     "reading_of": "proposal",

@@ -141,6 +141,17 @@ def read_sample(rule: Rule, line: str) -> dict[str, float | int | str]:
     return read
 
 
+def matched_text(rule: Rule, line: str) -> str | None:
+    """Return the part of ``line`` that ``rule`` matches, whole lines where it is of several; None without a match."""
+    try:
+        events = _extract_line(rule, line)
+    except PatternTimeout:
+        return None
+    if not events or "\n" in line:
+        return line if events else None
+    return line.encode("utf-8")[events[-1].start : events[-1].end].decode("utf-8", "replace").strip()
+
+
 def _reads(rule: Rule, line: str) -> bool:
     """Return whether ``rule`` reads ``line``; False for a pattern that runs out of time (``hostile`` reports it)."""
     try:
@@ -192,11 +203,13 @@ class _Linter:
 
     def shape(self, rule: Rule) -> Iterator[Finding]:
         path = self.path(rule)
+        whole = bool(rule.sources) and all(source.startswith("^") and source.endswith("$") for source in rule.sources)
         for literal in rule.literals:
             word = len(literal.strip())
-            if word < MIN_LITERAL and not (word >= _COLUMN_WORD and len(literal) >= _COLUMN_WIDTH):
+            if not whole and word < MIN_LITERAL and not (word >= _COLUMN_WORD and len(literal) >= _COLUMN_WIDTH):
                 reason = f"{rule.name}: literal {literal.decode()!r} is too short to be a gate"
-                yield self.finding((*path, "literal"), reason, help=f"name at least {MIN_LITERAL} bytes that every match has")
+                way = f"name at least {MIN_LITERAL} bytes that every match has, or let the pattern match whole lines: ^…$"
+                yield self.finding((*path, "literal"), reason, help=way)
         patterns = {
             "pattern": rule.pattern,
             "pairs.start": rule.pairs.start if rule.pairs else None,

@@ -1,27 +1,29 @@
-"""Propose a draft grammar for the log of an unknown trainer, with the figures that it reads."""
+"""Propose a draft grammar for the log of an unknown trainer, with what it reads and the questions that it leaves open."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from receipt_cli.authoring.draft import write_draft
 from receipt_cli.authoring.explain import unmatched_lines
-from receipt_cli.authoring.lint import lint_grammar, read_sample
+from receipt_cli.authoring.forms import Body, simple_forms
+from receipt_cli.authoring.guess import Guess, answered, guesses
+from receipt_cli.authoring.lint import lint_grammar, matched_text, read_sample
+from receipt_cli.authoring.roles import Answer, Question, assign
 from receipt_cli.derive import Derivation, derive
 from receipt_cli.detect.generic import learn_streams, load_generic
-from receipt_cli.errors import GrammarChoiceError, UsageError
-from receipt_cli.grammar.model import Grammar
-from receipt_cli.grammar.parse import build_grammar
+from receipt_cli.errors import InputError, UsageError
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.grammar.parse import build_grammar, load_grammar
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.io.source import Progress, Source, Stream
-from receipt_cli.learn.draft import write_draft
 from receipt_cli.learn.learned import Learned
-from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.overview import survey
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.problems import Lack
 from receipt_cli.records.split import normalise
@@ -33,67 +35,251 @@ MAX_SAMPLES = 3
 MAX_SILENT, MAX_SILENT_TEXT = 4, 300
 MAX_KEPT = 16 << 20
 """Bytes of the log that are searched for metric-looking lines that the draft leaves unmatched."""
+SHOWN = 120
+"""Characters of a line in a comment."""
+EXAMPLE = "step 10, loss: 2.5"
+"""The sample of a draft that reads nothing of its log."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A draft: its text, its grammar, the derivation of the log by it, and the metric-looking lines that it leaves unmatched."""
+    """A draft: its text, its grammar, the derivation of the log by it, and the metric-looking lines that it leaves unmatched.
+
+    ``questions`` are what the draft leaves open. ``steps``: it reads steps of the log.
+    """
 
     text: bytes
     grammar: Grammar
     derivation: Derivation
     unmatched: int
     unmatched_lines: Sequence[Mapping[str, Any]]
+    questions: tuple[Question, ...] = ()
+
+    @property
+    def steps(self) -> bool:
+        """True where the draft reads steps of the log."""
+        return self.derivation.checks.get("has_steps") is True
 
 
-def propose(path: str, name: str, progress: Progress | None = None, vocabulary: Vocabulary | None = None) -> Proposal:
-    """Return a draft grammar ``name`` for the log ``path``.
+@dataclass(frozen=True)
+class _Draft:
+    """A draft that passes the lint."""
 
-    Raises ``InputError`` for a log that cannot be read, ``UsageError`` for a name that no grammar can have and
-    ``GrammarChoiceError`` where the log shows no training.
+    text: bytes
+    grammar: Grammar
+    derivation: Derivation
+    questions: tuple[Question, ...]
+
+
+def propose(
+    path: str,
+    name: str,
+    progress: Progress | None = None,
+    vocabulary: Vocabulary | None = None,
+    answers: Sequence[Answer] = (),
+) -> Proposal:
+    """Return a draft grammar ``name`` for the log ``path``; where it shows no training, one that a person has to complete.
+
+    ``answers`` settle the roles of numbers. Raises ``InputError`` for a log that cannot be read, and ``UsageError`` for a name
+    that no grammar can have and for answers that do not fit the log.
     """
+    words = vocabulary or load_generic()
     with closing(Source(path, progress)) as source:
         for _ in source.blocks():
             pass
-        stream = Stream((source,))
+        if not source.size_bytes:
+            raise InputError("the log is empty", where="stdin" if path == "-" else path)
         lacking: list[Lack] = []
-        learned, same = learn_streams([stream], vocabulary or load_generic(), lacking)
-        where = "stdin" if path == "-" else path
-        if learned is None or not same:
-            raise _nothing(_unsure(lacking) if same else "it changed while it was read", where)
-        raw = bytearray()
-        with closing(_again(source)) as again:
-            for block in again.blocks():
-                raw += block[: MAX_KEPT - len(raw)]
-                if len(raw) >= MAX_KEPT:
-                    break
-        text, grammar = draft(learned, name, normalise(bytes(raw)))
-        with closing(_again(source)) as again:
-            derivation = derive(again, using=grammar, workers=1)
-        if derivation.checks.get("has_steps") is not True:
-            raise _nothing("the draft reads no step of it", where)
-        if learned.needs_steps and any(s.record_count and s.first is None for s in derivation.summaries):
-            raise _nothing("its attempts cannot be told apart: no step is printed", where)
-    count, lines = unmatched_lines(raw, [grammar])
-    return Proposal(text, grammar, derivation, count, lines)
+        learned, same = learn_streams([Stream((source,))], words, lacking)
+        if not same:
+            raise InputError("the log changed while it was read", where=path)
+        raw = _first_bytes(source)
+        author = _Author(source, name, normalise(raw), words)
+        draft = author.of_learned(learned) if learned is not None and not answers else None
+        draft = draft or author.of_survey(learned, answers) or author.of_nothing(lacking)
+    count, lines = unmatched_lines(raw, [draft.grammar])
+    return Proposal(draft.text, draft.grammar, draft.derivation, count, lines, draft.questions)
 
 
-
-def _unsure(lacking: Sequence[Lack]) -> str:
-    shown = "".join(f"\n       {lack.seen:,} like {safe_text(lack.line, 120)!r}: {lack.why}" for lack in lacking)
-    nearest = f"; nearest are{shown}" if shown else ""
-    return f"no records of one shape count up beside a loss or another metric of training{nearest}"
-
-
-def _nothing(why: str, where: str = "") -> GrammarChoiceError:
-    return GrammarChoiceError("no training can be learned from this log", where=where, why=why)
+def _first_bytes(source: Source) -> bytes:
+    raw = bytearray()
+    with closing(_again(source)) as again:
+        for block in again.blocks():
+            raw += block[: MAX_KEPT - len(raw)]
+            if len(raw) >= MAX_KEPT:
+                break
+    return bytes(raw)
 
 
 def _again(source: Source) -> Source:
     again = source.reopen()
     if again is None:
-        raise _nothing("it cannot be read a second time", source.name)
+        raise InputError("the log cannot be read a second time", where=source.name)
     return again
+
+
+class _Author:
+    """Writes drafts of one log, and tries each on it."""
+
+    def __init__(self, source: Source, name: str, log: bytes, words: Vocabulary) -> None:
+        self.source, self.name, self.log, self.words = source, name, log, words
+
+    def of_learned(self, learned: Learned) -> _Draft | None:
+        """Return the draft of rules that were learned without doubt, in their most readable form that reads the same."""
+        definition = learned.definition(self.name, 1, f"{self.name}, learned from a log")
+        base = build_grammar(definition, f"{self.name}.yaml", "0" * 64)
+        read = self._read_with(base)
+        if read.checks.get("has_steps") is not True:
+            return None
+        if learned.needs_steps and any(s.record_count and s.first is None for s in read.summaries):
+            return None
+        samples = {rule.name: rule.samples for rule in learned.rules}
+        forms = {rule.name: list(simple_forms(rule.body, rule.samples)) for rule in learned.rules}
+        seen = {rule.name: rule.group.count if rule.group is not None else rule.count for rule in learned.rules}
+        questions = [q for rule in learned.rules if rule.group is not None for q in assign(rule.group.main, {}).questions]
+        silent = self._silent(learned)
+        last = {name: found[-1] for name, found in forms.items()}
+        for turn in range(3):
+            bodies = {name: found[min(turn, len(found) - 1)] for name, found in forms.items()}
+            draft = self._try(definition, bodies, samples, seen, questions, silent, read)
+            if draft is not None:
+                return draft
+        best = dict(last)
+        for name, found in forms.items():
+            for form in found[:-1]:
+                if self._try(definition, {**best, name: form}, samples, seen, questions, silent, read) is not None:
+                    best[name] = form
+                    break
+        return self._try(definition, best, samples, seen, questions, silent, read)
+
+    def of_survey(self, learned: Learned | None, answers: Sequence[Answer]) -> _Draft | None:
+        """Return the draft of the records that look most like training, or that the answers are about."""
+        with closing(_again(self.source)) as again:
+            readings = survey(again.blocks(), self.words)
+        first: _Draft | None = None
+        known = [rule.group.readings for rule in learned.rules if rule.group is not None] if learned is not None else []
+        doubt = Question("nothing proves that these are records of training: check each field on the samples", ())
+        for guess in answered(readings, known, answers) if answers else guesses(readings):
+            draft = self._of_guess(guess if answers else replace(guess, questions=(doubt, *guess.questions)))
+            if draft is not None and draft.derivation.checks.get("has_steps") is True:
+                return draft
+            first = first or draft
+        return first
+
+    def of_nothing(self, lacking: Sequence[Lack]) -> _Draft:
+        """Return a draft of an invented record: what a person has to replace is a question."""
+        nearest = [f"{lack.seen:,} like {safe_text(lack.line, SHOWN)!r}: {lack.why}" for lack in lacking]
+        text = "no line of this log can be shown as a record of training: replace literal, pattern and sample of the rule"
+        questions = [Question("; nearest are ".join([text, *nearest[:1]]), ())]
+        fields = {"step": {"type": "integer"}, "loss": {"type": "number"}}
+        pattern = "step (?P<step>(?&integer)), loss: (?P<loss>(?&number))(?&end)"
+        body: Body = {"event": "step", "literal": "loss: ", "pattern": pattern, "fields": fields}
+        draft = self._try(self._definition(), {"train_step": body}, {"train_step": [EXAMPLE.encode()]}, {}, questions, ())
+        assert draft is not None  # it proves itself, whatever the log is
+        return draft
+
+    def _of_guess(self, guess: Guess) -> _Draft | None:
+        for body in guess.bodies:
+            samples, seen = {guess.rule: guess.samples}, {guess.rule: guess.count}
+            found = self._try(self._definition(), {guess.rule: body}, samples, seen, guess.questions, ())
+            if found is not None:
+                return found
+        return None
+
+    def _definition(self) -> dict[str, Any]:
+        return Learned((), 0, (), False, False).definition(self.name, 1, f"{self.name}, learned from a log")
+
+    def _read_with(self, grammar: Grammar) -> Derivation:
+        with closing(_again(self.source)) as again:
+            return derive(again, using=grammar, workers=1)
+
+    def _try(
+        self,
+        definition: Mapping[str, Any],
+        bodies: Mapping[str, Body],
+        samples: Mapping[str, Sequence[bytes]],
+        seen: Mapping[str, int],
+        questions: Sequence[Question],
+        silent: Sequence[str],
+        least: Derivation | None = None,
+    ) -> _Draft | None:
+        """Return the draft of rules with these ``bodies``; None where it does not prove itself, or reads less than ``least``."""
+        definition = {**definition, "rules": dict(bodies)}
+        grammar = build_grammar(definition, f"{self.name}.yaml", "0" * 64)
+        read = self._read_with(grammar)
+        if least is not None and not covers(read, least):
+            return None
+        shown = {rule.name: self._samples(samples[rule.name], rule, grammar) for rule in grammar.rules}
+        if not all(shown.values()):
+            return None
+        quiet = [line for line in silent if not any(read_sample(rule, line) for rule in grammar.rules)]
+        remarks = {rule.name: _remarks(rule, shown[rule.name], seen.get(rule.name)) for rule in grammar.rules}
+        text = write_draft(definition, shown, quiet[:MAX_SILENT], _comment(questions), remarks).encode("utf-8")
+        if lint_grammar(text, f"{self.name}.yaml"):
+            return None
+        where = f"{self.name}.yaml"
+        return _Draft(text, load_grammar(text, where), read, tuple(dict.fromkeys(questions)))
+
+    def _silent(self, learned: Learned) -> list[str]:
+        shown = [line for line in map(self._shown, learned.silent) if line is not None and len(line) <= MAX_SILENT_TEXT]
+        return list(dict.fromkeys(shown))
+
+    def _samples(self, raws: Sequence[bytes], rule: Rule, grammar: Grammar) -> list[dict[str, Any]]:
+        """Return records of the log as samples, secrets masked, with the fields that ``rule`` reads."""
+        others = [each for each in grammar.rules if each is not rule]
+        found: list[dict[str, Any]] = []
+        for raw in raws:
+            line = self._shown(raw)
+            line = matched_text(rule, line) if line is not None else None
+            fields = read_sample(rule, line) if line is not None else None
+            if fields and not any(read_sample(other, line or "") for other in others):
+                found.append({"line": line, "fields": fields})
+        return found[:MAX_SAMPLES]
+
+    def _shown(self, raw: bytes) -> str | None:
+        """Return a record for a file; None where it is not printable text, or contains part of a secret."""
+        try:
+            text = mask_secrets(raw.decode("utf-8"))
+        except UnicodeDecodeError:
+            return None
+        at = self.log.find(raw)
+        if at >= 0:
+            start, end = self.log.rfind(b"\n", 0, at) + 1, self.log.find(b"\n", at + len(raw))
+            line = mask_secrets(self.log[start : end if end >= 0 else len(self.log)].decode("utf-8", "replace"))
+            if text not in line:
+                return None
+        return text if all(c.isprintable() or c in "\t\n" for c in text) else None
+
+
+def covers(read: Derivation, least: Derivation) -> bool:
+    """Return whether ``read`` has every figure of ``least``; it may have more metrics."""
+    if len(read.summaries) != len(least.summaries):
+        return False
+    for have, want in zip(read.summaries, least.summaries, strict=True):
+        if (have.record_count, have.first, have.last) != (want.record_count, want.first, want.last):
+            return False
+        found, wanted = {**have.metrics, **have.other_metrics}, {**want.metrics, **want.other_metrics}
+        if any(name not in found or repr(found[name]) != repr(value) for name, value in wanted.items()):
+            return False
+    return True
+
+
+def _comment(questions: Sequence[Question]) -> list[str]:
+    lines = ["A draft, learned from one log: check every name and unit before it is trusted."]
+    lines += ["receipt grammar lint FILE proves it; docs/your-trainer.md explains every key."]
+    if questions:
+        lines.append("Questions, each with the answers that settle it (receipt grammar learn LOG --answer …):")
+    for question in dict.fromkeys(questions):
+        lines.append(f"  ? {safe_text(question.text, 3 * SHOWN)}")
+        lines += [f"      --answer {safe_text(' or '.join(question.answers), SHOWN)}"] if question.answers else []
+    return lines
+
+
+def _remarks(rule: Rule, samples: Sequence[Mapping[str, Any]], seen: int | None) -> list[str]:
+    """Return what a rule reads, shown on its first sample."""
+    fields = ", ".join(f"{name} {value}" for name, value in samples[0]["fields"].items())
+    count = f"{seen:,} {'record' if seen == 1 else 'records'}" if seen else "Records"
+    return [f"{count} such as: {safe_text(str(samples[0]['line']), SHOWN)}", f"in which it reads {safe_text(fields, SHOWN)}"]
 
 
 def proposal_id(declared: str | None, output: Path | None, log: str) -> str:
@@ -134,56 +320,5 @@ def reading_of(proposal: Proposal) -> dict[str, Any]:
         ],
         "unmatched_count": proposal.unmatched,
         "unmatched": list(proposal.unmatched_lines),
+        "questions": [{"text": question.text, "answers": list(question.answers)} for question in proposal.questions],
     }
-
-
-def draft(learned: Learned, name: str, log: bytes = b"") -> tuple[bytes, Grammar]:
-    """Return the text of the draft and its grammar. Raises ``GrammarChoiceError`` where its own samples fail.
-
-    ``log`` is the normalised text of the log: a part of a line is shown only if it is not part of a secret.
-    """
-    definition = learned.definition(name, 1, f"{name}, learned from a log")
-    grammar = build_grammar(definition, f"{name}.yaml", "0" * 64)
-    samples = {rule.name: _samples(rule, grammar, log) for rule in learned.rules}
-    if not all(samples.values()):
-        raise _nothing("no record of it can be shown as a sample")
-    shown = [line for line in (_shown(raw, log) for raw in learned.silent) if line is not None and len(line) <= MAX_SILENT_TEXT]
-    silent = [line for line in shown if not any(read_sample(rule, line) for rule in grammar.rules)]
-    comment = [
-        "A draft, learned from one log: check every name and unit before it is trusted.",
-        f"It reads {', '.join(sorted({f for r in learned.rules for f in r.fields}))}.",
-        f"Seen: {learned.candidates} records that look like metrics, {learned.records} of the shapes below.",
-    ]
-    text = write_draft(definition, samples, list(dict.fromkeys(silent))[:MAX_SILENT], comment).encode("utf-8")
-    findings = lint_grammar(text, f"{name}.yaml")
-    if findings:
-        raise _nothing(f"the draft does not prove itself: {findings[0].reason}")
-    return text, build_grammar(definition, f"{name}.yaml", hashlib.sha256(text).hexdigest())
-
-
-def _samples(induced: Induced, grammar: Grammar, log: bytes) -> list[dict[str, Any]]:
-    """Return records of the log as samples, secrets masked, with the fields that the rule reads."""
-    rule = next(r for r in grammar.rules if r.name == induced.name)
-    others = [r for r in grammar.rules if r is not rule]
-    samples: list[dict[str, Any]] = []
-    for raw in induced.samples:
-        line = _shown(raw, log)
-        fields = read_sample(rule, line) if line is not None else None
-        if fields and not any(read_sample(other, line or "") for other in others):
-            samples.append({"line": line, "fields": fields})
-    return samples[:MAX_SAMPLES]
-
-
-def _shown(raw: bytes, log: bytes) -> str | None:
-    """Return a record for a file; None where it is not printable text, or contains part of a secret."""
-    try:
-        text = mask_secrets(raw.decode("utf-8"))
-    except UnicodeDecodeError:
-        return None
-    at = log.find(raw)
-    if at >= 0:
-        start, end = log.rfind(b"\n", 0, at) + 1, log.find(b"\n", at + len(raw))
-        line = mask_secrets(log[start : end if end >= 0 else len(log)].decode("utf-8", "replace"))
-        if text not in line:
-            return None
-    return text if all(c.isprintable() or c in "\t\n" for c in text) else None

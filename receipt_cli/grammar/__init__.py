@@ -33,6 +33,8 @@ PUBLIC = {
     "Table": "model",
     "compile_pattern": "model",
     "build_grammar": "parse",
+    "PARTS": "parts",
+    "abbreviate": "parts",
     "load_grammar": "parse",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -24,6 +24,7 @@ from receipt_cli.grammar.model import (
     Table,
     compile_pattern,
 )
+from receipt_cli.grammar.parts import expand
 
 BLOCK_GAP = 8
 """Records of other kinds between two rows of a block, where its grammar names no ``gap``."""
@@ -77,6 +78,8 @@ _LEFT_TO_LINT = ("minItems", "minLength", "not", "pattern", "propertyNames")
 """Keywords of the schema that the engine does not depend on, or that are checked here by another name."""
 _OPTIONAL = ("eras", "evidence", "excludes", "fields", "forbids", "ignore", "keys", "no_match", "proves", "requires", "where")
 """Keys that may have no value."""
+_PATTERNS = ("start", "stop", "header", "row", "open")
+"""Keys of the other kinds of rules whose values are patterns."""
 KINDS = ("pattern", "pairs", "mapping", "table", "block")
 
 
@@ -144,7 +147,7 @@ def _evidence(body: Mapping[str, Any]) -> Evidence:
 
 def _ignored(name: str, body: Mapping[str, Any], with_samples: bool) -> Rule:
     samples = tuple(Sample(line, {}, {}) for line in listed(body.get("samples"))) if with_samples else ()
-    return Rule(name=name, event="ignored", literals=_literals(body), pattern=body["pattern"], samples=samples)
+    return Rule(name=name, event="ignored", literals=_literals(body), pattern=expand(body["pattern"]), samples=samples)
 
 
 def _literals(body: Mapping[str, Any]) -> tuple[bytes, ...]:
@@ -161,7 +164,7 @@ def _rule(name: str, body: Mapping[str, Any], registry: Registry, with_samples: 
         name=name,
         event=body["event"],
         literals=_literals(body),
-        pattern=body.get("pattern"),
+        pattern=expand(body["pattern"]) if "pattern" in body else None,
         pairs=_keyed(Pairs, body.get("pairs")),
         mapping=_keyed(Mapped, body.get("mapping")),
         table=_keyed(Table, body.get("table")),
@@ -192,6 +195,7 @@ def _keyed(noun: type[Keyed], body: Mapping[str, Any] | None) -> Keyed | None:
     if body is None:
         return None
     values = {key: value for key, value in body.items() if key not in ("syntax", "unknown")}
+    values.update((key, expand(values[key])) for key in _PATTERNS if isinstance(values.get(key), str))
     values["keys"] = {str(key): target for key, target in (body.get("keys") or {}).items()}
     values["other"] = body.get("unknown", "other") == "other"
     values["ignore"] = frozenset(listed(body.get("ignore")))

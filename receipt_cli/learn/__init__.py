@@ -7,10 +7,19 @@ Start with ``learned``, then ``shapes``, ``counters`` and ``rules`` in this orde
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "write_draft": "draft",
+    "Reading": "counters",
     "Learned": "learned",
     "learn": "learned",
-    "Induced": "proofs",
+    "ABSENT": "counting",
+    "EPOCHS": "counting",
+    "GLOBAL": "counting",
+    "PER_EPOCH": "counting",
+    "SCORE": "metric_names",
+    "field_name": "patterns",
+    "survey": "overview",
+    "FRACTION": "tokens",
+    "NUMBER": "tokens",
+    "split": "tokens",
     "Vocabulary": "vocabulary",
     "build_vocabulary": "vocabulary",
     "load_vocabulary": "vocabulary",

@@ -15,7 +15,7 @@ SHOWN = 3
 def find_lacks(readings: Sequence[Reading]) -> tuple[Lack, ...]:
     """Return the kinds of records that came nearest to records of training, the nearest first."""
     told = [r for r in readings if r.shape.samples and _near(r)]
-    told.sort(key=lambda r: (-_nearness(r), -r.shape.count, r.shape.first))
+    told.sort(key=lambda r: (-nearness(r), -r.shape.count, r.shape.first))
     return tuple(Lack(r.shape.samples[0].strip().decode("utf-8", "replace"), r.shape.count, _why(r)) for r in told[:SHOWN])
 
 
@@ -23,7 +23,8 @@ def _near(reading: Reading) -> bool:
     return bool(reading.roles) or reading.evaluation or reading.counter.mode in (GLOBAL, EPOCHS, UNNUMBERED)
 
 
-def _nearness(reading: Reading) -> int:
+def nearness(reading: Reading) -> int:
+    """Return how much a record looks like one of training; the higher, the more."""
     kinds = {role.kind for role in reading.roles.values()}
     counted = reading.counter.mode not in (ABSENT, UNNUMBERED)
     often = min(3, reading.shape.count) - 1

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from receipt_cli.grammar.parts import PARTS
 from receipt_cli.learn.metric_names import OTHERS, Name, Role
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
 
 REACH = 2000
 """Bytes behind the counter within which a field is looked for."""
-_REST = r"(?:\.\d*+)?+(?:[eE][-+]?\d++)?+|\.\d++(?:[eE][-+]?\d++)?+|(?i:nan|inf))"
-NUMBER_TEXT = rf"[-+]?(?:\d++{_REST}"
-GROUPED_TEXT = rf"[-+]?(?:(?:\d{{1,3}}(?:,\d{{3}})++(?!\d)|\d++){_REST}"
+NUMBER_TEXT, GROUPED_TEXT = PARTS["number"], PARTS["grouped"]
 _WHOLE, _WHOLE_GROUPED = r"\d++", r"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d++)"
 _BLANKS = r"[ \t]*+"
 _SIDES = b"|,;{[(\"'-:*>"

@@ -110,7 +110,8 @@ def _write_unmatched(page: Page, lines: Sequence[object]) -> None:
 
 def render_learned(reading: Mapping[str, object], style: Style) -> str:
     """Return the table of ``reading``: ``grammar``, ``matched`` of ``records``, ``steps``, ``first_step``, ``last_step``,
-    ``fields`` (``{name, records, first, last}``), ``unmatched_count`` and ``unmatched`` (``{line_number, text}``).
+    ``fields`` (``{name, records, first, last}``), ``unmatched_count``, ``unmatched`` (``{line_number, text}``) and ``questions``
+    (``{text, answers}``).
     """
     page = Page(style)
     page.line(
@@ -135,6 +136,11 @@ def render_learned(reading: Mapping[str, object], style: Style) -> str:
         page.line(f"{_count(reading, 'unmatched_count')} lines look like metrics and are not read:")
     for line in unmatched:
         page.line(Span(f"{_count(line, 'line_number'):>8}  ", "dim"), page.say(text(line, "text") or ""))
+    for question in items(reading, "questions"):
+        page.prose(page.say(f"? {text(question, 'text') or ''}"), "warn")
+        answers = [answer for answer in items(question, "answers") if isinstance(answer, str)]
+        if answers:
+            page.line(Span(page.say(f"    --answer {' or '.join(answers)}"), "dim"))
     return page.text()
 
 

@@ -60,12 +60,14 @@ class TestLearn:
         assert piped.code == 0
         assert invoke("grammar", "learn", packed).stdout == piped.stdout
 
-    def test_a_log_without_training_is_refused(self, tmp_path: Path, invoke: Invoke) -> None:
-        path = tmp_path / "prose.txt"
+    def test_a_log_without_training_gives_a_draft_to_complete(self, tmp_path: Path, invoke: Invoke) -> None:
+        path, own = tmp_path / "prose.txt", tmp_path / "own.yaml"
         path.write_bytes(PROSE)
-        done = invoke("grammar", "learn", path, "-o", tmp_path / "own.yaml")
+        done = invoke("grammar", "learn", path, "-o", own)
         assert (done.code, done.stdout) == (4, b"")
-        assert not (tmp_path / "own.yaml").exists()
+        assert "the draft reads no step" in done.stderr and f"receipt grammar learn {path} --answer" in done.stderr
+        assert "#   ? nothing proves that these are records of training" in own.read_text("utf-8")
+        assert invoke("grammar", "lint", own).code == 0
 
     @pytest.mark.parametrize("name", ["", "Own", "a/b", "a b", "x" * 65])
     def test_a_name_that_no_grammar_has_is_refused(self, name: str, log: Path, invoke: Invoke) -> None:

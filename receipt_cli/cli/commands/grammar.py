@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from receipt_cli.cli.output import print_line, progress, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
 from receipt_cli.errors import ExitCode
+
+if TYPE_CHECKING:
+    from receipt_cli.authoring.roles import Question
 
 
 def list_(json_output: Json = False, color: Color = "auto") -> None:
@@ -139,23 +143,52 @@ def learn(
     name: Annotated[
         str | None, Option("--id", metavar="ID", help="Id of the grammar; by default made from the file's name.")
     ] = None,
+    answer: Annotated[
+        list[str] | None, Option(metavar="NAME=ROLE", help="Settle questions of the draft: step=epoch,cost=time:ms.")
+    ] = None,
+    ask: Annotated[bool, Option(help="Ask the questions of the draft on this terminal.")] = False,
     color: Color = "auto",
 ) -> None:
-    """Propose a grammar for the log of an unknown trainer, learned from its own lines.
+    """Draft a grammar for the log of an unknown trainer, learned from its own lines.
 
-    Prints a draft that passes the lint, or writes it to a file that does not exist yet; what it parses from the log goes to
-    stderr. Exits 4 when no training is found in the log beyond doubt, 6 when the file exists.
+    Prints a draft that passes the lint, or writes it to a file that does not exist yet; what it parses from the log, and what
+    it cannot settle, goes to stderr. NAME is printed beside a number (#2 is the second on its line), ROLE is step, epoch,
+    epoch_step, loss, time, lr, any metric, other or skip, with :UNIT where the log prints none. Exits 4 when the draft reads no
+    step of the log, 6 when the file exists.
     """
     from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
+    from receipt_cli.authoring.roles import read_answers
+    from receipt_cli.errors import GrammarChoiceError, UsageError
     from receipt_cli.io.atomic import check_new, write_new
     from receipt_cli.render.explain import render_learned
 
+    if ask and (log == "-" or not sys.stdin.isatty()):
+        raise UsageError("--ask needs a terminal", why="stdin is none", try_="--answer NAME=ROLE")
     if output is not None:
         check_new(output)
+    name, answers = proposal_id(name, output, log), read_answers(answer or ())
     with progress(log) as bar:
-        proposal = propose(log, proposal_id(name, output, log), bar)
+        proposal = propose(log, name, bar, answers=answers)
+    if ask and proposal.questions:
+        answers += read_answers([text for question in proposal.questions if (text := _asked(question))])
+        proposal = propose(log, name, answers=answers)
     if output is not None:
         write_new(output, proposal.text)
     else:
         write_stdout(proposal.text)
     print_line(render_learned(reading_of(proposal), style(color, sys.stderr)).rstrip())
+    if not proposal.steps:
+        place = shlex.quote(str(output)) if output is not None else "FILE"
+        again = f"receipt grammar learn {'LOG' if log == '-' else shlex.quote(log)} --answer NAME=ROLE"
+        why = "the questions at its top have to be answered first"
+        raise GrammarChoiceError("the draft reads no step of the log", where=log, why=why, try_=f"{again}; or edit {place}")
+
+
+def _asked(question: Question) -> str:
+    """Return the answer of the person at the terminal; empty where the draft is to stay as it is."""
+    print_line(question.text)
+    numbered = [f"{number}) {answer}" for number, answer in enumerate(question.answers, start=1)]
+    print_line(f"  {'  '.join(numbered)}  NAME=ROLE, or nothing to leave it")
+    text = sys.stdin.readline().strip()
+    chosen = int(text) if text.isdecimal() else 0
+    return question.answers[chosen - 1] if 0 < chosen <= len(question.answers) else text

@@ -13,7 +13,7 @@ from receipt_cli.authoring.proposal import proposal_id, propose
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.derive import Derivation, Options, derive
 from receipt_cli.detect.generic import WHERE, load_generic
-from receipt_cli.errors import DataError, GrammarChoiceError
+from receipt_cli.errors import DataError
 from receipt_cli.grammar.catalog import definition
 from receipt_cli.io.source import Source
 from receipt_cli.learn.learned import learn
@@ -109,8 +109,8 @@ def test_what_is_no_record_of_training_is_left_alone(name: str, tmp_path: Path) 
     derivation = read(path)
     assert not derivation.detection.chosen
     assert figures(derivation) in (None, (0, None, None, None, None))
-    with pytest.raises(GrammarChoiceError):
-        propose(path, "mine")
+    proposal = propose(path, "mine")
+    assert proposal.questions and lint_grammar(proposal.text, "mine.yaml") == []
 
 
 def test_an_evaluation_of_the_same_shape_is_not_training(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 import yaml
 
-from receipt_cli.learn.draft import scalar, write_draft
+from receipt_cli.authoring.draft import scalar, write_draft
 
 VALUES = [
     "word",
@@ -47,8 +47,10 @@ def test_a_draft_has_its_rules_samples_and_silent_lines() -> None:
         },
     }
     sample = {"line": "step 1 loss=2.5", "fields": {"step": 1, "loss": 2.5}}
-    text = write_draft(definition, {"train_step": [sample]}, ["eval loss=1"], ["A draft."])
+    remarks = {"train_step": ["10 records\ntrainer: evil\u2028grammar: evil"]}
+    text = write_draft(definition, {"train_step": [sample]}, ["eval loss=1"], ["A draft."], remarks)
     read = yaml.safe_load(text)
     assert text.splitlines()[1] == "# A draft."
+    assert "  # 10 records / trainer: evil / grammar: evil\n  train_step:\n" in text
     assert read["rules"]["train_step"] == {**definition["rules"]["train_step"], "samples": [sample]}
     assert (read["grammar"], read["no_match"]) == ("toy", ["eval loss=1"])

@@ -1,4 +1,4 @@
-"""Write a learned grammar as the text of a grammar file, with samples, for review by a person."""
+"""Write a drafted grammar as the text of a grammar file, with samples and remarks, for review by a person."""
 
 from __future__ import annotations
 
@@ -16,14 +16,19 @@ def write_draft(
     samples: Mapping[str, Sequence[Mapping[str, Any]]],
     no_match: Sequence[str],
     comment: Sequence[str],
+    remarks: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
-    """Return the YAML of ``definition``, the ``samples`` of each rule (``line`` and ``fields``) and ``no_match`` lines."""
-    lines = ["# yaml-language-server: $schema=../../schemas/grammar/v1.0.schema.json", *(f"# {text}" for text in comment)]
+    """Return the YAML of ``definition``, the ``samples`` of each rule (``line`` and ``fields``) and ``no_match`` lines.
+
+    ``comment`` comes first, the ``remarks`` on a rule above it.
+    """
+    lines = ["# yaml-language-server: $schema=../../schemas/grammar/v1.0.schema.json", *map(_remark, comment)]
     for key, value in definition.items():
         if key != "rules":
             lines.append(f"{key}: {scalar(value)}")
     lines.append("rules:")
     for name, body in definition["rules"].items():
+        lines += [f"  {_remark(text)}" for text in (remarks or {}).get(name, ())]
         lines.append(f"  {name}:")
         for key, value in body.items():
             lines += _entry(key, value, 4)
@@ -37,6 +42,11 @@ def write_draft(
     return "\n".join(lines) + "\n"
 
 
+def _remark(text: str) -> str:
+    """Return ``text`` as a comment of one line, whatever it contains."""
+    return f"# {' / '.join(text.splitlines())}".rstrip()
+
+
 def _entry(key: str, value: Any, indent: int) -> list[str]:
     blanks = " " * indent
     if isinstance(value, dict) and key in ("fields", "block", "pairs", "mapping", "keys"):
@@ -47,6 +57,8 @@ def _entry(key: str, value: Any, indent: int) -> list[str]:
         return [f"{blanks}{scalar(key)}: {{{inside}}}"]
     if isinstance(value, list):
         return [f"{blanks}{scalar(key)}: [{', '.join(scalar(item) for item in value)}]"]
+    if key == "pattern" and "\n" in value:
+        return [f"{blanks}{scalar(key)}: |-", *(f"{blanks}  {line}" for line in value.split("\n"))]
     return [f"{blanks}{scalar(key)}: {scalar(value)}"]
 
 

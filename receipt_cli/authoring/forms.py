@@ -1,0 +1,250 @@
+"""Write a learned rule as a person would: keys and values, or one line with named parts, instead of one long pattern."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from receipt_cli.grammar.model import COUNTERS, compile_pattern
+from receipt_cli.grammar.parts import abbreviate
+from receipt_cli.learn.tokens import split
+
+Body = dict[str, Any]
+"""A rule as the grammar format has it, without samples."""
+HEAD_FIELDS = frozenset({"step", "planned_steps", *COUNTERS})
+_LEAD = re.compile(r"\^\[ \\t\](?:\*\+|\{0,\d+\}\+)|\(\?<!\[\\w/\.-\]\)|\(\?<=\[ \\t\]\{\d+\}\)")
+"""How learned patterns begin: at the beginning of a line, of a word, or in a second column."""
+_KEY = re.compile(r"(?P<cell>[^\w%]*)(?P<key>[^\W\d_][^=:|;,]{0,60}?)(?P<sep>[ \t]*[=:][ \t]*|[ \t]+)\Z")
+_PIECE = re.compile(r"(?=\(\?:\(\?=)|(?<!\(\?:)(?=\(\?=\(\?>)|(?<!\|)(?=\(\?\((?!DEFINE))")
+WIDE = 100
+"""Characters of a pattern above which its parts are written on lines of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A sample: the texts between its numbers, and the fields in each number, as ``(start, end, field)`` in it."""
+
+    literals: tuple[str, ...]
+    tokens: tuple[str, ...]
+    fields: tuple[tuple[tuple[int, int, str], ...], ...]
+
+    @property
+    def last(self) -> int:
+        """The last number that a field reads, or -1."""
+        return max((at for at, inside in enumerate(self.fields) if inside), default=-1)
+
+    @property
+    def shape(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """The texts before each number up to the last field, blanks as one blank, with the names of the fields in it."""
+        told = zip(self.literals, self.tokens, self.fields, strict=False)
+        found = [(" ".join(_joined(left, token).split()), tuple(f for *_, f in inside)) for left, token, inside in told]
+        return tuple(found[: self.last + 1])
+
+
+def mark(sample: bytes, spans: Mapping[str, tuple[int, int]]) -> Marked | None:
+    """Return ``sample`` with the ``spans`` (bytes) of its fields; None where a field is not inside a number."""
+    parts = [part.decode("latin-1") for part in split(sample)]
+    inside: list[list[tuple[int, int, str]]] = [[] for _ in parts[1::2]]
+    at = placed = 0
+    for number, part in enumerate(parts):
+        if number % 2:
+            for name, (start, end) in spans.items():
+                if at <= start < end <= at + len(part):
+                    inside[number // 2].append((start - at, end - at, name))
+                    placed += 1
+        at += len(part)
+    if placed < len(spans):
+        return None
+    return Marked(tuple(parts[::2]), tuple(parts[1::2]), tuple(tuple(sorted(found)) for found in inside))
+
+
+def simple_forms(body: Body, samples: Sequence[bytes]) -> Iterator[Body]:
+    """Yield shorter forms of the rule ``body``, the most readable first; the rule itself, its parts named, is the last.
+
+    A form may read other records than the rule: whoever takes it compares. ``samples`` are records that the rule reads.
+    """
+    named = _named(body)
+    if "pattern" in body:
+        compiled = compile_pattern(body["pattern"])
+        marked = [mark(sample, spans) for sample, spans in _spans(compiled, samples)]
+        whole = [each for each in marked if each is not None and each.last >= 0]
+        if whole and len(whole) == len(marked):
+            values = {name: _group(body["pattern"], name) for name in body["fields"]}
+            yield from forms_of(body, whole, values, "".join(_LEAD.findall(body["pattern"][:40])))
+    yield named
+
+
+def forms_of(body: Body, samples: Sequence[Marked], values: Mapping[str, str], lead: str = "") -> Iterator[Body]:
+    """Yield the rule of ``samples``, whose fields are those of ``body``, as pairs and as one line, where either is possible.
+
+    ``values`` are the patterns of the fields, ``lead`` is the pattern that begins the rule.
+    """
+    for form in (_as_pairs(body, samples, values, lead), _as_line(body, samples, values, lead)):
+        if form is not None:
+            yield form
+
+
+def _spans(compiled: Any, samples: Sequence[bytes]) -> Iterator[tuple[bytes, dict[str, tuple[int, int]]]]:
+    for sample in samples:
+        found = compiled.search(sample)
+        if found is not None:
+            yield sample, {name: found.span(name) for name, text in found.groupdict().items() if text is not None}
+
+
+def _named(body: Body) -> Body:
+    """Return ``body`` with the names of parts in its patterns, one piece a line where they are long."""
+    made = {**body}
+    if "pattern" in made:
+        made["pattern"] = laid_out(abbreviate(made["pattern"]))
+    if "block" in made:
+        made["block"] = {key: abbreviate(text) if key in ("open", "row") else text for key, text in made["block"].items()}
+    return made
+
+
+def laid_out(pattern: str) -> str:
+    """Return ``pattern`` with line breaks between its pieces where it is long."""
+    return pattern if len(pattern) <= WIDE else "\n".join(piece for piece in _PIECE.split(pattern) if piece)
+
+
+def _group(pattern: str, name: str) -> str:
+    """Return what the group ``name`` of ``pattern`` matches, parts by name."""
+    start = pattern.find(f"(?P<{name}>")
+    if start < 0:
+        return ""
+    depth, at = 0, start
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            at += 1
+        elif char == "[":
+            at = pattern.index("]", at + 2)
+        depth += (char == "(") - (char == ")")
+        at += 1
+        if not depth:
+            break
+    inner = abbreviate(pattern[start + len(f"(?P<{name}>") : at - 1])
+    return "(?&integer)" if inner == r"\d++" else inner
+
+
+def _joined(left: str, token: str) -> str:
+    return left + token[: len(token) - len(token.lstrip())]
+
+
+def text_pattern(text: str) -> str:
+    """Return the pattern of a text between numbers: a run of blanks matches any run of them."""
+    words = [re.escape(word).replace(r"\-", "-") if word.isascii() else _bytes(word) for word in re.split(r"[ \t]+", text)]
+    return r"\s++".join(words)
+
+
+def _bytes(word: str) -> str:
+    return "".join(re.escape(char) if char.isascii() else f"\\x{ord(char):02x}" for char in word)
+
+
+def _token(token: str, inside: Sequence[tuple[int, int, str]], values: Mapping[str, str]) -> str:
+    """Return the pattern of a number: with its fields, or of any number of its kind."""
+    blank = len(token) - len(token.lstrip())
+    if not inside:
+        return _any(token.strip())
+    made, at = "", blank
+    for start, end, name in inside:
+        made += text_pattern(token[at:start]) + f"(?P<{name}>{values[name]})"
+        at = end
+    return made + text_pattern(token[at:])
+
+
+def _any(text: str) -> str:
+    """Return the pattern of a number that no field reads."""
+    if re.fullmatch(r"[-+]?[\d.,]+(?:[eE][-+]?\d+)?", text):
+        return "(?&grouped)" if "," in text else "(?&number)"
+    if text.startswith("[") and "," in text:
+        return r"\[[^\]\n]{0,80}"
+    if text[:1] in "|[" or not text.isascii():
+        return "(?&bar)"
+    if not any(char.isdigit() for char in text):
+        return "(?&text)"
+    return r"\d++".join(map(re.escape, re.split(r"\d+", text)))
+
+
+def _pieces(sample: Marked, values: Mapping[str, str], first: int, last: int) -> list[str]:
+    """Return the patterns of the texts and numbers of ``sample`` from ``first`` to ``last``."""
+    numbers = zip(sample.literals, sample.tokens, sample.fields, strict=False)
+    made = [text_pattern(_joined(left, token)) + _token(token, inside, values) for left, token, inside in numbers]
+    return made[first : last + 1]
+
+
+def _as_line(body: Body, samples: Sequence[Marked], values: Mapping[str, str], lead: str) -> Body | None:
+    """Return the rule as one line from its first word to its last field; what only some samples have is optional."""
+    ordered = sorted({sample.shape: sample for sample in samples}.values(), key=lambda sample: sample.last)
+    if any(longer.shape[: len(shorter.shape)] != shorter.shape for shorter, longer in pairwise(ordered)):
+        return None
+    if {name for sample in samples for inside in sample.fields for *_, name in inside} != set(body["fields"]):
+        return None
+    pattern, closing, at = lead, "", 0
+    for number, sample in enumerate(ordered):
+        pieces = _pieces(sample, values, at, sample.last)
+        pieces[-1] += "" if sample.tokens[sample.last].rstrip()[-1:].isalpha() else "(?&end)"
+        pattern += ("(?:" if number else "") + "".join(pieces)
+        closing += ")?+" if number else ""
+        at = sample.last + 1
+    return {**body, "pattern": _wrapped(pattern + closing)}
+
+
+def _wrapped(pattern: str) -> str:
+    """Return a long ``pattern`` with a line for each field."""
+    if len(pattern) <= WIDE:
+        return pattern
+    lines: list[str] = []
+    line = ""
+    for piece in re.split(r"(?<=\))(?=\\s\+\+|[^\\(\[)?*+{|]{2})", pattern):
+        if line and len(line) + len(piece) > WIDE:
+            lines, line = [*lines, line], ""
+        line += piece
+    return "\n".join([*lines, line])
+
+
+def _as_pairs(body: Body, samples: Sequence[Marked], values: Mapping[str, str], lead: str) -> Body | None:
+    """Return the rule as a start and cells of keys and values, where the log separates all of them in one way."""
+    sample = max(samples, key=lambda each: each.last)
+    cells = [at for at, inside in enumerate(sample.fields) if inside and not HEAD_FIELDS & {name for *_, name in inside}]
+    heads = [at for at, inside in enumerate(sample.fields) if inside and at not in cells]
+    if len(cells) < 2 or (heads and max(heads) > min(cells)):
+        return None
+    keys: dict[str, str] = {}
+    separators: set[tuple[str, str]] = set()
+    for each in samples:
+        for at, inside in enumerate(each.fields):
+            names = [name for *_, name in inside]
+            if not names or HEAD_FIELDS & set(names):
+                continue
+            found = _KEY.fullmatch(_joined(each.literals[at], each.tokens[at]))
+            if found is None or len(names) > 1 or keys.setdefault(found["key"], names[0]) != names[0]:
+                return None
+            if at != min(i for i, inner in enumerate(each.fields) if inner and not HEAD_FIELDS & {n for *_, n in inner}):
+                separators.add(_separators(found["cell"], found["sep"]))
+    if len(separators) != 1 or set(keys.values()) | HEAD_FIELDS & set(body["fields"]) != set(body["fields"]):
+        return None
+    cell, key = separators.pop()
+    if not cell or (not cell.strip() and key == " "):
+        return None
+    first = _KEY.fullmatch(_joined(sample.literals[min(cells)], sample.tokens[min(cells)]))
+    assert first is not None
+    start = lead + "".join(_pieces(sample, values, 0, min(cells) - 1)) + text_pattern(first["cell"])
+    if not start.strip("^*+ \\t[]") or start == lead:
+        start = lead + rf"(?={text_pattern(first['key'])})"
+    needed = [name for name in keys if all(keys[name] in {n for inner in s.fields for *_, n in inner} for s in samples)]
+    made: Body = {k: v for k, v in body.items() if k not in ("pattern", "fields")}
+    made["pairs"] = {"start": start, "cell": cell, "key": key, "keys": keys, "unknown": "ignore"}
+    if needed:
+        made["pairs"]["requires"] = needed[:1]
+    return {**made, "fields": body["fields"]}
+
+
+def _separators(cell: str, key: str) -> tuple[str, str]:
+    """Return what separates cells, and key and value, of the texts between a value and the next key, and behind that."""
+    between = key.strip() or " "
+    if not cell.strip():
+        return ("  " if len(cell) > 1 else " ", between)
+    return (cell.lstrip() if between == " " else cell.strip(), between)

@@ -1,0 +1,323 @@
+"""The numbers of a record and their roles: as understood, and as the answers of a person settle them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
+from receipt_cli.errors import UsageError
+from receipt_cli.learn.counters import Reading
+from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
+from receipt_cli.learn.metric_names import SCORE
+from receipt_cli.learn.patterns import field_name
+from receipt_cli.learn.tokens import FRACTION, NUMBER
+from receipt_cli.redaction.text import safe_text
+
+SHORT = {
+    "time": "step_time_s", "lr": "learning_rate", "accuracy": "train_accuracy", "reward": "reward_mean", "seconds": "step_time_s",
+    "tokens": "tokens_total", "memory": "peak_memory_bytes", "ppl": "perplexity",
+}  # fmt: skip
+"""Words for metrics in answers."""
+COUNTING = ("step", "epoch", "epoch_step")
+PLAIN = ("other", "skip")
+"""Roles outside the registry: ``other`` keeps a number under its printed name, ``skip`` leaves it unread."""
+RECORDS = ("train", "epoch", "eval")
+"""What a record may be: a step of training, the one record of an epoch, an evaluation."""
+_ANSWER = re.compile(r"(?P<name>[^=]+)=(?P<role>[^=:]+)(?::(?P<unit>[^=:]+))?")
+SHOWN = 3
+
+
+class Answer(NamedTuple):
+    """What a person says of a number, by its printed name: its role, and the unit in which it is printed."""
+
+    name: str
+    role: str
+    unit: str | None = None
+
+
+class Question(NamedTuple):
+    """What a draft cannot settle: ``text`` for a person, and the answers that ``--answer`` takes for it, the likeliest first."""
+
+    text: str
+    answers: tuple[str, ...]
+
+
+@dataclass
+class Assignment:
+    """The fields of one kind of records: of each column (``at``) the field, its definition and its pattern, and its total."""
+
+    reading: Reading
+    event: str = "step"
+    fields: dict[str, dict[str, Any]] = field(default_factory=dict)
+    places: dict[int, tuple[str, str | None]] = field(default_factory=dict)
+    counts: str | None = None
+    epochs_from: int = 1
+    questions: list[Question] = field(default_factory=list)
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The pattern of each field."""
+        columns = self.reading.shape.columns
+        found: dict[str, str] = {}
+        for at, (name, total) in self.places.items():
+            whole = self.fields[name].get("type") == "integer"
+            grouped = columns[at].grouped
+            found[name] = ("(?&grouped)" if grouped else "(?&integer)" if whole else "(?&number)") + (
+                "[KkMGBT]?+" if self.fields[name].get("printed_in") == "si" else ""
+            )
+            if total is not None:
+                found[total] = "(?&grouped)" if grouped else "(?&integer)"
+        return found
+
+
+def read_answers(options: Sequence[str]) -> list[Answer]:
+    """Return the answers in the values of ``--answer``: ``NAME=ROLE`` or ``NAME=ROLE:UNIT``, several with commas.
+
+    Raises ``UsageError`` with the roles or units that exist.
+    """
+    answers: list[Answer] = []
+    for text in (part for option in options for part in option.split(",") if part.strip()):
+        found = _ANSWER.fullmatch(text.strip())
+        if found is None:
+            raise UsageError(f"--answer needs NAME=ROLE, not {text!r}", try_="--answer step=epoch,cost=time:ms")
+        unit = found["unit"]
+        if unit is not None and unit not in UNITS and unit not in SPECIAL_UNITS:
+            raise UsageError(f"--answer {text!r} names the unknown unit {unit!r}", why=f"units are {', '.join(known_units())}")
+        answers.append(Answer(found["name"].strip(), found["role"].strip(), unit))
+    return answers
+
+
+def known_units() -> list[str]:
+    """Return the names of all units, by dimension."""
+    return [*sorted(UNITS, key=lambda name: (UNITS[name].dimension, UNITS[name].factor)), *sorted(SPECIAL_UNITS)]
+
+
+def metric_of(role: str) -> str | None:
+    """Return the metric of the registry that ``role`` names or abbreviates, or None."""
+    registry = load_registry()
+    lowered = role.lower()
+    return SHORT.get(lowered) or (role if role in registry.by_name else registry.by_alias.get(lowered))
+
+
+def names_of(reading: Reading) -> list[str]:
+    """Return the printed name of each number of a record; ``#2`` is the second, where it has none or that of another."""
+    told = [(name.text or name.behind).strip() for name in reading.names]
+    return [text if text and told.count(text) == 1 else f"#{at}" for at, text in enumerate(told, start=1)]
+
+
+def settle(answers: Sequence[Answer], names: Sequence[str]) -> tuple[dict[str, Answer], str | None]:
+    """Return the answers by the names that they are about, and what a record is, if an answer says it.
+
+    ``step=epoch`` says that the number called ``step`` is an epoch; where no number is called so, that the step is the
+    number called ``epoch``. Raises ``UsageError`` for names that no number has, and for unknown roles.
+    """
+    by_word = {**{name.lower().replace(" ", "_"): name for name in names}, **{name.lower(): name for name in names}}
+    found: dict[str, Answer] = {}
+    record: str | None = None
+    for answer in answers:
+        name, role = by_word.get(answer.name.lower()), answer.role
+        if answer.name == "record" and name is None:
+            if role not in RECORDS:
+                raise UsageError(f"--answer record={role} is unknown", why=f"a record is one of {', '.join(RECORDS)}")
+            record = role
+            continue
+        if name is None and role.lower() in by_word:
+            name, role = by_word[role.lower()], answer.name
+        if name is None:
+            raise UsageError(f"no number of the log is called {answer.name!r}", why=_near(answer.name, names))
+        if role not in (*COUNTING, *PLAIN) and metric_of(role) is None:
+            known = [*COUNTING, *PLAIN, *SHORT, *load_registry().by_name]
+            raise UsageError(f"--answer {name}={role}: {role!r} is no role", why=_near(role, known), try_=_ROLES)
+        found[name] = Answer(name, role, answer.unit)
+    return found, record
+
+
+_ROLES = "step, epoch, loss, time:ms, lr, other, skip, or a metric of: receipt schema show metrics"
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    shown = [safe_text(name, 40) for name in list(known)[:12]]
+    return f"there are {', '.join(shown)}" if shown else "no line of the log has a number"
+
+
+def assign(reading: Reading, answers: Mapping[str, Answer], record: str | None = None) -> Assignment:
+    """Return the fields of the records of ``reading``: its own roles, where no answer gives another; doubts are questions."""
+    made = Assignment(reading, "eval" if record == "eval" or (reading.evaluation and record is None) else "step")
+    names, columns = names_of(reading), reading.shape.columns
+    told = {at: answers[name] for at, name in enumerate(names) if name in answers}
+    counted = _count(made, names, told, record)
+    for at, column in enumerate(columns):
+        answer = told.get(at)
+        if at in counted or (answer is not None and answer.role in (*COUNTING, "skip")) or column.kind != NUMBER:
+            continue
+        if answer is not None:
+            _add_answered(made, at, names[at], answer)
+        elif at in reading.roles:
+            _add_role(made, at, names[at])
+    if not any(name not in STRUCTURE for name in made.fields):
+        _keep_others(made, names, told)
+    if reading.evaluation and record is None:
+        text = "its words speak of an evaluation; is each such record one of training?"
+        made.questions.append(Question(text, ("record=train",)))
+    unread = [at for at, column in enumerate(columns) if at not in made.places and at not in told and column.kind == NUMBER]
+    for at in unread[:SHOWN]:
+        if reading.names[at].text:
+            text = f"{names[at]!r} ({_values(reading, at)}) is not read; what is it?"
+            made.questions.append(Question(text, tuple(f"{_word(names[at])}={role}" for role in ("other", "loss", "time"))))
+    return made
+
+
+STRUCTURE = frozenset({"step", "planned_steps", "epoch", "epoch_number", "epoch_step", "epoch_steps", "epochs_planned"})
+
+
+def _word(name: str) -> str:
+    return name.replace(" ", "_")
+
+
+def _values(reading: Reading, at: int) -> str:
+    values = [token.value for token in reading.shape.columns[at].values[:SHOWN]]
+    return ", ".join(f"{value:g}" for value in values if value is not None) or "no number"
+
+
+def _put(made: Assignment, at: int, name: str, total: str | None, kind: str = "integer") -> None:
+    fraction = made.reading.shape.columns[at].kind == FRACTION
+    made.fields[name] = {"type": kind}
+    if fraction and total is not None:
+        made.fields[total] = {"type": "integer"}
+    made.places[at] = name, total if fraction else None
+
+
+def _count(made: Assignment, names: Sequence[str], told: Mapping[int, Answer], record: str | None) -> set[int]:
+    """Give the counters their fields; return their columns."""
+    reading, counter, columns = made.reading, made.reading.counter, made.reading.shape.columns
+    steps = [at for at, answer in told.items() if answer.role == "step"]
+    inside = [at for at, answer in told.items() if answer.role == "epoch_step"]
+    epochs = [at for at, answer in told.items() if answer.role == "epoch"]
+    per_epoch, each = bool(inside) or counter.mode == PER_EPOCH, record == "epoch" or counter.mode == EPOCHS
+    step = next(iter([*steps, *inside]), counter.step if counter.step not in told else None)
+    epoch = next(iter(epochs), counter.epoch if counter.epoch not in told else None)
+    if made.event == "eval":
+        if step is not None and counter.mode == GLOBAL:
+            _put(made, step, "step", None)
+        return {at for at in (step, epoch) if at is not None}
+    starts = min((int(columns[at].lowest) for at in (epoch,) if at is not None), default=1)
+    if steps:
+        _put(made, steps[0], "step", "planned_steps")
+        if epochs:
+            _put(made, epochs[0], "epoch", None, "number")
+    elif per_epoch and step is not None and epoch is not None:
+        _put(made, step, "epoch_step", "epoch_steps")
+        _put(made, epoch, "epoch_number", "epochs_planned")
+        made.epochs_from = min(starts, 1)
+    elif (each or step is None) and epoch is not None and columns[epoch].integer:
+        _put(made, epoch, "epoch_number", "epochs_planned")
+        made.epochs_from = min(starts, 1)
+        if not each and not epochs:
+            text = f"{names[epoch]!r} is taken for the epoch, and each record for a whole one"
+            made.questions.append(Question(text, (f"{_word(names[epoch])}=step",)))
+    elif step is not None and counter.mode == GLOBAL and not inside:
+        _put(made, step, "step", "planned_steps")
+        if epoch is not None:
+            _put(made, epoch, "epoch", None, "number")
+        if counter.tentative:
+            text = f"{names[step]!r} ({_values(reading, step)}) is taken for the step; too few records prove it"
+            made.questions.append(Question(text, (f"{_word(names[step])}=skip",)))
+    else:
+        found = _guess_step(reading, told)
+        if found is not None:
+            _put(made, found, "step", "planned_steps")
+            text = f"{names[found]!r} ({_values(reading, found)}) rises; is it the step?"
+            made.questions.append(Question(text, (f"{_word(names[found])}=step", f"{_word(names[found])}=skip")))
+        else:
+            why = "it starts again and nothing tells which epoch it is of" if counter.mode != ABSENT else "no number counts up"
+            text = f"each record is counted as a step without a number: {why}"
+            whole = [name for name, column in zip(names, columns, strict=True) if column.integer and column.count]
+            made.questions.append(Question(text, tuple(f"{_word(name)}=step" for name in whole[:SHOWN])))
+    return set(made.places)
+
+
+def _guess_step(reading: Reading, told: Mapping[int, Answer]) -> int | None:
+    """Return a column of whole numbers that rises in nearly every record, and never goes back."""
+    for at, column in enumerate(reading.shape.columns):
+        plain = column.kind in (NUMBER, FRACTION) and column.integer and at not in told and at not in reading.roles
+        if plain and column.count > 1 and not column.drops and column.rises * 10 >= 9 * (column.count - 1):
+            return at
+    return None
+
+
+def _add_answered(made: Assignment, at: int, printed: str, answer: Answer) -> None:
+    registry = load_registry()
+    metric = None if answer.role == "other" else metric_of(answer.role)
+    name = metric if metric is not None and metric not in made.fields else field_name(printed, set(made.fields))
+    spec: dict[str, Any] = {"type": "number"} if metric == name else {"type": "number", "metric": metric or "other"}
+    unit = answer.unit or _unit_of(made.reading, at)
+    if unit is not None:
+        spec["printed_in"] = unit
+    elif metric is not None and registry.by_name[metric].unit in ("s", "byte", "flop/s"):
+        base = {"s": "s", "byte": "B", "flop/s": "FLOPS"}[registry.by_name[metric].unit]
+        spec["printed_in"] = base
+        word = _word(printed)
+        text = f"no unit is printed beside {printed!r}: {base} is taken for granted"
+        scales = {"s": ("ms", "min"), "B": ("MiB", "GiB"), "FLOPS": ("TFLOPS", "GFLOPS")}[base]
+        made.questions.append(Question(text, tuple(f"{word}={answer.role}:{scale}" for scale in scales)))
+    made.fields[name] = spec
+    made.places[at] = name, None
+
+
+def _unit_of(reading: Reading, at: int) -> str | None:
+    """Return the unit that is glued to the numbers of a column, or stands behind them, if a grammar knows it."""
+    units = {token.unit for token in reading.shape.columns[at].values} - {""}
+    behind = re.match(r"[ \t]+([A-Za-z]+)(?![\w/=:])", reading.shape.literals[at + 1].decode("utf-8", "replace"))
+    units = units or ({behind[1]} if behind is not None else set())
+    unit = next(iter(units)) if len(units) == 1 else None
+    return _PRINTED.get(unit or "", unit if unit in UNITS and len(unit or "") > 1 else None)
+
+
+_PRINTED = {
+    "%": "percent", "sec": "s", "secs": "s", "s": "s", "seconds": "s", "m": "min", "mins": "min", "minutes": "min", "hours": "h",
+    "h": "h", "msec": "ms", "K": "si", "k": "si", "M": "si", "G": "si",
+}  # fmt: skip
+"""Units as logs print them → the unit of a grammar, where the two differ."""
+
+
+def _add_role(made: Assignment, at: int, printed: str) -> None:
+    role = made.reading.roles[at]
+    name = role.metric if role.metric is not None else field_name(printed, set(made.fields))
+    if name in made.fields:
+        return
+    spec: dict[str, Any] = {"type": "number"} if role.metric is not None else {"type": "number", "metric": "other"}
+    if role.unit is not None:
+        spec["printed_in"] = role.unit
+    made.fields[name] = spec
+    made.places[at] = name, None
+    if role.metric is None and role.kind != SCORE:
+        text = f"{printed!r} is kept under its own name; is it a metric of the registry?"
+        made.questions.append(Question(text, tuple(f"{_word(printed)}={role}" for role in ("loss", "time", "skip"))))
+
+
+def _keep_others(made: Assignment, names: Sequence[str], told: Mapping[int, Answer]) -> None:
+    """Keep every number that nothing explains under its printed name: a record of training has at least one."""
+    for at, column in enumerate(made.reading.shape.columns):
+        if at in made.places or column.kind != NUMBER or (at in told and told[at].role == "skip"):
+            continue
+        name = field_name(names[at].replace("#", "number "), set(made.fields))
+        if made.event == "eval" and names[at].lower().split()[-1:] == ["loss"] and "val_loss" not in made.fields:
+            made.fields["val_loss"], made.places[at] = {"type": "number"}, ("val_loss", None)
+            continue
+        made.fields[name] = {"type": "number", "metric": "other"}
+        unit = _unit_of(made.reading, at)
+        if unit is not None:
+            made.fields[name]["printed_in"] = unit
+        made.places[at] = name, None
+        text = f"{names[at]!r} ({_values(made.reading, at)}) is kept under its own name; what is it?"
+        made.questions.append(Question(text, tuple(f"{_word(names[at])}={role}" for role in ("loss", "time", "skip"))))
+
+

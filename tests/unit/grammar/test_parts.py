@@ -1,0 +1,35 @@
+"""Named parts of patterns, and patterns on several lines."""
+
+import pytest
+import regex
+
+from receipt_cli.grammar.parts import PARTS, abbreviate, expand
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_every_part_is_a_pattern_without_a_group_of_its_own(name: str) -> None:
+    assert not regex.compile(expand(f"(?&{name})").encode("ascii")).groups
+
+
+def test_a_number_is_read_whole() -> None:
+    pattern = regex.compile(expand("loss (?P<loss>(?&number))(?&end)"))
+    for text, wanted in (("loss 2.5", "2.5"), ("loss -1e-3,", "-1e-3"), ("loss nan", "nan"), ("loss .5", ".5")):
+        found = pattern.search(text)
+        assert found is not None and found["loss"] == wanted
+    assert pattern.search("loss 2.5ms") is None and pattern.search("loss 1,234") is None
+
+
+def test_a_group_of_the_patterns_own_comes_before_a_part() -> None:
+    own = "(?(DEFINE)(?P<number>[01]))(?&number)"
+    assert expand(own) == own
+    assert expand("(?&unheard)") == "(?&unheard)"
+
+
+def test_line_breaks_and_what_indents_the_next_line_are_layout() -> None:
+    assert expand("step\n  (?P<step>\\d++)\n") == "step(?P<step>\\d++)"
+
+
+@pytest.mark.parametrize("pattern", [rf"a {PARTS['number']} b {PARTS['grouped']}{PARTS['end']}", PARTS["gap"] + "x"])
+def test_an_abbreviated_pattern_expands_to_itself(pattern: str) -> None:
+    short = abbreviate(pattern)
+    assert "(?&" in short and expand(short) == pattern
