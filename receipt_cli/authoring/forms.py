@@ -171,7 +171,8 @@ def _any(text: str) -> str:
 def _pieces(sample: Marked, values: Mapping[str, str], first: int, last: int) -> list[str]:
     """Return the patterns of the texts and numbers of ``sample`` from ``first`` to ``last``."""
     numbers = zip(sample.literals, sample.tokens, sample.fields, strict=False)
-    made = [text_pattern(_joined(left, token)) + _token(token, inside, values) for left, token, inside in numbers]
+    texts = [(_joined(left, token), _token(token, inside, values)) for left, token, inside in numbers]
+    made = [text_pattern(text if at else text.lstrip()) + number for at, (text, number) in enumerate(texts)]
     return made[first : last + 1]
 
 

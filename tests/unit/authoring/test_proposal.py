@@ -80,6 +80,7 @@ OPEN = {
     "no counter": ("loss: {x:.1f}", (12, None, None), "no number counts up"),
     "no metric": ("epoch {n}/12 took 3.5 minutes", (12, 1, 12), "'took' (3.5, 3.5, 3.5) is kept under its own name"),
     "foreign words": ("schritt={n} kosten={x:.1f}", (12, 1, 12), "'kosten' (3.9, 3.8, 3.7) is kept under its own name"),
+    "an indented row": ("      {n}/12   14.5G   {x:.1f}", (12, 1, 12), "is kept under its own name"),
     "numbers alone": ("{n} {x:.1f} 0.5", (12, 1, 12), "'#2' (3.9, 3.8, 3.7) is kept under its own name"),
 }
 
