@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.authoring.lint import lint_grammar
-from receipt_cli.authoring.proposal import draft
+from receipt_cli.authoring.proposal import covers, propose
 from receipt_cli.derive import Options, derive
 from receipt_cli.detect.generic import load_generic
-from receipt_cli.errors import GrammarChoiceError
 from receipt_cli.io.source import Source
 from receipt_cli.learn.learned import Learned, learn
 from receipt_cli.learn.shapes import MAX_SHAPES, Miner
@@ -79,14 +78,15 @@ def test_a_trainer_that_nobody_knows_is_read(
     assert found.planned == (count * stride if made[1] else None)
 
 
-@settings(max_examples=10)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20)
 @given(made=formats(), count=st.integers(4, 30))
-def test_what_is_learned_passes_lint(made: tuple[str, bool], count: int) -> None:
-    learned = learn([printed(made[0], count, 10, [3.5, 2.5, 1.5])], WORDS)
-    assert learned is not None
-    text, grammar = draft(learned, "mine")
-    assert lint_grammar(text, "mine.yaml") == []
-    assert grammar.rules[0].samples == () and grammar.id == "mine"
+def test_a_draft_passes_lint_and_reads_what_generic_reading_reads(made: tuple[str, bool], count: int, tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_bytes(printed(made[0], count, 10, [3.5, 2.5, 1.5]))
+    proposal = propose(str(log), "mine")
+    assert lint_grammar(proposal.text, "mine.yaml") == []
+    assert covers(proposal.derivation, derive(Source(str(log)), Options(grammar="generic")))
+    assert max(map(len, proposal.text.decode().split("\n"))) < 300
 
 
 LINES = st.one_of(
@@ -108,16 +108,13 @@ def test_what_is_learned_does_not_depend_on_where_the_log_is_cut(log: bytes, cut
     assert summary(learn(pieces, WORDS)) == summary(learn([log], WORDS))
 
 
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(log=LOGS)
-def test_whatever_is_learned_of_anything_proves_itself_or_is_refused(log: bytes) -> None:
-    learned = learn([log], WORDS)
-    if learned is None:
-        return
-    try:
-        text, _ = draft(learned, "mine")
-    except GrammarChoiceError:
-        return
-    assert lint_grammar(text, "mine.yaml") == []
+def test_whatever_the_log_is_there_is_a_draft_that_proves_itself(log: bytes, tmp_path: Path) -> None:
+    assume(log)
+    path = tmp_path / "any.log"
+    path.write_bytes(log)
+    assert lint_grammar(propose(str(path), "mine").text, "mine.yaml") == []
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
