@@ -68,7 +68,8 @@ def test_a_draft_is_readable_and_reads_what_was_learned(name: str, draft: Callab
 
 def test_a_rule_is_explained_by_one_of_its_records(draft: Callable[..., Proposal]) -> None:
     text = draft(lines("step {n} | loss={x:.1f} | lr=0.1")).text.decode()
-    assert "  # 12 records such as: step 1 | loss=3.9 | lr=0.1\n  # in which it reads step 1, loss 3.9, learning_rate 0.1\n" in text
+    assert "  # 12 records such as: step 1 | loss=3.9 | lr=0.1\n" in text
+    assert "  # in which it reads step 1, loss 3.9, learning_rate 0.1\n" in text
 
 
 def test_records_of_two_lengths_are_one_rule(draft: Callable[..., Proposal]) -> None:
@@ -102,7 +103,7 @@ ANSWERS = {
     "two numbers at once": ("{n} {x:.1f} 0.5", ["#2=loss,#3=lr"], {"loss": 2.8, "learning_rate": 0.5}),
     "no step": ("schritt={n} kosten={x:.1f}", ["schritt=skip"], {"steps": (12, None, None)}),
     "a number that is left out": ("schritt={n} kosten={x:.1f} tempo=3.5", ["tempo=skip,kosten=loss"], {"loss": 2.8}),
-    "training after all": ("Validation step {n} loss {x:.1f}", ["record=train", "loss=loss"], {"steps": (12, 1, 12), "loss": 2.8}),
+    "training after all": ("Validation step {n} loss {x:.1f}", ["record=train,loss=loss"], {"loss": 2.8}),
 }
 
 
