@@ -134,6 +134,10 @@ bench-scaling: $(DEV) ## time and memory over size (to 10 GB), over grammars and
 soak: $(DEV) ## reading by layout against the patterns on a folder of logs and mutated copies; FOLDER= COPIES=1000
 	$(PY) -m benchmarks.identity $(or $(FOLDER),fixtures/logs) --copies $(or $(COPIES),1000)
 
+.PHONY: metamorphic
+metamorphic: $(DEV) ## logs appended, interleaved and one behind the other: how many give other figures; FOLDER= ARGS=--details
+	$(PY) -m benchmarks.metamorphic $(FOLDER) $(ARGS)
+
 .PHONY: fuzz
 fuzz: $(DEV) ## fuzz every boundary, coverage-guided where atheris can be installed; TIME= seconds a target, TARGET=, SEED=
 	-$(PY) -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'

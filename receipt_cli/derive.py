@@ -5,8 +5,10 @@ A pure function of the log's bytes, the bytes of grammars, catalogue and registr
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from itertools import accumulate
 
 from receipt_cli.analysis.checks import Checks, evaluate
 from receipt_cli.analysis.consistency import phase_facts
@@ -16,20 +18,21 @@ from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput, Wall
 from receipt_cli.analysis.goodput.timestamps import Edges, find_time, is_zoned, read_edges
-from receipt_cli.analysis.limits import largest, left_out, lowest
+from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.summary import Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue, load_catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, read_generically, wanted
+from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
 from receipt_cli.events.build import read_events
 from receipt_cli.events.copies import drop_copies
 from receipt_cli.events.epochs import count_epochs, recount_epochs
-from receipt_cli.events.holes import find_holes
+from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, split_launches, window
 from receipt_cli.events.model import Event, ReadEvents
-from receipt_cli.events.phases import Phase, split_phases
+from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, LogFacts, gather, last_bytes_before
@@ -160,10 +163,28 @@ class Plan:
 
     def read(self, gathered: Gathered, workers: int | None = None) -> Reading:
         """Return the reading of what the engine ``gathered``, and use that up. Raises as ``read_log``."""
-        engine, forced, choice, streams = self.engine, self.forced, self.choice, gathered.streams
         if not gathered.log.size_bytes:
-            raise InputError("the log is empty", where=streams[0].parts[0].name)
-        detection = detect(engine, gathered.body, forced=forced, choice=choice)
+            raise InputError("the log is empty", where=gathered.streams[0].parts[0].name)
+        return self._read(gathered, self.choice, workers)
+
+    def _read(self, gathered: Gathered, choice: Choice | None, workers: int | None, *, part: bool = False) -> Reading:
+        """Return the reading of a log, or of a ``part`` of one: that may be of other grammars than the ``choice``."""
+        detection = detect(self.engine, gathered.body, forced=self.forced, choice=choice)
+        if choice is not None and part and not detection.chosen:
+            choice, detection = None, detect(self.engine, gathered.body)
+        gaps = gaps_of_trainers(self.engine, gathered.body, detection)
+        whole = None if gaps else self._read_whole(gathered, detection, choice, workers)
+        parts = read_parts(self.engine, gathered, gaps if whole is None else gaps_of_launches(whole.launches), workers)
+        if not parts:
+            return whole or self._read_whole(gathered, detection, choice, workers)
+        every = (self._read(one, choice, workers, part=True) for one in parts)
+        read = [inner for one in every for inner in one.parts or (one,)]
+        launches = [launch for one in read for launch in one.launches]
+        events = [event for one in read for event in one.events]
+        return replace(read[-1], gathered=gathered, events=events, launches=launches, parts=tuple(read))
+
+    def _read_whole(self, gathered: Gathered, detection: Detection, choice: Choice | None, workers: int | None) -> Reading:
+        engine, forced, streams = self.engine, self.forced, gathered.streams
         grammars = [chosen.grammar for chosen in detection.chosen]
         unread = forced is None and choice is None and wanted(detection) and leaves_lines(engine, gathered.body, detection)
         lacking: list[Lack] = []
@@ -177,6 +198,7 @@ class Plan:
         launches = split_launches(number_steps(leading_rank(drop_copies(events, told.copies)), told.bars), body, engine.catalogue)
         for launch in launches if len(launches) > 1 else ():
             recount_epochs(launch.events)
+        launches[0] = launches[0]._replace(line=gathered.lines[0] + 1)
         return Reading(engine, gathered, body, self.options, detection, grammars, events, launches, told, tuple(lacking))
 
 
@@ -194,6 +216,8 @@ class Reading:
     launches: Sequence[Launch]
     told: ReadEvents
     lacks: tuple[Lack, ...] = ()
+    parts: tuple[Reading, ...] = ()
+    """The readings of the parts of a log that are logs of their own: launches that share nothing."""
 
     def derivation(self, number: int | None = None) -> Derivation:
         """Return the derivation of run ``number`` of the log, counted from 0; None is the last one.
@@ -204,7 +228,20 @@ class Reading:
         number = len(self.launches) - 1 if number is None else number
         last = number == len(self.launches) - 1
         options = self.options if last else replace(self.options, exit_code=None, wall=None, log_complete=None)
-        return _figures(self, number, options)
+        own = options
+        if options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1:
+            own = replace(options, wall=None)  # that of a command with several runs belongs to none of them
+        found = _figures(self, number, own) if not self.parts else self._of_part(number, own)
+        return replace(found, options=options)
+
+    def _of_part(self, number: int, options: Options) -> Derivation:
+        """Return the figures of a run of one part, with what describes the log as a whole."""
+        before = [0, *accumulate(len(part.launches) for part in self.parts)]
+        index = bisect_right(before, number) - 1
+        found = _figures(self.parts[index], number - before[index], options)
+        counts = [astuple(_line_counts(part)) for part in self.parts]
+        launch = LaunchFacts(len(self.launches), number + 1, found.launch.first_line)
+        return replace(found, log=self.gathered.log, lines=LineCounts(*map(sum, zip(*counts, strict=True))), launch=launch)
 
 
 def _figures(reading: Reading, number: int, options: Options) -> Derivation:
@@ -233,15 +270,13 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spans = _spans(every, launch)
     ranks = [rank_figures(reading.events, reading.told.copies, *spans[index]) for index in shown]
     diagnose(summaries, ranks, ending)
-    matched, ignored, undecodable = count_explained(engine, body, grammars)
-    unmatched = body.records - matched - ignored - undecodable
     spent = Account(None)
     if len(every) == len(phases):
-        spent = account(phases, summaries, launch, edges, _wall_of_caller(reading, options))
+        spent = account(phases, summaries, launch, edges, options.wall)
     when = find_time(launch.events, launch.start, edges, is_zoned(_log_edges(reading)))
     for summary in summaries:
         summary.time = when
-    own = [*reading.told.problems, *_dropped(summaries), *_missing(phases)]
+    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if ending.failed_start is not None:
         start = ending.failed_start
@@ -263,10 +298,10 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         ending=ending,
         explanation=explanation,
         tail=tuple(_tail(reading, number, ending)),
-        lines=LineCounts(matched, ignored, unmatched, undecodable),
+        lines=_line_counts(reading),
         near_misses=_near(body, grammars),
         problems=problems,
-        facts=_first_facts(every),
+        facts=first_facts(every),
         catalogue=engine.catalogue,
         registry=registry,
         metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
@@ -280,10 +315,10 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     )
 
 
-def _wall_of_caller(reading: Reading, options: Options) -> Wall | None:
-    """Return the wall time from the caller; that of a command with several runs belongs to none of them."""
-    wall = options.wall
-    return None if wall is not None and wall.evidence == OF_COMMAND and len(reading.launches) > 1 else wall
+def _line_counts(reading: Reading) -> LineCounts:
+    body = reading.gathered.body
+    matched, ignored, undecodable = count_explained(reading.engine, body, reading.grammars)
+    return LineCounts(matched, ignored, body.records - matched - ignored - undecodable, undecodable)
 
 
 def _edges(reading: Reading, number: int) -> Edges:
@@ -341,44 +376,10 @@ def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[int, tuple[Pr
     return count, tuple(sorted(problems, key=lambda p: (p.line_number or 0, p.kind, p.detail))[:MAX_FIRST])
 
 
-def _dropped(summaries: Sequence[Summary]) -> list[Problem]:
-    return [
-        Problem("other_metrics_dropped", None, f"{s.dropped_others} metrics outside the registry were left out", "")
-        for s in summaries
-        if s.dropped_others
-    ]
-
-
-def _missing(phases: Sequence[Phase]) -> list[Problem]:
-    """Return a problem for each phase with steps missing in the middle of its stride: how many, the first and the last."""
-    found: list[Problem] = []
-    for holes in filter(None, map(find_holes, phases)):
-        count = sum(hole.records for hole in holes)
-        places = f" in {len(holes)} places" if len(holes) > 1 else ""
-        detail = f"{count} records{places} are missing between regular steps: from step {holes[0].first} to step {holes[-1].last}"
-        found.append(Problem("steps_missing", None, detail, ""))
-    return found
-
-
 def _near(body: SegmentBody, grammars: Sequence[Grammar]) -> tuple[int, tuple[NearMiss, ...]]:
     near = [body.near[g.id] for g in grammars if g.id in body.near]
     first = sorted((entry for n in near for entry in n.first), key=lambda entry: entry[0])
     return sum(n.count for n in near), tuple(miss for _, miss in first[:MAX_FIRST])
-
-
-def _first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
-    facts: dict[str, tuple[float | str, int]] = {}
-    if phases:
-        lines = [e.line for e in (*phases[0].step_events, *phases[0].evals, *phases[0].standalone_events)]
-        if phases[0].grammar.trainer:
-            facts["trainer"] = (phases[0].grammar.trainer, min(lines))
-    events = sorted((e for p in phases for e in p.standalone_events), key=lambda e: e.at)
-    for event in events:
-        for name, value in event.facts.items():
-            facts.setdefault(name, (value, event.line))
-    if "trainer_name" in facts:
-        facts["trainer"] = facts["trainer_name"]
-    return facts
 
 
 def _rule_records(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar]) -> dict[tuple[str, str], int]:

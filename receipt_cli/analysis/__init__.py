@@ -36,6 +36,7 @@ PUBLIC = {
     "is_zoned": "goodput.timestamps",
     "read_edges": "goodput.timestamps",
     "largest": "limits",
+    "dropped": "limits",
     "left_out": "limits",
     "lowest": "limits",
     "MEMORY_RULE": "memory",

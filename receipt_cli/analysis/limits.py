@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from receipt_cli.analysis.checks import LOSSES
+from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.problems import Problem
@@ -36,6 +37,12 @@ def _odd(phase: Phase) -> bool:
 def lowest(ranks: Mapping[int, RankFigures]) -> dict[int, RankFigures]:
     """Return the ranks that a receipt tells."""
     return {rank: ranks[rank] for rank in sorted(ranks)[:MAX_RANKS]}
+
+
+def dropped(summaries: Sequence[Summary]) -> list[Problem]:
+    """Return a problem for each summary that leaves out metrics outside the registry."""
+    counts = (summary.dropped_others for summary in summaries if summary.dropped_others)
+    return [Problem("other_metrics_dropped", None, f"{n} metrics outside the registry were left out", "") for n in counts]
 
 
 def left_out(phases: int, ranks: Sequence[Mapping[int, RankFigures]]) -> list[Problem]:

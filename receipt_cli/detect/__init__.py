@@ -1,7 +1,7 @@
 """Choose the grammars that explain a log, or fall back to generic parsing.
 
 In: the body of a scanned log, the grammars that scanned it. Out: ``Detection``: the chosen grammars and why.
-Start with ``choose``, then ``generic`` (unknown trainers).
+Start with ``choose``, then ``parts`` (several trainers in turn) and ``generic`` (unknown trainers).
 """
 
 from receipt_cli.rooms import doors
@@ -19,5 +19,8 @@ PUBLIC = {
     "load_generic": "generic",
     "read_generically": "generic",
     "wanted": "generic",
+    "gaps_of_launches": "parts",
+    "gaps_of_trainers": "parts",
+    "read_parts": "parts",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from receipt_cli.detect.version_ratio import version_ratio
@@ -156,23 +156,49 @@ def _whole(columns: RuleColumns, rule: Rule) -> bool:
 
 
 def _candidate(
-    name: str, layers: dict[str, str], records: dict[str, OrdinalSet], steps: dict[str, OrdinalSet], reading: Sequence[list[Rule]]
+    name: str,
+    layers: Mapping[str, str],
+    records: Mapping[str, OrdinalSet],
+    steps: Mapping[str, OrdinalSet],
+    reading: Sequence[list[Rule]],
 ) -> Candidate:
     layer = layers[name]
-    rivals = [i for i in records if i != name and (layer == "format" or layers[i] != "format")]
-    alone, alone_steps = records[name], steps[name]
-    for rival in rivals:
-        alone, alone_steps = alone - records[rival], alone_steps - records[rival]
     return Candidate(
         id=name,
         layer=layer,
         records=len(records[name]),
-        alone=len(alone),
+        alone=len(_without_rivals(name, records[name], layers, records)),
         step_records=len(steps[name]),
-        alone_steps=len(alone_steps),
+        alone_steps=len(_without_rivals(name, steps[name], layers, records)),
         rules=max(len(rules) for rules in reading),
         named=layer != "trainer" or any(_names_trainer(name, rule) for rules in reading for rule in rules),
     )
+
+
+def _without_rivals(name: str, mine: OrdinalSet, layers: Mapping[str, str], records: Mapping[str, OrdinalSet]) -> OrdinalSet:
+    """Return those of ``mine`` that no rival of the grammar reads; a mere format is nobody's rival but another format's."""
+    for rival, theirs in records.items():
+        if rival != name and (layers[name] == "format" or layers[rival] != "format"):
+            mine = mine - theirs
+    return mine
+
+
+class Alone(NamedTuple):
+    """The records, and the step records among them, that one grammar alone explains."""
+
+    records: OrdinalSet
+    steps: OrdinalSet
+
+
+def find_alone(engine: Engine, body: SegmentBody, names: Collection[str]) -> dict[str, Alone]:
+    """Return what each grammar of ``names`` alone explains."""
+    by_id: dict[str, list[Grammar]] = {}
+    for grammar in engine.grammars:
+        by_id.setdefault(grammar.id, []).append(grammar)
+    layers = {i: versions[-1].layer for i, versions in by_id.items()}
+    records = {i: _records(engine, body, versions) for i, versions in by_id.items()}
+    steps = {i: _records(engine, body, by_id[i], steps=True) for i in names}
+    return {i: Alone(*(_without_rivals(i, mine[i], layers, records) for mine in (records, steps))) for i in names}
 
 
 def _interleaved(left: OrdinalSet, right: OrdinalSet) -> bool:

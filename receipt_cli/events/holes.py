@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from receipt_cli.events.phases import Phase
+from receipt_cli.problems import Problem
 
 FEWEST = 8
 """Records of one attempt from which its stride can be seen."""
@@ -25,7 +26,18 @@ class Hole(NamedTuple):
     records: int
 
 
-def find_holes(phase: Phase) -> list[Hole]:
+def steps_missing(phases: Sequence[Phase]) -> list[Problem]:
+    """Return a problem for each phase with steps missing in the middle of its stride: how many, the first and the last."""
+    found: list[Problem] = []
+    for holes in filter(None, map(_find_holes, phases)):
+        count = sum(hole.records for hole in holes)
+        places = f" in {len(holes)} places" if len(holes) > 1 else ""
+        detail = f"{count} records{places} are missing between regular steps: from step {holes[0].first} to step {holes[-1].last}"
+        found.append(Problem("steps_missing", None, detail, ""))
+    return found
+
+
+def _find_holes(phase: Phase) -> list[Hole]:
     """Return the holes between the steps of each attempt of a phase, in log order."""
     holes: list[Hole] = []
     for attempt in phase.attempts:

@@ -42,12 +42,16 @@ Known = dict[str, set[float | str]]
 
 
 class Launch(NamedTuple):
-    """One run of the log: its events, from position ``start`` to ``end`` (exclusive), and the line that begins it."""
+    """One run of the log: its events, from position ``start`` to ``end`` (exclusive), and the line that begins it.
+
+    ``apart``: it shares no banner with the run before, as a fold does.
+    """
 
     events: list[Event]
     start: int = 0
     end: int = END
     line: int = 1
+    apart: bool = False
 
 
 def split_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalogue) -> list[Launch]:
@@ -63,8 +67,9 @@ def split_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalo
         introduced = _introduction(mine)
         first = mine[0] if begin else None
         last_at = events[end].at if end < len(events) else END
-        own = mine if introduced or not banner else [*banner, *mine]
-        launches.append(Launch(own, first.at if first else 0, last_at, first.line if first else 1))
+        apart = bool(introduced) or not banner
+        own = mine if apart else [*banner, *mine]
+        launches.append(Launch(own, first.at if first else 0, last_at, first.line if first else 1, apart))
         banner = introduced or banner
     return launches
 

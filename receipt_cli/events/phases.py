@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -81,6 +81,22 @@ def split_phases(events: Iterable[Event]) -> list[Phase]:
     for phase in phases:
         _resolve(phase)
     return phases
+
+
+def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
+    """Return what phases first printed for each fact, with the line."""
+    facts: dict[str, tuple[float | str, int]] = {}
+    if phases:
+        lines = [e.line for e in (*phases[0].step_events, *phases[0].evals, *phases[0].standalone_events)]
+        if phases[0].grammar.trainer:
+            facts["trainer"] = (phases[0].grammar.trainer, min(lines))
+    events = sorted((e for p in phases for e in p.standalone_events), key=lambda e: e.at)
+    for event in events:
+        for name, value in event.facts.items():
+            facts.setdefault(name, (value, event.line))
+    if "trainer_name" in facts:
+        facts["trainer"] = facts["trainer_name"]
+    return facts
 
 
 class _Sweep:

@@ -185,12 +185,20 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
 
 
 def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
-    """Return the log whose bytes ``segment`` is the fold of, a stream of one part; ``segment`` is used up."""
+    """Return the log whose bytes ``segment`` is the fold of, a stream of one part; ``segment`` is used up.
+
+    Lines count from the first of the log, also where the source leaves some out.
+    """
     source, heads = stream.parts[0], [segment.first_bytes]
+    tails = [(segment.last_bytes, segment.size)]
     body, lines = engine.finish(segment)
-    log = LogFacts(source.sha256, source.size_bytes, lines, body.records)
-    tails = [(segment.last_bytes, source.size_bytes)]
-    return Gathered(body, log, [stream], list(source.problems), tails=tails, heads=heads, changed=source.changed)
+    before = source.lines_before
+    if before:
+        own, body = body, SegmentBody(lines=before)
+        body.extend(own)
+    log = LogFacts(source.sha256, source.size_bytes, before + lines, body.records)
+    problems = list(source.problems)
+    return Gathered(body, log, [stream], problems, lines=[before], tails=tails, heads=heads, changed=source.changed)
 
 
 def _blocks(parts: Sequence[Source], counts: list[int]) -> Iterator[bytes]:
@@ -210,7 +218,7 @@ def last_bytes_before(stream: Stream, line: int) -> bytes:
     if len(parts) < len(stream.parts):
         return b""
     kept = b""
-    missing = line - 1
+    missing = line - 1 - parts[0].lines_before
     for block in _blocks(parts, [0] * len(parts)):
         ends = block.count(b"\n")
         if ends >= missing:

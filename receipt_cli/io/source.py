@@ -62,6 +62,7 @@ class Source:
         self._spool: IO[bytes] | None = None
         self._pipe: Pipe | None = None
         self._ahead: Ahead[bytes] | None = None
+        self._lines: tuple[int, int | None] = (0, None)
         self._origin = origin  # which must not be gone before what it kept was read
         self._ours = origin is None and path != "-"
         self._opened: IO[bytes] | None = origin._spool if origin is not None else None
@@ -74,14 +75,24 @@ class Source:
         return self._digest.hexdigest()
 
     @property
+    def lines_before(self) -> int:
+        """How many lines of the log precede the first block: those that ``excerpt`` leaves out."""
+        return self._lines[0]
+
+    @property
+    def line_end(self) -> int | None:
+        """The last of the lines that ``excerpt`` gives, None where that is the last of the log."""
+        return self._lines[1]
+
+    @property
     def plain_size(self) -> int | None:
         """Bytes of an uncompressed regular file, or None: what can be read in ranges."""
-        return self._limit if self.compression is None else None
+        return self.stored_size if self.compression is None else None
 
     @property
     def stored_size(self) -> int | None:
-        """Bytes of a regular file as it is stored, or None."""
-        return self._limit
+        """Bytes of a regular file as it is stored, or None, also for some of its lines."""
+        return self._limit if self._lines == (0, None) else None
 
     @property
     def _file(self) -> IO[bytes]:
@@ -153,7 +164,8 @@ class Source:
         self._begin()
         try:
             with closing(self._given()) as given:
-                yield from as_utf8(self._counted(given), self.problems)
+                text = as_utf8(self._counted(given), self.problems)
+                yield from text if self._lines == (0, None) else _lines_of(text, *self._lines)
                 self._tell()
             if self._limit is not None:
                 now = os.fstat(self._file.fileno())
@@ -214,12 +226,25 @@ class Source:
         Raises ``InputError``. Whether they are the same bytes, only the digest tells.
         """
         if self._limit is None:
+            if self._origin is not None:
+                return self._origin.excerpt(*self._lines)
             if self._spool is None:
                 return None
             self._spool.seek(0)
             return Source(self.path, origin=self)
         again = Source(self.path)
         again._limit = self._limit
+        again._lines = self._lines
+        return again
+
+    def excerpt(self, before: int, end: int | None = None) -> Source | None:
+        """Return as ``reopen`` a source of some lines: without the first ``before``, up to line ``end``, the last if None.
+
+        Digest and size are those of the text up to the end of the block with the last of them.
+        """
+        again = self.reopen()
+        if again is not None:
+            again._lines = (before, end)
         return again
 
     def close(self) -> None:
@@ -317,6 +342,28 @@ class Stream:
     rank: int | None = None
     certain: bool = False
     attempt: int | None = None
+
+
+def _lines_of(text: Iterator[bytes], before: int, end: int | None) -> Iterator[bytes]:
+    """Yield the lines behind the first ``before``, up to line ``end``."""
+    lines = 0
+    for block in text:
+        first, lines = lines, lines + block.count(b"\n")
+        if lines < before:
+            continue
+        stop = len(block) if end is None or lines < end else _behind(block, end - first)
+        start = _behind(block, before - first) if first < before else 0
+        yield block[start:stop]
+        if end is not None and lines >= end:
+            return
+
+
+def _behind(block: bytes, count: int) -> int:
+    """Return the place behind ``count`` line ends."""
+    at = -1
+    for _ in range(count):
+        at = block.find(b"\n", at + 1)
+    return at + 1
 
 
 def _reason(error: Exception) -> str:

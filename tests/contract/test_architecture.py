@@ -32,7 +32,7 @@ ROOMS: dict[str, str] = {
     "events": "definitions errors grammar io numeric problems records scan",
     "learn": "definitions errors grammar problems records scan",
     "analysis": "definitions events numeric problems records scan",
-    "detect": "definitions errors events grammar io learn numeric problems scan",
+    "detect": "definitions errors events grammar io learn numeric problems records scan",
     "emit": "documents header io",
     "derive": "analysis definitions detect errors events grammar io problems records redaction scan",
     "store": "analysis definitions documents errors io redaction",

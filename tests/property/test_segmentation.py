@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
+from benchmarks.metamorphic.__main__ import ended, of_trainers, receipts
+from benchmarks.metamorphic.pairs import differences
+from benchmarks.metamorphic.relations import Document
 from receipt_cli.derive import Plan, Reading, plan_reading
 from receipt_cli.events import Event, expand, gather
 from receipt_cli.io.source import Source, Stream
@@ -63,3 +68,22 @@ def _is_part(event: Event, other: Event) -> bool:
             for name, value in ours.items()
         )
     )
+
+
+PAIRED = of_trainers(LOGS, 30)
+PAIRS = random.Random("pairs").sample(list(permutations(PAIRED, 2)), 40)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], list[Document]]:
+    folder = tmp_path_factory.mktemp("alone")
+    return cache(lambda path: receipts(ended(path.read_bytes()), folder / "alone.log"))
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: " + ".join(path.parent.name for path in pair))
+def test_each_of_two_logs_has_its_receipts_one_behind_the_other(
+    pair: tuple[Path, Path], alone: Callable[[Path], list[Document]], tmp_path: Path
+) -> None:
+    one, other = pair
+    both = receipts(ended(one.read_bytes()) + ended(other.read_bytes()), tmp_path / "both.log")
+    assert list(differences([*alone(one), *alone(other)], both)) == []

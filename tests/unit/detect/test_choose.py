@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from receipt_cli.authoring.explain import explain_log
-from receipt_cli.derive import derive
-from receipt_cli.io.source import Source
+from receipt_cli.derive import read_log
+from receipt_cli.io.source import Source, Stream
 
 Receipt = Callable[..., dict[str, Any]]
 NANOGPT = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))
@@ -135,5 +135,6 @@ def test_more_events_in_one_record_than_are_read_are_told(tmp_path: Path) -> Non
     for count, told in ((63, 0), (90, 2)):
         log = tmp_path / f"{count}.log"
         log.write_text("\n".join([" ".join(steps[:count])] * 2 + steps) + "\n")
-        derivation = derive(Source(str(log)))
-        assert [p.kind for p in derivation.problems[1]].count("events_dropped") == told
+        reading = read_log([Stream((Source(str(log)),))])
+        every = [reading.derivation(number) for number in range(len(reading.launches))]
+        assert [p.kind for derivation in every for p in derivation.problems[1]].count("events_dropped") == told

@@ -135,16 +135,6 @@ def test_another_plan_parts_phases_and_the_same_plan_restarts(toy_receipt: Recei
     assert names(toy_receipt(steps(range(6), plan="/6") + steps(range(4), plan="/6"))) == [(None, 4)]
 
 
-def test_another_trainer_is_another_phase(receipt_of: Receipt) -> None:
-    log = "".join(f"iter {n}: loss 2.5, time 100.00ms, mfu 40.00%\n" for n in range(6))
-    log += "".join(
-        f"step: {n}  loss:  6.5  grad_norm: 1.5  memory: 1.00GiB(1.00%)  tps: 100  mfu: 42.44%\n" for n in range(1, 10)
-    )
-    document = receipt_of(log)
-    assert [p["summary"]["steps"]["record_count"] for p in document["phases"]] == [6, 9]
-    assert [g["id"] for g in document["derivation"]["grammars"]] == ["torchtitan", "nanogpt"]  # the primary phase's first
-
-
 def test_the_stages_of_one_nanochat_log(receipt_of: Receipt) -> None:
     tail = "loss: 3.0 | lrm: 1.00 | dt: 500.00ms | tok/sec: 1,000 | mfu: 40.00"
     log = "".join(f"step {n:05d}/00012 (1.00%) | {tail} | total time: 0.02m\n" for n in range(12))

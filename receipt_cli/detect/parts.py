@@ -1,0 +1,245 @@
+"""Find the parts of a log that trainers of different grammars printed one behind the other: each is a log of its own.
+
+The trainer with the most evidence has the lines between its first and its last step record; before and behind these the
+search goes on. Between two trainers the border is where the fewest records are on the side of the other one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Detection, find_alone
+from receipt_cli.errors import InputError
+from receipt_cli.events.launches import Launch
+from receipt_cli.events.streams import Gathered, gather
+from receipt_cli.grammar.catalog import INDUCED
+from receipt_cli.io.source import Source, Stream
+from receipt_cli.numeric.ordinals import OrdinalSet
+from receipt_cli.records.envelope import plain, read_clock
+from receipt_cli.scan.columns import POSITION_BITS, place
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.layout import MASK
+from receipt_cli.scan.segment import SegmentBody
+
+ENDS = ("cause", "stop", "error", "completion", "exit_code")
+"""Roles of the markers that show that a run ended."""
+MOST_PARTS = 64
+"""A log of more parts is read as one: each part reads the log again up to its end."""
+MOST_LINES = 4000
+"""Lines between two trainers that are looked at one by one; where there are more, the border is before the second one."""
+SILENCE, APART = 60, 3600
+"""Seconds without a line behind which a program may have begun anew; seconds between two runs that part their lines."""
+STAMPED = 100
+"""Bytes of a line in which its stamp is."""
+READ = 3
+"""A line that a trainer's rules read counts as so many that look like its lines."""
+HEAD = 12
+"""Bytes of a line that show which logger printed it."""
+_LETTER = re.compile(rb"\w")
+_CALL = re.compile(
+    rb"(?:[\w.@:~/-]{0,80}[$#>+] )?(?:nohup: |[\w./-]{0,200}\b(?:python[\d.]*|torchrun|srun|mpirun|deepspeed|accelerate launch)\s"
+    rb"|Namespace\()"
+)
+
+
+class _Stretch(NamedTuple):
+    """The records between the first and the last that show where a trainer printed, by ordinal."""
+
+    name: str
+    first: int
+    last: int
+
+
+class Gap(NamedTuple):
+    """The lines between two runs: behind line ``last``, of the one, and before line ``first``, of the other.
+
+    ``one`` and ``other`` are the ids of the grammars that read them.
+    """
+
+    last: int
+    first: int
+    one: str
+    other: str
+
+
+def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) -> list[Gap]:
+    """Return the gaps between trainers whose records come one behind the other.
+
+    Step records show where a trainer printed. One with fewer of them counts where a sign of an end parts it from the others.
+    """
+    known = {c.id: c for c in detection.candidates if c.identified}
+    if len(known) < 2:
+        return []
+    alone = find_alone(engine, body, known)
+    layers = {name: c.layer for name, c in known.items() if c.alone_steps >= MIN_SECONDARY}
+    found = list(_split({name: alone[name].steps for name in layers}, layers, 0, body.records))
+    signs = _signs(engine, body, known)
+    few = [c for name, c in known.items() if name not in layers and c.layer in ("trainer", "benchmark")]
+    for c in sorted(few, key=lambda c: (-c.alone, c.id)):
+        found = _with_few(found, _Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max()), signs, named=c.named)
+    gaps = (
+        Gap(_line(engine, body, one.name, one.last), _line(engine, body, other.name, other.first), one.name, other.name)
+        for one, other in pairwise(found)
+    )
+    return [gap for gap in gaps if gap.last < gap.first]
+
+
+def _signs(engine: Engine, body: SegmentBody, names: Collection[str]) -> list[int]:
+    """Return the records that show an end: markers of failures and completions, and end lines of the trainers ``names``."""
+    hits = [body.markers[m.id].at for m in engine.catalogue.markers if m.role in ENDS and m.id in body.markers]
+    rules = [(g, r) for g in engine.grammars if g.id in names for r in g.rules if r.event == "end"]
+    ends = [columns.at for g, r in rules if (columns := engine.columns(body, g, r)) is not None]
+    return sorted({at >> POSITION_BITS for found in (*hits, *ends) for at in found})
+
+
+def _with_few(found: Sequence[_Stretch], new: _Stretch, signs: Sequence[int], *, named: bool) -> list[_Stretch]:
+    """Return the stretches with a ``new`` one of few records, where it is outside of them and an end parts it from each.
+
+    Behind the others its own end is enough where it is ``named``.
+    """
+    every = sorted([*found, new], key=lambda one: one.first)
+    at = every.index(new)
+    for one, other in pairwise(every[max(0, at - 1) : at + 2]):
+        begin = bisect_left(signs, one.first if one is new else one.last)
+        parted = begin < bisect_left(signs, other.first)
+        ended = named and other is every[-1] and other is new and bool(signs) and signs[-1] >= new.first
+        if one.last >= other.first or not (parted or ended):
+            return list(found)
+    return every
+
+
+def gaps_of_launches(launches: Sequence[Launch]) -> list[Gap]:
+    """Return the gaps before launches that share no banner with the one before: each can be read as a log of its own."""
+    gaps: list[Gap] = []
+    for before, launch in pairwise(launches):
+        if launch.apart and before.events and launch.events[0].grammar.id != INDUCED:  # whose rules are learned from all of it
+            one, other = before.events[-1], launch.events[0]
+            last = max(one.line, one.line if one.run is None else one.run.record(len(one.run) - 1)[1])
+            gaps += [Gap(last, launch.line, one.grammar.id, other.grammar.id)] if last < launch.line else []
+    return gaps
+
+
+def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers: int | None = None) -> list[Gathered]:
+    """Return the parts of a log in order, each scanned anew as a log of its own; lines count from the first of the log.
+
+    Empty where there is one part or more than one file, and where the log cannot be read again or has changed.
+    """
+    if not 0 < len(gaps) < MOST_PARTS or len(gathered.streams) > 1 or len(gathered.streams[0].parts) > 1:
+        return []
+    [source], names = gathered.streams[0].parts, gathered.streams[0].names
+    opening = _shape(gathered.heads[0].partition(b"\n")[0])
+    start, end = source.lines_before, source.line_end
+    parts: list[Gathered] = []
+    try:
+        borders = [_find_border(engine, source, gap, opening) for gap in gaps]
+        for before, until in pairwise([start, *borders, end]):
+            again = source.excerpt(before or 0, until)
+            if again is None:
+                return []
+            parts.append(gather(engine, [Stream((again,), names)], workers))
+    except InputError:  # gone since it was read
+        return []
+    return parts if parts[-1].log.sha256 == gathered.log.sha256 else []
+
+
+def _split(steps: Mapping[str, OrdinalSet], layers: Mapping[str, str], start: int, end: int) -> Iterator[_Stretch]:
+    """Yield the stretch of each trainer from record ``start`` to ``end`` (exclusive), in order."""
+    counts = {name: ordinals.range_cardinality(start, end) for name, ordinals in steps.items()}
+    counts = {name: count for name, count in counts.items() if count >= MIN_SECONDARY}
+    if not counts:
+        return
+    best = min(counts, key=lambda name: (-WITH_STEPS.get(layers[name], 3), -counts[name], name))
+    first = steps[best].next_set_bit(start)
+    last = steps[best][steps[best].rank(end - 1) - 1]
+    rest = {name: steps[name] for name in counts if name != best}
+    yield from _split(rest, layers, start, first)
+    yield _Stretch(best, first, last)
+    yield from _split(rest, layers, last + 1, end)
+
+
+def _line(engine: Engine, body: SegmentBody, name: str, ordinal: int) -> int:
+    """Return the line of a record that a rule of the grammar reads."""
+    rules = ((grammar, rule) for grammar in engine.grammars if grammar.id == name for rule in grammar.rules)
+    for grammar, rule in rules:
+        columns = engine.columns(body, grammar, rule)
+        row = bisect_left(columns.at, place(ordinal)) if columns is not None else 0
+        if columns is not None and row < len(columns) and columns.at[row] >> POSITION_BITS == ordinal:
+            return columns.line[row]
+    raise AssertionError("no rule reads the record")
+
+
+def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes) -> int:
+    """Return how many lines of the log precede the first line of the second run of a gap.
+
+    The fewest lines are then on the side of the other run. Of several such places it is one where a program is called or
+    prints what the log began with, ``opening``; behind the longest silence; else the first where anything is printed.
+    """
+    between = source.excerpt(gap.last - 1, gap.first) if gap.first - gap.last <= MOST_LINES else None
+    if between is None:
+        return gap.first - 1
+    lines = b"".join(between.blocks()).removesuffix(b"\n").split(b"\n")
+    sides = _Sides(engine, gap, lines)
+    behind = list(accumulate(map(sides.side, range(1, len(lines) - 1)), initial=0))
+    best = [place for place, cost in enumerate(behind, 1) if cost == min(behind)]
+    begins = [place for place in best if _begins(lines[place], opening)]
+    printed = (place for place in begins or best if _LETTER.search(lines[place]))
+    return gap.last - 1 + (sides.behind_silence(begins or best) or next(printed, best[-1]))
+
+
+class _Sides:
+    """The lines of a gap, the last of the first run and the first of the second among them: whose they are."""
+
+    def __init__(self, engine: Engine, gap: Gap, lines: Sequence[bytes]) -> None:
+        self.engine, self.gap, self.lines = engine, gap, lines
+        self.clocks = [read_clock(plain(line)[:STAMPED]) for line in lines]
+        self.heads = (_shape(lines[0])[:HEAD], _shape(lines[-1])[:HEAD])
+
+    def side(self, place: int) -> int:
+        """Return a number below 0 for a line of the first run, above 0 for one of the second, 0 where nothing shows it.
+
+        What reads the line weighs most. Then count its time and a marker, since how a run ended is the last that it prints;
+        then a near miss and whose head it has.
+        """
+        gap, line, body = self.gap, self.lines[place], SegmentBody()
+        self.engine.read(body, line + b"\n")
+        read = {ref.partition("@")[0] for ref, _ in body.rules}
+        if gap.one == gap.other and gap.one in read:
+            return -READ  # a record printed again, which is no event
+        owners = read | body.ignored.keys()
+        if gap.one != gap.other and (gap.one in owners) != (gap.other in owners):
+            return READ if gap.other in owners else -READ
+        before, clock, after = self.clocks[0], self.clocks[place], self.clocks[-1]
+        if abs(after - before) >= APART and clock == clock:
+            return 1 if abs(after - clock) < abs(clock - before) else -1
+        if body.markers:
+            return -READ
+        if (gap.one in body.near) != (gap.other in body.near):
+            return 1 if gap.other in body.near else -1
+        head = _shape(line)[:HEAD]
+        if self.heads[0] != self.heads[1] and head in self.heads and b"0" in head:
+            return 1 if head == self.heads[1] else -1
+        return 0
+
+    def behind_silence(self, places: Sequence[int]) -> int | None:
+        """Return the one of ``places`` behind the longest silence by the stamps of the lines, None where none is long."""
+        silences: dict[int, float] = {}
+        before = math.nan
+        for at, clock in enumerate(self.clocks):
+            silences[at] = clock - before
+            before = clock if clock == clock else before
+        long = [place for place in places if silences[place] >= SILENCE]
+        return max(long, key=lambda place: (silences[place], -place), default=None)
+
+
+def _begins(line: bytes, opening: bytes) -> bool:
+    """True for a line with which a program begins."""
+    return bool(_CALL.match(line)) or (bool(opening) and _shape(line) == opening)
+
+
+def _shape(line: bytes) -> bytes:
+    return plain(line + b"\n").strip().translate(MASK)

@@ -1,0 +1,94 @@
+"""Logs of different trainers one behind the other: each part is read as a log of its own."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipt_cli.derive import Options, derive, read_log
+from receipt_cli.io.source import Source, Stream
+from receipt_cli.receipts.production import Request, produce_all
+
+
+def nanogpt(count: int = 6, loss: float = 2.5) -> str:
+    return "".join(f"iter {n}: loss {loss - n / 100:.4f}, time 100.00ms, mfu 40.00%\n" for n in range(count))
+
+
+def titan(count: int = 9) -> str:
+    tail = "grad_norm: 1.5  memory: 1.00GiB(1.00%)  tps: 100  mfu: 42.44%"
+    return "".join(f"step: {n}  loss:  6.5  {tail}\n" for n in range(1, count + 1))
+
+
+def hf(count: int = 4) -> str:
+    return "".join(
+        f"{{'loss': 1.4872, 'grad_norm': 2.8125, 'learning_rate': 4.75e-05, 'epoch': 0.{n}}}\n" for n in range(1, count)
+    )
+
+
+ERROR = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nRuntimeError: no data\n'
+START = "$ torchrun --nproc_per_node 8 train.py\nloading the tokenizer\n"
+
+
+def receipts(tmp_path: Path, log: str) -> list[dict[str, Any]]:
+    path = tmp_path / "nohup.out"
+    path.write_text(log)
+    return [product.document for product in produce_all(Request(path=str(path), workers=1))]
+
+
+def spread(document: dict[str, Any]) -> tuple[str, int, int]:
+    launch = document["derivation"].get("launches", {"first_line": 1})
+    return document["derivation"]["grammars"][0]["id"], document["summary"]["steps"]["record_count"], launch["first_line"]
+
+
+PARTS = [
+    ("two trainers", nanogpt() + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 7)]),
+    ("three", nanogpt() + titan() + hf(8), [("nanogpt", 6, 1), ("torchtitan", 9, 7), ("hf-trainer", 7, 16)]),
+    ("a command belongs to its launch", nanogpt() + "saved\n" + START + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 8)]),
+    ("an error belongs to what it ends", nanogpt() + ERROR + "\n" + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 11)]),
+    ("too few records for another trainer", nanogpt() + titan(2), [("nanogpt", 6, 1)]),
+    ("records between those of the other", nanogpt(3) + titan() + nanogpt(9)[len(nanogpt(3)) :], [("torchtitan", 9, 1)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("log", "expected"), [part[1:] for part in PARTS], ids=[part[0] for part in PARTS])
+def test_each_trainer_has_a_launch(tmp_path: Path, log: str, expected: list[tuple[str, int, int]]) -> None:
+    assert [spread(document) for document in receipts(tmp_path, log)] == expected
+
+
+def test_an_error_is_that_of_the_launch_before_it(tmp_path: Path) -> None:
+    first, second = receipts(tmp_path, nanogpt() + ERROR + titan())
+    assert (first["failure"]["reason"], first["failure"]["line_number"]) == ("traceback", 9)
+    assert second["failure"] is None or second["failure"]["reason"] == "truncated"
+
+
+def test_a_start_that_failed_is_a_launch(tmp_path: Path) -> None:
+    log = Path(__file__).resolve().parents[3] / "fixtures" / "logs" / "mmengine" / "crash-before-steps-console.log"
+    failed, whole = receipts(tmp_path, log.read_text() + nanogpt())
+    assert (failed["failure"]["reason"], spread(whole)[:2]) == ("traceback", ("nanogpt", 6))
+
+
+def test_the_lines_of_all_parts_add_up(tmp_path: Path) -> None:
+    for document in receipts(tmp_path, nanogpt() + "unread\n" + titan()):
+        derivation = document["derivation"]
+        assert sum(derivation["lines"].values()) == derivation["log"]["record_count"] == 16
+
+
+def test_a_pipe_has_the_same_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = nanogpt() + titan() + hf(8)
+    path = tmp_path / "run.log"
+    path.write_text(log)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(log.encode())))
+    piped = read_log([Stream((Source("-"),))])
+    filed = read_log([Stream((Source(str(path)),))])
+    assert [launch.line for launch in piped.launches] == [launch.line for launch in filed.launches] == [1, 7, 16]
+
+
+def test_one_grammar_that_is_asked_for_reads_its_part_alone(tmp_path: Path) -> None:
+    path = tmp_path / "run.log"
+    path.write_text(nanogpt() + titan())
+    derivation = derive(Source(str(path)), Options(grammar="nanogpt"))
+    assert (derivation.launch.count, derivation.summaries[0].record_count) == (1, 6)
