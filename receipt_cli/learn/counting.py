@@ -66,6 +66,10 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
                 slower = [at for at in alike if at < best]
                 epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
     epoch = epochs[0] if epochs else None
+    if not steps and epoch is None:
+        behind = [at for at in range(head + 1, len(columns)) if _place(shape, names, at)]
+        if len(behind) == 1 and _counts(columns[behind[0]], shape, vocabulary):
+            return _by_place(shape, behind[0])
     if not steps and shape.count < FEW:
         steps = few = drawn_steps(shape)[:1]
     if not steps:
@@ -139,6 +143,19 @@ def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
     )
 
 
+def _place(shape: Shape, names: list[Name], at: int) -> bool:
+    """True for ``[   64/60000]`` behind the metrics of a record, with no name of its own."""
+    column, name = shape.columns[at], names[at]
+    closed = shape.literals[at + 1].lstrip()[:1] in (b"]", b")")
+    return column.kind == FRACTION and column.integer and name.bracket and not name.text and not name.evaluation and closed
+
+
+def _by_place(shape: Shape, at: int) -> Counter:
+    """Count by the place in a pass; one that does not count one by one may be of samples: it numbers no step."""
+    found = _by_step(shape, at, None)
+    return found if shape.columns[at].stride == 1 else replace(found, mode=UNNUMBERED)
+
+
 def _pair(shape: Shape, at: int) -> bool:
     """True where ``at`` and the next column are ``[1, 2000]``: an epoch and a step of it."""
     behind = [text.strip() for text in shape.literals[at + 1 : at + 3]]
@@ -174,7 +191,8 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
         apart = column.kind == FRACTION and counted.rises >= AGREE * len(falls) and all(b > a for a, b in pairwise(at))
         per_epoch = apart or len(rose) >= AGREE * len(falls) if falls else counted.rises == 0 and counted.first in (0, 1)
         if per_epoch and (falls or column.kind == FRACTION):
-            whole = column.kind == FRACTION and column.one_total
+            launches = not column.bare and column.switches <= counted.drops  # each has its own length
+            whole = column.kind == FRACTION and (column.one_total or launches)
             return Counter(PER_EPOCH if whole else UNNUMBERED, step, epoch, first_epoch(counted))
         if not falls and counted.rises == 0 and column.kind == FRACTION:
             return Counter(UNNUMBERED, step, epoch, first_epoch(counted))

@@ -190,8 +190,9 @@ def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
 
 def _counter(words: list[str], vocabulary: Vocabulary) -> Role | None:
     """Return the counter that ``words`` end with, where nothing before them makes it another number."""
-    if set(words[:-2]) & vocabulary.foreign or set(words) & vocabulary.foreign - {"current", "num"}:
-        return None
+    apart = set(words[:-2]) & vocabulary.foreign or set(words) & vocabulary.foreign - {"current", "num"}
+    if apart or set(words[:-1]) & _RATE_UNITS:
+        return None  # ``tokens_in_step`` are those of a step
     bare = [w for w in words if w not in vocabulary.training] or words
     if bare[-1] in vocabulary.epoch:
         return Role(EPOCH)

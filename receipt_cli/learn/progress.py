@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Group, Reading
+from receipt_cli.learn.counters import Group
 from receipt_cli.learn.patterns import chunks, counter_value, literal
 from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.rules import MIN_GATE
 
 

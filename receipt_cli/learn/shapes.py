@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from receipt_cli.learn.masked_form import Form, form_of
 from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, Token, read_token
@@ -29,13 +30,18 @@ MAX_FORMS = 1 << 13
 MAX_BYTES = 8 << 20
 """Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
 _DIGIT, _WORD = re.compile(rb"\d"), re.compile(rb"[a-z]+")
+MAX_HERALD = 160
+"""Bytes of a line, with its envelope, that are searched for words of an evaluation or of training."""
 MAX_TRACKED = 24
 """Columns of a shape that are followed as possible counters."""
 
 
 @dataclass(slots=True)
 class Column:
-    """One place for a number in a shape. ``values`` are the first of them, as read; ``since`` counts those since it went back."""
+    """One place for a number in a shape. ``values`` are the first of them, as read; ``since`` counts those since it went back.
+
+    ``switches`` counts how often the total changes.
+    """
 
     kind: str
     values: list[Token] = field(default_factory=list)
@@ -49,6 +55,7 @@ class Column:
     integer: bool = True
     total: float | None = None
     totals: tuple[float, float] | None = None
+    switches: int = 0
     bare: int = 0
     stride: float | None = None
     strides: int = 0
@@ -77,6 +84,7 @@ class Column:
         if token.total is not None:
             low, high = self.totals or (token.total, token.total)
             self.totals = min(low, token.total), max(high, token.total)
+            self.switches += self.total not in (None, token.total)
             self.total = token.total
         else:
             self.bare += self.total is not None  # a fraction before, a plain number now
@@ -111,6 +119,7 @@ class Column:
         if totals:
             low, high = self.totals or (totals[0], totals[0])
             self.totals = min(low, *totals), max(high, *totals)
+            self.switches += sum(a != b for a, b in pairwise([self.total, *totals]) if a is not None)
             self.total = totals[-1]
         elif self.total is not None:
             self.bare += len(values)
@@ -157,6 +166,10 @@ class Shape:
     lines: list[int] = field(default_factory=list)
     drops: list[tuple[dict[int, float], dict[int, float]]] = field(default_factory=list)
     tracked: tuple[int, ...] = ()
+    heralded: int = 0
+    """Records that are the first behind a line that announces an evaluation."""
+    sectioned: bool = False
+    """True where every record is somewhere between such a line and the next that speaks of training."""
 
     def add_all(self, records: Sequence[Found]) -> None:
         """Add records, in their order."""
@@ -245,12 +258,17 @@ def _values(column: int, records: Sequence[tuple[Form, bytes]], forms: set[Form]
 class Miner:
     """Collects the shapes of a log, record by record."""
 
-    def __init__(self, words: frozenset[bytes]) -> None:
+    def __init__(self, words: frozenset[bytes], heralds: Callable[[bytes], int] | None = None) -> None:
         """``words``, in lower case: records with a digit and one of them are collected.
 
         Words of other scripts are looked for inside others. A number in a rule of dashes may be that of an epoch.
+        ``heralds`` returns 1 for a line that announces an evaluation, -1 for one that speaks of training, else 0.
         """
         self.words = words
+        self._heralds = heralds
+        self._telling_forms: dict[bytes, int] = {}
+        self._heralded: dict[bytes, int] = {}
+        self._outside: set[bytes] = set()
         self.listeners: list[Callable[[bytes], None]] = []
         """Are given each buffer of whole records, too."""
         foreign = sorted((re.escape(word) for word in words if not word.isascii()), key=len, reverse=True)
@@ -263,6 +281,7 @@ class Miner:
 
     def mine(self, blocks: Iterable[bytes]) -> Miner:
         """Collect the records of ``blocks``, however they are cut."""
+        announced = evaluating = False
         for buffer in _whole_records(blocks):
             lines = buffer.replace(b"\r", b"\n")
             for listener in self.listeners:
@@ -272,18 +291,31 @@ class Miner:
                     form = self._forms[masked]
                 except KeyError:
                     form = self._look(masked, record)
+                said = self._telling_forms.get(masked, 0)
+                told = said > 0
+                evaluating = said >= 0 and (evaluating or told)
                 if form is None:
+                    announced = announced or told
                     continue
                 self.records += 1
                 if form.bounds:
                     key = form.key or form.key_of(record)
+                    if announced and not told:
+                        self._heralded[key] = self._heralded.get(key, 0) + 1
+                    if not evaluating:
+                        self._outside.add(key)
                     found = (form, record, self.records, form.rank_of(record))
                     try:
                         self._found[key].append(found)
                     except KeyError:
                         self._open(key, found)
+                    announced = told
+                else:
+                    announced = announced or told
             self._read()
         self._read(lone=True)
+        for key, known in self.shapes.items():
+            known.heralded, known.sectioned = self._heralded.get(key, 0), key not in self._outside
         return self
 
     def _look(self, masked: bytes, record: bytes) -> Form | None:
@@ -296,8 +328,11 @@ class Miner:
             self._room -= len(masked)
             if self._room < 0 or len(self._forms) >= MAX_FORMS:
                 self._forms.clear()
+                self._telling_forms.clear()
                 self._room = MAX_BYTES - len(masked)
             self._forms[masked] = form
+        if self._heralds is not None and (said := self._heralds(record[:MAX_HERALD])):
+            self._telling_forms[masked] = said
         return form
 
     def _open(self, key: bytes, found: Found) -> None:
