@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -20,7 +21,7 @@ from receipt_cli.learn.counting import (
 )
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
 from receipt_cli.learn.readings import Reading, read_shape
-from receipt_cli.learn.shapes import Shape
+from receipt_cli.learn.shapes import MAX_HERALDS, Shape
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -84,14 +85,29 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
 
 
 def _set_aside(readings: Sequence[Reading]) -> None:
-    """Take for evaluations the records behind lines that announce one; where only some are, nothing tells them apart."""
+    """Take for evaluations the records behind lines that announce one; where only some are, they are left out, or all."""
     plain = any(r.loss is not None and r.tier and not r.shape.heralded for r in readings)
     for reading in readings:
         shape = reading.shape
+        if not shape.heralded or not reading.roles:
+            continue
         mixed = reading.counter.mode == UNNUMBERED and reading.counter.heading is None and shape.heralded * 4 >= shape.count
-        apart = plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4)
-        if shape.heralded and reading.roles and (apart or mixed):
+        if plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4):
             reading.evaluation = True
+        elif mixed and (counter := _count_unheralded(reading)) is not None:
+            reading.counter = counter
+        elif mixed:
+            reading.evaluation = True
+
+
+def _count_unheralded(reading: Reading) -> Counter | None:
+    """Return the counter of the epochs of the records that no line announces, where each of these is another epoch's."""
+    shape, epoch = reading.shape, reading.counter.epoch
+    column = shape.columns[epoch] if epoch is not None and reading.counter.step is None else None
+    spelled = len(shape.heralds) < MAX_HERALDS and not any(re.search(rb"\d", line) for line in shape.heralds)
+    if column is None or column.drops or not spelled or shape.count - shape.heralded != column.rises + 1:
+        return None
+    return Counter(EPOCHS, None, epoch, first_epoch(column), heralded=True)
 
 
 def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> bool:
@@ -189,7 +205,7 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
             continue
         each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
         if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
-            bare = counter.mode == UNNUMBERED and column.stride != 1 and counter.step > min(reading.roles)
+            bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles)
             keras = any(b"[=" in core or b"=>" in core for core in shape.samples)
             mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
             reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)

@@ -22,6 +22,7 @@ class Counter:
     """The columns that count: ``step`` and ``epoch`` are places in the shape, or None.
 
     ``tentative``: too few records of this shape to confirm the counter. ``heading``: the line that announces the epoch.
+    ``heralded``: the records behind a line that announces an evaluation do not count.
     """
 
     mode: str
@@ -30,6 +31,7 @@ class Counter:
     epochs_from: int = 1
     tentative: bool = False
     heading: Shape | None = None
+    heralded: bool = False
 
 
 def glued_bar(shape: Shape) -> int:
@@ -94,6 +96,16 @@ def drawn_steps(shape: Shape) -> list[int]:
     return [at for at in places if at > glued_bar(shape) and shape.columns[at].integer]
 
 
+def count_by_bar(shape: Shape) -> Counter | None:
+    """Return the counter of records behind a bar that is one further at each: of a loop that prints one record a turn."""
+    at = glued_bar(shape) - 1
+    column = shape.columns[at] if at >= 0 else None
+    if column is None or column.kind != FRACTION or not column.one_total or column.stride != 1:
+        return None
+    each = column.strides + column.drops >= column.count - 1 and column.rises >= 2 and not column.lowest
+    return Counter(EPOCHS, None, at, 0) if each and column.first == 0 else None
+
+
 def is_full(column: Column) -> bool:
     """True for ``14/14`` in every record: a bar that is printed when it is full."""
     return column.kind == FRACTION and all(t.total is None or t.value == t.total for t in column.values)
@@ -146,8 +158,8 @@ def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
 def _place(shape: Shape, names: list[Name], at: int) -> bool:
     """True for ``[   64/60000]`` behind the metrics of a record, with no name of its own."""
     column, name = shape.columns[at], names[at]
-    closed = shape.literals[at + 1].lstrip()[:1] in (b"]", b")")
-    return column.kind == FRACTION and column.integer and name.bracket and not name.text and not name.evaluation and closed
+    inside = shape.literals[at].rstrip()[-1:] == b"[" and shape.literals[at + 1].lstrip()[:1] == b"]"
+    return column.kind == FRACTION and column.integer and inside and not name.text and not name.evaluation
 
 
 def _by_place(shape: Shape, at: int) -> Counter:

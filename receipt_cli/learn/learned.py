@@ -14,7 +14,7 @@ from receipt_cli.learn.blocks import induce_block, induce_evaluation
 from receipt_cli.learn.counters import Group, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.lacks import find_lacks
-from receipt_cli.learn.progress import induce_heading, induce_progress
+from receipt_cli.learn.progress import induce_heading, induce_herald, induce_progress, induce_steps
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.rules import induce
@@ -76,6 +76,9 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     if not rules:
         rows = induce_table(table, vocabulary)
         rules, sure = ([rows], "loss" in rows.fields) if rows is not None else ([], False)
+    if not rules:
+        steps = induce_steps(readings)
+        rules = [steps] if steps is not None else []
     silent = tuple(core for r in readings if r.evaluation for core in r.shape.samples[:2])
     mains = [rule.group.main for rule in rules if rule.group is not None]
     bars = induce_progress(readings) if any(main.counter.mode == ABSENT for main in mains) else None
@@ -104,10 +107,12 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
         rivals = [r for g in groups if g is not group for r in g.readings]
         rule = induce(group, f"train_step_{len(rules) + 1}" if rules else "train_step", others, vocabulary, rivals)
         heading = induce_heading(group) if rule is not None and not headings else None
-        if rule is None or (group.main.counter.heading is not None and heading is None):
+        herald = induce_herald(group) if rule is not None else None
+        lacking = group.main.counter.heading is not None and heading is None
+        if rule is None or lacking or (group.main.counter.heralded and herald is None):
             continue
         rules.append(rule)
-        headings += [heading] if heading is not None else []
+        headings += [found for found in (heading, herald) if found is not None]
         evaluation = induce_evaluation(group, others, vocabulary) if not evaluations else None
         evaluations += [evaluation] if evaluation is not None else []
     if not _one_count([rule.group for rule in rules if rule.group is not None]):

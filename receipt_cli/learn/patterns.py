@@ -101,7 +101,7 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
     column = shape.columns[at]
     units = {t.unit for t in column.values if t.kind == NUMBER}
     number = GROUPED_TEXT if column.grouped else NUMBER_TEXT
-    field = role.metric or field_name(name.text or name.behind, taken)
+    field = role.metric or field_name(name.text or name.behind or name.before, taken)
     after = rf"(?=[ \t]*+{literal(name.behind.encode())}(?!\w))" if name.behind else ""
     spec: Spec = {"type": "number"}
     if role.kind in OTHERS:

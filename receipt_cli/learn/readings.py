@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, Counter, find_counter, glued_bar
+from receipt_cli.learn.counting import (
+    ABSENT,
+    EPOCHS,
+    GLOBAL,
+    PER_EPOCH,
+    UNNUMBERED,
+    Counter,
+    count_by_bar,
+    find_counter,
+    glued_bar,
+)
 from receipt_cli.learn.metric_names import (
     EPOCH,
     LOSS,
@@ -130,6 +140,8 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     roles[: glued + 1] = [None] * (glued + 1)
     counter = find_counter(shape, names, roles, vocabulary)
     metrics = _metrics(shape, names, roles, counter)
+    if counter.mode == ABSENT and any(role.kind == LOSS for role in metrics.values()):
+        counter = count_by_bar(shape) or counter
     kinds = {role.kind for role in metrics.values()}
     first = min((at for at, r in enumerate(roles) if r is not None), default=0)
     spoken = bool(names) and names[first].evaluation and LOSS not in kinds
@@ -147,13 +159,14 @@ def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter:
         if role is None or role.kind in (STEP, EPOCH) or at in (counter.step, counter.epoch):
             continue
         column = shape.columns[at]
+        apart = (at, counter.step, counter.epoch)
         if role.kind == LOSS and column.integer and column.rises > 0.8 * (column.count - 1) > 0:
             continue  # ``loss 17 0.5049``: the number behind the name is the step
         if role.kind == LOSS and _is_time(shape, names, at):
             continue  # ``cost`` is a time where nothing says that it is a loss
         if role.metric in _TOTALS and column.count > 1 and not column.rises:
             continue  # the tokens of a step, not those so far
-        if role.kind == LOSS and role.rank >= MEAN and any(_speaks_of_loss(n) for i, n in enumerate(names) if i != at):
+        if role.kind == LOSS and role.rank >= MEAN and any(_speaks_of_loss(n) for i, n in enumerate(names) if i not in apart):
             continue  # a running mean of the loss beside it
         if column.kind == NUMBER and column.values:
             found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)

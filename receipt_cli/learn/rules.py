@@ -258,6 +258,9 @@ def _piece(reading: Reading, at: int, name: Name, role: Role, taken: set[str]) -
     if value is None:
         return None
     proves = role.kind in (LOSS, METRIC, *OTHERS)
+    if name.before:
+        joint = literal(reading.shape.literals[at]) + r"[ \t]*+"
+        return _Piece(joint + value.pattern, {value.field: value.spec}, b"", at, proves=proves)
     if not name.text:
         if name.follows is None and not name.behind:
             return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from receipt_cli.learn.masked_form import Form, form_of
-from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, Token, read_token
+from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, Token, core_start, read_token
 from receipt_cli.records.split import RECORD_CAP, cap_records, last_end, normalise
 from receipt_cli.scan.layout import MASK
 
@@ -32,6 +32,7 @@ MAX_BYTES = 8 << 20
 _DIGIT, _WORD = re.compile(rb"\d"), re.compile(rb"[a-z]+")
 MAX_HERALD = 160
 """Bytes of a line, with its envelope, that are searched for words of an evaluation or of training."""
+MAX_HERALDS = 4
 MAX_TRACKED = 24
 """Columns of a shape that are followed as possible counters."""
 
@@ -168,6 +169,8 @@ class Shape:
     tracked: tuple[int, ...] = ()
     heralded: int = 0
     """Records that are the first behind a line that announces an evaluation."""
+    heralds: frozenset[bytes] = frozenset()
+    """The texts of such lines, without their envelopes."""
     sectioned: bool = False
     """True where every record is somewhere between such a line and the next that speaks of training."""
 
@@ -267,7 +270,7 @@ class Miner:
         self.words = words
         self._heralds = heralds
         self._telling_forms: dict[bytes, int] = {}
-        self._heralded: dict[bytes, int] = {}
+        self._heralded: dict[bytes, tuple[int, set[bytes]]] = {}
         self._outside: set[bytes] = set()
         self.listeners: list[Callable[[bytes], None]] = []
         """Are given each buffer of whole records, too."""
@@ -281,7 +284,7 @@ class Miner:
 
     def mine(self, blocks: Iterable[bytes]) -> Miner:
         """Collect the records of ``blocks``, however they are cut."""
-        announced = evaluating = False
+        announced, evaluating = b"", False
         for buffer in _whole_records(blocks):
             lines = buffer.replace(b"\r", b"\n")
             for listener in self.listeners:
@@ -292,16 +295,16 @@ class Miner:
                 except KeyError:
                     form = self._look(masked, record)
                 said = self._telling_forms.get(masked, 0)
-                told = said > 0
-                evaluating = said >= 0 and (evaluating or told)
+                told = record if said > 0 else b""
+                evaluating = said >= 0 and (evaluating or said > 0)
                 if form is None:
-                    announced = announced or told
+                    announced = told or announced
                     continue
                 self.records += 1
                 if form.bounds:
                     key = form.key or form.key_of(record)
                     if announced and not told:
-                        self._heralded[key] = self._heralded.get(key, 0) + 1
+                        self._herald(key, announced)
                     if not evaluating:
                         self._outside.add(key)
                     found = (form, record, self.records, form.rank_of(record))
@@ -311,12 +314,20 @@ class Miner:
                         self._open(key, found)
                     announced = told
                 else:
-                    announced = announced or told
+                    announced = told or announced
             self._read()
         self._read(lone=True)
         for key, known in self.shapes.items():
-            known.heralded, known.sectioned = self._heralded.get(key, 0), key not in self._outside
+            count, heralds = self._heralded.get(key, (0, set[bytes]()))
+            known.heralded, known.heralds, known.sectioned = count, frozenset(heralds), key not in self._outside
         return self
+
+    def _herald(self, key: bytes, line: bytes) -> None:
+        """Note that ``line`` announces the record of the shape ``key``."""
+        count, lines = self._heralded.get(key, (0, set[bytes]()))
+        if len(lines) < MAX_HERALDS:
+            lines.add(line[core_start(line) :].strip())
+        self._heralded[key] = count + 1, lines
 
     def _look(self, masked: bytes, record: bytes) -> Form | None:
         """Return the form of a record; None for a record without a digit or a known word."""

@@ -45,11 +45,23 @@ def test_what_a_line_announces_as_an_evaluation_is_no_training(name: str, tmp_pa
     assert figures(read(lines, tmp_path)) == (50, 3.9, 3.41)
 
 
-def test_records_that_only_the_line_before_them_tells_apart_are_not_read(tmp_path: Path) -> None:
+ALIKE = "epoch: {e},  loss is: {x:.3f}, acc is: 0.4{e}"
+
+
+@pytest.mark.parametrize("before", [[], ["testing in eval mode……", ALIKE.format(e=0, x=9.5)]])
+def test_what_only_the_line_before_it_tells_from_training_is_left_out(before: list[str], tmp_path: Path) -> None:
+    lines: list[str] = [*before]
+    for epoch in range(9):
+        lines += [ALIKE.format(e=epoch, x=2 - epoch / 10), "testing in eval mode……"]
+        lines += [ALIKE.format(e=epoch, x=3 - epoch / 10), "Now continue training……"]
+    assert figures(read(lines, tmp_path)) == (9, 2.0, 1.2)
+
+
+def test_where_two_records_follow_the_line_neither_is_read(tmp_path: Path) -> None:
     lines: list[str] = []
     for epoch in range(9):
-        lines += [f"epoch: {epoch},  loss is: {2 - epoch / 10:.3f}, acc is: 0.5{epoch}", "testing in eval mode ..."]
-        lines += [f"epoch: {epoch},  loss is: {3 - epoch / 10:.3f}, acc is: 0.4{epoch}", "Now continue training ..."]
+        lines += [ALIKE.format(e=epoch, x=2 - epoch / 10), "testing in eval mode……"]
+        lines += [ALIKE.format(e=epoch, x=value - epoch / 10) for value in (3, 4)]
     assert read(lines, tmp_path).primary is None
 
 
