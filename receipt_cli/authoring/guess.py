@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from receipt_cli.authoring.forms import Body, Marked, forms_of
 from receipt_cli.authoring.lint import MIN_LITERAL
 from receipt_cli.authoring.roles import Answer, Assignment, Question, assign, names_of, settle
-from receipt_cli.learn.counters import Reading
+from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.tokens import split
 
 MOST_GUESSES = 6

@@ -232,7 +232,8 @@ class _Author:
             line = self._shown(raw)
             line = matched_text(rule, line) if line is not None else None
             fields = read_sample(rule, line) if line is not None else None
-            if fields and not any(read_sample(other, line or "") for other in others):
+            known = fields or (fields is not None and not rule.fields)
+            if known and not any(read_sample(other, line or "") for other in others):
                 found.append({"line": line, "fields": fields})
         return found[:MAX_SAMPLES]
 

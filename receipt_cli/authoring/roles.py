@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
 from receipt_cli.errors import UsageError
-from receipt_cli.learn.counters import Reading
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
 from receipt_cli.learn.metric_names import SCORE
 from receipt_cli.learn.patterns import field_name
+from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.redaction.text import safe_text
 

@@ -188,8 +188,9 @@ def _count_run(event: Event, known: bool) -> None:
 def _records(events: list[Event]) -> list[Event]:
     """Leave out what looks like a step record and is none.
 
-    That is: records that a line (``repeats``) announces as repeated; the epoch line of an evaluation, where no epoch runs and
-    other records have one; the last bar, drawn once more after the trainer has reported its end.
+    That is: records that a line (``repeats``) announces as repeated, or as those of an evaluation; the epoch line of an
+    evaluation, where no epoch runs and other records have one; the last bar, drawn once more after the trainer has reported
+    its end.
     """
     numbered = {(e.grammar.id, e.rule.name) for e in events if e.rule.counts == "epoch" and e.step is not None}
     repeats: dict[str, int] = {}

@@ -7,7 +7,7 @@ Start with ``learned``, then ``shapes``, ``counters`` and ``rules`` in this orde
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "Reading": "counters",
+    "Reading": "readings",
     "Learned": "learned",
     "learn": "learned",
     "ABSENT": "counting",

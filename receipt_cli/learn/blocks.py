@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Group, Reading
+from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH
 from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role
 from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, field_name, literal, metric_value
 from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.rules import MIN_GATE, counters_of, head
 from receipt_cli.learn.tokens import NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary

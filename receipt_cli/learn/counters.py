@@ -16,188 +16,14 @@ from receipt_cli.learn.counting import (
     UNNUMBERED,
     Counter,
     drawn_steps,
-    find_counter,
     first_epoch,
-    glued_bar,
     is_full,
 )
-from receipt_cli.learn.metric_names import (
-    EPOCH,
-    LOSS,
-    MEAN,
-    METRIC,
-    PART,
-    SCORE,
-    STEP,
-    TIMING,
-    VALIDATION_LOSS,
-    Name,
-    Role,
-    read_names,
-    read_role,
-)
-from receipt_cli.learn.shapes import Shape
-from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
+from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
+from receipt_cli.learn.readings import Reading, read_shape
+from receipt_cli.learn.shapes import MAX_HERALDS, Shape
+from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
-
-INDENT = 24
-"""Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
-
-
-@dataclass(slots=True)
-class Reading:
-    """The interpretation of a shape. ``roles`` maps the column of each readable metric to its role, each metric once."""
-
-    shape: Shape
-    names: list[Name]
-    counter: Counter
-    roles: dict[int, Role]
-    evaluation: bool
-    bar: bool
-    glued: int
-
-    @property
-    def indented(self) -> bool:
-        """True for a record in a second column of the screen."""
-        return all(not core[:INDENT].strip() for core in self.shape.samples)
-
-    @property
-    def loss(self) -> int | None:
-        """Place of the training loss."""
-        return next((at for at, role in self.roles.items() if role.kind == LOSS), None)
-
-    @property
-    def tier(self) -> int:
-        """Certainty that these are records of training; 0 is none."""
-        kinds = [role.kind for role in self.roles.values()]
-        metrics = sum(1 for kind in kinds if kind in (METRIC, LOSS))
-        mode = self.counter.mode
-        if self.evaluation or (self.bar and mode in (UNNUMBERED, ABSENT)):
-            return 0
-        if mode == UNNUMBERED and self.counter.epoch is None:
-            return 0  # epochs, or several launches: the log does not say
-        if mode == UNNUMBERED and self.counter.step is None and not (self._rises(self.counter.epoch) and self._varies):
-            return 0
-        if self.counter.step is not None and mode == GLOBAL and self._ends_back:
-            return 0  # the last record repeats an earlier step: a summary
-        if mode == ABSENT:
-            timed = PART in kinds and TIMING in kinds and self._moves
-            return 1 if (self.loss is not None and metrics > 1 and self._varies) or timed else 0
-        if self.loss is not None:
-            return 4
-        if mode == EPOCHS and self._rises(self.counter.epoch) and PART in kinds:
-            return 2
-        if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
-            return 0
-        if metrics or PART in kinds:
-            return 3
-        if SCORE in kinds:
-            return 1
-        return 1 if TIMING in kinds and self._sure_step else 0
-
-    def _rises(self, at: int | None) -> bool:
-        return at is not None and self.shape.columns[at].rises > 0
-
-    @property
-    def _varies(self) -> bool:
-        """True where hardly two losses are equal: equal values are a setting."""
-        values = [token.value for token in self.shape.columns[self.loss or 0].values]
-        return len(set(values)) * 2 > len(values)
-
-    @property
-    def _moves(self) -> bool:
-        """True where each time is another in nearly every record, and no part of a loss is a setting: a loop prints them."""
-        told = [(at, 4 if role.kind == TIMING else 1) for at, role in self.roles.items() if role.kind in (PART, TIMING)]
-        values = [([token.value for token in self.shape.columns[at].values], often) for at, often in told]
-        return all(self.names[at].sure for at, _ in told) and all(len(set(v)) * 5 > len(v) * often for v, often in values)
-
-    @property
-    def _ends_back(self) -> bool:
-        assert self.counter.step is not None
-        column = self.shape.columns[self.counter.step]
-        return column.drops > 0 and not column.since
-
-    @property
-    def starts_over(self) -> bool:
-        """True where an epoch goes back: only a step can separate such attempts."""
-        return self.counter.mode == ABSENT and any(
-            c.drops and name.words.split()[-1:] == ["epoch"] for c, name in zip(self.shape.columns, self.names, strict=True)
-        )
-
-    @property
-    def _sure_step(self) -> bool:
-        """True for a named counter of steps with a total, which loops of benchmarks do not print."""
-        step = self.counter.step
-        if step is None or self.shape.columns[step].kind != FRACTION:
-            return False
-        return self.counter.mode == PER_EPOCH or self.names[step].words.split()[-1:] in (["step"], ["iteration"], ["iter"])
-
-
-def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
-    """Return the interpretation of a shape, by its words and by the behaviour of its columns."""
-    glued = glued_bar(shape)
-    names = read_names(shape, vocabulary, glued)
-    roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
-    roles[: glued + 1] = [None] * (glued + 1)
-    counter = find_counter(shape, names, roles, vocabulary)
-    metrics = _metrics(shape, names, roles, counter)
-    kinds = {role.kind for role in metrics.values()}
-    first = min((at for at, r in enumerate(roles) if r is not None), default=0)
-    spoken = bool(names) and names[first].evaluation and LOSS not in kinds
-    evaluation = spoken or (VALIDATION_LOSS in kinds and LOSS not in kinds)
-    bar = any(c.kind in (BAR, RATE) for c in shape.columns[glued + 1 :])
-    return Reading(shape, names, counter, metrics, evaluation, bar, glued)
-
-
-def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter: Counter) -> dict[int, Role]:
-    """Return the metrics of a shape; of two columns for one metric the surer, or neither."""
-    found: dict[str, list[int]] = {}
-    for at, role in enumerate(roles):
-        if role is None or role.kind in (STEP, EPOCH) or at in (counter.step, counter.epoch):
-            continue
-        column = shape.columns[at]
-        if role.kind == LOSS and column.integer and column.rises > 0.8 * (column.count - 1) > 0:
-            continue  # ``loss 17 0.5049``: the number behind the name is the step
-        if role.kind == LOSS and _is_time(shape, names, at):
-            continue  # ``cost`` is a time where nothing says that it is a loss
-        if role.metric in _TOTALS and column.count > 1 and not column.rises:
-            continue  # the tokens of a step, not those so far
-        if role.kind == LOSS and role.rank >= MEAN and any(_speaks_of_loss(n) for i, n in enumerate(names) if i != at):
-            continue  # a running mean of the loss beside it
-        if column.kind == NUMBER and column.values:
-            found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)
-    chosen: dict[int, Role] = {}
-    for places in found.values():
-        ranked = sorted(places, key=lambda at: (_rank(roles[at]), at))
-        if len(ranked) == 1 or _rank(roles[ranked[0]]) < _rank(roles[ranked[1]]):
-            role = roles[ranked[0]]
-            assert role is not None
-            chosen[ranked[0]] = role
-    return dict(sorted(chosen.items()))
-
-
-_TOTALS = ("tokens_total", "samples_total")
-_SECONDS = re.compile(rb"[ \t]*(?:m?s|secs?|seconds?|min|minutes|hours?)(?![\w/])")
-
-
-def _is_time(shape: Shape, names: list[Name], at: int) -> bool:
-    """True for a loss by name that a unit behind it calls a time, and for a ``cost`` that does not fall as losses do."""
-    if _SECONDS.match(shape.literals[at + 1]):
-        return True
-    if "cost" not in names[at].words.split():
-        return False
-    values = [token.value for token in shape.columns[at].values if token.value is not None]
-    third = max(1, len(values) // 3)
-    first, last = sum(values[:third]) / third, sum(values[-third:]) / third
-    return len(values) > 1 and not last < first - 0.02 * abs(first)
-
-
-def _speaks_of_loss(name: Name) -> bool:
-    return not name.evaluation and "loss" in name.words
-
-
-def _rank(role: Role | None) -> int:
-    return role.rank if role is not None else 1 << 30
 
 
 @dataclass(slots=True)
@@ -240,6 +66,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     readings = [read_shape(s, vocabulary) for s in shapes]
     for reading in readings:
         _find_heading(reading, readings)
+    _set_aside(readings)
     groups: dict[tuple[bytes, ...], Group] = {}
     for reading in readings:
         if reading.tier:
@@ -255,6 +82,32 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
         if len(chosen) == 4:
             break
     return chosen, readings
+
+
+def _set_aside(readings: Sequence[Reading]) -> None:
+    """Take for evaluations the records behind lines that announce one; where only some are, they are left out, or all."""
+    plain = any(r.loss is not None and r.tier and not r.shape.heralded for r in readings)
+    for reading in readings:
+        shape = reading.shape
+        if not shape.heralded or not reading.roles:
+            continue
+        mixed = reading.counter.mode == UNNUMBERED and reading.counter.heading is None and shape.heralded * 4 >= shape.count
+        if plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4):
+            reading.evaluation = True
+        elif mixed and (counter := _count_unheralded(reading)) is not None:
+            reading.counter = counter
+        elif mixed:
+            reading.evaluation = True
+
+
+def _count_unheralded(reading: Reading) -> Counter | None:
+    """Return the counter of the epochs of the records that no line announces, where each of these is another epoch's."""
+    shape, epoch = reading.shape, reading.counter.epoch
+    column = shape.columns[epoch] if epoch is not None and reading.counter.step is None else None
+    spelled = len(shape.heralds) < MAX_HERALDS and not any(re.search(rb"\d", line) for line in shape.heralds)
+    if column is None or column.drops or not spelled or shape.count - shape.heralded != column.rises + 1:
+        return None
+    return Counter(EPOCHS, None, epoch, first_epoch(column), heralded=True)
 
 
 def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> bool:
@@ -352,8 +205,9 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
             continue
         each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
         if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
+            bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles)
             keras = any(b"[=" in core or b"=>" in core for core in shape.samples)
-            mode = EPOCHS if each or keras else PER_EPOCH
+            mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
             reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
             return
 

@@ -22,6 +22,7 @@ class Counter:
     """The columns that count: ``step`` and ``epoch`` are places in the shape, or None.
 
     ``tentative``: too few records of this shape to confirm the counter. ``heading``: the line that announces the epoch.
+    ``heralded``: the records behind a line that announces an evaluation do not count.
     """
 
     mode: str
@@ -30,6 +31,7 @@ class Counter:
     epochs_from: int = 1
     tentative: bool = False
     heading: Shape | None = None
+    heralded: bool = False
 
 
 def glued_bar(shape: Shape) -> int:
@@ -66,6 +68,10 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
                 slower = [at for at in alike if at < best]
                 epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
     epoch = epochs[0] if epochs else None
+    if not steps and epoch is None:
+        behind = [at for at in range(head + 1, len(columns)) if _place(shape, names, at)]
+        if len(behind) == 1 and _counts(columns[behind[0]], shape, vocabulary):
+            return _by_place(shape, behind[0])
     if not steps and shape.count < FEW:
         steps = few = drawn_steps(shape)[:1]
     if not steps:
@@ -88,6 +94,16 @@ def drawn_steps(shape: Shape) -> list[int]:
     kinds = [column.kind for column in shape.columns]
     places = [at for at in range(1, len(kinds) - 1) if kinds[at - 1 : at + 2] == [BAR, FRACTION, RATE]]
     return [at for at in places if at > glued_bar(shape) and shape.columns[at].integer]
+
+
+def count_by_bar(shape: Shape) -> Counter | None:
+    """Return the counter of records behind a bar that is one further at each: of a loop that prints one record a turn."""
+    at = glued_bar(shape) - 1
+    column = shape.columns[at] if at >= 0 else None
+    if column is None or column.kind != FRACTION or not column.one_total or column.stride != 1:
+        return None
+    each = column.strides + column.drops >= column.count - 1 and column.rises >= 2 and not column.lowest
+    return Counter(EPOCHS, None, at, 0) if each and column.first == 0 else None
 
 
 def is_full(column: Column) -> bool:
@@ -139,6 +155,19 @@ def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
     )
 
 
+def _place(shape: Shape, names: list[Name], at: int) -> bool:
+    """True for ``[   64/60000]`` behind the metrics of a record, with no name of its own."""
+    column, name = shape.columns[at], names[at]
+    inside = shape.literals[at].rstrip()[-1:] == b"[" and shape.literals[at + 1].lstrip()[:1] == b"]"
+    return column.kind == FRACTION and column.integer and inside and not name.text and not name.evaluation
+
+
+def _by_place(shape: Shape, at: int) -> Counter:
+    """Count by the place in a pass; one that does not count one by one may be of samples: it numbers no step."""
+    found = _by_step(shape, at, None)
+    return found if shape.columns[at].stride == 1 else replace(found, mode=UNNUMBERED)
+
+
 def _pair(shape: Shape, at: int) -> bool:
     """True where ``at`` and the next column are ``[1, 2000]``: an epoch and a step of it."""
     behind = [text.strip() for text in shape.literals[at + 1 : at + 3]]
@@ -174,7 +203,8 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
         apart = column.kind == FRACTION and counted.rises >= AGREE * len(falls) and all(b > a for a, b in pairwise(at))
         per_epoch = apart or len(rose) >= AGREE * len(falls) if falls else counted.rises == 0 and counted.first in (0, 1)
         if per_epoch and (falls or column.kind == FRACTION):
-            whole = column.kind == FRACTION and column.one_total
+            launches = not column.bare and column.switches <= counted.drops  # each has its own length
+            whole = column.kind == FRACTION and (column.one_total or launches)
             return Counter(PER_EPOCH if whole else UNNUMBERED, step, epoch, first_epoch(counted))
         if not falls and counted.rises == 0 and column.kind == FRACTION:
             return Counter(UNNUMBERED, step, epoch, first_epoch(counted))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from receipt_cli.learn.counters import Reading
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, UNNUMBERED
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE
+from receipt_cli.learn.readings import Reading
 from receipt_cli.problems import Lack
 
 SHOWN = 3

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from receipt_cli.learn.banners import Banners, induce_banner
 from receipt_cli.learn.blocks import induce_block, induce_evaluation
-from receipt_cli.learn.counters import Group, Reading, choose
+from receipt_cli.learn.counters import Group, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.lacks import find_lacks
-from receipt_cli.learn.progress import induce_heading, induce_progress
+from receipt_cli.learn.progress import induce_heading, induce_herald, induce_progress, induce_steps
 from receipt_cli.learn.proofs import Induced
+from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.rules import induce
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tables import Table, induce_table
+from receipt_cli.learn.tokens import core_start
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 from receipt_cli.problems import Lack
 
@@ -38,7 +41,7 @@ class Learned:
     @property
     def records(self) -> int:
         """Records of the shapes that the rules were made from."""
-        return sum(rule.group.count if rule.group is not None else rule.count for rule in self.rules)
+        return sum(rule.records for rule in self.rules)
 
     def definition(self, name: str, version: int, title: str) -> dict[str, Any]:
         """Return the grammar as its file has it, without samples."""
@@ -59,8 +62,9 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
 
     Where nothing is learned, ``lacking`` is given what the nearest records lacked.
     """
-    miner, table = Miner(_interesting(vocabulary)), Table()
-    miner.listeners.append(table.take)
+    miner, table = Miner(_interesting(vocabulary), _heralds(vocabulary)), Table()
+    banners = Banners()
+    miner.listeners += [table.take, banners.take]
     miner.mine(blocks)
     groups, readings = choose(miner.shapes.values(), vocabulary)
     rules = _steps(groups, readings, vocabulary)
@@ -72,6 +76,9 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     if not rules:
         rows = induce_table(table, vocabulary)
         rules, sure = ([rows], "loss" in rows.fields) if rows is not None else ([], False)
+    if not rules:
+        steps = induce_steps(readings)
+        rules = [steps] if steps is not None else []
     silent = tuple(core for r in readings if r.evaluation for core in r.shape.samples[:2])
     mains = [rule.group.main for rule in rules if rule.group is not None]
     bars = induce_progress(readings) if any(main.counter.mode == ABSENT for main in mains) else None
@@ -82,7 +89,13 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
         if lacking is not None:
             lacking += find_lacks(readings)
         return None
+    banner = induce_banner(banners, sum(rule.records for rule in rules))
+    rules = rules if banner is None else [banner, *rules]
     return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure)
+
+
+def _heralds(vocabulary: Vocabulary) -> Callable[[bytes], int]:
+    return lambda record: vocabulary.section(record[core_start(record) :].decode("utf-8", "replace"))
 
 
 def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary) -> list[Induced]:
@@ -94,10 +107,12 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
         rivals = [r for g in groups if g is not group for r in g.readings]
         rule = induce(group, f"train_step_{len(rules) + 1}" if rules else "train_step", others, vocabulary, rivals)
         heading = induce_heading(group) if rule is not None and not headings else None
-        if rule is None or (group.main.counter.heading is not None and heading is None):
+        herald = induce_herald(group) if rule is not None else None
+        lacking = group.main.counter.heading is not None and heading is None
+        if rule is None or lacking or (group.main.counter.heralded and herald is None):
             continue
         rules.append(rule)
-        headings += [heading] if heading is not None else []
+        headings += [found for found in (heading, herald) if found is not None]
         evaluation = induce_evaluation(group, others, vocabulary) if not evaluations else None
         evaluations += [evaluation] if evaluation is not None else []
     if not _one_count([rule.group for rule in rules if rule.group is not None]):

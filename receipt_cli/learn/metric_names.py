@@ -29,7 +29,7 @@ class Name:
     and number; ``bracket``: an opening bracket is between them. ``evaluation``: the record, or this part of it, is about
     an evaluation. ``glued``: the unit glued to the number; ``stated``: in brackets in its name;
     ``follows``: a rate such as ``tok/s`` behind it. ``several``: the first of a list of numbers.
-    ``behind``: the printed name, where it stands behind the number.
+    ``behind``: the printed name, where it stands behind the number; ``before``: where the counter parts it from the number.
     """
 
     text: str
@@ -42,6 +42,7 @@ class Name:
     follows: str | None
     several: bool
     behind: str = ""
+    before: str = ""
 
     @property
     def unit(self) -> str | None:
@@ -61,6 +62,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
             text = ""  # ``lr(1e-4): 0.01``: the number belongs to the name of the next
         several = bracket and right.lstrip().startswith((",", "/")) and not right.lstrip(", ").startswith((")", "]"))
         behind = _behind(right, vocabulary) if not text and column.kind == NUMBER else ""
+        early = "" if text or behind else _before(shape, number, left, vocabulary)
         before = left[: left.rfind(text)] if text else left
         words = {word.lower() for word in _WORD.findall(vocabulary.english(before))}
         if number <= glued:
@@ -80,8 +82,8 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
         names.append(
             Name(
                 text,
-                normalise(english or behind),
-                sure,
+                normalise(english or behind or vocabulary.english(early)),
+                sure or bool(early),
                 bracket,
                 section or evaluated,
                 unit,
@@ -89,9 +91,23 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
                 f"{follows.group(1)}/{follows.group(2)}".lower() if follows else None,
                 several,
                 behind,
+                early,
             )
         )
     return names
+
+
+_AT = re.compile(r"(?P<name>[\w/ .-]{1,60}?)[ \t]+(?:at|after|for|in|on|@)[ \t]+(?P<counter>[A-Za-z_ ]{1,20}?)[ \t#:]*\Z")
+
+
+def _before(shape: Shape, number: int, left: str, vocabulary: Vocabulary) -> str:
+    """Return the name that a counter parts from its number: ``Training loss at step 300: 0.5``."""
+    if not number or shape.columns[number].kind != NUMBER or not re.fullmatch(r"[ \t]*[:=][ \t]*", left):
+        return ""
+    found = _AT.search(vocabulary.english(shape.literals[number - 1].decode("utf-8", "replace"))[-MAX_NAME:])
+    if found is None or _counter(normalise(found["counter"]).split(), vocabulary) is None:
+        return ""
+    return _DELIMITER.split(found["name"])[-1].strip()
 
 
 _BEHIND = re.compile(r"[ \t]*([A-Za-z][A-Za-z. -]{1,40}?)[ \t]*(?=[,;|)\]]|\Z)")
@@ -190,8 +206,9 @@ def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
 
 def _counter(words: list[str], vocabulary: Vocabulary) -> Role | None:
     """Return the counter that ``words`` end with, where nothing before them makes it another number."""
-    if set(words[:-2]) & vocabulary.foreign or set(words) & vocabulary.foreign - {"current", "num"}:
-        return None
+    apart = set(words[:-2]) & vocabulary.foreign or set(words) & vocabulary.foreign - {"current", "num"}
+    if apart or set(words[:-1]) & _RATE_UNITS:
+        return None  # ``tokens_in_step`` are those of a step
     bare = [w for w in words if w not in vocabulary.training] or words
     if bare[-1] in vocabulary.epoch:
         return Role(EPOCH)

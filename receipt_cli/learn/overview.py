@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from receipt_cli.learn.counters import Reading, choose
+from receipt_cli.learn.counters import choose
 from receipt_cli.learn.lacks import nearness
+from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tokens import NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary

@@ -101,7 +101,7 @@ def metric_value(shape: Shape, at: int, name: Name, role: Role, taken: set[str])
     column = shape.columns[at]
     units = {t.unit for t in column.values if t.kind == NUMBER}
     number = GROUPED_TEXT if column.grouped else NUMBER_TEXT
-    field = role.metric or field_name(name.text or name.behind, taken)
+    field = role.metric or field_name(name.text or name.behind or name.before, taken)
     after = rf"(?=[ \t]*+{literal(name.behind.encode())}(?!\w))" if name.behind else ""
     spec: Spec = {"type": "number"}
     if role.kind in OTHERS:
@@ -152,5 +152,5 @@ def filler(column: Column) -> str:
     if column.kind == RATE:
         return r"\[[^\[\],\n]{0,80},[^\],\n]{0,40}"
     if column.kind in (NUMBER, FRACTION):
-        return rf"(?:{number}(?:[ \t]*+(?:/|of ){_BLANKS}\d[\d,]*+)?+[ \t]?[%A-Za-z/]{{0,16}}+|N/A|n/a|None|null|\?{{3}})"
+        return rf"(?:{number}(?:[ \t]*+(?:/|of ){_BLANKS}\d[\d,]*+)?+(?:[ \t]?%|[A-Za-z/]{{0,16}}+)|N/A|n/a|None|null|\?{{3}})"
     return r"[\w:.,/+-]{1,40}+(?: days?, [\d:.]{1,20}+)?+"

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from receipt_cli.learn.counters import Group, Reading
+from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import EPOCHS, GLOBAL
+from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.tokens import read_token, split
 from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -26,6 +27,11 @@ class Induced:
     group: Group | None
     samples: list[bytes] = field(default_factory=list)
     count: int = 0
+
+    @property
+    def records(self) -> int:
+        """Records that the rule was made from."""
+        return self.group.count if self.group is not None else self.count
 
     @property
     def fields(self) -> Mapping[str, Any]:

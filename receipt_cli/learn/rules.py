@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import INDENT, Group, Reading
+from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED
 from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, Name, Role
 from receipt_cli.learn.patterns import REACH, Spec, chunks, context, counter_value, filler, full_counter, literal, metric_value
 from receipt_cli.learn.proofs import ANCHOR, Induced, before_training, reads, samples_of, twin_words, wrong_fields
-from receipt_cli.learn.tokens import split
+from receipt_cli.learn.readings import INDENT, Reading
+from receipt_cli.learn.tokens import NUMBER, split
 from receipt_cli.learn.vocabulary import Vocabulary
 
 MIN_GATE = 4
@@ -72,7 +73,7 @@ def _build(group: Group, name: str, dropped: set[str], guards: set[str]) -> Indu
     gates: list[bytes]
     if early or not counters:
         if not early:
-            headed = _under_heading if main.counter.heading is not None else _headed
+            headed = _under_heading if main.counter.heading is not None and not counters else _headed
             return None if not pieces else headed(group, name, pieces, counters, guards)
         begin, gates = head(main, early[0], early[-1], counters, anchored=ANCHOR in guards)
         for at in early:
@@ -203,6 +204,9 @@ def counters_of(main: Reading, idle: bool = False) -> dict[int, tuple[str, dict[
         found[counter.step] = full_counter(columns[counter.step])
     elif counter.mode == EPOCHS and counter.epoch is not None:
         found[counter.epoch] = counter_value(columns[counter.epoch], "epoch_number", "epochs_planned")
+    elif counter.mode == UNNUMBERED and counter.epoch is not None and counter.step is not None and _alone(main):
+        found[counter.step] = counter_value(columns[counter.step], "epoch_step", None)
+        found[counter.epoch] = counter_value(columns[counter.epoch], "epoch_number", "epochs_planned")
     elif counter.mode == UNNUMBERED:
         if counter.epoch is not None:
             found[counter.epoch] = counter_value(columns[counter.epoch], "epoch", None)
@@ -211,11 +215,18 @@ def counters_of(main: Reading, idle: bool = False) -> dict[int, tuple[str, dict[
     return found
 
 
+def _alone(main: Reading) -> bool:
+    """True for a step without a total beside an epoch: the pair of them orders the records."""
+    step = main.counter.step
+    return step is not None and main.shape.columns[step].kind == NUMBER
+
+
 def _counter_piece(main: Reading, at: int, counter: tuple[str, dict[str, Spec]]) -> _Piece | None:
     name = main.names[at]
-    if not name.text:
+    if not name.text and main.counter.mode != UNNUMBERED:
         return None
-    return _Piece(context(main.shape, at, name) + counter[0], counter[1], b"", at, required=True)
+    before = context(main.shape, at, name) if name.text else literal(main.shape.literals[at]) + r"[ \t]*+"
+    return _Piece(before + counter[0], counter[1], b"", at, required=True)
 
 
 def _pieces(group: Group, dropped: set[str]) -> list[_Piece]:
@@ -247,6 +258,9 @@ def _piece(reading: Reading, at: int, name: Name, role: Role, taken: set[str]) -
     if value is None:
         return None
     proves = role.kind in (LOSS, METRIC, *OTHERS)
+    if name.before:
+        joint = literal(reading.shape.literals[at]) + r"[ \t]*+"
+        return _Piece(joint + value.pattern, {value.field: value.spec}, b"", at, proves=proves)
     if not name.text:
         if name.follows is None and not name.behind:
             return None

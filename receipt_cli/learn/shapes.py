@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from receipt_cli.learn.masked_form import Form, form_of
-from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, Token, read_token
+from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, Token, core_start, read_token
 from receipt_cli.records.split import RECORD_CAP, cap_records, last_end, normalise
 from receipt_cli.scan.layout import MASK
 
@@ -29,13 +30,19 @@ MAX_FORMS = 1 << 13
 MAX_BYTES = 8 << 20
 """Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
 _DIGIT, _WORD = re.compile(rb"\d"), re.compile(rb"[a-z]+")
+MAX_HERALD = 160
+"""Bytes of a line, with its envelope, that are searched for words of an evaluation or of training."""
+MAX_HERALDS = 4
 MAX_TRACKED = 24
 """Columns of a shape that are followed as possible counters."""
 
 
 @dataclass(slots=True)
 class Column:
-    """One place for a number in a shape. ``values`` are the first of them, as read; ``since`` counts those since it went back."""
+    """One place for a number in a shape. ``values`` are the first of them, as read; ``since`` counts those since it went back.
+
+    ``switches`` counts how often the total changes.
+    """
 
     kind: str
     values: list[Token] = field(default_factory=list)
@@ -49,6 +56,7 @@ class Column:
     integer: bool = True
     total: float | None = None
     totals: tuple[float, float] | None = None
+    switches: int = 0
     bare: int = 0
     stride: float | None = None
     strides: int = 0
@@ -77,6 +85,7 @@ class Column:
         if token.total is not None:
             low, high = self.totals or (token.total, token.total)
             self.totals = min(low, token.total), max(high, token.total)
+            self.switches += self.total not in (None, token.total)
             self.total = token.total
         else:
             self.bare += self.total is not None  # a fraction before, a plain number now
@@ -111,6 +120,7 @@ class Column:
         if totals:
             low, high = self.totals or (totals[0], totals[0])
             self.totals = min(low, *totals), max(high, *totals)
+            self.switches += sum(a != b for a, b in pairwise([self.total, *totals]) if a is not None)
             self.total = totals[-1]
         elif self.total is not None:
             self.bare += len(values)
@@ -157,6 +167,12 @@ class Shape:
     lines: list[int] = field(default_factory=list)
     drops: list[tuple[dict[int, float], dict[int, float]]] = field(default_factory=list)
     tracked: tuple[int, ...] = ()
+    heralded: int = 0
+    """Records that are the first behind a line that announces an evaluation."""
+    heralds: frozenset[bytes] = frozenset()
+    """The texts of such lines, without their envelopes."""
+    sectioned: bool = False
+    """True where every record is somewhere between such a line and the next that speaks of training."""
 
     def add_all(self, records: Sequence[Found]) -> None:
         """Add records, in their order."""
@@ -245,12 +261,17 @@ def _values(column: int, records: Sequence[tuple[Form, bytes]], forms: set[Form]
 class Miner:
     """Collects the shapes of a log, record by record."""
 
-    def __init__(self, words: frozenset[bytes]) -> None:
+    def __init__(self, words: frozenset[bytes], heralds: Callable[[bytes], int] | None = None) -> None:
         """``words``, in lower case: records with a digit and one of them are collected.
 
         Words of other scripts are looked for inside others. A number in a rule of dashes may be that of an epoch.
+        ``heralds`` returns 1 for a line that announces an evaluation, -1 for one that speaks of training, else 0.
         """
         self.words = words
+        self._heralds = heralds
+        self._telling_forms: dict[bytes, int] = {}
+        self._heralded: dict[bytes, tuple[int, set[bytes]]] = {}
+        self._outside: set[bytes] = set()
         self.listeners: list[Callable[[bytes], None]] = []
         """Are given each buffer of whole records, too."""
         foreign = sorted((re.escape(word) for word in words if not word.isascii()), key=len, reverse=True)
@@ -263,6 +284,7 @@ class Miner:
 
     def mine(self, blocks: Iterable[bytes]) -> Miner:
         """Collect the records of ``blocks``, however they are cut."""
+        announced, evaluating = b"", False
         for buffer in _whole_records(blocks):
             lines = buffer.replace(b"\r", b"\n")
             for listener in self.listeners:
@@ -272,19 +294,40 @@ class Miner:
                     form = self._forms[masked]
                 except KeyError:
                     form = self._look(masked, record)
+                said = self._telling_forms.get(masked, 0)
+                told = record if said > 0 else b""
+                evaluating = said >= 0 and (evaluating or said > 0)
                 if form is None:
+                    announced = told or announced
                     continue
                 self.records += 1
                 if form.bounds:
                     key = form.key or form.key_of(record)
+                    if announced and not told:
+                        self._herald(key, announced)
+                    if not evaluating:
+                        self._outside.add(key)
                     found = (form, record, self.records, form.rank_of(record))
                     try:
                         self._found[key].append(found)
                     except KeyError:
                         self._open(key, found)
+                    announced = told
+                else:
+                    announced = told or announced
             self._read()
         self._read(lone=True)
+        for key, known in self.shapes.items():
+            count, heralds = self._heralded.get(key, (0, set[bytes]()))
+            known.heralded, known.heralds, known.sectioned = count, frozenset(heralds), key not in self._outside
         return self
+
+    def _herald(self, key: bytes, line: bytes) -> None:
+        """Note that ``line`` announces the record of the shape ``key``."""
+        count, lines = self._heralded.get(key, (0, set[bytes]()))
+        if len(lines) < MAX_HERALDS:
+            lines.add(line[core_start(line) :].strip())
+        self._heralded[key] = count + 1, lines
 
     def _look(self, masked: bytes, record: bytes) -> Form | None:
         """Return the form of a record; None for a record without a digit or a known word."""
@@ -296,8 +339,11 @@ class Miner:
             self._room -= len(masked)
             if self._room < 0 or len(self._forms) >= MAX_FORMS:
                 self._forms.clear()
+                self._telling_forms.clear()
                 self._room = MAX_BYTES - len(masked)
             self._forms[masked] = form
+        if self._heralds is not None and (said := self._heralds(record[:MAX_HERALD])):
+            self._telling_forms[masked] = said
         return form
 
     def _open(self, key: bytes, found: Found) -> None:

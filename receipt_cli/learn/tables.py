@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import pairwise
 from typing import Any
@@ -16,11 +17,18 @@ from receipt_cli.learn.vocabulary import Vocabulary, normalise
 MAX_CELLS = 64
 KEPT = 1024
 """Rows that are kept to judge the columns by."""
-_CELL = rb"(?:[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|[nN]a[nN]|-?[iI]nf)"
+_TIME = r"\d++:\d\d(?::\d\d)?+(?:\.\d++)?+"
+_CELL = rb"(?:" + _TIME.encode() + rb"|[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|[nN]a[nN]|-?[iI]nf)"
 _WHOLE = r"\d++"
-_ROW = rb"[ \t]*+" + _CELL + rb"(?:(?:[ ]*+[\t,][ ]*+|[ ]{1,80}+)" + _CELL + rb"){1,63}+[ \t,]*+"
-_FIRST = re.compile(rb"(?m)^([ \t]*+[A-Za-z][^\n\d=:]{3,1000}+)\n(" + _ROW + rb")$")
-_BETWEEN = {b"\t": (rb"[ ]*+\t[ ]*+", r"[ ]*+\t[ ]*+"), b",": (rb"[ ]*+,[ ]*+", r"[ ]*+,[ ]*+"), b"  ": (rb"[ \t]++", r"[ \t]++")}
+_ROW = rb"[| \t]*+" + _CELL + rb"(?:(?:[ ]*+[\t,|][ ]*+|[ ]{1,80}+)" + _CELL + rb"){1,63}+[ \t,|]*+"
+_RULE = rb"(?:[|+ \t:-]*-[|+ \t:-]*\n)?"  # a rule between the header and its rows
+_FIRST = re.compile(rb"(?m)^([| \t]*+[A-Za-z][^\n\d=:]{3,1000}+)\n" + _RULE + rb"(" + _ROW + rb")$")
+_BETWEEN = {
+    b"\t": (rb"[ ]*+\t[ ]*+", r"[ ]*+\t[ ]*+"),
+    b",": (rb"[ ]*+,[ ]*+", r"[ ]*+,[ ]*+"),
+    b"|": (rb"[ \t]*+\|[ \t]*+", r"[ \t]*+\|[ \t]*+"),
+    b"  ": (rb"[ \t]++", r"[ \t]++"),
+}
 
 
 class Table:
@@ -31,6 +39,7 @@ class Table:
         self.separator = b""
         self.count = 0
         self.rows: list[list[float]] = []
+        self.times: set[int] = set()
         self.sample = b""
         self._row: re.Pattern[bytes] | None = None
 
@@ -46,20 +55,22 @@ class Table:
         for row in self._row.finditer(buffer, at):
             self.count += 1
             if len(self.rows) < KEPT:
-                self.rows.append([float(cell) for cell in re.findall(_CELL, row.group())])
+                cells = re.findall(_CELL, row.group())
+                self.times.update(at for at, cell in enumerate(cells) if b":" in cell)
+                self.rows.append([math.nan if b":" in cell else float(cell) for cell in cells])
                 self.sample = self.sample or row.group().strip()
 
     def _open(self, found: re.Match[bytes]) -> bool:
         """Take the line before a row for the header, where it has as many names as the row has numbers."""
         header, width = found.group(1).strip(), len(re.findall(_CELL, found.group(2)))
-        separator = next((s for s in (b"\t", b",") if s in header), b"  ")
-        cells = re.split(rb" *[\t,] *| {2,}", header) if separator != b"  " or b"  " in header else header.split()
+        separator = next((s for s in (b"|", b"\t", b",") if s in header), b"  ")
+        cells = re.split(rb" *[\t,|] *| {2,}", header) if separator != b"  " or b"  " in header else header.split()
         names = [cell.decode("utf-8", "replace").strip() for cell in cells if cell.strip()]
         if len(names) != width or not 2 <= width <= MAX_CELLS:
             return False
         self.names, self.separator = names, separator
         between = _BETWEEN[separator][0]
-        self._row = re.compile(rb"(?m)^[ \t]*+" + _CELL + rb"(?:" + between + _CELL + rb"){%d}[ \t,]*+$" % (width - 1))
+        self._row = re.compile(rb"(?m)^[| \t]*+" + _CELL + rb"(?:" + between + _CELL + rb"){%d}[ \t,|]*+$" % (width - 1))
         return True
 
 
@@ -87,6 +98,9 @@ def induce_table(table: Table, vocabulary: Vocabulary) -> Induced | None:
     cells: list[str] = []
     for at, role in enumerate(roles):
         name, spec = "", {}
+        if at in table.times:
+            cells.append(rf"(?:{_TIME}|{NUMBER_TEXT})")
+            continue
         if at == step:
             name, spec = "step", {"type": "integer"}
         elif at == epoch:
@@ -100,7 +114,7 @@ def induce_table(table: Table, vocabulary: Vocabulary) -> Induced | None:
             continue
         fields[name] = {**spec}
         cells.append(f"(?P<{name}>{NUMBER_TEXT if spec['type'] == 'number' else _WHOLE})")
-    pattern = r"^[ \t]*+" + _BETWEEN[table.separator][1].join(cells) + r"[ \t,]*+$"
+    pattern = r"^[| \t]*+" + _BETWEEN[table.separator][1].join(cells) + r"[ \t,|]*+$"
     literal = " " if table.separator == b"  " else table.separator.decode()
     body: dict[str, Any] = {"event": "step", "literal": literal, "pattern": pattern, "fields": fields}
     if "epoch_number" in fields and columns[epoch or 0][0] == 0:

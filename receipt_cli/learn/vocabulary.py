@@ -14,9 +14,11 @@ from receipt_cli.errors import DataError
 
 _TOP = {"grammar", "version", "title", "layer", "words", "translations", "metrics", "units", "thresholds", "sha256"}
 _WORDS = (
-    "step", "step_letters", "epoch", "evaluation", "training", "averaging", "foreign", "loss", "validation_loss", "scores",
-    "timings",
+    "step", "step_letters", "epoch", "evaluation", "training", "closing", "averaging", "foreign", "loss", "validation_loss",
+    "scores", "timings",
 )  # fmt: skip
+MAX_SECTION = 80
+"""Most characters of a line that begins an evaluation."""
 _PARTS = re.compile(r"[\s_\-./@]+")
 _UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
 
@@ -33,6 +35,7 @@ class Vocabulary:
     epoch: frozenset[str]
     evaluation: frozenset[str]
     training: frozenset[str]
+    closing: frozenset[str]
     averaging: frozenset[str]
     foreign: frozenset[str]
     loss: tuple[str, ...]
@@ -48,6 +51,18 @@ class Vocabulary:
     def english(self, text: str) -> str:
         """Return ``text`` with the known words of other languages as the English words that they mean."""
         return self._translated.sub(lambda found: f" {self.translations[found.group().lower()]} ", text)
+
+    def section(self, line: str) -> int:
+        """Return 1 for a line without a value that begins an evaluation, -1 for one that speaks of training alone, else 0.
+
+        ``Test Error:``, ``--- validating epoch 3 ---``.
+        """
+        words = set(re.findall(r"[a-z]+", self.english(line).lower()))
+        if not words & self.evaluation:
+            return -bool(words & self.training)
+        if len(line) > MAX_SECTION or "=" in line.strip("= \n") or words & (self.training | self.closing):
+            return 0
+        return not re.search(r"\d", line) or not (words & self.scores or "loss" in words or re.search(r"\d\.\d", line))
 
     @cached_property
     def _translated(self) -> re.Pattern[str]:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import pytest
 
 from receipt_cli.detect.generic import load_generic
-from receipt_cli.learn.counters import read_shape
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
+from receipt_cli.learn.readings import read_shape
 from receipt_cli.learn.shapes import Miner
 
 LOSSES = [f"{3 - n / 50:.4f}" for n in range(60)]

@@ -64,6 +64,8 @@ STEPS: dict[str, tuple[str, Figures]] = {
     "an epoch and steps without a total": ("[{e},  {i}000] loss: {x:.2f}", (20, None, None, 4.0, 3.81)),
     "named epochs and steps": ("Epoch [{e}/4], Step [{i}/5], Loss: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
     "an epoch a line": ("Epoch {n}/20 - train loss: {x:.2f} - val loss: 9.9", (20, 1, 20, 4.0, 3.81)),
+    "a name before the counter": ("Training average loss at step {n}: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
+    "a cost after iterations": ("Cost after iteration {n}: {x:.6f}", (20, 1, 20, 4.0, 3.81)),
     "a bar": ("train:  5%|#    | {n}/20 [00:01<00:09, 3.9it/s, loss={x:.2f}]", (20, 1, 20, 4.0, 3.81)),
 }
 
@@ -73,6 +75,18 @@ def test_records_of_training_are_read(name: str, tmp_path: Path) -> None:
     template, wanted = STEPS[name]
     lines = ["loading", *formatted(template, 20), "done"]
     assert figures(read(write(tmp_path / "log", lines))) == wanted
+
+
+def test_a_bar_before_each_record_counts_them(tmp_path: Path) -> None:
+    bars = formatted("{n}%|##  | {n}/20 [00:01<00:09, 3.9s/it]Training loss: {x:.2f}", 20, start=0)
+    assert figures(read(write(tmp_path / "log", bars))) == (20, 0, 19, 4.0, 3.81)
+
+
+def test_of_a_bar_that_shows_numbers_before_it_counts_on_the_steps_are_read(tmp_path: Path) -> None:
+    drawn = [f"[Adam] Tot:{4 - n / 100:.3f} PDE:{1 - n / 999:.3f}: 5%|#   | {n}/900 [00:01<00:09, 3.9it/s]" for n in range(40)]
+    late = [line.replace(f"| {n}/", f"| {n + 1}/") for n, line in enumerate(drawn)]
+    lines = [line for pair in zip(drawn, late, strict=True) for line in pair]
+    assert figures(read(write(tmp_path / "log", lines))) == (40, 1, 40, None, None)
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -45,6 +45,14 @@ TABLES: dict[str, tuple[str, dict[str, object]]] = {
         table("Iteration      Wall_Time     Train_Return    Critic_Steps", "{n}00      0.5{n}    {x:.1f}   2{n}"),
         {"steps": (12, 0, 1100), "train_return": LOSS},
     ),
+    "times and a rule": (
+        table("| epoch | train_loss | valid_loss | time  |\n|-------|------------|---|---|", "| {n} | {x:.6f} | 5.5 | 0{n}:12 |"),
+        {"steps": (12, 0, 11), "loss": LOSS, "val_loss": (5.5, 5.5)},
+    ),
+    "a chainer's report": (
+        table("epoch       main/loss   validation/main/loss  elapsed_time", "{n}           {x:.5f}     5.5     1{n}.25     "),
+        {"steps": (12, 0, 11), "loss": LOSS, "val_loss": (5.5, 5.5)},
+    ),
     "single blanks": (table("epoch loss", "{n} {x:.1f}"), {"steps": (12, 0, 11), "loss": LOSS}),
 }
 

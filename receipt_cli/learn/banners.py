@@ -1,0 +1,42 @@
+"""Lines with which a trainer begins (``start training``, its printed arguments) → the rule that parts the launches of a log."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from receipt_cli.learn.patterns import literal
+from receipt_cli.learn.proofs import Induced
+
+_BEGINS = re.compile(
+    rb"(?im)^[^\n]{0,120}?(?<![\w/.])(?P<words>(?:(?:start|begin)(?:n?ing|ed)? (?:[\w-]{1,20} ){0,2}training"
+    rb"|training (?:is |has )?(?:started|starts|begins|begun))(?!\w)(?! (?:epoch|for epoch|step|iter))|Namespace\()[^\n]{0,60}"
+)
+MAX_SPELLINGS = 4
+RARE = 3
+"""Records of training that a launch has at least, on average: what is printed more often begins no launch."""
+
+
+class Banners:
+    """Collects the lines that begin a launch. Fed buffers of whole records."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.samples: dict[bytes, bytes] = {}
+
+    def take(self, buffer: bytes) -> None:
+        """Look for such lines in ``buffer``."""
+        for found in _BEGINS.finditer(buffer):
+            self.count += 1
+            if len(self.samples) < MAX_SPELLINGS:
+                self.samples.setdefault(found["words"], found.group()[found.start("words") - found.start() :].strip())
+
+
+def induce_banner(banners: Banners, records: int) -> Induced | None:
+    """Return the rule of the lines that begin a launch, if there is more than one in a log with so many ``records``."""
+    if not 1 < banners.count <= records // RARE:
+        return None
+    pattern = rf"(?<![\w/.])(?:{'|'.join(literal(words) for words in banners.samples)})[^\n]*+"
+    literals = [words.decode("ascii") for words in banners.samples]
+    body: dict[str, Any] = {"event": "header", "literal": literals, "pattern": pattern, "fields": {}}
+    return Induced("launch_begins", body, pattern, None, list(banners.samples.values()))

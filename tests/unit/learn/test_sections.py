@@ -1,0 +1,106 @@
+"""Lines around the records: what announces an evaluation, and what begins another launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from receipt_cli.derive import Derivation, Options, derive
+from receipt_cli.io.source import Source
+
+Figures = tuple[int, float | None, float | None]
+
+
+def read(lines: list[str], folder: Path) -> Derivation:
+    path = folder / "run.log"
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return derive(Source(str(path)), Options(grammar="generic"))
+
+
+def figures(derivation: Derivation) -> Figures:
+    """Return step records, first and last loss."""
+    assert derivation.primary is not None
+    summary = derivation.summaries[derivation.primary]
+    loss = summary.metrics.get("loss")
+    return summary.record_count, loss.first if loss else None, loss.last if loss else None
+
+
+ANNOUNCED = {
+    "the tutorial's test": ("Test Error: ", " Accuracy: 4{e}.5%, Avg loss: 9.{e}"),
+    "a rule of stars": ("***** Running Evaluation *****", "loss = 9.{e}, acc = 0.5{e}"),
+    "with the epoch": ("--- validating epoch {e} ---", "mean loss 9.{e}, accuracy 0.5{e}"),
+    "in Chinese": ("开始验证", "平均 loss: 9.{e}, accuracy: 0.5{e}"),
+}
+
+
+@pytest.mark.parametrize("name", ANNOUNCED)
+def test_what_a_line_announces_as_an_evaluation_is_no_training(name: str, tmp_path: Path) -> None:
+    heading, result = ANNOUNCED[name]
+    lines: list[str] = []
+    for epoch in range(1, 6):
+        lines += [f"Epoch {epoch}", "-" * 31]
+        lines += [f"loss: {4 - epoch / 10 - i / 100:.4f}  [{64 + 640 * i:5d}/ 6400]" for i in range(10)]
+        lines += [heading.format(e=epoch), result.format(e=epoch), ""]
+    assert figures(read(lines, tmp_path)) == (50, 3.9, 3.41)
+
+
+ALIKE = "epoch: {e},  loss is: {x:.3f}, acc is: 0.4{e}"
+
+
+@pytest.mark.parametrize("before", [[], ["testing in eval mode……", ALIKE.format(e=0, x=9.5)]])
+def test_what_only_the_line_before_it_tells_from_training_is_left_out(before: list[str], tmp_path: Path) -> None:
+    lines: list[str] = [*before]
+    for epoch in range(9):
+        lines += [ALIKE.format(e=epoch, x=2 - epoch / 10), "testing in eval mode……"]
+        lines += [ALIKE.format(e=epoch, x=3 - epoch / 10), "Now continue training……"]
+    assert figures(read(lines, tmp_path)) == (9, 2.0, 1.2)
+
+
+def test_where_two_records_follow_the_line_neither_is_read(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for epoch in range(9):
+        lines += [ALIKE.format(e=epoch, x=2 - epoch / 10), "testing in eval mode……"]
+        lines += [ALIKE.format(e=epoch, x=value - epoch / 10) for value in (3, 4)]
+    assert read(lines, tmp_path).primary is None
+
+
+def test_an_evaluation_without_a_result_leaves_the_records_behind_it_alone(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for epoch in range(1, 9):
+        lines += [f"epoch {epoch} loss {3 - epoch / 10:.2f}", "Evaluating ..."]
+    assert figures(read(lines, tmp_path)) == (8, 2.9, 2.2)
+
+
+@pytest.mark.parametrize(
+    "banner", ["start training", "2026-01-02 03:04:05 - INFO - Begin training from scratch", "args: Namespace(lr=0.1, seed=1)"]
+)
+def test_of_launches_that_introduce_themselves_the_last_is_read(banner: str, tmp_path: Path) -> None:
+    first = [f"epoch: {n} end, loss: {5 - n / 10:.2f}" for n in range(4)]
+    second = [f"epoch: {n} end, loss: {4 - n / 10:.2f}" for n in range(12)]
+    assert figures(read([banner, *first, "Killed", banner, *second], tmp_path)) == (12, 4.0, 2.9)
+
+
+def test_a_banner_before_every_epoch_begins_no_launch(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for epoch in range(1, 7):
+        lines += ["Start training", f"epoch {epoch} loss {3 - epoch / 10:.2f}"]
+    assert figures(read(lines, tmp_path)) == (6, 2.9, 2.4)
+
+
+def test_a_word_behind_a_counter_belongs_to_what_follows(tmp_path: Path) -> None:
+    lines = [f"Epoch {n // 5} batch {n % 5 * 20} train Loss {4 - n / 10:.2f} test AUC 0.5{n}" for n in range(20)]
+    assert figures(read(lines, tmp_path)) == (20, 4.0, 2.1)
+
+
+def test_the_tokens_of_a_step_are_no_step(tmp_path: Path) -> None:
+    lines = [f"{{'loss': {3 - n / 100:.2f}, 'lr': 0.1, 'tokens_this_step': {1000 + n * 7}}}" for n in range(20)]
+    derivation = read(lines, tmp_path)
+    assert derivation.primary is not None
+    assert derivation.summaries[derivation.primary].first is None
+
+
+def test_a_step_that_does_not_count_up_is_in_doubt(tmp_path: Path) -> None:
+    numbers = [1, 2, 1, 2, 1, 2, 1, 1, 2, 1, 2, 1, 1, 2, 1, 2, 1, 2]
+    lines = [f" step:  {n}  loss:  {3 - at / 100:.2f}  grad_norm: 0.1" for at, n in enumerate(numbers)]
+    assert read(lines, tmp_path).primary is None
