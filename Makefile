@@ -25,6 +25,7 @@ MADE := $(VENV)/.made
 CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
 COMPILED := receipt_cli/_compiled/definitions.json
+KERNEL := $(VENV)/.kernel
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 SELECTED := $(strip $(T)$(TESTS))
 CORE_TESTS := tests/unit tests/cli tests/golden tests/contract/test_schemas.py tests/contract/test_trust.py
@@ -53,7 +54,7 @@ demo: $(CORE) ## install into .venv, parse a recorded training log, show its sum
 	say 'receipt validate build/demo.receipt.json'; $(BIN)/receipt validate build/demo.receipt.json
 
 .PHONY: test
-test: $(DEV) $(COMPILED) $(if $(SELECTED),,lint type) ## ruff, mypy --strict and all tests
+test: $(DEV) $(COMPILED) $(KERNEL) $(if $(SELECTED),,lint type) ## ruff, mypy --strict and all tests
 	$(PYTEST) $(T) $(if $(TESTS),-x -k '$(TESTS)')
 
 .PHONY: explore
@@ -61,10 +62,18 @@ explore: $(DEV) ## property tests on inputs never tried before (make test repeat
 	HYPOTHESIS_PROFILE=explore $(PYTEST) tests/property tests/unit
 
 .PHONY: setup
-setup: $(DEV) $(COMPILED) ## make .venv with everything that a change needs
+setup: $(DEV) $(COMPILED) $(KERNEL) ## make .venv with everything that a change needs
 
 .PHONY: compile
 compile: $(COMPILED) ## compile grammars/ and schemas/, which are read as YAML where they have changed since
+
+.PHONY: kernel
+kernel: $(DEV) ## compile native/kernel.c into the package, where there is a C compiler; RECEIPT_KERNEL=0 removes it
+	$(PY) hatch_build.py kernel
+
+.PHONY: fuzz-kernel
+fuzz-kernel: $(DEV) ## the kernel against the definition on generated and mutated blocks, under sanitizers; TIME= seconds, SEED=
+	$(PY) -m tests.fuzz.kernel --seconds $(or $(TIME),60) --seed $(or $(SEED),1)
 
 .PHONY: lint
 lint: $(DEV) ## ruff check
@@ -87,13 +96,18 @@ freeze: $(DEV) ## write the digests of draft grammars and schemas into their ind
 	$(PY) tests/tools/freeze.py grammars/index.yaml schemas/index.yaml
 
 .PHONY: wheel-check
-wheel-check: $(DEV) ## build, install without extras into a clean environment, use it outside the checkout
+wheel-check: $(DEV) ## build the wheel with the kernel and the pure one, install each, use both outside the checkout
 	rm -rf build/wheel-check
-	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/wheel-check .
-	$(PY) -m venv build/wheel-check/venv
-	build/wheel-check/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel-check/*.whl
-	@set -e; checkout=$$PWD; receipt=$$PWD/build/wheel-check/venv/bin/receipt; cd /; set -x; \
-	$$receipt --version; $$receipt grammar list; $$receipt parse "$$checkout/$(DEMO_LOG)" --json > /dev/null
+	@set -e; for kernel in 1 0; do \
+	  folder=build/wheel-check/$$kernel; \
+	  RECEIPT_KERNEL=$$kernel $(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir $$folder .; \
+	  $(PY) -m venv $$folder/venv; \
+	  $$folder/venv/bin/python -m pip install --quiet --disable-pip-version-check $$folder/*.whl; \
+	  (checkout=$$PWD; receipt=$$PWD/$$folder/venv/bin/receipt; cd /; set -x; \
+	    $$receipt --version; $$receipt grammar list > /dev/null; \
+	    $$receipt parse "$$checkout/$(DEMO_LOG)" --json > "$$checkout/$$folder/receipt.json"); \
+	done; ls build/wheel-check/*/*.whl; cmp build/wheel-check/0/receipt.json build/wheel-check/1/receipt.json
+	$(PY) hatch_build.py kernel  # each build leaves its own in the checkout
 
 .PHONY: bench
 bench: $(DEV) ## this program beside others on generated logs: one table; SIZE=1GiB ROUNDS=5
@@ -196,7 +210,7 @@ audit: $(MADE) ## ask the Python advisory database about our dependencies: the l
 	build/audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit uv
 	@set -e; for versions in highest lowest-direct; do \
 	  echo "auditing $$versions"; \
-	  build/audit/bin/uv pip compile --quiet --extra store --extra speed --extra remote --extra nvml --resolution $$versions \
+	  build/audit/bin/uv pip compile --quiet --extra store --extra remote --extra nvml --resolution $$versions \
 	    --output-file build/audit/$$versions.txt pyproject.toml; \
 	  build/audit/bin/pip-audit --strict --disable-pip --no-deps --progress-spinner off --requirement build/audit/$$versions.txt; \
 	done
@@ -211,7 +225,7 @@ coverage: $(DEV) ## tests with branch coverage
 
 .PHONY: clean
 clean: ## remove .venv, builds and caches
-	rm -rf '$(VENV)' build dist receipt_cli/_compiled .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf '$(VENV)' build dist receipt_cli/_compiled receipt_cli/scan/kernel/_native*.so .coverage .coverage.* htmlcov .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(MADE):
@@ -236,6 +250,10 @@ $(CORE): pyproject.toml | $(MADE)
 $(COMPILED): hatch_build.py $(wildcard grammars/*.yaml grammars/*/*.yaml schemas/*.yaml schemas/*/*) \
     $(wildcard receipt_cli/*.py $(foreach room,definitions documents grammar learn,receipt_cli/$(room)/*.py)) | $(DEV)
 	$(PY) hatch_build.py
+
+$(KERNEL): native/kernel.c hatch_build.py | $(DEV)
+	$(PY) hatch_build.py kernel
+	@touch $@
 
 $(DEV): pyproject.toml | $(MADE)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'

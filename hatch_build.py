@@ -1,13 +1,17 @@
-"""Compile the shipped definitions into ``receipt_cli/_compiled``: a build hook of hatchling, and ``make compile``.
+"""Compile the shipped definitions into ``receipt_cli/_compiled``, and the kernel of the scan where there is a compiler.
 
-The hook runs for wheels and for editable installations. ``receipt_cli.definitions.compiled`` reads what it writes.
+A build hook of hatchling for wheels and editable installations; ``make compile`` and ``make kernel`` call it, too.
+``receipt_cli.definitions.compiled`` and ``receipt_cli.scan.kernel`` read what it writes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
+import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +21,13 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 ROOT = Path(__file__).resolve().parent
 
 
-class CompileDefinitions(BuildHookInterface):  # type: ignore[type-arg]
+KERNEL = "receipt_cli.scan.kernel._native"
+KERNEL_SOURCE = "native/kernel.c"
+LEFT_OUT = "RECEIPT_KERNEL"
+"""The environment variable that leaves the kernel out where it is ``0``: of a wheel, too."""
+
+
+class Compile(BuildHookInterface):  # type: ignore[type-arg]
     """Compiles before the files of a wheel are collected."""
 
     PLUGIN_NAME = "custom"
@@ -26,6 +36,45 @@ class CompileDefinitions(BuildHookInterface):  # type: ignore[type-arg]
         """Write the compiled files and make them part of the wheel, although git ignores them."""
         compile_definitions()
         build_data["artifacts"].append("/receipt_cli/_compiled/*")
+        made = compile_kernel(self.app.display_warning)
+        if made is not None:
+            build_data["artifacts"].append(f"/{made.relative_to(ROOT).as_posix()}")
+            build_data["pure_python"] = False
+            build_data["tag"] = f"cp311-abi3-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+
+
+def compile_kernel(warn: Callable[[str], None]) -> Path | None:
+    """Compile the kernel into the package and return its file; None, after a warning, where that cannot be done."""
+    folder = ROOT.joinpath(*KERNEL.split(".")[:-1])
+    for old in [*folder.glob("_native*.so"), *folder.glob("_native*.pyd")]:
+        old.unlink()
+    if os.environ.get(LEFT_OUT) == "0":
+        return None
+    try:
+        from setuptools import Distribution, Extension
+        from setuptools.errors import BaseError, CCompilerError
+    except ImportError:
+        warn("the kernel is left out, and logs are read more slowly: setuptools is not installed")
+        return None
+    # No fused operations: the kernel proves its rounding step by step. No debugging information: it names folders.
+    options = [] if os.name == "nt" else ["-std=c99", "-O2", "-g0", "-ffp-contract=off", "-fvisibility=hidden"]
+    extension = Extension(KERNEL, [str(ROOT / KERNEL_SOURCE)], extra_compile_args=options, py_limited_api=True)
+    command: Any = Distribution({"name": "receipt-cli", "ext_modules": [extension]}).get_command_obj("build_ext")
+    with tempfile.TemporaryDirectory() as scratch:
+        command.build_lib, command.build_temp = f"{scratch}/lib", f"{scratch}/temp"
+        try:
+            command.ensure_finalized()
+            command.run()
+        except (BaseError, CCompilerError, OSError) as error:
+            warn(f"the kernel is left out, and logs are read more slowly: {error}")
+            return None
+        (built,) = map(Path, command.get_outputs())
+        target = folder / built.name
+        partial = target.with_suffix(".part")
+        partial.write_bytes(built.read_bytes())
+        partial.chmod(0o755)
+        partial.replace(target)
+    return target
 
 
 def compile_definitions() -> None:
@@ -151,4 +200,7 @@ def without_description(body: Any) -> Any:
 
 
 if __name__ == "__main__":
-    compile_definitions()
+    if sys.argv[1:] == ["kernel"]:
+        print(f"kernel: {compile_kernel(print) or 'left out'}")
+    else:
+        compile_definitions()

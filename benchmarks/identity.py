@@ -1,10 +1,9 @@
-"""Records read by layout and in bulk against every record through the patterns: the same columns, or a difference.
+"""Records read by layout and by the kernel against every record through the patterns: the same columns, or a difference.
 
 python -m benchmarks.identity FOLDER [--copies 1000]
 
 Every file of the folder is read both ways, three times over so that its layouts are known, and so are copies of its
-files with other digits, other bytes and lines in another order. Thresholds are lowered so that everything that can be
-read in bulk is.
+files with other digits, other bytes and lines in another order.
 """
 
 from __future__ import annotations
@@ -13,8 +12,7 @@ import argparse
 import math
 import random
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,29 +21,12 @@ from receipt_cli.errors import InputError
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.io.source import Source
-from receipt_cli.scan.bulk import reader as bulk
-from receipt_cli.scan.bulk import schedule
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import KEPT_HITS, SegmentBody
 
 LARGEST = 16 << 20
 PIECE = 512 << 10
 """A mutated copy is of so many bytes of its file."""
-
-
-@contextmanager
-def lowest_thresholds() -> Iterator[None]:
-    """Let two records of a layout, and blocks of any size, be enough for bulk reading."""
-    known = [(schedule, name, 1) for name in ("FIRST", "LEAST", "WORTH_IMPORT", "WORTH_CALL")]
-    known += [(bulk, "MIN_COUNT", 1), (bulk, "MIN_ROWS", 1)]
-    before = [getattr(module, name) for module, name, _ in known]
-    for module, name, value in known:
-        setattr(module, name, value)
-    try:
-        yield
-    finally:
-        for (module, name, _), value in zip(known, before, strict=True):
-            setattr(module, name, value)
 
 
 def read_both(grammars: Sequence[Grammar], blocks: Sequence[bytes]) -> tuple[Any, Any]:
@@ -150,29 +131,28 @@ def main() -> int:
     grammars, rng = shipped(), random.Random(20_261)
     logs: list[tuple[str, bytes]] = []
     different = records = 0
-    with lowest_thresholds():
-        for path in sorted(path for path in options.folder.rglob("*") if path.is_file()):
-            try:
-                log = b"".join(Source(str(path)).blocks())[:LARGEST]
-            except InputError:
-                continue
-            logs.append((str(path.relative_to(options.folder)), log))
-            fast, pure = read_both(grammars, [log] * (3 if len(log) < LARGEST // 4 else 1))
-            records += pure["records"]
-            difference = find_difference(fast, pure)
-            if difference is not None:
-                different += 1
-                print(f"{logs[-1][0]}: {difference}")
-        for number in range(options.copies if logs else 0):
-            name, log = logs[number % len(logs)]
-            fast, pure = read_both(grammars, [mutate(log, rng)] * 2)
-            records += pure["records"]
-            difference = find_difference(fast, pure)
-            if difference is not None:
-                different += 1
-                print(f"copy {number} of {name}: {difference}")
-            if sys.stderr.isatty():
-                print(f"\r{number + 1} of {options.copies} copies", end="", file=sys.stderr)
+    for path in sorted(path for path in options.folder.rglob("*") if path.is_file()):
+        try:
+            log = b"".join(Source(str(path)).blocks())[:LARGEST]
+        except InputError:
+            continue
+        logs.append((str(path.relative_to(options.folder)), log))
+        fast, pure = read_both(grammars, [log] * (3 if len(log) < LARGEST // 4 else 1))
+        records += pure["records"]
+        difference = find_difference(fast, pure)
+        if difference is not None:
+            different += 1
+            print(f"{logs[-1][0]}: {difference}")
+    for number in range(options.copies if logs else 0):
+        name, log = logs[number % len(logs)]
+        fast, pure = read_both(grammars, [mutate(log, rng)] * 2)
+        records += pure["records"]
+        difference = find_difference(fast, pure)
+        if difference is not None:
+            different += 1
+            print(f"copy {number} of {name}: {difference}")
+        if sys.stderr.isatty():
+            print(f"\r{number + 1} of {options.copies} copies", end="", file=sys.stderr)
     print(f"{len(logs)} files and {options.copies} mutated copies, {records} records: {different} differ")
     return 1 if different else 0
 

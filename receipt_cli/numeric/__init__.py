@@ -25,7 +25,7 @@ PUBLIC = {
     "OrdinalSet": "ordinals",
     "count_switches": "ordinals",
     "ordinals_at": "ordinals",
-    "ordinals_in": "ordinals",
+    "ordinals_from": "ordinals",
     "TOLERANCE": "precision",
     "resolution": "precision",
     "scratch": "spill",

@@ -48,6 +48,19 @@ class Cells(Sequence[N], Generic[N]):
         self._start = 0
 
     @classmethod
+    def read(cls, code: str, data: Any) -> Cells[Any]:
+        """Return the column whose bytes are ``data``: bytes, or what a pickler took apart."""
+        made: Cells[Any] = cls(code)
+        if len(memoryview(data).cast("B")) <= 8 * FEW:
+            made._few = array(code)
+            made._few.frombytes(data)
+            return made
+        import numpy as np
+
+        made._few = np.frombuffer(data, np.int64 if code == "q" else np.float64)
+        return made
+
+    @classmethod
     def of(cls, values: Array) -> Cells[Any]:
         """Return a column that is ``values``, int64 or float64 [n], which nobody changes any more."""
         made: Cells[Any] = cls("q" if values.dtype.kind == "i" else "d")
@@ -104,7 +117,7 @@ class Cells(Sequence[N], Generic[N]):
             return _equal, (self._code, self._same.tobytes(), self._count)
         held: Any = self._few if self._few is not None else self.whole()
         data = PickleBuffer(held) if int(protocol) >= 5 and len(held) else held.tobytes()
-        return _restored, (self._code, data)
+        return Cells.read, (self._code, data)
 
     def whole(self) -> Array:
         """Return all entries (int64 or float64 [n]), not to be changed; the column must not grow while it lives."""
@@ -211,19 +224,6 @@ class Cells(Sequence[N], Generic[N]):
 def _equal(code: str, first: bytes, count: int) -> Cells[Any]:
     made: Cells[Any] = Cells(code)
     made._few, made._same, made._count = None, array(code, first), count
-    return made
-
-
-def _restored(code: str, data: Any) -> Cells[Any]:
-    """Return the column whose bytes are ``data``: bytes, or what a pickler took apart."""
-    made: Cells[Any] = Cells(code)
-    if len(memoryview(data).cast("B")) <= 8 * FEW:
-        made._few = array(code)
-        made._few.frombytes(data)
-        return made
-    import numpy as np
-
-    made._few = np.frombuffer(data, np.int64 if code == "q" else np.float64)
     return made
 
 

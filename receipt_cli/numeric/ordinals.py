@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from array import array
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -32,6 +33,15 @@ def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> 
     for start in range(0, len(whole), PIECE):
         found |= ordinals_in(whole[start : start + PIECE] >> shift)
     return found
+
+
+def ordinals_from(data: bytes) -> OrdinalSet:
+    """Return the set of the int64 that ``data`` are, not negative and in any order."""
+    if "numpy" not in sys.modules:
+        return OrdinalSet(array("Q", data))
+    import numpy as np
+
+    return ordinals_in(np.frombuffer(data, np.int64))
 
 
 def ordinals_in(ordinals: Integers) -> OrdinalSet:

@@ -9,6 +9,7 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "ENVELOPE": "envelope",
     "NO_RANK": "envelope",
+    "REPEATED": "envelope",
     "before": "envelope",
     "plain": "envelope",
     "read_clock": "envelope",
@@ -43,9 +44,7 @@ PUBLIC = {
     "display_lines": "split",
     "first_end": "split",
     "invalid_records": "split",
-    "is_utf8": "split",
     "last_end": "split",
     "normalise": "split",
-    "vanishes_before_end": "split",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -102,13 +102,13 @@ def unwrap(raw: bytes) -> bytes:
     return without_count(plain(raw))
 
 
-def plain(raw: bytes, *, keep_returns: bool = False) -> bytes:
-    """Return whole records as ``unwrap`` does, but for Ray's counts behind lines; see ``normalise`` for ``keep_returns``."""
+def plain(raw: bytes) -> bytes:
+    """Return whole records as ``unwrap`` does, but for Ray's counts behind lines."""
     if b'{"log":' in raw:
         raw = _DOCKER.sub(_unpacked, raw)
     if b"\x1b" in raw and b"\x1b_bk;t=" in raw:
         raw = _BUILDKITE.sub(rb"\1.\2 ", raw)
-    return normalise(raw, keep_returns=keep_returns)
+    return normalise(raw)
 
 
 def _unpacked(found: re.Match[bytes]) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from codecs import utf_8_decode
 from dataclasses import dataclass
 
@@ -15,7 +14,6 @@ _CSI = re.compile(
     rb"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\)?|[PX^_][^\x07\x1b\r\n]*+(?:\x1b\\)?|[ -/]*+[0-~])"
 )
 _ECHO = re.compile(rb"\^\[(?:\[[0-9;]*+[A-Za-z~]|O[A-Z])")
-_VANISHING = re.compile(b"(?:\x00|" + _CSI.pattern + b"|" + _ECHO.pattern + b")+\n")
 _BACKSPACE = re.compile(rb"\x08++")
 _BLANK = re.compile(rb"[\n\r](?=[ \t]*+[\n\r])")
 
@@ -93,13 +91,13 @@ def cap_records(raw: bytes) -> tuple[bytes, list[tuple[int, int]]]:
     return b"".join(pieces), cuts
 
 
-def normalise(raw: bytes, *, keep_returns: bool = False) -> bytes:
+def normalise(raw: bytes) -> bytes:
     """Return whole records with one-byte ends: ``\\n``, or ``\\r`` where only a carriage return (a redraw) ends one.
 
     Terminal sequences, echoed key presses and NULs vanish; a run of backspaces is a redraw. The number of ``\\n`` never
-    changes, so line numbers hold. With ``keep_returns`` ends of two bytes stay.
+    changes, so line numbers hold.
     """
-    if b"\r" in raw and not keep_returns:  # searches for one byte are several times faster than for two
+    if b"\r" in raw:  # searches for one byte are several times faster than for two
         raw = raw.replace(b"\r\n", b"\n")
     if b"\x00" in raw:
         raw = raw.replace(b"\x00", b"")
@@ -110,11 +108,6 @@ def normalise(raw: bytes, *, keep_returns: bool = False) -> bytes:
     if b"\x08" in raw:
         raw = _BACKSPACE.sub(b"\r", raw)
     return raw
-
-
-def vanishes_before_end(raw: bytes, at: int) -> bool:
-    """True when ``normalise`` removes the bytes at ``at``, and right behind them is the ``\\n`` that ends a record."""
-    return _VANISHING.match(raw, at) is not None
 
 
 def is_utf8(raw: bytes) -> bool:
@@ -171,19 +164,7 @@ def invalid_records(buffer: bytes, redraws: bool) -> list[int]:
 
 def count_ends(raw: bytes) -> tuple[int, int]:
     """Return how many ``\\n`` and how many ``\\r`` end the whole records ``raw`` once they are normalised."""
-    if "numpy" not in sys.modules:
-        return raw.count(b"\n"), normalise(raw).count(b"\r") if b"\r" in raw or b"\x08" in raw else 0
-    import numpy as np
-
-    data = np.frombuffer(raw + b"\0", np.uint8)
-    lines = int(np.count_nonzero(data == 0x0A))  # five times as fast as to count in bytes
-    if b"\x08" in raw:
-        return lines, normalise(raw).count(b"\r")
-    behind = data[np.flatnonzero(data[:-1] == 0x0D) + 1]
-    inside = behind[:-1] if raw.endswith(b"\r") else behind
-    if any(bool((inside == byte).any()) for byte in (0x00, 0x1B, 0x5E)):  # what may vanish: see ``normalise``
-        return lines, normalise(raw).count(b"\r")
-    return lines, int(np.count_nonzero(behind != 0x0A))
+    return raw.count(b"\n"), normalise(raw).count(b"\r") if b"\r" in raw or b"\x08" in raw else 0
 
 
 def count_blank(records: bytes) -> int:

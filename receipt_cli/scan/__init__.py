@@ -12,6 +12,7 @@ PUBLIC = {
     "RuleColumns": "columns",
     "place": "columns",
     "Engine": "engine",
+    "has_kernel": "engine",
     "Extraction": "extraction",
     "PatternTimeout": "extraction",
     "TIME_BOX_S": "extraction",

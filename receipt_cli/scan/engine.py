@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.grammar.model import Grammar, LazyFields, Rule
@@ -30,16 +28,18 @@ from receipt_cli.records.split import (
     last_end,
 )
 from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
-from receipt_cli.scan.bulk.layout_cache import LayoutCache
-from receipt_cli.scan.bulk.schedule import Schedule
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
+from receipt_cli.scan.kernel.reader import KernelReader, load_kernel
 from receipt_cli.scan.last_record import certain_part, figures, keep_shared
 from receipt_cli.scan.layout import MASK, MAX_LENGTH
+from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody
 
-if TYPE_CHECKING:
-    from receipt_cli.scan.bulk.reader import BulkReader
+
+def has_kernel() -> bool:
+    """Return whether the compiled kernel is there and not left out: results do not depend on it, speed does."""
+    return load_kernel() is not None
 
 
 class Engine:
@@ -70,23 +70,13 @@ class Engine:
         self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
         self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
         self.layouts = LayoutCache()
-        self.schedule = Schedule()
         self.by_layout = by_layout
-
-    @cached_property
-    def bulk(self) -> BulkReader:
-        """What reads blocks in bulk."""
-        from receipt_cli.scan.bulk.reader import BulkReader  # small logs need nothing of it
-
-        return BulkReader(self.prefilter, self.read_record, self.layouts)
+        native = load_kernel() if by_layout else None
+        self.kernel = KernelReader(native, self.prefilter.literals) if native is not None else None
 
     def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
         return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
-
-    def expect(self, size: int) -> None:
-        """Announce a log of ``size`` bytes."""
-        self.schedule.expect(size)
 
     def scan(self, blocks: Iterable[bytes]) -> Segment:
         """Return the fold of the segment that ``blocks`` make up, however they are cut."""
@@ -181,60 +171,40 @@ class Engine:
 
     def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
-        if length is not None or not self.by_layout:
-            self._read_each(body, raw, length)
-            return
-        for piece, bulk in self.schedule.pieces(raw):
-            if bulk:
-                body.extend(self._read_block(body, piece))
-            else:
-                self._read_each(body, piece)
-
-    def _read_each(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
-        """Match whole records into ``body``, one by one."""
         raw, found = _capped(raw, length, body.records, body.lines)
         _count_nuls(body, raw, body.lines)
         first = body.records
         buffer = plain(raw)
+        if self.kernel is not None and length is None:
+            self.kernel.read(body, buffer, self.read_record, found)
+        else:
+            self._read_each(body, buffer, found)
+        self._looks(body, buffer, first)
+        for at, problem in sorted(found, key=lambda entry: entry[0]):
+            body.problems.add(at, problem)
+
+    def _read_each(self, body: SegmentBody, buffer: bytes, problems: PlacedProblems) -> None:
+        """Read normalised whole records into ``body``, one by one."""
         redraws = b"\r" in buffer
-        self._match(body, buffer, redraws, invalid_records(buffer, redraws), found)
-        if self._is_looking(body, body):
-            self._looks(body, body, buffer, first)
+        self._match(body, buffer, redraws, invalid_records(buffer, redraws), problems)
         lines = buffer.count(b"\n")
         body.blank += count_blank(buffer)
         body.lines += lines
         body.records += lines + (buffer.count(b"\r") if redraws else 0)
-        _add_problems(body, found)
 
-    def _read_block(self, earlier: SegmentBody, raw: bytes) -> SegmentBody:
-        """Return the body of whole records that are read in bulk; ``earlier`` is that of the records before them."""
-        raw, found = _capped(raw, None, 0, 0)
-        block = self.bulk.read_block(raw, found)
-        _count_nuls(block, raw, 0)
-        if self._is_looking(earlier, block):
-            self._looks(block, earlier, plain(raw), 0)
-        _add_problems(block, found)
-        return block
-
-    def _is_looking(self, earlier: SegmentBody, body: SegmentBody) -> bool:
-        return earlier.metric_like.count < MAX_SEEN or self._needs_steps(earlier, body)
-
-    def _needs_steps(self, earlier: SegmentBody, body: SegmentBody) -> bool:
-        """True as long as what looks like a step may matter: where rules read steps, it does not (see ``finish``)."""
-        return earlier.step_like < MAX_SEEN and not (self._has_steps(body) or self._has_steps(earlier))
-
-    def _looks(self, body: SegmentBody, earlier: SegmentBody, buffer: bytes, first: int) -> None:
+    def _looks(self, body: SegmentBody, buffer: bytes, first: int) -> None:
         """Note the first records that look like metrics, and whether any look like steps: what nobody may read.
 
-        ``first`` is the ordinal of the first record of ``buffer``; what the rules read of it is in ``body``.
+        ``first`` is the ordinal of the first record of ``buffer``; what the rules read of it is in ``body``. Where rules
+        read steps, it does not matter what looks like one (see ``finish``).
         """
-        missing = MAX_SEEN - earlier.metric_like.count
-        uncertain = self._needs_steps(earlier, body)
+        missing = MAX_SEEN - body.metric_like.count
+        uncertain = body.step_like < MAX_SEEN and not self._has_steps(body)
         for offset, record in metric_lines(buffer, missing) if missing else ():
             ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
             body.metric_like.add(place(first + ordinal), excerpt(without_count(record)))
         if uncertain:
-            body.step_like += count_step_lines(buffer, MAX_SEEN - earlier.step_like)
+            body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like)
 
     def _has_steps(self, body: SegmentBody) -> bool:
         return sum(len(columns) for key, columns in body.rules.items() if key in self._step_rules) >= MAX_SEEN
@@ -258,15 +228,14 @@ class Engine:
     def read_record(self, body: SegmentBody, record: bytes, ordinal: int, line: int, bad: bool, problems: PlacedProblems) -> None:
         """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so."""
         masked = b""
-        self.schedule.taken += 1
         record = without_count(record)
         if self.by_layout and len(record) <= MAX_LENGTH and not bad:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
             if layout is not None:
-                layout.count += 1
-                if self.schedule.in_bulk:
-                    self.bulk.note(layout)
+                if self.kernel is not None:
+                    self.kernel.add(layout)
+                    self.kernel.settle(body, [event.key for event in layout.events])
                 replay(body, layout, record, ordinal, line, problems)
                 return
         literals = self.prefilter.literals_in(record)
@@ -274,6 +243,8 @@ class Engine:
         outcome = examine(record, [tried[order] for order in sorted(tried)])
         markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
         outcome.marks = search_markers(markers.values(), record)
+        if self.kernel is not None:
+            self.kernel.settle(body, [(grammar.ref, rule.name) for grammar, rule, _ in outcome.read])
         book(body, outcome, record, ordinal, line, problems)
         if outcome.hit and bad:
             body.undecodable -= 1
@@ -308,11 +279,6 @@ def _count_nuls(body: SegmentBody, raw: bytes, lines: int) -> None:
         body.nul_count += raw.count(b"\x00")
         if body.nul_line is None:
             body.nul_line = lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
-
-
-def _add_problems(body: SegmentBody, problems: PlacedProblems) -> None:
-    for at, problem in sorted(problems, key=lambda entry: entry[0]):
-        body.problems.add(at, problem)
 
 
 def _reading(rule: Rule) -> tuple[object, ...]:

@@ -138,7 +138,6 @@ class Layout:
     ignored: tuple[str, ...]
     near: tuple[tuple[str, str], ...]
     marks: tuple[tuple[str, int], ...]
-    count: int = 0
 
     def fits(self, record: bytes) -> bool:
         """True for a record whose masked bytes are those of the sample, when it has the fixed digits too."""

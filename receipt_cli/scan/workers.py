@@ -61,8 +61,6 @@ def scan_source(engine: Engine, source: Source, workers: int | None = None) -> S
     """
     count = _auto(source) if workers == AUTO else workers or 1
     try:
-        if source.plain_size is not None:
-            engine.expect(source.plain_size)
         if source.stored_size is None or source.stored_size < count:
             count = 1  # a pipe has one: a copied process would hold its other end open, if that is ours
         return engine.scan(source.blocks()) if count == 1 else _in_pieces(engine, source, count)
@@ -158,7 +156,6 @@ def _begin(engine: Engine | tuple[tuple[Grammar, ...], bool], shared: mmap | Non
         grammars, by_layout = engine
         engine = Engine(grammars, load_catalogue(), by_layout=by_layout)
     _engine, _shared = engine, shared
-    _engine.expect(MIN_PARALLEL)
 
 
 def _scan_piece(text: list[bytes] | int, place: int) -> Packed:

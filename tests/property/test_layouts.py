@@ -1,9 +1,8 @@
-"""Reading by layout and in bulk gives what the patterns give, record for record: shipped, generated and mutated."""
+"""Reading by layout and by the kernel gives what the patterns give, record for record: shipped, generated and mutated."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.identity import find_difference, lowest_thresholds, mutate, read_both
+from benchmarks.identity import find_difference, mutate, read_both
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
@@ -21,12 +20,6 @@ CORPUS = ROOT.parent / "shared" / "corpus"
 LOGS = sorted((ROOT / "fixtures" / "logs").glob("*/*.log"))
 FILES = sorted(path for path in CORPUS.rglob("*") if path.is_file() and path.stat().st_size < 400_000)
 SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(autouse=True)
-def everything_in_bulk() -> Iterator[None]:
-    with lowest_thresholds():
-        yield
 
 
 def assert_same(grammars: list[Grammar], blocks: list[bytes]) -> None:

@@ -1,10 +1,10 @@
-"""Records read by layout and in bulk give what reading each through the patterns gives, whatever the log is."""
+"""Records read by layout and by the kernel give what reading each through the patterns gives, whatever the log is."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.identity import find_difference, lowest_thresholds, read_both
+from benchmarks.identity import find_difference, read_both
 from receipt_cli.grammar.catalog import shipped
 from tests.fuzz.feed import Feed, choice, cut
 from tests.fuzz.harness import ROOT
@@ -22,8 +22,7 @@ def target(data: bytes) -> None:
     repeats = feed.pick((1, 2, 4, 8))
     log = feed.rest()
     shaken = [log, *(_shaken(log, turn) for turn in range(1, repeats))]
-    with lowest_thresholds():
-        fast, pure = read_both(grammars, cut(b"\n".join(shaken), places))
+    fast, pure = read_both(grammars, cut(b"\n".join(shaken), places))
     difference = find_difference(fast, pure)
     assert difference is None, difference
 

@@ -1,21 +1,22 @@
-"""Printed numbers: exactly what a decimal of unlimited digits gives, one by one and as columns."""
+"""Printed numbers: exactly what a decimal of unlimited digits gives, one by one and by the kernel."""
 
 from __future__ import annotations
 
 import math
 import re
+import struct
 from decimal import Context, Decimal, localcontext
 
-import numpy as np
-
 from receipt_cli.definitions.units import MAX_TEXT, SPECIAL_UNITS, UNITS, read_number, shift_of
-from receipt_cli.scan.bulk.decimals import DecimalPlan
-from receipt_cli.scan.bulk.mixed_decimals import LEAD, MixedDecimals
 from receipt_cli.scan.extraction import read_unregistered
+from receipt_cli.scan.kernel.program import scale_of
+from receipt_cli.scan.kernel.reader import load_kernel
+from receipt_cli.scan.layout import MASK
 from tests.fuzz.feed import Feed
 
 _NAMES: tuple[str | None, ...] = (None, *sorted(SPECIAL_UNITS), *sorted(UNITS))
 _PLAIN = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?")
+_NATIVE = load_kernel()
 _EXACT = Context(prec=5000, Emax=10**9, Emin=-(10**9))
 
 
@@ -41,22 +42,14 @@ def target(data: bytes) -> None:
 
 
 def _columns(text: str, unit: str | None) -> None:
-    """Hold texts of one layout, read together, against reading each."""
+    """Hold what the kernel makes of texts of one layout against reading each."""
     sample = text.encode("latin-1")
-    plan = DecimalPlan.of(sample, unit)
-    if plan is None or not sample.isascii():
+    scale = scale_of(sample.translate(MASK), unit)
+    if scale is None or _NATIVE is None:
         return
-    rows = [_turned(sample, by) for by in range(7)]
-    matrix = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
-    if not matrix.shape[1]:
-        return
-    for row, value in zip(rows, plan.convert(matrix).tolist(), strict=True):
-        assert _bits(value) == _bits(read_number(row.decode(), unit)), (row, unit, value)
-    buffer = b"x" * LEAD + b"|".join(rows) + b"|" * LEAD
-    places = LEAD + np.arange(len(rows)) * (len(sample) + 1)
-    together = MixedDecimals([plan]).convert(buffer, places, np.zeros(len(rows), np.int64)).tolist()
-    for row, value in zip(rows, together, strict=True):
-        assert _bits(value) == _bits(read_number(row.decode(), unit)), (row, unit, value)
+    for row in (_turned(sample, by) for by in range(7)):
+        value = _NATIVE.decimal(row[: scale.length], *scale[1:])
+        assert value is None or _bits(value) == _bits(read_number(row.decode("latin-1"), unit)), (row, unit, value)
 
 
 def _turned(sample: bytes, by: int) -> bytes:
@@ -64,7 +57,7 @@ def _turned(sample: bytes, by: int) -> bytes:
 
 
 def _bits(value: float | None) -> int:
-    return int(np.float64(math.nan if value is None else value).view(np.int64))
+    return int.from_bytes(struct.pack("d", math.nan if value is None else value), "little")
 
 
 def seeds() -> list[bytes]:

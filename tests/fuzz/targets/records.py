@@ -15,7 +15,6 @@ from receipt_cli.records.split import (
     is_utf8,
     last_end,
     normalise,
-    vanishes_before_end,
 )
 from receipt_cli.redaction.text import log_tail
 from tests.fuzz.feed import Feed
@@ -48,8 +47,6 @@ def target(data: bytes) -> None:
     assert found == records
     assert 0 <= count_blank(buffer) <= len(records)
     assert len(metric_lines(buffer, MAX_SEEN)) <= MAX_SEEN and count_step_lines(buffer, MAX_SEEN) <= MAX_SEEN
-    for place in range(0, min(len(raw), 64)):
-        vanishes_before_end(raw, place)
     assert len(display_lines(raw, 5)) <= 5
     for line in log_tail(raw[: 32 << 10], cut=bool(repeats > 1)):
         line.encode()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from receipt_cli.scan.layout import MAX_KEPT, Layout
 
 MAX_VARIANTS = 16
@@ -28,11 +26,6 @@ class LayoutCache:
             if layout.fits(record):
                 return layout if layout.in_bounds(record) else None
         return None
-
-    def known(self) -> Iterator[Layout]:
-        """Yield the layouts."""
-        for layouts in self._known.values():
-            yield from layouts
 
     def wanted(self, masked: bytes) -> bool:
         """True when records of this form come again, and there is no reason to think that they have no layout."""

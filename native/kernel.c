@@ -1,0 +1,1334 @@
+/* The accelerator of a scan: reads the records of known layouts into columns, and finds those that Python must read.
+
+   receipt_cli/scan/kernel/reader.py is its only user, receipt_cli/scan/engine.py the definition of what it gives: the
+   columns are those of the record-by-record path, to the last bit. C99 and the stable ABI of Python 3.11; no static
+   state. The interpreter lock is released while records are read, and taken only to ask for a text not seen before.
+
+   A layout is the bytes of a record whose digits may vary at some places (receipt_cli/scan/layout.py). A key, which no
+   digit changes, selects the layouts to compare a record with; every byte is compared. A record is read only when each
+   of its values is certain. Any other record that contains a literal is handed back. */
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <float.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#else
+#define LIKELY(x) (x)
+#endif
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+typedef unsigned char byte;
+
+#define MAX_LENGTH 4096          /* bytes of a record that may have a layout: MAX_LENGTH of scan/layout.py */
+#define WORD 8
+#define MAX_ID 65536             /* tables, columns, grammars and rules are numbered below */
+#define MAX_VALUES 4096          /* values of one record */
+#define MAX_MEMO 65536           /* texts whose meaning is kept */
+#define MAX_MEMO_BYTES (8 << 20)
+#define POSITION_BITS 17         /* of scan/columns.py */
+#define NO_RANK (-1)
+#define HIGH UINT64_C(0x8080808080808080)
+#define MAY_BE_DIGIT UINT64_C(0x1010101010101010)
+#define GOLDEN UINT64_C(0x9E3779B97F4A7C15)
+
+/* ---- words ---- */
+
+static uint64_t load64(const byte *p) {
+    uint64_t x;
+    memcpy(&x, p, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    x = __builtin_bswap64(x);
+#endif
+    return x;
+}
+
+/* Return the `count` bytes at p, below 8, as a word; `room` bytes may be read there. */
+static uint64_t load_part(const byte *p, size_t count, size_t room) {
+    uint64_t x = 0;
+    size_t i;
+    if (LIKELY(room >= 8)) return load64(p) & ((UINT64_C(1) << (8 * count)) - 1);
+    for (i = 0; i < count; i++) x |= (uint64_t)p[i] << (8 * i);
+    return x;
+}
+
+static uint32_t load32(const byte *p) {
+    uint32_t x;
+    memcpy(&x, p, 4);
+    return x;
+}
+
+static int is_digit(byte c) { return (byte)(c - '0') <= 9; }
+
+/* ---- growing memory: malloc, since it grows without the interpreter lock ---- */
+
+/* Make room for `count` items of `size` bytes; return 0 where there is none. */
+static int reserve(void **data, size_t *capacity, size_t count, size_t size) {
+    size_t wanted;
+    void *grown;
+    if (LIKELY(count <= *capacity)) return 1;
+    wanted = *capacity < 64 ? 64 : *capacity + *capacity / 2;
+    if (wanted < count) wanted = count;
+    if (wanted > SIZE_MAX / 2 / size) return 0;
+    grown = realloc(*data, wanted * size);
+    if (grown == NULL) return 0;
+    *data = grown;
+    *capacity = wanted;
+    return 1;
+}
+
+typedef struct {
+    int64_t *data;
+    size_t count, capacity;
+} Integers;
+
+static int push(Integers *list, int64_t value) {
+    if (!reserve((void **)&list->data, &list->capacity, list->count + 1, sizeof(int64_t))) return 0;
+    list->data[list->count++] = value;
+    return 1;
+}
+
+/* ---- literals ---- */
+
+typedef struct {
+    const byte *text;
+    uint32_t length, offset, next;  /* `offset`: of its window of four bytes; `next`: the next literal of that slot */
+} Literal;
+
+typedef struct {
+    uint8_t bits[8192];
+    uint32_t heads[65536];
+    Literal *literals;  /* from 1 on; those shorter than a window come last and are in no slot */
+    uint32_t count, windowed;
+    byte *text;
+} Gate;
+
+static uint32_t slot_of(const byte *p) { return (load32(p) * UINT32_C(0x9E3779B1)) >> 16; }
+
+static int commonness(byte c) {
+    if (c == ' ' || is_digit(c) || (c != 0 && strchr("eatoinsrlE", c) != NULL)) return 4;
+    return c >= 'a' && c <= 'z' ? 2 : 1;
+}
+
+static void gate_enter(Gate *gate, uint32_t number) {
+    Literal *literal = &gate->literals[number];
+    uint32_t at, best = 0, slot;
+    int least = 1000;
+    for (at = 0; at + 4 <= literal->length; at++) {
+        const byte *p = literal->text + at;
+        int score = commonness(p[0]) + commonness(p[1]) + commonness(p[2]) + commonness(p[3]);
+        if (score < least) {
+            least = score;
+            best = at;
+        }
+    }
+    literal->offset = best;
+    slot = slot_of(literal->text + best);
+    literal->next = gate->heads[slot];
+    gate->heads[slot] = number;
+    gate->bits[slot >> 3] |= (uint8_t)(1u << (slot & 7));
+}
+
+static int gate_verify(const Gate *gate, uint32_t slot, const byte *p, size_t length, size_t at) {
+    uint32_t number;
+    for (number = gate->heads[slot]; number != 0; number = gate->literals[number].next) {
+        const Literal *one = &gate->literals[number];
+        if (at >= one->offset && at - one->offset + one->length <= length &&
+            memcmp(p + at - one->offset, one->text, one->length) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Return whether the record contains a literal. */
+static int gate_find(const Gate *gate, const byte *p, size_t length) {
+    size_t at;
+    uint32_t number;
+    for (at = 0; at + 4 <= length; at++) {
+        uint32_t slot = slot_of(p + at);
+        if ((gate->bits[slot >> 3] >> (slot & 7)) & 1 && gate_verify(gate, slot, p, length, at)) return 1;
+    }
+    for (number = gate->windowed + 1; number <= gate->count; number++) {
+        const Literal *one = &gate->literals[number];
+        for (at = 0; at + one->length <= length; at++)
+            if (memcmp(p + at, one->text, one->length) == 0) return 1;
+    }
+    return 0;
+}
+
+/* ---- UTF-8 as Python's decoder defines it ---- */
+
+static int is_utf8(const byte *p, size_t length) {
+    size_t i = 0;
+    while (i < length) {
+        byte c = p[i], low = 0x80, high = 0xBF;
+        size_t more, j;
+        if (c < 0x80) {
+            i++;
+            continue;
+        }
+        if (c >= 0xC2 && c <= 0xDF) more = 1;
+        else if (c >= 0xE0 && c <= 0xEF) {
+            more = 2;
+            if (c == 0xE0) low = 0xA0;
+            if (c == 0xED) high = 0x9F;  /* no surrogates */
+        } else if (c >= 0xF0 && c <= 0xF4) {
+            more = 3;
+            if (c == 0xF0) low = 0x90;
+            if (c == 0xF4) high = 0x8F;
+        } else return 0;
+        if (more >= length - i) return 0;
+        if (p[i + 1] < low || p[i + 1] > high) return 0;
+        for (j = 2; j <= more; j++)
+            if ((p[i + j] & 0xC0) != 0x80) return 0;
+        i += more + 1;
+    }
+    return 1;
+}
+
+/* ---- numbers ---- */
+
+#define MOST_POWER 45  /* 10**45 is the sum of two float64s; 10**22 is one */
+static const double TENS[MOST_POWER + 1][2] = {
+    {1e0, 0.0}, {1e1, 0.0}, {1e2, 0.0}, {1e3, 0.0}, {1e4, 0.0}, {1e5, 0.0}, {1e6, 0.0}, {1e7, 0.0}, {1e8, 0.0},
+    {1e9, 0.0}, {1e10, 0.0}, {1e11, 0.0}, {1e12, 0.0}, {1e13, 0.0}, {1e14, 0.0}, {1e15, 0.0}, {1e16, 0.0}, {1e17, 0.0},
+    {1e18, 0.0}, {1e19, 0.0}, {1e20, 0.0}, {1e21, 0.0}, {1e22, 0.0},
+    {1e+23, 8388608.0}, {1e+24, 16777216.0}, {1e+25, -905969664.0}, {1e+26, -4764729344.0}, {1e+27, -13287555072.0},
+    {1e+28, 416880263168.0}, {1e+29, 8566849142784.0}, {1e+30, -19884624838656.0}, {1e+31, 364103705034752.0},
+    {1e+32, -5366162204393472.0}, {1e+33, 5.442476901295718e+16}, {1e+34, 5.4424769012957184e+17},
+    {1e+35, 3.1366338920820244e+18}, {1e+36, -4.242063737401796e+19}, {1e+37, 4.6123734179787886e+20},
+    {1e+38, 2.251190176543966e+21}, {1e+39, 6.029083362839682e+22}, {1e+40, -3.037860284270037e+23},
+    {1e+41, -6.200086450407783e+23}, {1e+42, -4.488571267807592e+25}, {1e+43, -1.393721169594141e+26},
+    {1e+44, -8.821361405306423e+27}, {1e+45, 7.024271097546445e+28},
+};
+
+/* Return the exact error of the product of two numbers (T. J. Dekker, "A floating-point technique for extending the
+   available precision", 1971). */
+static double product_error(double product, double left, double right) {
+    const double splitter = 134217729.0;  /* 2**27 + 1 */
+    double scaled = left * splitter, other = right * splitter;
+    double left_high = scaled - (scaled - left), right_high = other - (other - right);
+    double left_low = left - left_high, right_low = right - right_high;
+    return ((left_high * right_high - product) + left_high * right_low + left_low * right_high) + left_low * right_low;
+}
+
+/* Set *out to integer * 10**power, rounded once; return 0 where that is not certain.
+
+   Both exact in float64: one operation rounds (W. D. Clinger, "How to read floating point numbers accurately", 1990).
+   Else in the sum of two float64s, whose rounding is certain where it is the same a little above and below (A. Ziv). */
+static int scale(uint64_t integer, int power, double *out) {
+    double head, tail, high, low, value, rest, product, error, slack, upper;
+    int size = power < 0 ? -power : power;
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
+    if (integer > (UINT64_C(1) << 53) || power != 0) return 0;  /* this processor rounds twice */
+#endif
+    if (LIKELY(integer <= (UINT64_C(1) << 53) && size <= 22)) {
+        *out = power < 0 ? (double)integer / TENS[size][0] : (double)integer * TENS[size][0];
+        return 1;
+    }
+    if (integer == 0 || power == 0) {
+        *out = (double)integer;
+        return 1;
+    }
+    if (integer >= (UINT64_C(1) << 62) || size > MOST_POWER) return 0;
+    high = TENS[size][0];
+    low = TENS[size][1];
+    head = (double)integer;
+    tail = (double)((int64_t)integer - (int64_t)head);
+    if (power < 0) {
+        value = head / high;
+        product = value * high;
+        error = product_error(product, value, high);
+        rest = ((head - product) - error + tail - value * low) / high;
+    } else {
+        value = head * high;
+        rest = product_error(value, head, high) + (head * low + tail * high);
+    }
+    slack = value * 3.1554436208840472e-30;  /* 2**-98: the relative error is at most about 2**-101 */
+    upper = value + (rest + slack);
+    *out = upper;
+    return upper == value + (rest - slack);
+}
+
+typedef struct {
+    int32_t kind, column, start, end, resolver, power, bounded;
+    uint64_t times;
+    double factor, least;
+} Value;
+
+/* Set *out to the number that p[0:length] spells, times `times` * 10**`power` * `factor`, rounded once; return 0 where
+   that is not certain. The layout has proved the form: a sign, digits, commas and a point between them, an exponent. */
+static int read_decimal(const byte *p, size_t length, uint64_t times, int power, double factor, double *out) {
+    const byte *end = p + length;
+    uint64_t integer = 0;
+    int digits = 0, behind = 0, exponent = 0, negative = 0, down = 0, count = 0, leading = 0;
+    double value;
+    if (p < end && (*p == '-' || *p == '+')) negative = *p++ == '-';
+    for (; p < end; p++) {
+        unsigned d = (unsigned)*p - '0';
+        if (LIKELY(d <= 9)) {
+            digits += integer != 0;
+            if (digits > 18) return 0;
+            leading |= count == 0 && d == 0;
+            integer = integer * 10 + d;
+            power -= behind;
+            count++;
+        } else if (*p == '.') {
+            if (behind) return 0;
+            behind = 1;
+        } else if (*p == ',') {
+            if (behind || count == 0 || leading) return 0;  /* no thousands begin with a zero */
+        } else break;
+    }
+    if (count == 0) return 0;
+    if (p < end) {
+        if (*p != 'e' && *p != 'E') return 0;
+        p++;
+        if (p < end && (*p == '-' || *p == '+')) down = *p++ == '-';
+        if (p == end || end - p > 3) return 0;
+        for (; p < end; p++) {
+            if (!is_digit(*p)) return 0;
+            exponent = exponent * 10 + (*p - '0');
+        }
+        power += down ? -exponent : exponent;
+    }
+    if (times != 1) {
+        if (integer > (UINT64_C(1) << 62) / times) return 0;
+        integer *= times;
+    }
+    if (!scale(integer, power, &value)) return 0;
+    value *= factor;
+    *out = negative ? -value : value;
+    return 1;
+}
+
+/* ---- what texts mean: Python is asked once ---- */
+
+enum { NOTHING, NUMBER, TEXT, MOMENT, UNREADABLE };
+
+typedef struct {
+    uint64_t key;
+    size_t at;  /* of its bytes */
+    uint32_t length;
+    int32_t resolver, kind, moves;
+    int64_t integer;      /* the number of a text; a rank */
+    double value, taken;  /* a number; the clock at midnight, and what to take off it */
+} Meaning;
+
+typedef struct {
+    Meaning *all;
+    size_t count, capacity;
+    byte *bytes;
+    size_t used, room;
+    uint32_t *slots;  /* 2 * MAX_MEMO; 0: none */
+} Memo;
+
+static uint64_t mix(uint64_t key) {
+    key ^= key >> 32;
+    key *= GOLDEN;
+    return key ^ (key >> 29);
+}
+
+static uint64_t key_of_text(int resolver, const byte *p, size_t length) {
+    uint64_t key = (uint64_t)resolver * GOLDEN + length;
+    size_t at;
+    for (at = 0; at + 8 <= length; at += 8) key = mix(key ^ load64(p + at));
+    return mix(key ^ load_part(p + at, length - at, 0));
+}
+
+/* ---- layouts ---- */
+
+typedef struct {
+    int32_t table, offset, prefix, resolver, time, time_end, values;
+    uint32_t last;  /* the number of the prefix's latest meaning */
+} Event;
+
+typedef struct {
+    uint64_t key;
+    uint32_t length, words;
+    uint64_t *masked, *room;
+    Event *events;
+    Value *values;
+    int32_t *ignored, *near_;
+    int32_t event_count, value_count, ignored_count, near_count;
+} Layout;
+
+enum { DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT };
+
+typedef struct {
+    double *values;  /* or, as int64, the numbers of texts */
+    size_t count, capacity;
+    Integers rows;  /* while `sparse`: else value i is that of row i */
+    int sparse;
+} Column;
+
+typedef struct {
+    int64_t *at, *line, *rank;
+    double *clock;
+    size_t count, capacity;
+    Integers order;  /* the columns by first appearance */
+} Table;
+
+typedef struct {
+    int64_t ordinal, line;
+    Py_ssize_t start, end;
+    int32_t rule;
+} Miss;
+
+typedef struct {
+    int64_t count;
+    int32_t kept;
+} Misses;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *resolve;
+    Gate *gate;
+    Memo memo;
+    Layout **layouts;
+    size_t layout_count, layout_capacity;
+    uint32_t *slots;  /* of layouts: the number from 1 on, 0: none */
+    size_t slot_count;
+    uint64_t factors[MAX_LENGTH / WORD + 1];
+    double *scratch;
+    byte known[MAX_VALUES];
+    byte masked_prefix[MAX_LENGTH];
+    Table *tables;
+    size_t table_count, table_capacity;
+    Column *columns;
+    size_t column_count, column_capacity;
+    Integers *ignored;
+    size_t ignored_count, ignored_capacity;
+    Misses *misses;
+    size_t miss_count, miss_capacity;
+    Miss *missed;
+    size_t missed_count, missed_capacity;
+    int32_t first;  /* near-misses of a rule that are kept */
+    Py_buffer text;
+    int reading, busy;
+    size_t at;
+    Py_ssize_t newline, carriage;
+    int64_t ordinal, line, blank, undecodable;
+    PyThreadState *saved;
+    int no_memory;
+} Kernel;
+
+static uint64_t key_of(const Kernel *kernel, const byte *p, size_t length, size_t room, uint64_t *high) {
+    uint64_t key = length * GOLDEN, seen = 0, x, ones;
+    size_t word = 0, at;
+    for (at = 0; at + 8 <= length; at += 8, word++) {
+        x = load64(p + at);
+        seen |= x;
+        ones = x & MAY_BE_DIGIT;
+        key += (x | (ones - (ones >> 4))) * kernel->factors[word];
+    }
+    if (at < length) {
+        x = load_part(p + at, length - at, room - at);
+        seen |= x;
+        ones = x & MAY_BE_DIGIT;
+        key += (x | (ones - (ones >> 4))) * kernel->factors[word];
+    }
+    *high = seen & HIGH;
+    return key ^ (key >> 32);
+}
+
+/* Return whether the record has the layout: what differs from its bytes, its moving digits masked as 0, is 0, or 0 to 9
+   at a moving digit. Either way it stays below 0x80 when the room of the place is added, and anything else does not. */
+static int fits(const Layout *layout, const byte *p, size_t room) {
+    uint64_t high = 0, differs;
+    size_t word, whole = layout->length / WORD;
+    for (word = 0; word < whole; word++) {
+        differs = load64(p + word * WORD) ^ layout->masked[word];
+        high |= (differs + layout->room[word]) | differs;
+    }
+    if (whole < layout->words) {
+        differs = load_part(p + whole * WORD, layout->length % WORD, room - whole * WORD) ^ layout->masked[whole];
+        high |= (differs + layout->room[whole]) | differs;
+    }
+    return (high & HIGH) == 0;
+}
+
+static Layout *find_layout(const Kernel *kernel, const byte *p, size_t length, size_t room, uint64_t key) {
+    size_t slot;
+    if (kernel->slot_count == 0) return NULL;
+    for (slot = key & (kernel->slot_count - 1); kernel->slots[slot] != 0; slot = (slot + 1) & (kernel->slot_count - 1)) {
+        Layout *layout = kernel->layouts[kernel->slots[slot] - 1];
+        if (layout->key == key && layout->length == length && fits(layout, p, room)) return layout;
+    }
+    return NULL;
+}
+
+static void enter_layout(Kernel *kernel, size_t number) {
+    size_t slot = kernel->layouts[number]->key & (kernel->slot_count - 1);
+    while (kernel->slots[slot] != 0) slot = (slot + 1) & (kernel->slot_count - 1);
+    kernel->slots[slot] = (uint32_t)number + 1;
+}
+
+/* ---- asking Python ---- */
+
+static Meaning *find_meaning(const Memo *memo, uint64_t key, int resolver, const byte *p, size_t length) {
+    size_t slot;
+    for (slot = key & (2 * MAX_MEMO - 1); memo->slots[slot] != 0; slot = (slot + 1) & (2 * MAX_MEMO - 1)) {
+        Meaning *found = &memo->all[memo->slots[slot] - 1];
+        if (found->key == key && found->resolver == resolver && found->length == length &&
+            memcmp(memo->bytes + found->at, p, length) == 0)
+            return found;
+    }
+    return NULL;
+}
+
+/* Set *out to what the callable `resolve` answers; return 0 with an exception set. The interpreter lock is held. */
+static int ask(Kernel *kernel, int resolver, const byte *p, size_t length, Meaning *out) {
+    PyObject *answer = PyObject_CallFunction(kernel->resolve, "iy#", resolver, (const char *)p, (Py_ssize_t)length);
+    int fine = 1;
+    if (answer == NULL) return 0;
+    if (answer == Py_None) out->kind = NOTHING;
+    else if (answer == Py_NotImplemented) out->kind = UNREADABLE;
+    else if (PyFloat_Check(answer)) {
+        out->kind = NUMBER;
+        out->value = PyFloat_AsDouble(answer);
+    } else if (PyLong_Check(answer)) {
+        out->kind = TEXT;
+        out->integer = PyLong_AsLongLong(answer);
+        fine = !PyErr_Occurred();
+    } else if (!PyTuple_Check(answer)) {
+        PyErr_SetString(PyExc_TypeError, "no answer to a text");
+        fine = 0;
+    } else {
+        long long rank = NO_RANK;
+        out->kind = MOMENT;
+        fine = PyArg_ParseTuple(answer, "Lddp", &rank, &out->value, &out->taken, &out->moves);
+        out->integer = rank;
+    }
+    Py_DECREF(answer);
+    return fine;
+}
+
+/* Return what a text means, which lasts until the next call; NULL with an exception set, or without memory. */
+static const Meaning *meaning_of(Kernel *kernel, int resolver, const byte *p, size_t length, Meaning *spare) {
+    uint64_t key = key_of_text(resolver, p, length);
+    Memo *memo = &kernel->memo;
+    Meaning *found = find_meaning(memo, key, resolver, p, length);
+    size_t slot;
+    int fine;
+    if (LIKELY(found != NULL)) return found;
+    memset(spare, 0, sizeof *spare);
+    PyEval_RestoreThread(kernel->saved);
+    fine = ask(kernel, resolver, p, length, spare);
+    kernel->saved = PyEval_SaveThread();
+    if (!fine) return NULL;
+    if (memo->count >= MAX_MEMO || memo->used + length > MAX_MEMO_BYTES) return spare;
+    if (!reserve((void **)&memo->all, &memo->capacity, memo->count + 1, sizeof(Meaning)) ||
+        !reserve((void **)&memo->bytes, &memo->room, memo->used + length + 1, 1)) {
+        kernel->no_memory = 1;
+        return NULL;
+    }
+    spare->key = key;
+    spare->resolver = resolver;
+    spare->at = memo->used;
+    spare->length = (uint32_t)length;
+    if (length) memcpy(memo->bytes + memo->used, p, length);
+    memo->used += length;
+    memo->all[memo->count++] = *spare;
+    slot = key & (2 * MAX_MEMO - 1);
+    while (memo->slots[slot] != 0) slot = (slot + 1) & (2 * MAX_MEMO - 1);
+    memo->slots[slot] = (uint32_t)memo->count;
+    return &memo->all[memo->count - 1];
+}
+
+/* ---- reading one record of a layout ---- */
+
+enum { READ, LEFT, FAILED };
+
+static int two_digits(const byte *p) { return 10 * (p[0] - '0') + (p[1] - '0'); }
+
+/* Set rank and clock of an event: Prefix.read of scan/layout.py. */
+static int read_prefix(Kernel *kernel, Event *event, const byte *p, int64_t *rank, double *clock) {
+    const byte *prefix = p;
+    const Meaning *day = NULL;
+    Meaning spare;
+    int i, hour, minute, second, begin, digits;
+    int64_t part = 0;
+    if (event->time >= 0) {
+        memcpy(kernel->masked_prefix, p, (size_t)event->prefix);
+        for (i = event->time; i < event->time_end; i++)
+            if (is_digit(p[i])) kernel->masked_prefix[i] = '0';
+        prefix = kernel->masked_prefix;
+    }
+    if (event->last != 0) {
+        day = &kernel->memo.all[event->last - 1];
+        if (day->length != (uint32_t)event->prefix || day->resolver != event->resolver ||
+            memcmp(kernel->memo.bytes + day->at, prefix, day->length) != 0)
+            day = NULL;
+    }
+    if (day == NULL) {
+        day = meaning_of(kernel, event->resolver, prefix, (size_t)event->prefix, &spare);
+        if (day == NULL) return FAILED;
+        if (day != &spare) event->last = (uint32_t)(day - kernel->memo.all) + 1;
+    }
+    if (day->kind != MOMENT) return LEFT;
+    *rank = day->integer;
+    *clock = day->value;
+    if (event->time < 0 || !day->moves) return READ;
+    hour = two_digits(p + event->time);
+    minute = two_digits(p + event->time + 3);
+    second = two_digits(p + event->time + 6);
+    if (hour > 23 || minute > 59 || second > 59) return LEFT;
+    *clock = day->value + (double)(3600 * hour + 60 * minute + second);
+    begin = event->time + 9;
+    digits = event->time_end - begin;
+    if (digits > 0) {
+        for (i = begin; i < event->time_end; i++) part = part * 10 + (p[i] - '0');
+        *clock = *clock + (double)part / TENS[digits][0];
+    }
+    *clock = *clock - day->taken;
+    return READ;
+}
+
+/* Compute all values of the record into the scratch memory. */
+static int compute(Kernel *kernel, Layout *layout, const byte *p) {
+    const Value *value = layout->values;
+    const Meaning *meaning;
+    Meaning spare;
+    double *out = kernel->scratch;
+    int event, i, made;
+    for (event = 0; event < layout->event_count; event++) {
+        Event *one = &layout->events[event];
+        int64_t rank = NO_RANK;
+        double clock = Py_NAN;
+        if (one->prefix > 0 && (made = read_prefix(kernel, one, p, &rank, &clock)) != READ) return made;
+        memcpy(out++, &rank, sizeof rank);
+        *out++ = clock;
+        for (i = 0; i < one->values; i++, value++, out++) {
+            byte *known = &kernel->known[value - layout->values];
+            *known = 1;
+            switch (value->kind) {
+            case DECIMAL:
+                if (!read_decimal(p + value->start, (size_t)(value->end - value->start), value->times, value->power,
+                                  value->factor, out))
+                    return LEFT;
+                if (value->bounded && *out < value->least) return LEFT;
+                break;
+            case CONSTANT_NUMBER:
+                *out = value->least;
+                break;
+            case CONSTANT_TEXT:
+                memcpy(out, &value->times, sizeof value->times);
+                break;
+            default:
+                meaning = meaning_of(kernel, value->resolver, p + value->start, (size_t)(value->end - value->start), &spare);
+                if (meaning == NULL) return FAILED;
+                if (meaning->kind == NOTHING) *known = 0;
+                else if (meaning->kind == NUMBER && value->kind == ASKED_NUMBER) *out = meaning->value;
+                else if (meaning->kind == TEXT && value->kind == ASKED_TEXT)
+                    memcpy(out, &meaning->integer, sizeof meaning->integer);
+                else return LEFT;
+            }
+        }
+    }
+    return READ;
+}
+
+static int append_row(Table *table, int64_t at, int64_t line, int64_t rank, double clock) {
+    size_t room = table->capacity, wanted = table->count + 1;
+    if (wanted > room) {
+        size_t a = room, b = room, c = room, d = room;
+        if (!reserve((void **)&table->at, &a, wanted, 8) || !reserve((void **)&table->line, &b, wanted, 8) ||
+            !reserve((void **)&table->rank, &c, wanted, 8) || !reserve((void **)&table->clock, &d, wanted, 8))
+            return 0;
+        table->capacity = a;
+    }
+    table->at[table->count] = at;
+    table->line[table->count] = line;
+    table->rank[table->count] = rank;
+    table->clock[table->count++] = clock;
+    return 1;
+}
+
+static int append_value(Table *table, Column *column, int32_t number, size_t row, double value) {
+    if (column->count == 0 && !push(&table->order, number)) return 0;
+    if (!column->sparse && column->count != row) {
+        size_t i;
+        for (i = 0; i < column->count; i++)
+            if (!push(&column->rows, (int64_t)i)) return 0;
+        column->sparse = 1;
+    }
+    if (column->sparse && !push(&column->rows, (int64_t)row)) return 0;
+    if (!reserve((void **)&column->values, &column->capacity, column->count + 1, sizeof(double))) return 0;
+    memcpy(&column->values[column->count++], &value, sizeof value);
+    return 1;
+}
+
+static int append_miss(Kernel *kernel, int32_t rule, int64_t ordinal, int64_t line, size_t start, size_t end) {
+    Misses *misses = &kernel->misses[rule];
+    misses->count++;
+    if (misses->kept >= kernel->first) return 1;
+    if (!reserve((void **)&kernel->missed, &kernel->missed_capacity, kernel->missed_count + 1, sizeof(Miss))) return 0;
+    kernel->missed[kernel->missed_count].ordinal = ordinal;
+    kernel->missed[kernel->missed_count].line = line;
+    kernel->missed[kernel->missed_count].start = (Py_ssize_t)start;
+    kernel->missed[kernel->missed_count].end = (Py_ssize_t)end;
+    kernel->missed[kernel->missed_count++].rule = rule;
+    misses->kept++;
+    return 1;
+}
+
+/* Read one record of a layout into the columns; LEFT where Python must, and then nothing was appended. */
+static int read_layout(Kernel *kernel, Layout *layout, size_t start, size_t end, int64_t ordinal, int64_t line) {
+    const byte *p = (const byte *)kernel->text.buf + start;
+    const Value *value = layout->values;
+    const double *made = kernel->scratch;
+    int event, i, done = compute(kernel, layout, p);
+    if (done != READ) return done;
+    for (event = 0; event < layout->event_count; event++) {
+        const Event *one = &layout->events[event];
+        Table *table = &kernel->tables[one->table];
+        size_t row = table->count;
+        int64_t rank;
+        memcpy(&rank, made++, sizeof rank);
+        if (!append_row(table, ordinal * ((int64_t)1 << POSITION_BITS) + one->offset, line, rank, *made++)) goto failed;
+        for (i = 0; i < one->values; i++, value++, made++) {
+            if (!kernel->known[value - layout->values]) continue;
+            if (!append_value(table, &kernel->columns[value->column], value->column, row, *made)) goto failed;
+        }
+    }
+    for (i = 0; i < layout->ignored_count; i++)
+        if (!push(&kernel->ignored[layout->ignored[i]], ordinal)) goto failed;
+    for (i = 0; i < layout->near_count; i++)
+        if (!append_miss(kernel, layout->near_[i], ordinal, line, start, end)) goto failed;
+    return READ;
+failed:
+    kernel->no_memory = 1;
+    return FAILED;
+}
+
+/* ---- reading a block ---- */
+
+static int is_blank(const byte *p, size_t length) {
+    while (length > 0 && (*p == ' ' || *p == '\t')) p++, length--;
+    return length == 0;
+}
+
+typedef struct {
+    size_t start, end;
+    int64_t ordinal, line;
+    int bad;
+} Record;
+
+/* Read until a record that Python must read (LEFT) or the end of the block (READ). The interpreter lock is released. */
+static int read_on(Kernel *kernel, Record *record) {
+    const byte *text = kernel->text.buf;
+    size_t size = (size_t)kernel->text.len;
+    while (kernel->at < size) {
+        size_t start = kernel->at, end, length;
+        uint64_t high = 0;
+        int bad = 0;
+        if (kernel->newline < (Py_ssize_t)start) {
+            const byte *found = memchr(text + start, '\n', size - start);
+            kernel->newline = found != NULL ? found - text : (Py_ssize_t)size;
+        }
+        if (kernel->carriage < (Py_ssize_t)start) {
+            const byte *found = memchr(text + start, '\r', size - start);
+            kernel->carriage = found != NULL ? found - text : (Py_ssize_t)size;
+        }
+        end = (size_t)(kernel->newline < kernel->carriage ? kernel->newline : kernel->carriage);
+        length = end - start;
+        record->ordinal = kernel->ordinal;
+        record->line = kernel->line + 1;
+        kernel->at = end + 1;
+        kernel->ordinal += end < size;
+        kernel->line += end < size && text[end] == '\n';
+        if (length == 0) {
+            kernel->blank += end < size;
+            continue;
+        }
+        if (length <= MAX_LENGTH) {
+            uint64_t key = key_of(kernel, text + start, length, size - start, &high);
+            Layout *layout = find_layout(kernel, text + start, length, size - start, key);
+            if (layout != NULL) {
+                int done = read_layout(kernel, layout, start, end, record->ordinal, record->line);
+                if (LIKELY(done == READ)) continue;
+                if (done == FAILED) return FAILED;
+            }
+        } else high = 1;
+        if (high != 0 && !is_utf8(text + start, length)) {
+            bad = 1;
+            kernel->undecodable++;
+        }
+        kernel->blank += end < size && is_blank(text + start, length);
+        if (!gate_find(kernel->gate, text + start, length)) continue;
+        record->start = start;
+        record->end = end;
+        record->bad = bad;
+        return LEFT;
+    }
+    return READ;
+}
+
+/* ---- the type ---- */
+
+static void forget_rows(Kernel *kernel) {
+    size_t i;
+    for (i = 0; i < kernel->table_count; i++) kernel->tables[i].count = kernel->tables[i].order.count = 0;
+    for (i = 0; i < kernel->column_count; i++)
+        kernel->columns[i].count = kernel->columns[i].rows.count = 0, kernel->columns[i].sparse = 0;
+    for (i = 0; i < kernel->ignored_count; i++) kernel->ignored[i].count = 0;
+    for (i = 0; i < kernel->miss_count; i++) kernel->misses[i].count = kernel->misses[i].kept = 0;
+    kernel->missed_count = 0;
+}
+
+static void free_gate(Gate *gate) {
+    if (gate == NULL) return;
+    free(gate->literals);
+    free(gate->text);
+    free(gate);
+}
+
+/* Return the gate of a tuple of literals; NULL with an exception set. */
+static Gate *make_gate(PyObject *literals) {
+    Py_ssize_t count = PyTuple_Size(literals), i, length;
+    size_t total = 0, at = 0;
+    int pass;
+    char *data;
+    Gate *gate;
+    if (count < 0 || count >= UINT32_MAX) return NULL;
+    for (i = 0; i < count; i++) {
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(literals, i), &data, &length) < 0) return NULL;
+        if (length < 1 || length > MAX_LENGTH) {
+            PyErr_SetString(PyExc_ValueError, "a literal is empty or too long");
+            return NULL;
+        }
+        total += (size_t)length;
+    }
+    gate = calloc(1, sizeof(Gate));
+    if (gate != NULL) {
+        gate->literals = calloc((size_t)count + 1, sizeof(Literal));
+        gate->text = malloc(total + 1);
+    }
+    if (gate == NULL || gate->literals == NULL || gate->text == NULL) {
+        free_gate(gate);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (pass = 0; pass < 2; pass++) {
+        for (i = 0; i < count; i++) {
+            if (PyBytes_AsStringAndSize(PyTuple_GetItem(literals, i), &data, &length) < 0) {
+                free_gate(gate);
+                return NULL;
+            }
+            if ((length < 4) != (pass == 1)) continue;
+            memcpy(gate->text + at, data, (size_t)length);
+            gate->count++;
+            gate->literals[gate->count].text = gate->text + at;
+            gate->literals[gate->count].length = (uint32_t)length;
+            at += (size_t)length;
+            if (pass == 0) gate_enter(gate, gate->count);
+        }
+        if (pass == 0) gate->windowed = gate->count;
+    }
+    return gate;
+}
+
+static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    PyObject *literals, *resolve;
+    int first;
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Kernel *kernel;
+    size_t i;
+    uint64_t factor = GOLDEN;
+    if (keywords != NULL && PyDict_Size(keywords) > 0) {
+        PyErr_SetString(PyExc_TypeError, "no keywords");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(arguments, "OOi", &literals, &resolve, &first)) return NULL;
+    if (!PyTuple_Check(literals)) {
+        PyErr_SetString(PyExc_TypeError, "literals must be a tuple");
+        return NULL;
+    }
+    kernel = (Kernel *)allocate(type, 0);
+    if (kernel == NULL) return NULL;
+    for (i = 0; i < sizeof kernel->factors / sizeof kernel->factors[0]; i++, factor *= GOLDEN * GOLDEN)
+        kernel->factors[i] = factor;
+    kernel->first = first;
+    Py_INCREF(resolve);
+    kernel->resolve = resolve;
+    kernel->scratch = malloc(3 * MAX_VALUES * sizeof(double));
+    kernel->memo.slots = calloc(2 * MAX_MEMO, sizeof(uint32_t));
+    kernel->gate = make_gate(literals);
+    if (kernel->gate == NULL || kernel->scratch == NULL || kernel->memo.slots == NULL) {
+        if (!PyErr_Occurred()) PyErr_NoMemory();
+        Py_DECREF(kernel);
+        return NULL;
+    }
+    return (PyObject *)kernel;
+}
+
+static int kernel_traverse(Kernel *kernel, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE((PyObject *)kernel));
+    Py_VISIT(kernel->resolve);
+    Py_VISIT(kernel->text.obj);
+    return 0;
+}
+
+static int kernel_clear(Kernel *kernel) {
+    Py_CLEAR(kernel->resolve);
+    return 0;
+}
+
+static void kernel_dealloc(Kernel *kernel) {
+    PyTypeObject *type = Py_TYPE((PyObject *)kernel);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    size_t i;
+    PyObject_GC_UnTrack(kernel);
+    Py_CLEAR(kernel->resolve);
+    if (kernel->reading) PyBuffer_Release(&kernel->text);
+    free_gate(kernel->gate);
+    free(kernel->scratch);
+    free(kernel->memo.all);
+    free(kernel->memo.bytes);
+    free(kernel->memo.slots);
+    for (i = 0; i < kernel->layout_count; i++) free(kernel->layouts[i]);
+    free(kernel->layouts);
+    free(kernel->slots);
+    for (i = 0; i < kernel->table_count; i++) {
+        Table *table = &kernel->tables[i];
+        free(table->at), free(table->line), free(table->rank), free(table->clock), free(table->order.data);
+    }
+    free(kernel->tables);
+    for (i = 0; i < kernel->column_count; i++) free(kernel->columns[i].values), free(kernel->columns[i].rows.data);
+    free(kernel->columns);
+    for (i = 0; i < kernel->ignored_count; i++) free(kernel->ignored[i].data);
+    free(kernel->ignored);
+    free(kernel->misses);
+    free(kernel->missed);
+    release(kernel);
+    Py_DECREF(type);
+}
+
+static int is_free(const Kernel *kernel) {
+    if (kernel->busy) PyErr_SetString(PyExc_RuntimeError, "the kernel is in use");
+    return !kernel->busy;
+}
+
+/* Make the list of `size`-byte items hold item `id`, zeroed; return 0 with an exception set. */
+static int hold(void **data, size_t *count, size_t *capacity, int64_t id, size_t size) {
+    if (id < 0 || id >= MAX_ID) {
+        PyErr_SetString(PyExc_ValueError, "a number is out of range");
+        return 0;
+    }
+    if ((size_t)id < *count) return 1;
+    if (!reserve(data, capacity, (size_t)id + 1, size)) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    memset((byte *)*data + *count * size, 0, ((size_t)id + 1 - *count) * size);
+    *count = (size_t)id + 1;
+    return 1;
+}
+
+#define HOLD(kernel, list, counts, id) \
+    hold((void **)&(kernel)->list, &(kernel)->counts##_count, &(kernel)->counts##_capacity, id, sizeof *(kernel)->list)
+
+/* The numbers of a program, front to back. */
+typedef struct {
+    const byte *data;
+    size_t count, at;
+    int wrong;
+} Program;
+
+static int64_t take_number(Program *program, int64_t least, int64_t most) {
+    int64_t number = 0;
+    if (program->at < program->count) memcpy(&number, program->data + 8 * program->at++, 8);
+    else program->wrong = 1;
+    if (number < least || number > most) program->wrong = 1;
+    return program->wrong ? least : number;
+}
+
+static double take_double(Program *program) {
+    double number = 0;
+    if (program->at < program->count) memcpy(&number, program->data + 8 * program->at++, 8);
+    else program->wrong = 1;
+    return number;
+}
+
+/* Read the program into the layout; return 0 with an exception set. */
+static int read_program(Kernel *kernel, Layout *layout, Program *program) {
+    int64_t length = (int64_t)layout->length;
+    Value *value = layout->values, *end = layout->values + layout->value_count;
+    int i, j;
+    for (i = 0; i < layout->ignored_count; i++) {
+        layout->ignored[i] = (int32_t)take_number(program, 0, MAX_ID - 1);
+        if (!HOLD(kernel, ignored, ignored, layout->ignored[i])) return 0;
+    }
+    for (i = 0; i < layout->near_count; i++) {
+        layout->near_[i] = (int32_t)take_number(program, 0, MAX_ID - 1);
+        if (!HOLD(kernel, misses, miss, layout->near_[i])) return 0;
+    }
+    for (i = 0; i < layout->event_count; i++) {
+        Event *event = &layout->events[i];
+        event->table = (int32_t)take_number(program, 0, MAX_ID - 1);
+        event->offset = (int32_t)take_number(program, 0, 65535);
+        event->prefix = (int32_t)take_number(program, 0, length);
+        event->resolver = (int32_t)take_number(program, -1, MAX_ID - 1);
+        event->time = (int32_t)take_number(program, -1, event->prefix);
+        event->time_end = (int32_t)take_number(program, -1, event->prefix);
+        event->values = (int32_t)take_number(program, 0, end - value);
+        if (event->time >= 0 && (event->time_end < event->time + 8 || event->time_end > event->time + 9 + 15)) program->wrong = 1;
+        if (event->prefix > 0 && event->resolver < 0) program->wrong = 1;
+        if (program->wrong || !HOLD(kernel, tables, table, event->table)) return 0;
+        for (j = 0; j < event->values; j++, value++) {
+            value->kind = (int32_t)take_number(program, DECIMAL, CONSTANT_TEXT);
+            value->column = (int32_t)take_number(program, 0, MAX_ID - 1);
+            value->start = (int32_t)take_number(program, 0, length);
+            value->end = (int32_t)take_number(program, value->start, length);
+            value->resolver = (int32_t)take_number(program, -1, MAX_ID - 1);
+            value->times = (uint64_t)take_number(program, 0, INT64_MAX);
+            value->power = (int32_t)take_number(program, -1000, 1000);
+            value->factor = take_double(program);
+            value->bounded = (int32_t)take_number(program, 0, 1);
+            value->least = take_double(program);
+            if (value->kind == DECIMAL && value->times == 0) program->wrong = 1;
+            if ((value->kind == ASKED_NUMBER || value->kind == ASKED_TEXT) && value->resolver < 0) program->wrong = 1;
+            if (program->wrong || !HOLD(kernel, columns, column, value->column)) return 0;
+        }
+    }
+    if (program->at != program->count || value != end) program->wrong = 1;
+    return !program->wrong;
+}
+
+PyDoc_STRVAR(add_doc, "add(sample, moving, program): let records of a layout be read; see reader.py.");
+
+static PyObject *kernel_add(Kernel *kernel, PyObject *arguments) {
+    const char *sample, *moving, *numbers;
+    Py_ssize_t length, moving_length, size, i;
+    int64_t counts[4];
+    Program program = {0};
+    Layout *layout;
+    byte *masked, *room, *place;
+    size_t words;
+    uint64_t high;
+    if (!PyArg_ParseTuple(arguments, "y#y#y#", &sample, &length, &moving, &moving_length, &numbers, &size)) return NULL;
+    if (!is_free(kernel)) return NULL;
+    program.data = (const byte *)numbers;
+    program.count = (size_t)size / 8;
+    for (i = 0; i < 4; i++) counts[i] = take_number(&program, 0, MAX_VALUES);  /* ignored, near, events, values */
+    if (length < 1 || length > MAX_LENGTH || moving_length != length || size % 8 || program.wrong) {
+        PyErr_SetString(PyExc_ValueError, "no layout");
+        return NULL;
+    }
+    words = ((size_t)length + WORD - 1) / WORD;
+    place = calloc(1, sizeof(Layout) + 16 * words + (size_t)counts[2] * sizeof(Event) +
+                          (size_t)counts[3] * sizeof(Value) + 4 * (size_t)(counts[0] + counts[1]) + 64);
+    if (place == NULL) return PyErr_NoMemory();
+    layout = (Layout *)place;
+    layout->length = (uint32_t)length;
+    layout->words = (uint32_t)words;
+    layout->masked = (uint64_t *)(place + (sizeof(Layout) + 7) / 8 * 8);
+    layout->room = layout->masked + words;
+    layout->values = (Value *)(layout->room + words);
+    layout->events = (Event *)(layout->values + counts[3]);
+    layout->ignored = (int32_t *)(layout->events + counts[2]);
+    layout->near_ = layout->ignored + counts[0];
+    layout->ignored_count = (int32_t)counts[0];
+    layout->near_count = (int32_t)counts[1];
+    layout->event_count = (int32_t)counts[2];
+    layout->value_count = (int32_t)counts[3];
+    masked = calloc(2, words * WORD);
+    if (masked == NULL) {
+        free(layout);
+        return PyErr_NoMemory();
+    }
+    room = masked + words * WORD;
+    memset(room, 0x7F, words * WORD);
+    for (i = 0; i < length; i++) {
+        int moves = moving[i] != 0;
+        masked[i] = moves ? '0' : (byte)sample[i];
+        if (moves) room[i] = 0x76;
+        if (moves && !is_digit((byte)sample[i])) program.wrong = 1;
+    }
+    for (i = 0; i < (Py_ssize_t)words; i++) {
+        layout->masked[i] = load64(masked + WORD * i);
+        layout->room[i] = load64(room + WORD * i);
+    }
+    layout->key = key_of(kernel, masked, (size_t)length, words * WORD, &high);
+    free(masked);
+    if (program.wrong || !read_program(kernel, layout, &program)) {
+        free(layout);
+        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "no program of a layout");
+        return NULL;
+    }
+    if (kernel->layout_count + 1 >= UINT32_MAX / 4 ||
+        !reserve((void **)&kernel->layouts, &kernel->layout_capacity, kernel->layout_count + 1, sizeof(Layout *))) {
+        free(layout);
+        return PyErr_NoMemory();
+    }
+    if (2 * (kernel->layout_count + 1) > kernel->slot_count) {
+        size_t more = kernel->slot_count ? 2 * kernel->slot_count : 256, number;
+        uint32_t *slots = calloc(more, sizeof(uint32_t));
+        if (slots == NULL) {
+            free(layout);
+            return PyErr_NoMemory();
+        }
+        free(kernel->slots);
+        kernel->slots = slots;
+        kernel->slot_count = more;
+        for (number = 0; number < kernel->layout_count; number++) enter_layout(kernel, number);
+    }
+    kernel->layouts[kernel->layout_count++] = layout;
+    enter_layout(kernel, kernel->layout_count - 1);
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(begin_doc, "begin(text, ordinal, line): begin to read normalised whole records, `ordinal` and `line` behind others.");
+
+static PyObject *kernel_begin(Kernel *kernel, PyObject *arguments) {
+    PyObject *text;
+    long long ordinal, line;
+    if (!PyArg_ParseTuple(arguments, "OLL", &text, &ordinal, &line)) return NULL;
+    if (!is_free(kernel)) return NULL;
+    if (kernel->reading) {
+        PyErr_SetString(PyExc_RuntimeError, "a block is being read");
+        return NULL;
+    }
+    if (PyObject_GetBuffer(text, &kernel->text, PyBUF_SIMPLE) < 0) return NULL;
+    kernel->reading = 1;
+    kernel->at = 0;
+    kernel->newline = kernel->carriage = -1;
+    kernel->ordinal = ordinal;
+    kernel->line = line;
+    kernel->blank = kernel->undecodable = 0;
+    kernel->no_memory = 0;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(next_doc, "next(): read on; the next record for Python: its start, end, ordinal, line, whether it is not UTF-8.");
+
+static PyObject *kernel_next(Kernel *kernel, PyObject *unused) {
+    Record record;
+    int done;
+    (void)unused;
+    if (!is_free(kernel)) return NULL;
+    if (!kernel->reading) {
+        PyErr_SetString(PyExc_RuntimeError, "no block is being read");
+        return NULL;
+    }
+    kernel->busy = 1;
+    kernel->saved = PyEval_SaveThread();
+    done = read_on(kernel, &record);
+    PyEval_RestoreThread(kernel->saved);
+    kernel->busy = 0;
+    if (done == FAILED) return kernel->no_memory ? PyErr_NoMemory() : NULL;
+    if (done == READ) Py_RETURN_NONE;
+    return Py_BuildValue("nnLLi", (Py_ssize_t)record.start, (Py_ssize_t)record.end, (long long)record.ordinal,
+                         (long long)record.line, record.bad);
+}
+
+PyDoc_STRVAR(finish_doc, "finish(): end the block and forget its rows; (ordinal, line) behind it, blank and undecodable records.");
+
+static PyObject *kernel_finish(Kernel *kernel, PyObject *unused) {
+    (void)unused;
+    if (!is_free(kernel)) return NULL;
+    if (kernel->reading) PyBuffer_Release(&kernel->text);
+    kernel->reading = 0;
+    forget_rows(kernel);
+    return Py_BuildValue("LLLL", (long long)kernel->ordinal, (long long)kernel->line, (long long)kernel->blank,
+                         (long long)kernel->undecodable);
+}
+
+static PyObject *bytes_of(const void *data, size_t count) {
+    return PyBytes_FromStringAndSize(count ? (const char *)data : "", (Py_ssize_t)(8 * count));
+}
+
+/* Append `item`, which is used up, to a list; return 0 with an exception set. */
+static int append_item(PyObject *list, PyObject *item) {
+    int done;
+    if (item == NULL) return 0;
+    done = PyList_Append(list, item);
+    Py_DECREF(item);
+    return done == 0;
+}
+
+PyDoc_STRVAR(take_doc, "take(table): its rows, which are forgotten: at, line, rank, clock, [(column, values, rows or None)]; or None.");
+
+static PyObject *kernel_take(Kernel *kernel, PyObject *argument) {
+    long number = PyLong_AsLong(argument);
+    Table *table;
+    PyObject *columns;
+    size_t i;
+    if (PyErr_Occurred() || !is_free(kernel)) return NULL;
+    if (number < 0 || (size_t)number >= kernel->table_count || kernel->tables[number].count == 0) Py_RETURN_NONE;
+    table = &kernel->tables[number];
+    columns = PyList_New(0);
+    if (columns == NULL) return NULL;
+    for (i = 0; i < table->order.count; i++) {
+        Column *column = &kernel->columns[table->order.data[i]];
+        PyObject *values = bytes_of(column->values, column->count), *rows = Py_None;
+        if (column->sparse) rows = bytes_of(column->rows.data, column->rows.count);
+        else Py_INCREF(rows);
+        if (values == NULL || rows == NULL) {
+            Py_XDECREF(values);
+            Py_XDECREF(rows);
+            Py_DECREF(columns);
+            return NULL;
+        }
+        if (!append_item(columns, Py_BuildValue("LNN", (long long)table->order.data[i], values, rows))) {
+            Py_DECREF(columns);
+            return NULL;
+        }
+    }
+    for (i = 0; i < table->order.count; i++) {
+        Column *column = &kernel->columns[table->order.data[i]];
+        column->count = column->rows.count = 0;
+        column->sparse = 0;
+    }
+    i = table->count;
+    table->count = table->order.count = 0;
+    return Py_BuildValue("NNNNN", bytes_of(table->at, i), bytes_of(table->line, i), bytes_of(table->rank, i),
+                         bytes_of(table->clock, i), columns);
+}
+
+PyDoc_STRVAR(ignored_doc, "ignored(): [(grammar, ordinals)] of the records that grammars ignore, which are forgotten.");
+
+static PyObject *kernel_ignored(Kernel *kernel, PyObject *unused) {
+    PyObject *list;
+    size_t i;
+    (void)unused;
+    if (!is_free(kernel) || (list = PyList_New(0)) == NULL) return NULL;
+    for (i = 0; i < kernel->ignored_count; i++) {
+        Integers *ordinals = &kernel->ignored[i];
+        if (ordinals->count == 0) continue;
+        if (!append_item(list, Py_BuildValue("nN", (Py_ssize_t)i, bytes_of(ordinals->data, ordinals->count)))) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        ordinals->count = 0;
+    }
+    return list;
+}
+
+PyDoc_STRVAR(missed_doc, "missed(): near-misses since the last call: [(rule, ordinal, line, start, end)] of the first, [(rule, count)]; or None.");
+
+static PyObject *kernel_missed(Kernel *kernel, PyObject *unused) {
+    PyObject *first = NULL, *counts = NULL;
+    size_t i;
+    int some = 0;
+    (void)unused;
+    if (!is_free(kernel)) return NULL;
+    for (i = 0; i < kernel->miss_count; i++) some |= kernel->misses[i].count != 0;
+    if (!some) Py_RETURN_NONE;
+    first = PyList_New(0);
+    counts = PyList_New(0);
+    if (first == NULL || counts == NULL) goto failed;
+    for (i = 0; i < kernel->missed_count; i++) {
+        const Miss *one = &kernel->missed[i];
+        if (!append_item(first, Py_BuildValue("iLLnn", one->rule, (long long)one->ordinal, (long long)one->line, one->start, one->end)))
+            goto failed;
+    }
+    for (i = 0; i < kernel->miss_count; i++)
+        if (kernel->misses[i].count != 0 &&
+            !append_item(counts, Py_BuildValue("nL", (Py_ssize_t)i, (long long)kernel->misses[i].count)))
+            goto failed;
+    for (i = 0; i < kernel->miss_count; i++) kernel->misses[i].count = kernel->misses[i].kept = 0;
+    kernel->missed_count = 0;
+    return Py_BuildValue("NN", first, counts);
+failed:
+    Py_XDECREF(first);
+    Py_XDECREF(counts);
+    return NULL;
+}
+
+PyDoc_STRVAR(sizes_doc, "sizes(): how many layouts there are, and how many meanings of texts.");
+
+static PyObject *kernel_sizes(Kernel *kernel, PyObject *unused) {
+    (void)unused;
+    return Py_BuildValue("nn", (Py_ssize_t)kernel->layout_count, (Py_ssize_t)kernel->memo.count);
+}
+
+PyDoc_STRVAR(contains_doc, "contains(record): whether it contains a literal.");
+
+static PyObject *kernel_contains(Kernel *kernel, PyObject *argument) {
+    Py_ssize_t length;
+    char *data;
+    if (PyBytes_AsStringAndSize(argument, &data, &length) < 0) return NULL;
+    return PyBool_FromLong(gate_find(kernel->gate, (const byte *)data, (size_t)length));
+}
+
+static PyMethodDef kernel_methods[] = {
+    {"add", (PyCFunction)(void (*)(void))kernel_add, METH_VARARGS, add_doc},
+    {"begin", (PyCFunction)(void (*)(void))kernel_begin, METH_VARARGS, begin_doc},
+    {"next", (PyCFunction)(void (*)(void))kernel_next, METH_NOARGS, next_doc},
+    {"finish", (PyCFunction)(void (*)(void))kernel_finish, METH_NOARGS, finish_doc},
+    {"take", (PyCFunction)(void (*)(void))kernel_take, METH_O, take_doc},
+    {"ignored", (PyCFunction)(void (*)(void))kernel_ignored, METH_NOARGS, ignored_doc},
+    {"missed", (PyCFunction)(void (*)(void))kernel_missed, METH_NOARGS, missed_doc},
+    {"sizes", (PyCFunction)(void (*)(void))kernel_sizes, METH_NOARGS, sizes_doc},
+    {"contains", (PyCFunction)(void (*)(void))kernel_contains, METH_O, contains_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+PyDoc_STRVAR(kernel_doc, "Kernel(literals, resolve, first): reads blocks of normalised records; see receipt_cli/scan/kernel/reader.py.");
+
+static PyType_Slot kernel_slots[] = {
+    {Py_tp_doc, (void *)kernel_doc},
+    {Py_tp_new, (void *)kernel_new},
+    {Py_tp_dealloc, (void *)kernel_dealloc},
+    {Py_tp_traverse, (void *)kernel_traverse},
+    {Py_tp_clear, (void *)kernel_clear},
+    {Py_tp_methods, kernel_methods},
+    {0, NULL},
+};
+
+static PyType_Spec kernel_spec = {
+    "receipt_cli.scan.kernel._native.Kernel", sizeof(Kernel), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, kernel_slots,
+};
+
+PyDoc_STRVAR(decimal_doc, "decimal(text, times, power, factor): the number in base units, rounded once, or None where that is not certain.");
+
+static PyObject *native_decimal(PyObject *module, PyObject *arguments) {
+    const char *text;
+    Py_ssize_t length;
+    unsigned long long times;
+    int power;
+    double factor, value;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y#Kid", &text, &length, &times, &power, &factor)) return NULL;
+    if (times == 0 || power < -1000 || power > 1000) {
+        PyErr_SetString(PyExc_ValueError, "no scale");
+        return NULL;
+    }
+    if (!read_decimal((const byte *)text, (size_t)length, times, power, factor, &value)) Py_RETURN_NONE;
+    return PyFloat_FromDouble(value);
+}
+
+static PyMethodDef native_methods[] = {
+    {"decimal", native_decimal, METH_VARARGS, decimal_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static int native_exec(PyObject *module) {
+    PyObject *type = PyType_FromModuleAndSpec(module, &kernel_spec, NULL);
+    if (type == NULL) return -1;
+    if (PyModule_AddObject(module, "Kernel", type) < 0) {
+        Py_DECREF(type);
+        return -1;
+    }
+    return 0;
+}
+
+static PyModuleDef_Slot native_slots[] = {{Py_mod_exec, (void *)native_exec}, {0, NULL}};
+
+PyDoc_STRVAR(native_doc, "Read records of known layouts into columns: the compiled part of a scan.");
+
+static struct PyModuleDef native_module = {
+    PyModuleDef_HEAD_INIT, "_native", native_doc, 0, native_methods, native_slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__native(void) { return PyModuleDef_Init(&native_module); }

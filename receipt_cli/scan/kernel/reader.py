@@ -1,0 +1,151 @@
+"""Let the kernel read a block of whole records into a body, and Python the records that it hands back."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_from
+from receipt_cli.problems import MAX_FIRST
+from receipt_cli.records.envelope import REPEATED
+from receipt_cli.scan.book import PlacedProblems, miss
+from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
+from receipt_cli.scan.kernel.program import Names, moving_digits, write_program
+from receipt_cli.scan.layout import Layout
+from receipt_cli.scan.segment import RuleKey, SegmentBody
+
+if TYPE_CHECKING:
+    from receipt_cli.scan.kernel._native import Answer
+
+ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProblems], None]
+"""``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, where problems go."""
+VARIABLE = "RECEIPT_KERNEL"
+"""The environment variable that leaves the kernel out where it is ``0``."""
+MAX_LAYOUTS = 16_384
+MAX_MEANINGS = 60_000
+"""Layouts, and texts whose meaning the kernel keeps, from which on it begins anew."""
+
+
+def load_kernel() -> Any:
+    """Return the compiled kernel, or None where it is absent or left out."""
+    if os.environ.get(VARIABLE) == "0":
+        return None
+    try:
+        from receipt_cli.scan.kernel import _native
+    except ImportError:
+        return None
+    return _native
+
+
+class KernelReader:
+    """Reads blocks of whole records; those of layouts that came before in the kernel, the others one by one."""
+
+    def __init__(self, native: Any, literals: Iterable[bytes]) -> None:
+        """``native`` is what ``load_kernel`` returned, ``literals`` are those of all rules and markers."""
+        self._native = native
+        self._literals = tuple(literals)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._names = Names()
+        self._served: set[Layout] = set()
+        self._kernel = self._native.Kernel(self._literals, self._answer, MAX_FIRST)
+        self._listed: list[tuple[RuleKey, str, str]] = []
+        self._texts: list[str] = []
+
+    def _answer(self, number: int, text: bytes) -> Answer:
+        return self._names.answers[number](text)
+
+    def add(self, layout: Layout) -> None:
+        """Let the kernel read further records of ``layout``, unless they are for Python."""
+        if layout in self._served or len(self._served) >= MAX_LAYOUTS:
+            return
+        self._served.add(layout)
+        if layout.marks or REPEATED in layout.sample or not layout.sample:
+            return
+        program = write_program(self._names, layout)
+        if program is not None:
+            self._kernel.add(layout.sample, moving_digits(layout), program)
+
+    def read(self, body: SegmentBody, buffer: bytes, read_record: ReadRecord, problems: PlacedProblems) -> None:
+        """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those that the kernel does not."""
+        kernel = self._kernel
+        kernel.begin(buffer, body.records, body.lines)
+        try:
+            while (found := kernel.next()) is not None:
+                start, end, ordinal, line, bad = found
+                self._settle_misses(body, buffer)
+                read_record(body, buffer[start:end], ordinal, line, bool(bad), problems)
+            self._settle_misses(body, buffer)
+            self.settle(body, self._names.tables)
+            grammars = list(self._names.ignored)
+            for number, ordinals in kernel.ignored():
+                body.ignored.setdefault(grammars[number], OrdinalSet()).update(ordinals_from(ordinals))
+        finally:
+            records, lines, blank, undecodable = kernel.finish()
+        body.records, body.lines = records, lines
+        body.blank += blank
+        body.undecodable += undecodable
+        if len(self._served) >= MAX_LAYOUTS or kernel.sizes()[1] >= MAX_MEANINGS:
+            self._begin_anew()
+
+    def settle(self, body: SegmentBody, keys: Iterable[RuleKey]) -> None:
+        """Move the rows that the kernel has of some rules to ``body``: what is appended next is behind them."""
+        names = self._names
+        for key in keys:
+            taken = self._kernel.take(names.tables.get(key, -1))
+            if taken is None:
+                continue
+            at, line, rank, clock, columns = taken
+            known = body.rules.get(key)
+            if known is None:
+                known = body.rules.setdefault(key, RuleColumns())
+            before = len(known)
+            known.at.extend(Cells.read("q", at))
+            known.line.extend(Cells.read("q", line))
+            known.rank.extend(Cells.read("q", rank))
+            known.clock.extend(Cells.read("d", clock))
+            for number, values, rows in columns:
+                _, group, name = self._column(number)
+                if group == "texts":
+                    self._settle_texts(known, name, before, values, rows)
+                    continue
+                numbers = known.numbers if group == "numbers" else known.unregistered
+                column = numbers.get(name)
+                if column is None:
+                    column = numbers.setdefault(name, NumberColumn())
+                column.extend(NumberColumn(Cells.read("d", values), None if rows is None else Cells.read("q", rows)), before)
+
+    def _column(self, number: int) -> tuple[RuleKey, str, str]:
+        if number >= len(self._listed):
+            self._listed = list(self._names.columns)
+        return self._listed[number]
+
+    def _settle_texts(self, known: RuleColumns, name: str, before: int, values: bytes, rows: bytes | None) -> None:
+        numbers = array("q", values)
+        if len(self._texts) < len(self._names.texts):
+            self._texts = list(self._names.texts)
+        column = known.texts.get(name)
+        if column is None:
+            column = known.texts.setdefault(name, TextColumn())
+        places: Iterable[int] = range(len(numbers)) if rows is None else array("q", rows)
+        column.rows.extend(before + row for row in places)
+        column.values.extend(self._texts[number] for number in numbers)
+
+    def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
+        """Book the near-misses of the records that the kernel read since the last call."""
+        missed = self._kernel.missed()
+        if missed is None:
+            return
+        first, counts = missed
+        rules = list(self._names.near)
+        for number, ordinal, line, start, end in first:
+            grammar, rule = rules[number]
+            miss(body, grammar, rule, buffer[start:end], ordinal, line)
+        kept = Counter(number for number, *_ in first)
+        for number, count in counts:
+            body.near[rules[number][0]].count += count - kept[number]

@@ -1,0 +1,176 @@
+"""Hold the kernel against the definition on generated and mutated blocks: python -m tests.fuzz.kernel [--seconds 60] [--seed 1]
+
+The kernel is compiled anew under address and undefined-behaviour sanitizers, where the compiler has them, and this
+program runs itself with it. One engine with the kernel and one that reads each record by its patterns read every block;
+what they find must be equal. Both live on from block to block, so that layouts are known. The block of the first
+difference is kept in build/fuzz/kernel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+import sysconfig
+import time
+from pathlib import Path
+
+from tests.fuzz.harness import ROOT
+
+FOLDER = ROOT / "build" / "fuzz" / "kernel"
+NAME = "receipt_cli.scan.kernel._native"
+SOURCE = ROOT / "native" / "kernel.c"
+CHECKED = "RECEIPT_CHECKED_KERNEL"
+"""The environment variable that names the kernel to use."""
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1")
+LOGS = sorted((ROOT / "fixtures" / "logs").glob("*/*.log"))
+OTHER = {"type": "number", "metric": "other"}
+GRAMMAR = {
+    "grammar": "made",
+    "version": 1,
+    "title": "Made",
+    "upstream": "https://example.org",
+    "trainer": "made",
+    "layer": "trainer",
+    "completion": "none",
+    "rules": {
+        "row": {
+            "event": "step",
+            "literal": "step ",
+            "pattern": r"\bstep (?P<step>\d++)(?: of (?P<total>\d++))?(?: loss (?P<loss>\S+))?(?: took (?P<time>[\d.,]+ ?m?s?))?",
+            "fields": {
+                "step": {"type": "integer", "at_least": 3},
+                "total": {"type": "integer", "metric": "other"},
+                "loss": {**OTHER, "null_if": ["-1"]},
+                "time": {**OTHER, "printed_in": "ms"},
+            },
+        },
+        "cells": {
+            "event": "step",
+            "literal": "it ",
+            "pairs": {
+                "start": r"^it (?P<step>\d++) ",
+                "cell": "|",
+                "key": ":",
+                "keys": {"mem": "mem", "lr": "lr", "eta": "eta"},
+                "unknown": "other",
+            },
+            "fields": {
+                "step": {"type": "integer"},
+                "mem": {**OTHER, "printed_in": "GiB"},
+                "lr": OTHER,
+                "eta": {**OTHER, "printed_in": "hms"},
+            },
+        },
+    },
+    "ignore": {"rest": {"literal": "step 0", "pattern": "step 0"}},
+}
+PIECES = (
+    "step {d} of {d}", "step {d} loss {n}", "step {d} loss {n} took {n} ms", "step {d} took {n}ms",
+    "it {d} eta: {d}:{t}:{t}|lr: {n}", "it {d} mem: {n}|lr: {n}|x: {n}", "it {d} lr: {n}|lr: {n}", "step {d} of {d} step {d} loss {n}", "nothing {d}", "  ", "",
+    "Error {d}", "step none", "it's {d}",
+)  # fmt: skip
+HEADS = ("", "", "[rank{r}]: ", "2026-01-02 {t}:{t}:{t},{d} - INFO - ", "2: ", "[2026-13-01 25:{t}:61] ", "17000{t}{t}00.123 ")
+NUMBERS = ("{i}", "{i}.{i}", "-{i}.{i}", "{i}e-0{r}", "{i}.{i}e+{t}", "1,{k}", "0,{k}", "nan", "inf", "-1", "{i}GB", "{i}%")
+HOSTILE = (b"\0", b"\r", b"\x08", b"\x1b[0m", b"\xff", b"\xc3\xa9", b"\r\n", b" [repeated 3x across cluster]", b"9" * 70)
+
+
+def number(rng: random.Random) -> str:
+    """Return a number as some trainer prints one."""
+    whole = rng.choice((rng.randrange(10), rng.randrange(10**6), rng.getrandbits(rng.randrange(1, 70))))
+    form = rng.choice(NUMBERS)
+    return form.format(i=whole, r=rng.randrange(10), t=f"{rng.randrange(70):02}", k=f"{rng.randrange(1000):03}")
+
+
+def block(rng: random.Random, forms: list[str]) -> bytes:
+    """Return some lines of a few forms, with bytes in them that are no text now and then."""
+    lines = []
+    for _ in range(rng.randrange(1, 24)):
+        line = rng.choice(forms)
+        for mark in ("{d}", "{n}", "{t}", "{r}"):
+            while mark in line:
+                made = {"{d}": str(rng.randrange(10 ** rng.randrange(1, 5))), "{t}": f"{rng.randrange(70):02}"}.get(mark)
+                line = line.replace(mark, made or (number(rng) if mark == "{n}" else str(rng.randrange(10))), 1)
+        raw = bytearray(line, "utf-8")
+        while rng.random() < 0.06:
+            at = rng.randrange(len(raw) + 1)
+            raw[at : at + rng.randrange(2)] = rng.choice(HOSTILE)
+        lines.append(bytes(raw))
+    return b"".join(line + rng.choice((b"\n", b"\n", b"\n", b"\r\n", b"\r", b"\n\n")) for line in lines)
+
+
+def compare(seconds: float, seed: int) -> int:
+    """Compare until the time is over; return 1 where the two differ."""
+    from benchmarks.identity import find_difference, mutate, plain_body
+    from receipt_cli.definitions.failure_markers import load_catalogue
+    from receipt_cli.grammar.catalog import shipped
+    from receipt_cli.grammar.parse import build_grammar
+    from receipt_cli.scan.engine import Engine
+
+    rng, blocks, read = random.Random(seed), 0, 0
+    end = time.monotonic() + seconds
+    made = [build_grammar(GRAMMAR, "made.yaml", "0" * 64)]
+    while time.monotonic() < end:
+        whole = rng.random() < 0.02
+        grammars = shipped() if whole else made
+        fast, pure = (Engine(grammars, load_catalogue(), by_layout=by_layout) for by_layout in (True, False))
+        assert fast.kernel is not None, "no kernel"
+        forms = [rng.choice(HEADS) + rng.choice(PIECES) for _ in range(rng.randrange(1, 7))]
+        log = rng.choice(LOGS).read_bytes()
+        for _ in range(4 if whole else 400):
+            text = mutate(log[rng.randrange(len(log)) :][:3000], rng) if whole else block(rng, forms)
+            cuts = sorted(rng.randrange(len(text) + 1) for _ in range(rng.randrange(3)))
+            parts = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+            found = [plain_body(engine.finish(engine.scan(parts))[0]) for engine in (fast, pure)]
+            difference = find_difference(*found)
+            if difference is not None:
+                FOLDER.mkdir(parents=True, exist_ok=True)
+                (FOLDER / "difference.log").write_bytes(text)
+                print(f"block {blocks} of seed {seed}: {difference}; see {FOLDER / 'difference.log'}")
+                return 1
+            blocks, read = blocks + 1, read + found[0]["records"]
+            if time.monotonic() >= end:
+                break
+    print(f"{blocks} blocks, {read} records, seed {seed}: no difference")
+    return 0
+
+
+def compile_checked() -> tuple[Path, dict[str, str]]:
+    """Compile the kernel; return it and the environment that it needs. Without the sanitizers where there are none."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    target = FOLDER / "_native.abi3.so"
+    compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()
+    command = [*compiler, "-std=c99", "-Wall", "-Wextra", "-ffp-contract=off", "-fPIC", "-shared"]
+    command += [f"-I{sysconfig.get_path('include')}", str(SOURCE), "-o", str(target)]
+    if subprocess.run([*command, *SANITIZERS], check=False).returncode == 0:
+        found = subprocess.run([*compiler, "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+        preload = f"{found.stdout.strip()} {os.environ.get('LD_PRELOAD', '')}".strip()
+        return target, {"LD_PRELOAD": preload, "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1", "PYTHONMALLOC": "malloc"}
+    print("the compiler has no sanitizers: they are left out")
+    subprocess.run([*command, "-O1"], check=True)
+    return target, {}
+
+
+def main() -> int:
+    """Compile, run with what was compiled, and return 1 where the kernel differs or fails."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.kernel", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    checked = os.environ.get(CHECKED)
+    if checked is None:
+        target, needed = compile_checked()
+        command = [sys.executable, "-m", "tests.fuzz.kernel", "--seconds", str(options.seconds), "--seed", str(options.seed)]
+        return subprocess.run(command, cwd=ROOT, env={**os.environ, **needed, CHECKED: str(target)}, check=False).returncode
+    spec = importlib.util.spec_from_file_location(NAME, checked)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[NAME] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return compare(options.seconds, options.seed)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

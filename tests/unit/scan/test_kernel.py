@@ -1,0 +1,280 @@
+"""The kernel reads what the record-by-record path reads, refuses what is no program, and can be left out."""
+
+from __future__ import annotations
+
+import random
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.identity import find_difference, read_both
+from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.grammar.catalog import shipped
+from receipt_cli.records.split import RECORD_CAP
+from receipt_cli.scan.engine import Engine, has_kernel
+from receipt_cli.scan.kernel import reader
+from receipt_cli.scan.kernel.program import moving_digits
+from receipt_cli.scan.kernel.reader import load_kernel
+from receipt_cli.scan.layout import MASK, MAX_LENGTH, Layout
+
+ROOT = Path(__file__).resolve().parents[3]
+LOG = ROOT / "fixtures" / "logs" / "hf-trainer" / "bar-merged-v5.log"
+NATIVE = load_kernel()
+if NATIVE is None:
+    pytest.skip("the kernel is not compiled", allow_module_level=True)
+CLOSE = b"0123456789:;/.pP\x80\xb0\xb5\xb9\xff \x10\x1a"
+"""Digits, and what differs from one by few bits."""
+
+
+def layout_of(sample: bytes, fixed: list[tuple[int, int]]) -> Layout:
+    return Layout(sample, tuple((a, b, sample[a:b]) for a, b in fixed), (), (), (), ())
+
+
+def program(*numbers: int) -> bytes:
+    return struct.pack(f"={len(numbers)}q", *numbers)
+
+
+def one_event(table: int) -> bytes:
+    """Return the program of a layout with an event of ``table`` that has no values."""
+    return program(0, 0, 1, 0, table, 0, 0, -1, -1, -1, 0)
+
+
+def no_answer(number: int, text: bytes) -> Any:
+    raise AssertionError(f"{number} was asked for {text!r}")
+
+
+def drain(kernel: Any, buffer: bytes) -> list[tuple[int, int, int, int, int]]:
+    """Read a block; return the records that are for Python."""
+    kernel.begin(buffer, 0, 0)
+    found = []
+    while (record := kernel.next()) is not None:
+        found.append(record)
+    return found
+
+
+def recognised(layouts: list[Layout], records: list[bytes]) -> list[int]:
+    """Return the number of the layout as which each record is read, -1 for none."""
+    kernel = NATIVE.Kernel((), no_answer, 5)
+    for number, layout in enumerate(layouts):
+        kernel.add(layout.sample, moving_digits(layout), one_event(number))
+    assert drain(kernel, b"".join(record + b"\n" for record in records)) == []
+    found = [-1] * len(records)
+    for number in range(len(layouts)):
+        rows = kernel.take(number)
+        for at in struct.unpack(f"{len(rows[0]) // 8}q", rows[0]) if rows is not None else ():
+            found[at >> 17] = number
+    kernel.finish()
+    return found
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_records_are_recognised_as_byte_by_byte(data: st.DataObject) -> None:
+    rng = random.Random(data.draw(st.integers(0, 10_000)))
+    layouts: list[Layout] = []
+    for _ in range(data.draw(st.integers(1, 6))):
+        sample = bytes(rng.choice(b"0123 .,ae1799") for _ in range(rng.randrange(1, 40)))
+        spans = [run.span() for run in re.finditer(rb"[0-9]+", sample) if rng.random() < 0.4]
+        layouts += [layout_of(sample, spans)]
+        other = bytes(rng.choice(b"0123456789") if chr(byte).isdigit() else byte for byte in sample)
+        layouts += [layout_of(other, spans)] if rng.random() < 0.5 else []
+    records = []
+    for _ in range(30):
+        record = bytearray(rng.choice(layouts).sample)
+        for at, byte in enumerate(record):
+            if chr(byte).isdigit() and rng.random() < 0.3:
+                record[at] = rng.choice(b"0123456789")
+        if rng.random() < 0.5:
+            record[rng.randrange(len(record))] = rng.choice(CLOSE)
+        records.append(bytes(record))
+    for record, number in zip(records, recognised(layouts, records), strict=True):
+        fit = [one.sample.translate(MASK) == record.translate(MASK) and one.fits(record) for one in layouts]
+        assert fit[number] if number >= 0 else not any(fit), record
+
+
+def test_layouts_that_share_a_key_are_told_apart() -> None:
+    layouts = [layout_of(b"acc@%d: 12.5 q" % k, [(4, 5)]) for k in range(1, 8)] + [layout_of(b"acc@0: 12.5 p", [])]
+    records = [b"acc@%d: 99.1 q" % (k % 10) for k in range(20)] + [b"acc@3: 00.0 p"]
+    assert recognised(layouts, records) == [k % 10 - 1 if 1 <= k % 10 <= 7 else -1 for k in range(20)] + [7]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=9), max_size=5), st.binary(max_size=60))
+def test_literals_are_found(literals: list[bytes], record: bytes) -> None:
+    kernel = NATIVE.Kernel(tuple(literals), no_answer, 5)
+    assert kernel.contains(record) == any(literal in record for literal in literals)
+    assert not literals or kernel.contains(record + literals[-1] + record)
+
+
+@given(st.lists(st.sampled_from([b"a", b" ", b"\t", b"\n", b"\r", b"\xff", b"\xc3\xa9", b"\xed\xa0\x80", b"key"]), max_size=30))
+def test_ends_blanks_and_bytes_that_are_no_text_are_counted(parts: list[bytes]) -> None:
+    buffer = b"".join(parts) + b"\n"
+    kernel = NATIVE.Kernel((b"key",), no_answer, 5)
+    found = drain(kernel, buffer)
+    records = re.split(rb"[\n\r]", buffer)[:-1]
+    assert [buffer[start:end] for start, end, *_ in found] == [record for record in records if b"key" in record]
+    bad = [record for record in records if record.decode("utf-8", "replace").count("�")]
+    assert kernel.finish() == (len(records), buffer.count(b"\n"), sum(not r.strip(b" \t") for r in records), len(bad))
+
+
+@pytest.mark.parametrize(
+    ("sample", "moving", "numbers"),
+    [
+        (b"", b"", one_event(0)),
+        (b"a" * (MAX_LENGTH + 1), bytes(MAX_LENGTH + 1), one_event(0)),
+        (b"a", b"\1", one_event(0)),
+        (b"1", b"", one_event(0)),
+        (b"1", b"\1", b""),
+        (b"1", b"\1", one_event(0)[:-1]),
+        (b"1", b"\1", one_event(0) + program(0)),
+        (b"1", b"\1", one_event(1 << 40)),
+        (b"1", b"\1", one_event(-1)),
+        (b"1", b"\1", program(0, 0, 1 << 50, 0)),
+        (b"1", b"\1", program(0, 0, -1, 0)),
+        (b"1", b"\1", program(0, 0, 1, 0, 0, 0, 2, 0, -1, -1, 0)),  # a prefix longer than the record
+        (b"12:34:56", b"\0" * 8, program(0, 0, 1, 0, 0, 0, 8, 0, 1, 8, 0)),  # a time that is too short
+        (b"1", b"\1", program(0, 0, 1, 0, 0, 0, 1, -1, -1, -1, 0)),  # a prefix that nobody reads
+        (b"1", b"\1", program(0, 0, 1, 1, 0, 0, 0, -1, -1, -1, 1, 0, 0, 0, 2, -1, 1, 0, 0, 0, 0)),  # a value behind the end
+        (b"1", b"\1", program(0, 0, 1, 1, 0, 0, 0, -1, -1, -1, 1, 9, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # of no kind
+        (b"1", b"\1", program(0, 0, 1, 1, 0, 0, 0, -1, -1, -1, 1, 1, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # that nobody reads
+        (b"1", b"\1", program(0, 0, 1, 1, 0, 0, 0, -1, -1, -1, 0)),  # fewer values than were announced
+        (b"1", b"\1", program(1, 0, 0, 0, 1 << 20)),
+        (b"1", b"\1", program(0, 1, 0, 0, -5)),
+    ],
+)
+def test_what_is_no_program_is_refused(sample: bytes, moving: bytes, numbers: bytes) -> None:
+    kernel = NATIVE.Kernel((), no_answer, 5)
+    with pytest.raises(ValueError):
+        kernel.add(sample, moving, numbers)
+    assert drain(kernel, b"1\n" + sample + b"\n") == []
+    assert kernel.take(0) is None and kernel.sizes() == (0, 0)
+
+
+@given(st.binary(max_size=40), st.lists(st.integers(-3, 70), max_size=40))
+def test_any_numbers_are_a_program_or_refused(sample: bytes, numbers: list[int]) -> None:
+    kernel = NATIVE.Kernel((), lambda number, text: None, 5)
+    try:
+        kernel.add(sample, bytes(chr(byte).isdigit() for byte in sample), program(*numbers))
+    except ValueError:
+        return
+    drain(kernel, sample + b"\n")
+    kernel.take(0)
+
+
+def test_calls_in_another_order_are_refused() -> None:
+    kernel = NATIVE.Kernel((), no_answer, 5)
+    with pytest.raises(RuntimeError):
+        kernel.next()
+    kernel.begin(b"1\n", 0, 0)
+    with pytest.raises(RuntimeError):
+        kernel.begin(b"1\n", 0, 0)
+    kernel.finish()
+    with pytest.raises(TypeError):
+        kernel.begin("text", 0, 0)
+    with pytest.raises((TypeError, ValueError)):
+        NATIVE.Kernel((b"",), no_answer, 5)
+    with pytest.raises(TypeError):
+        NATIVE.Kernel([b"a"], no_answer, 5)
+    with pytest.raises(TypeError):
+        NATIVE.Kernel((1,), no_answer, 5)
+
+
+ASKED = program(0, 0, 1, 1, 0, 0, 0, -1, -1, -1, 1, 1, 0, 0, 1, 7, 1, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("answer", ["text", 1 << 70, (1, 2), (1, "x", 2.0, True), object()])
+def test_an_answer_of_another_type_is_an_error(answer: Any) -> None:
+    kernel = NATIVE.Kernel((), lambda number, text: answer, 5)
+    kernel.add(b"1", b"\1", ASKED)
+    kernel.begin(b"5\n", 0, 0)
+    with pytest.raises((TypeError, OverflowError)):
+        kernel.next()
+    kernel.finish()
+    assert kernel.take(0) is None
+
+
+def test_an_error_of_whoever_answers_is_raised_and_the_kernel_can_be_used_further() -> None:
+    failing = True
+
+    def answer(number: int, text: bytes) -> float:
+        assert number == 7
+        with pytest.raises(RuntimeError, match="in use"):
+            kernel.take(0)
+        if failing:
+            raise ZeroDivisionError
+        return float(text) / 2
+
+    kernel = NATIVE.Kernel((), answer, 5)
+    kernel.add(b"1", b"\1", ASKED)
+    kernel.begin(b"5\n", 0, 0)
+    with pytest.raises(ZeroDivisionError):
+        kernel.next()
+    kernel.finish()
+    failing = False
+    assert drain(kernel, b"5\n7\n5\n") == []
+    assert kernel.take(0)[4] == [(0, struct.pack("3d", 2.5, 3.5, 2.5), None)]
+    assert kernel.sizes() == (1, 2)
+
+
+def hf_lines(count: int) -> list[bytes]:
+    rng = random.Random(5)
+    return [
+        f"{{'loss': {rng.random():.{1 + k // 40}f}, 'learning_rate': {rng.random():.{1 + k % 3}f}, 'epoch': 0.{k}}}".encode()
+        for k in range(count)
+    ]
+
+
+def assert_same(blocks: list[bytes]) -> None:
+    fast, pure = read_both(shipped(), blocks)
+    assert find_difference(fast, pure) is None
+
+
+def test_more_layouts_and_texts_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "MAX_LAYOUTS", 4)
+    monkeypatch.setattr(reader, "MAX_MEANINGS", 2)
+    lines = hf_lines(400)
+    assert_same([b"\n".join(lines[at : at + 50]) + b"\n" for at in range(0, 400, 50)] * 2)
+
+
+STEP = b"iter 10: loss 3.7824, time 10.19ms, mfu 0.02%"
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [b"\0", b"\0" * 70_000, b"\x08", b"\r", b"\r\r\n", b"\x1b[31m", b"\x1b", b"\xff\xfe", b"x" * (RECORD_CAP + 9), b"^[[A", b""],
+    ids=repr,
+)
+def test_hostile_bytes_beside_known_records(noise: bytes) -> None:
+    lines = [STEP.replace(b"10", b"%d" % number) for number in range(10, 40)]
+    assert_same([(noise + b"\n").join(lines), noise, b"\n" + (b"\n" + noise).join(lines) + noise, noise.join(lines)])
+
+
+@pytest.mark.parametrize("length", [MAX_LENGTH - 1, MAX_LENGTH, MAX_LENGTH + 1])
+def test_records_as_long_as_one_with_a_layout_may_be(length: int) -> None:
+    line = STEP + b" " * (length - len(STEP))
+    assert_same([b"\n".join(line.replace(b"10", b"%d" % number) for number in range(10, 30)) + b"\n"])
+
+
+def test_the_kernel_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert has_kernel() and Engine(shipped(), load_catalogue()).kernel is not None
+    monkeypatch.setenv("RECEIPT_KERNEL", "0")
+    assert not has_kernel() and Engine(shipped(), load_catalogue()).kernel is None
+    monkeypatch.delenv("RECEIPT_KERNEL")
+    monkeypatch.setitem(sys.modules, "receipt_cli.scan.kernel._native", None)
+    monkeypatch.delattr("receipt_cli.scan.kernel._native")
+    assert not has_kernel() and Engine(shipped(), load_catalogue()).kernel is None
+
+
+def test_receipts_are_the_same_without_the_kernel(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "receipt_cli", "parse", str(LOG), "--json"]
+    with_kernel, without = (
+        subprocess.run(command, env={"RECEIPT_KERNEL": kernel}, cwd=ROOT, capture_output=True, check=True).stdout
+        for kernel in ("1", "0")
+    )
+    assert with_kernel == without
