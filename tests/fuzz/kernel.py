@@ -70,8 +70,8 @@ GRAMMAR = {
 }
 PIECES = (
     "step {d} of {d}", "step {d} loss {n}", "step {d} loss {n} took {n} ms", "step {d} took {n}ms",
-    "it {d} eta: {d}:{t}:{t}|lr: {n}", "it {d} mem: {n}|lr: {n}|x: {n}", "it {d} lr: {n}|lr: {n}", "step {d} of {d} step {d} loss {n}", "nothing {d}", "  ", "",
-    "Error {d}", "step none", "it's {d}",
+    "it {d} eta: {d}:{t}:{t}|lr: {n}", "it {d} mem: {n}|lr: {n}|x: {n}", "it {d} lr: {n}|lr: {n}",
+    "step {d} of {d} step {d} loss {n}", "nothing {d}", "  ", "", "Error {d}", "step none", "it's {d}",
 )  # fmt: skip
 HEADS = ("", "", "[rank{r}]: ", "2026-01-02 {t}:{t}:{t},{d} - INFO - ", "2: ", "[2026-13-01 25:{t}:61] ", "17000{t}{t}00.123 ")
 NUMBERS = ("{i}", "{i}.{i}", "-{i}.{i}", "{i}e-0{r}", "{i}.{i}e+{t}", "1,{k}", "0,{k}", "nan", "inf", "-1", "{i}GB", "{i}%")
