@@ -46,10 +46,13 @@ class Compile(BuildHookInterface):  # type: ignore[type-arg]
 def compile_kernel(warn: Callable[[str], None]) -> Path | None:
     """Compile the kernel into the package and return its file; None, after a warning, where that cannot be done."""
     folder = ROOT.joinpath(*KERNEL.split(".")[:-1])
-    for old in [*folder.glob("_native*.so"), *folder.glob("_native*.pyd")]:
+    made = None if os.environ.get(LEFT_OUT) == "0" else _compiled_kernel(folder, warn)
+    for old in {*folder.glob("_native*.so"), *folder.glob("_native*.pyd")} - {made}:
         old.unlink()
-    if os.environ.get(LEFT_OUT) == "0":
-        return None
+    return made
+
+
+def _compiled_kernel(folder: Path, warn: Callable[[str], None]) -> Path | None:
     try:
         from setuptools import Distribution, Extension
         from setuptools.errors import BaseError, CCompilerError
