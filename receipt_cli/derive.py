@@ -20,7 +20,7 @@ from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput, Wall
 from receipt_cli.analysis.goodput.timestamps import Edges, find_time, is_zoned, read_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.summary import Summary, summarise
-from receipt_cli.definitions.failure_markers import Catalogue, load_catalogue
+from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, read_generically, wanted
@@ -36,8 +36,9 @@ from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, LogFacts, gather, last_bytes_before
-from receipt_cli.grammar.catalog import get_grammar, shipped
+from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
+from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem
 from receipt_cli.records.heuristics import MAX_SEEN
@@ -113,16 +114,17 @@ class Derivation:
 
 
 def derive(
-    source: Source, options: Options | None = None, *, workers: int | None = None, using: Grammar | None = None
-) -> Derivation:
+    source: Source, options: Options | None = None, *, workers: int | None = None, using: Grammar | None = None,
+    site: Site = NO_SITE,
+) -> Derivation:  # fmt: skip
     """Derive one log: the last of several runs in it. Reads ``source`` once, an unrecognised log twice.
 
-    ``using`` is the only grammar to read it with, in place of one named by ``Options.grammar``.
+    ``using`` is the only grammar to read it with, in place of one named by ``Options.grammar``; ``site`` does not ship.
 
     Raises ``InputError`` for a log that is empty or cannot be read, ``DataError`` for a broken or unknown grammar and
     ``UsageError`` for a malformed grammar name. An unrecognised log returns a result and does not raise.
     """
-    return read_log([Stream((source,))], options, workers=workers, using=using).derivation()
+    return read_log([Stream((source,))], options, workers=workers, using=using, site=site).derivation()
 
 
 def read_log(
@@ -132,24 +134,29 @@ def read_log(
     workers: int | None = None,
     using: Grammar | None = None,
     choice: Choice | None = None,
+    site: Site = NO_SITE,
 ) -> Reading:
     """Read the streams of one log, each once. Raises as ``derive``, and ``UsageError`` where they are not of one run.
 
     With a ``choice``, its grammars read the log, whatever the shipped ones are; ``options`` then name none.
     """
-    plan = plan_reading(options, using=using, choice=choice)
+    plan = plan_reading(options, using=using, choice=choice, site=site)
     return plan.read(gather(plan.engine, streams, workers), workers)
 
 
-def plan_reading(options: Options | None = None, *, using: Grammar | None = None, choice: Choice | None = None) -> Plan:
+def plan_reading(
+    options: Options | None = None, *, using: Grammar | None = None, choice: Choice | None = None, site: Site = NO_SITE
+) -> Plan:
     """Return the plan of reading a log; the options are those of ``read_log``. Raises ``DataError`` and ``UsageError``."""
     options = options or Options()
     generic = using is None and is_generic(options.grammar)
-    forced = get_grammar(options.grammar) if options.grammar is not None and using is None and not generic else using
+    forced = site.find(options.grammar) if options.grammar is not None and using is None and not generic else using
     if forced is not None or generic:
         options = replace(options, grammar=GENERIC if forced is None else forced.ref)  # never the path of a file
-    known = choice.catalogue if choice is not None else [forced] if forced is not None else () if generic else shipped()
-    return Plan(Engine(known, load_catalogue()), options, forced, choice)
+    known: Sequence[Grammar] = choice.catalogue if choice is not None else [forced] if forced is not None else ()
+    if choice is None and forced is None and not generic:
+        known = (*shipped(), *site.grammars)
+    return Plan(Engine(known, site.catalogue), options, forced, choice, site)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +167,7 @@ class Plan:
     options: Options
     forced: Grammar | None
     choice: Choice | None
+    site: Site = NO_SITE
 
     def read(self, gathered: Gathered, workers: int | None = None) -> Reading:
         """Return the reading of what the engine ``gathered``, and use that up. Raises as ``read_log``."""
@@ -189,7 +197,7 @@ class Plan:
         unread = forced is None and choice is None and wanted(detection) and leaves_lines(engine, gathered.body, detection)
         lacking: list[Lack] = []
         if unread or (choice is not None and choice.generic):
-            second = read_generically(streams, gathered, detection, workers, lacking)
+            second = read_generically(streams, gathered, detection, workers, lacking, self.site)
             if second is not None:
                 engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
@@ -199,7 +207,8 @@ class Plan:
         for launch in launches if len(launches) > 1 else ():
             recount_epochs(launch.events)
         launches[0] = launches[0]._replace(line=gathered.lines[0] + 1)
-        return Reading(engine, gathered, body, self.options, detection, grammars, events, launches, told, tuple(lacking))
+        found = Reading(engine, gathered, body, self.options, detection, grammars, events, launches, told, tuple(lacking))
+        return replace(found, registry=self.site.registry)
 
 
 @dataclass(frozen=True)
@@ -218,6 +227,7 @@ class Reading:
     lacks: tuple[Lack, ...] = ()
     parts: tuple[Reading, ...] = ()
     """The readings of the parts of a log that are logs of their own: launches that share nothing."""
+    registry: Registry | None = None
 
     def derivation(self, number: int | None = None) -> Derivation:
         """Return the derivation of run ``number`` of the log, counted from 0; None is the last one.
@@ -247,7 +257,7 @@ class Reading:
 def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     engine, grammars, log = reading.engine, reading.grammars, reading.gathered.log
     launch, body = reading.launches[number], reading.gathered.body
-    registry = load_registry()
+    registry = reading.registry or load_registry()
     every = split_phases(launch.events)
     shown = largest(every)
     phases = [every[index] for index in shown]

@@ -32,6 +32,7 @@ def verify(
     files of recorded grammars that do not ship; ``workers`` and ``progress`` as for ``read``. Raises ``InputError`` for a receipt
     or log that cannot be read, and ``DataError`` for a grammar that is not known here.
     """
+    from receipt_cli.authoring.site_search import find_site
     from receipt_cli.grammar.catalog import get_grammar
     from receipt_cli.scan.workers import AUTO
     from receipt_cli.verification.verifier import read_receipt
@@ -40,7 +41,10 @@ def verify(
     where, paths = os.fsdecode(receipt), as_paths(logs)
     document, invalid = read_receipt(_read(where), where)
     own = [get_grammar(os.path.abspath(os.fsdecode(path))) for path in grammars]
-    found = derive_again(document, paths, invalid=invalid, own=own, newest=newest, workers=workers or AUTO, progress=progress)
+    found = derive_again(
+        document, paths, invalid=invalid, own=own, newest=newest, workers=workers or AUTO, progress=progress,
+        site=find_site(paths[0]),
+    )
     row = {"receipt": where, "logs": paths, "newest": newest, **found.document()}
     return Verification(row, verified=found.verified, notes=found.notes, found=found)
 

@@ -13,6 +13,8 @@ PUBLIC = {
     "explain_log": "explain",
     "Question": "roles",
     "read_answers": "roles",
+    "find_site": "site_search",
+    "load_site": "site_files",
     "proposal_id": "proposal",
     "propose": "proposal",
     "reading_of": "proposal",

@@ -10,9 +10,10 @@ from typing import Any
 
 from receipt_cli.authoring.lint import check_index, digit_dependence, lint_grammar, lint_together, sample_failures
 from receipt_cli.authoring.lint_markers import lint_catalogue
+from receipt_cli.authoring.site_search import find_site
 from receipt_cli.definitions.resources import data_root
 from receipt_cli.derive import Options, derive
-from receipt_cli.grammar.catalog import definition, list_grammars, read_entry, shipped
+from receipt_cli.grammar.catalog import list_grammars, read_entry, shipped
 from receipt_cli.grammar.parse import load_grammar
 from receipt_cli.io.source import Source
 from receipt_cli.problems import Finding
@@ -46,8 +47,10 @@ def test_grammar(name: str, log: str | None) -> tuple[list[dict[str, Any]], bool
 
     A rule that depends on digits is slower on a large log; see ``digit_dependence``.
     """
-    grammar = load_grammar(definition(name), name, with_samples=True)
-    failures = sample_failures(grammar, definition(name))
+    site = find_site(log)
+    text = site.definition(name)
+    grammar = load_grammar(text, name, with_samples=True)
+    failures = sample_failures(grammar, text)
     rows: list[dict[str, Any]] = [
         {
             "rule": r.name,
@@ -61,7 +64,7 @@ def test_grammar(name: str, log: str | None) -> tuple[list[dict[str, Any]], bool
     good = not any(failures.values())
     if log is not None:
         with closing(Source(log)) as source:
-            derivation = derive(source, Options(grammar=name), workers=1)
+            derivation = derive(source, Options(grammar=name), workers=1, site=site)
         for row in rows:
             row["records"] = derivation.rule_records.get((grammar.ref, row["rule"]), 0)
             row["near misses"] = sum(1 for miss in derivation.near_misses[1] if miss.rule == row["rule"])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
+from receipt_cli.authoring.site_search import find_site
 from receipt_cli.derive import Derivation, Options, derive
 from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.grammar.model import Grammar, Rule
@@ -41,7 +42,7 @@ class _Kept(Source):
 def explain_log(path: str, grammar: str | None = None, progress: Progress | None = None) -> tuple[dict[str, Any], Derivation]:
     """Return the explanation of one log as plain data, and its derivation. Raises as ``derive``."""
     with closing(_Kept(path, progress)) as source:
-        derivation = derive(source, Options(grammar=grammar), workers=1)
+        derivation = derive(source, Options(grammar=grammar), workers=1, site=find_site(path))
     detection = derivation.detection
     chosen = {c.grammar.id: c for c in detection.chosen}
     candidates = [

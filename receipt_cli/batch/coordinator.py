@@ -14,6 +14,7 @@ from pathlib import Path
 
 from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Report, Task
 from receipt_cli.batch.worker import definitions_fingerprint, derive_receipt, identify
+from receipt_cli.definitions.search_path import Folder
 from receipt_cli.errors import ExitCode, ReceiptError
 from receipt_cli.store.files import Quarantined, Store
 from receipt_cli.store.fingerprints import Known, KnownLog
@@ -40,6 +41,8 @@ class Batch:
     again: bool = False
     compare: bool = False
     progress: Progress | None = None
+    folders: tuple[Folder, ...] = ()
+    """Those of the definitions that do not ship."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class _Run:
         self.logs = logs
         self.checked = False
         self.store = Store(batch.store)
-        self.definitions = definitions_fingerprint()
+        self.definitions = definitions_fingerprint(batch.folders)
         self.known = Known(batch.store, self.definitions, writes=not batch.compare)
         self.generations = {receipt.log_sha256: receipt.generation for receipt in self.store.receipts()}
         self.quarantined = {record.key: record for record in self.store.quarantined()}
@@ -123,7 +126,8 @@ class _Run:
                 done = None if self.batch.again else self._done(sha256)
                 if done is None:
                     logs = tuple(self.logs[at] for at in positions)
-                    tasks.append(Task(sha256, logs, str(self.batch.store.absolute()), self.definitions, self.batch.compare))
+                    store, batch = str(self.batch.store.absolute()), self.batch
+                    tasks.append(Task(sha256, logs, store, self.definitions, batch.compare, batch.folders))
                 else:
                     yield from self._spread(positions, replace(done, identity=identities[positions[0]]))
             if tasks:

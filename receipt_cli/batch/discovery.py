@@ -27,6 +27,8 @@ class Archive:
     logs: tuple[Log, ...]
     left_out: int
     unlisted: tuple[str, ...]
+    base: str | None = None
+    """The folder that names are relative to; None where all logs are behind URLs."""
 
 
 def walk(paths: Sequence[str], root: str | None = None, clock: Callable[[], float] = time.time) -> Archive:
@@ -58,7 +60,7 @@ def walk(paths: Sequence[str], root: str | None = None, clock: Callable[[], floa
                 logs_by_path[log.path] = log
     if not logs_by_path and not unlisted:
         raise InputError("no log was found", where=", ".join(paths)[:200], why=f"{left_out} files do not look like logs")
-    return Archive(tuple(sorted(logs_by_path.values(), key=lambda log: (log.name, log.path))), left_out, tuple(unlisted))
+    return Archive(tuple(sorted(logs_by_path.values(), key=lambda log: (log.name, log.path))), left_out, tuple(unlisted), base)
 
 
 def local_stamp(status: os.stat_result) -> str:

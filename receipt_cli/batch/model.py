@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
+from receipt_cli.definitions.search_path import Folder
 from receipt_cli.documents.diff import Difference
 from receipt_cli.errors import ExitCode, ReceiptError
 
@@ -67,8 +68,8 @@ class LeftOut:
 class Task:
     """Derive the receipt of the bytes ``sha256``, which all of ``logs`` contain, into the store at ``store``.
 
-    ``definitions`` is the fingerprint of those to derive with. With ``compare`` nothing is written: the result contains the
-    differences.
+    ``definitions`` is the fingerprint of those to derive with, ``folders`` are those of the definitions that do not ship. With
+    ``compare`` nothing is written: the result contains the differences.
     """
 
     sha256: str
@@ -76,6 +77,7 @@ class Task:
     store: str
     definitions: str
     compare: bool = False
+    folders: tuple[Folder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

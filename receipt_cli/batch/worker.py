@@ -19,13 +19,13 @@ from receipt_cli.batch.discovery import local_stamp
 from receipt_cli.batch.model import Derived, Failure, Identity, LeftOut, Log, Task
 from receipt_cli.batch.remote import fetched, is_url
 from receipt_cli.definitions.accelerators import load_peaks
-from receipt_cli.definitions.failure_markers import load_catalogue
-from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.definitions.search_path import Folder
 from receipt_cli.derive import Derivation, Options, read_log
 from receipt_cli.documents.diff import Difference, differences
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import DataError, ExitCode, InputError, ReceiptError
 from receipt_cli.grammar.catalog import list_grammars, read_entry
+from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.beside import header_name, receipt_names
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import HEAD_BYTES, is_log_text
@@ -40,11 +40,25 @@ _OFTEN_EMPTY = (".err", "")
 
 
 @cache
-def definitions_fingerprint() -> str:
-    """Return 16 hex digits of the rules, the schema version and the bytes of every definition. Raises ``DataError``."""
-    parts = [f"{RULES} {SCHEMA_VERSION} {load_catalogue().sha256} {load_registry().sha256} {load_peaks().sha256}"]
+def definitions_fingerprint(folders: tuple[Folder, ...] = ()) -> str:
+    """Return 16 hex digits of the rules, the schema version and the bytes of every definition, also of those in ``folders``.
+
+    Raises ``DataError``.
+    """
+    site = _site(folders)
+    parts = [f"{RULES} {SCHEMA_VERSION} {site.catalogue.sha256} {site.registry.sha256} {load_peaks().sha256}"]
     parts += [f"{e.ref} {e.status} {hashlib.sha256(read_entry(e)).hexdigest()}" for e in list_grammars()]
+    parts += [f"{grammar.ref} {grammar.sha256}" for grammar in site.grammars]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _site(folders: tuple[Folder, ...]) -> Site:
+    """Return the definitions in ``folders``, which are loaded once a process."""
+    if not folders:
+        return NO_SITE
+    from receipt_cli.authoring.site_files import load_site
+
+    return load_site(folders)
 
 
 def identify(log: Log) -> Identity | Failure | LeftOut:
@@ -85,7 +99,7 @@ def derive_receipt(task: Task) -> Derived | Failure:
     Every error is returned as an answer, so that one log never stops the others.
     """
     try:
-        if definitions_fingerprint() != task.definitions:
+        if definitions_fingerprint(task.folders) != task.definitions:
             why = "this worker has other grammars, schemas or rules than the machine that leads the batch"
             return Failure(int(ExitCode.DATA), "definitions differ", why, fatal=True)
         if not task.compare and not Path(task.store).is_dir():
@@ -125,7 +139,7 @@ def _derive_at(task: Task, log: Log) -> Derived | None:
     with _at_hand(log, _siblings(log)) as path:
         beside = [path] if is_url(log.path) else [other.path for other in task.logs if not is_url(other.path)]
         kept = captured(Store(Path(task.store)), task.sha256, beside)
-        derivation = _derivation(path, kept.options)
+        derivation = _derivation(path, kept.options, _site(task.folders))
         return _deliver(task, kept, derivation) if derivation.log.sha256 == task.sha256 else None
 
 
@@ -135,15 +149,15 @@ def _derive_copy(task: Task, log: Log) -> Derived:
         copy = os.path.join(folder, os.path.basename(path))
         shutil.copyfile(path, copy)
         kept = captured(Store(Path(task.store)), _digest(copy).sha256, [path])
-        derivation = _derivation(copy, kept.options)
+        derivation = _derivation(copy, kept.options, _site(task.folders))
         size = derivation.log.size_bytes
         return _deliver(task, kept, derivation, f"the log is being written to: the receipt is of its first {size} bytes")
 
 
-def _derivation(path: str, options: Options) -> Derivation:
+def _derivation(path: str, options: Options, site: Site) -> Derivation:
     source = Source(path)
     try:
-        return read_log([Stream((source,), (os.path.basename(path),))], options, workers=1).derivation()
+        return read_log([Stream((source,), (os.path.basename(path),))], options, workers=1, site=site).derivation()
     finally:
         source.close()
 

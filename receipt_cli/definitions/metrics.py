@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
@@ -125,6 +125,48 @@ def parse_registry(text: bytes, where: str) -> Registry:
         metrics=tuple(metrics),
         by_alias=_aliases(metrics, by_name, where),
     )
+
+
+def with_aliases(registry: Registry, text: bytes, where: str) -> Registry:
+    """Return ``registry`` with the aliases of a site, a YAML text ``aliases: {METRIC: [SPELLING, …]}``.
+
+    A spelling is a text, or ``{spelling, printed_in}``. The digest becomes that of both. Raises ``DataError`` for an unknown
+    metric or unit, and for a spelling that means another metric.
+    """
+    from receipt_cli.definitions.strict_yaml import read_yaml
+
+    data = read_yaml(text, where)
+    entries = data.get("aliases")
+    if set(data) != {"aliases"} or not isinstance(entries, dict):
+        raise DataError("not a file of metric aliases", where=where, why="needs aliases: {METRIC: [SPELLING, …]}")
+    added: dict[str, list[Alias]] = {}
+    for name, spellings in entries.items():
+        if name not in registry.by_name:
+            raise DataError(f"no metric {name!r}", where=where, try_=_similar(str(name), registry.by_name))
+        if not isinstance(spellings, list):
+            raise DataError(f"the aliases of {name} are no list", where=where)
+        given = [{"spelling": each} if isinstance(each, str) else each for each in spellings]
+        given = [{**each, "trainer": SITE} if isinstance(each, dict) else each for each in given]
+        added[name] = list(_metric_aliases(given, f"{where}: {name}"))
+        for alias in added[name]:
+            meant = registry.by_alias.get(alias.spelling.lower(), name)
+            if meant != name:
+                raise DataError(f"alias {alias.spelling!r} of {name} means {meant} already", where=where)
+    metrics = [metric._replace(aliases=(*metric.aliases, *added.get(metric.name, ()))) for metric in registry.metrics]
+    digest = hashlib.sha256(registry.sha256.encode() + hashlib.sha256(text).hexdigest().encode()).hexdigest()
+    by_alias = _aliases(metrics, {metric.name: metric for metric in metrics}, where)
+    return Registry(registry.version, digest, tuple(metrics), by_alias)
+
+
+SITE = "site"
+"""Trainer of the aliases that do not ship."""
+
+
+def _similar(name: str, known: Iterable[str]) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return " or ".join(close) or "receipt schema show metrics"
 
 
 def _metric(entry: Any, place: str) -> Metric:

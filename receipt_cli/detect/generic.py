@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from receipt_cli.definitions.compiled import load_shipped
-from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.detect.choose import Candidate, Chosen, Detection, count_explained
 from receipt_cli.errors import InputError
@@ -20,6 +20,7 @@ from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
+from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.problems import Lack, Problem
 from receipt_cli.scan.engine import Engine
@@ -56,6 +57,17 @@ def load_generic() -> Vocabulary:
     from receipt_cli.learn.vocabulary import build_vocabulary, read_vocabulary
 
     return build_vocabulary(load_shipped(WHERE, dict, read_vocabulary), WHERE, load_registry())
+
+
+def vocabulary_of(site: Site) -> Vocabulary:
+    """Return the vocabulary with the metric aliases of ``site``; its digest is then of both."""
+    from receipt_cli.learn.vocabulary import build_vocabulary, read_vocabulary
+
+    if site.own_registry is None:
+        return load_generic()
+    data: dict[str, Any] = load_shipped(WHERE, dict, read_vocabulary)
+    digest = hashlib.sha256(f"{data['sha256']}{site.registry.sha256}".encode()).hexdigest()
+    return build_vocabulary({**data, "sha256": digest}, WHERE, site.registry)
 
 
 def learn_streams(
@@ -110,16 +122,18 @@ def read_generically(
     detection: Detection,
     workers: int | None = None,
     lacking: list[Lack] | None = None,
+    site: Site = NO_SITE,
 ) -> Fallback | None:
     """Return the second reading of a log, or None where it shows no certain training.
 
     ``streams`` were read before; a log that cannot be read again, or that has changed since, has no second reading.
     ``lacking`` as for ``learn_streams``.
     """
+    vocabulary = vocabulary_of(site)
     base = [chosen.grammar for chosen in detection.chosen]
     doubted = any(grammar.layer != "benchmark" for grammar in base)
     try:
-        learned, same = learn_streams(streams, load_generic(), lacking)
+        learned, same = learn_streams(streams, vocabulary, lacking)
         if learned is None or not same or (doubted and not learned.sure):
             return None
         again = _reopened(streams)
@@ -127,8 +141,8 @@ def read_generically(
         return None
     if again is None:
         return None
-    grammar = _grammar(learned, base)
-    engine = Engine([grammar], load_catalogue())
+    grammar = _grammar(learned, base, vocabulary)
+    engine = Engine([grammar], site.catalogue)
     once_more = gather(engine, again, workers)
     if not _same(streams, again):
         return None
@@ -185,9 +199,8 @@ def _step_numbers(events: Sequence[Event]) -> set[int | None]:
     return numbers.union(*(event.run.steps.tolist() for event in events if event.run is not None))
 
 
-def _grammar(learned: Learned, base: Sequence[Grammar]) -> Grammar:
+def _grammar(learned: Learned, base: Sequence[Grammar], vocabulary: Vocabulary) -> Grammar:
     """Return the induced grammar with the rules of ``base``: one reading of one log. Steps of a trainer are left out."""
-    vocabulary = load_generic()
     induced = build_grammar(learned.definition(INDUCED, vocabulary.version, vocabulary.title), WHERE, vocabulary.sha256)
     taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer in ("library", "benchmark"))
     kept = [replace(r, name=f"{g.id}{BESIDE}{r.name}") for g, r in taken]

@@ -33,8 +33,11 @@ PUBLIC = {
     "Table": "model",
     "compile_pattern": "model",
     "build_grammar": "parse",
+    "check_patterns": "parse",
     "PARTS": "parts",
     "abbreviate": "parts",
+    "NO_SITE": "site",
+    "Site": "site",
     "load_grammar": "parse",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -168,29 +168,43 @@ def find_recorded(name: str, version: int, sha256: str, own: Sequence[Grammar] =
     known = [grammar for grammar in (*own, *shipped()) if grammar.id == name]
     known += [get_grammar(e.ref) for e in list_grammars() if e.id == name and e.status == "deprecated"]
     if not known:
-        raise DataError(f"no grammar {name}@v{version} is known here", try_="--grammar FILE")
+        raise DataError(f"no grammar {name}@v{version} is known here", try_="--grammar FILE, or RECEIPT_PATH=FOLDER")
     return max(known, key=lambda grammar: (grammar.sha256 == sha256, grammar.version == version, grammar.version))
 
 
-def get_grammar(name: str) -> Grammar:
-    """Return the grammar that ``name`` means. Raises as ``definition``, and ``DataError`` for a broken one."""
+def get_grammar(name: str, others: Sequence[str] = ()) -> Grammar:
+    """Return the grammar that ``name`` means. Raises as ``definition``, and ``DataError`` for a broken one.
+
+    ``others`` are names of grammars that do not ship: one of them may be meant by an unknown name.
+    """
     from receipt_cli.grammar.parse import check_patterns, load_grammar
 
-    text, where = _resolve(name)
+    text, where = _resolve(name, others)
     return check_patterns(load_grammar(text, where))
 
 
-def definition(name: str) -> bytes:
-    """Return the bytes of the grammar that ``name`` means: ``id``, ``id@vN``, or the path of a YAML file.
+def ref_parts(name: str) -> tuple[str, int | None] | None:
+    """Return the id and the version that ``id`` or ``id@vN`` names; None for another text."""
+    found = None if _is_file(name) else _REF.match(name)
+    return None if found is None else (found["id"], int(found["version"]) if found["version"] else None)
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith((".yaml", ".yml")) or "/" in name
+
+
+def definition(name: str, others: Sequence[str] = ()) -> bytes:
+    """Return the bytes of the grammar that ``name`` means: ``id``, ``id@vN``, or the path of a YAML file; ``others`` as for
+    ``get_grammar``.
 
     Raises ``UsageError`` for a malformed name, ``DataError`` for an unknown grammar and ``InputError`` for a file
     that cannot be read.
     """
-    return _resolve(name)[0]
+    return _resolve(name, others)[0]
 
 
-def _resolve(name: str) -> tuple[bytes, str]:
-    if name.endswith((".yaml", ".yml")) or "/" in name:
+def _resolve(name: str, others: Sequence[str] = ()) -> tuple[bytes, str]:
+    if _is_file(name):
         return read_file(name), name
     found = _REF.match(name)
     if found is None:
@@ -198,8 +212,21 @@ def _resolve(name: str) -> tuple[bytes, str]:
     wanted = int(found["version"]) if found["version"] else None
     entries = [e for e in list_grammars() if e.id == found["id"] and wanted in (None, e.version)]
     if not entries:
-        raise DataError(f"no grammar {name}", try_="receipt grammar list")
+        raise DataError(f"no grammar {name}", why=_similar(name, others), try_="receipt grammar list")
     return read_entry(entries[-1]), f"grammars/{entries[-1].path}"
+
+
+def _similar(name: str, others: Sequence[str]) -> str:
+    """Return the grammars whose names are like ``name``, or the versions that there are of it, in words."""
+    import difflib
+
+    known = [*(entry.ref for entry in list_grammars()), *others]
+    versions = [ref for ref in known if ref.partition("@")[0] == name.partition("@")[0]]
+    if versions:
+        return f"there is {', '.join(versions)}"
+    ids = list(dict.fromkeys(ref.partition("@")[0] for ref in known))
+    close = difflib.get_close_matches(name.partition("@")[0], ids, n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(close)}?" if close else ""
 
 
 def read_file(path: str) -> bytes:

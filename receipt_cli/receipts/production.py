@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from receipt_cli.analysis.goodput.model import Wall
+from receipt_cli.authoring.site_search import find_site
 from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
@@ -93,7 +94,7 @@ def _produce(request: Request, every: bool) -> Iterator[Product]:
     def read(notes: list[str]) -> Iterator[Reading]:
         paths, left_out = find_paths([request.path, *request.more])
         notes += [f"{left_out} {'file looks' if left_out == 1 else 'files look'} like no log: left out"] if left_out else []
-        return _read(request, open_streams(paths, progress=request.progress), every)
+        return _read(request, open_streams(paths, progress=request.progress), every, notes)
 
     return produce_from(request, read, every=every)
 
@@ -140,17 +141,22 @@ def open_streams(paths: Sequence[str], names: Sequence[str] | None = None, *, pr
     return streams
 
 
-def _read(request: Request, streams: Sequence[Stream], every: bool) -> Iterator[Reading]:
-    """Yield the reading of the streams; with ``every``, one reading for each run where they belong to several."""
+def _read(request: Request, streams: Sequence[Stream], every: bool, notes: list[str]) -> Iterator[Reading]:
+    """Yield the reading of the streams; with ``every``, one reading for each run where they belong to several.
+
+    Adds to ``notes`` whose definitions are used.
+    """
     options = Options(request.grammar, request.exit_code, request.wall, request.log_complete)
     try:
-        yield read_log(streams, options, workers=request.workers)
+        site = find_site(request.path)
+        notes += site.notes
+        yield read_log(streams, options, workers=request.workers, site=site)
     except SeveralRuns as error:
         if not every:
             raise
         for group in error.groups:
             again = [replace(s, parts=tuple(Source(p.path, later=True) for p in s.parts)) for s in (streams[n] for n in group)]
-            yield read_log(again, options, workers=request.workers)
+            yield read_log(again, options, workers=request.workers, site=site)
     finally:
         for part in (part for stream in streams for part in stream.parts):
             part.close()

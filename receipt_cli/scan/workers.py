@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from mmap import mmap
 from typing import TYPE_CHECKING
 
-from receipt_cli.definitions.failure_markers import load_catalogue
+from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.errors import InputError
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.io.source import BLOCK, Source
@@ -123,7 +123,7 @@ def _workers(engine: Engine, count: int) -> tuple[ProcessPoolExecutor, mmap | No
     before = set(active_children())
     try:
         shared = mmap(-1, (count + WAITING) * ROOM) if copied else None
-        begin = (engine, shared) if copied else ((engine.grammars, engine.by_layout), None)
+        begin = (engine, shared) if copied else ((engine.grammars, engine.catalogue, engine.by_layout), None)
         pool = ProcessPoolExecutor(count, get_context("fork" if copied else "spawn"), _begin, begin)
         pool.submit(os.getpid)  # all workers begin now: once threads read ahead, no process should be copied
     except (OSError, RuntimeError):  # no process, no thread, no memory or no semaphore more: one process makes the same
@@ -148,13 +148,13 @@ def _gathered(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield piece
 
 
-def _begin(engine: Engine | tuple[tuple[Grammar, ...], bool], shared: mmap | None) -> None:
+def _begin(engine: Engine | tuple[tuple[Grammar, ...], Catalogue, bool], shared: mmap | None) -> None:
     """Take over the engine that this process was copied with, or make that of a new worker."""
     global _engine, _shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us ends us
     if not isinstance(engine, Engine):
-        grammars, by_layout = engine
-        engine = Engine(grammars, load_catalogue(), by_layout=by_layout)
+        grammars, catalogue, by_layout = engine
+        engine = Engine(grammars, catalogue, by_layout=by_layout)
     _engine, _shared = engine, shared
 
 

@@ -57,12 +57,12 @@ class Recorded:
     def choice(self, own: Sequence[Grammar] = ()) -> Choice | None:
         """Return the grammars that were detected, or None where the caller chose one.
 
-        The candidates are the grammars of the same release, so that later ones change nothing. Raises as ``forced``.
+        The candidates are the grammars of the same release, so that later ones change nothing, and ``own``. Raises as ``forced``.
         """
         if self.options.grammar is not None:
             return None
         known = [entry for entry in self.grammars if entry["id"] != INDUCED]
         chosen = tuple(Chosen(find_recorded(e["id"], e["version"], e["sha256"], own), e["chosen_by"]) for e in known)
-        among = {grammar.ref: grammar for grammar in (*shipped_by(self.tool_version), *(c.grammar for c in chosen))}
+        among = {grammar.ref: grammar for grammar in (*shipped_by(self.tool_version), *own, *(c.grammar for c in chosen))}
         catalogue = sorted(among.values(), key=lambda grammar: (grammar.id, grammar.version))
         return Choice(chosen, tuple(catalogue), generic=len(known) < len(self.grammars))

@@ -15,6 +15,7 @@ from receipt_cli.documents.validate import Finding, validate_bytes
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.events.file_order import SeveralRuns
 from receipt_cli.grammar.model import Grammar
+from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
 from receipt_cli.io.source import Progress, Source, Stream
@@ -100,15 +101,17 @@ def verify(
     newest: bool = False,
     workers: int | None = None,
     progress: Progress | None = None,
+    site: Site = NO_SITE,
 ) -> Verification:
     """Derive ``document``, as ``read_receipt`` returns it, from its ``logs`` again and compare.
 
     Fields outside of its version of the schema are ignored. An imported receipt is imported again: ``logs`` is then that
     one document.
 
-    ``own`` are grammars that do not ship. With ``newest`` the log is read by today's definitions, else by the recorded
-    grammars and options. Raises ``InputError`` for a log that cannot be read, ``DataError`` for an unknown grammar, and
-    ``UsageError`` for stdin as one of several files, or for the recorded files where today's definitions find several runs.
+    ``own`` are grammars that do not ship, ``site`` the definitions of the search path. With ``newest`` the log is read by
+    today's definitions, else by the recorded grammars and options. Raises ``InputError`` for a log that cannot be read,
+    ``DataError`` for an unknown grammar, and ``UsageError`` for stdin as one of several files, or for the recorded files where
+    today's definitions find several runs.
     """
     origin = document["derivation"].get("origin")
     notes: list[str] = []
@@ -116,7 +119,7 @@ def verify(
         made = _import(logs, origin["format"])
         refs: tuple[str, ...] = (origin["format"],)
     else:
-        made = _derive(document, logs, own, newest, workers, progress, notes)
+        made = _derive(document, logs, own, newest, workers, progress, notes, site)
         refs = tuple(f"{entry['id']}@v{entry['version']}" for entry in made["derivation"]["grammars"])
     now = derived_bytes(keep_known(made, str(document.get("schema_version"))))
     same = all(key in document for key in DERIVED) and derived_bytes(document) == now
@@ -132,9 +135,12 @@ def _derive(
     workers: int | None,
     progress: Progress | None,
     notes: list[str],
+    site: Site,
 ) -> Document:
     """Return the receipt of the logs, with empty captured parts; adds to ``notes``."""
     recorded = Recorded.of(document["derivation"])
+    notes += site.notes
+    own = (*own, *site.grammars)
     paths, _ = find_paths(logs)
     names: list[str] | None = None
     if recorded.files and len(paths) > 1:
@@ -146,7 +152,7 @@ def _derive(
     choice = None if newest else recorded.choice(own)
     streams = open_streams(paths, names, progress=progress)
     try:
-        reading = read_log(streams, recorded.options, workers=workers, using=forced, choice=choice)
+        reading = read_log(streams, recorded.options, workers=workers, using=forced, choice=choice, site=site)
         notes += ["the log changed while it was read"] if reading.gathered.changed else []
         there = recorded.launch is not None and recorded.launch < len(reading.launches)
         return assemble(reading.derivation(recorded.launch if there else None), run={}, header={})

@@ -38,9 +38,9 @@ ROOMS: dict[str, str] = {
     "store": "analysis definitions documents errors io redaction",
     "authoring": "definitions derive detect errors grammar io learn problems records redaction scan",
     "receipts": (
-        "analysis definitions derive documents errors events header io numeric problems records redaction scan"
+        "analysis authoring definitions derive documents errors events header io numeric problems records redaction scan"
     ),
-    "batch": "analysis definitions derive documents errors grammar header io receipts redaction store",
+    "batch": "analysis authoring definitions derive documents errors grammar header io receipts redaction store",
     "comparison": "definitions documents errors events io numeric receipts store",
     "export": "analysis definitions documents errors events io numeric receipts redaction",
     "follow": "analysis derive errors events io receipts scan",
@@ -55,7 +55,7 @@ ROOMS: dict[str, str] = {
     "ci": "analysis comparison definitions documents errors io render",
     "report": "analysis comparison definitions errors history receipts redaction render store",
     "api": (
-        "analysis batch comparison definitions documents errors grammar importers io receipts records redaction render "
+        "analysis authoring batch comparison definitions documents errors grammar importers io receipts records redaction render "
         "scan store verification"
     ),
     "cli": (

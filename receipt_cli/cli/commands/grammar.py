@@ -7,29 +7,44 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from receipt_cli.cli.output import print_line, progress, style, write_json, write_stdout
+from receipt_cli.cli.output import note, print_line, progress, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
 from receipt_cli.errors import ExitCode
 
 if TYPE_CHECKING:
     from receipt_cli.authoring.roles import Question
 
+SHIPPED = "receipt-cli"
+"""Source of the grammars that ship."""
+
 
 def list_(json_output: Json = False, color: Color = "auto") -> None:
-    """List the grammars that ship."""
+    """List the grammars that ship, and those of the search path, each with its source.
+
+    The search path: folders of RECEIPT_PATH, .receipt here and above, that of the user's configuration, and installed packages.
+    """
+    from receipt_cli.authoring.site_search import find_site
     from receipt_cli.detect.generic import GENERIC, load_generic
     from receipt_cli.grammar.catalog import list_grammars, shipped
     from receipt_cli.render.terminal.table import render_table
 
     titles = {GENERIC: load_generic().title, **{g.ref: g.title for g in shipped()}}
+    site = find_site()
+    note(site.notes)
     rows = [
-        {"grammar": e.ref, "status": e.status, "since": e.since, "sha256": e.sha256, "title": titles.get(e.ref, "")}
+        {"grammar": e.ref, "status": e.status, "since": e.since, "sha256": e.sha256, "title": titles[e.ref], "source": SHIPPED}
         for e in list_grammars()
+        if e.ref in titles
+    ]
+    rows += [
+        {"grammar": g.ref, "status": "site", "since": "", "sha256": g.sha256, "title": g.title, "source": site.sources[g.ref]}
+        for g in site.grammars
     ]
     if json_output:
         write_json(rows)
     else:
-        write_stdout(render_table(rows, ("grammar", "status", "title"), style(color)))
+        columns = ("grammar", "status", "title", *(("source",) if site.grammars else ()))
+        write_stdout(render_table(rows, columns, style(color)))
 
 
 def matrix(
@@ -62,9 +77,9 @@ def show(
     grammar: Annotated[str, Argument("GRAMMAR", "ID or ID@vN.")],
 ) -> None:
     """Print the definition of a grammar."""
-    from receipt_cli.grammar.catalog import definition
+    from receipt_cli.authoring.site_search import find_site
 
-    write_stdout(definition(grammar))
+    write_stdout(find_site().definition(grammar))
 
 
 def lint(

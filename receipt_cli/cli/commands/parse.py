@@ -194,6 +194,7 @@ def _follow(
 
     ``idle`` (seconds) and ``pid`` as ``Until`` has them; ``output`` is the file of the receipt. Raises ``ReceiptError``.
     """
+    from receipt_cli.authoring.site_search import find_site
     from receipt_cli.derive import Options, plan_reading
     from receipt_cli.follow.loop import Until, follow
     from receipt_cli.receipts.production import produce_from
@@ -206,7 +207,9 @@ def _follow(
     until = Until(idle, pid)
 
     def read(notes: list[str]) -> list[Reading]:
-        plan = plan_reading(Options(request.grammar, request.exit_code, request.wall))
+        site = find_site(request.path)
+        notes += site.notes
+        plan = plan_reading(Options(request.grammar, request.exit_code, request.wall), site=site)
         with _watch(request.path, until, color) as watch:
             return [follow(request.path, plan, until, notes, watch=watch, workers=request.workers)]
 

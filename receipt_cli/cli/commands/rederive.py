@@ -49,10 +49,12 @@ def rederive(
     path. Exits 0 when every log has its receipt, else with the worst code of those in quarantine: 3 for a log that cannot be
     read, 70 for one that crashed its process or met an internal error; 6 when the store cannot be written.
     """
+    from receipt_cli.authoring.site_search import find_site
     from receipt_cli.batch.coordinator import Batch, rederive
     from receipt_cli.batch.discovery import read_list, walk
     from receipt_cli.batch.remote import is_url
     from receipt_cli.batch.summary import Tally
+    from receipt_cli.definitions.search_path import find_folders
 
     if is_url(store):
         raise UsageError("a store is a folder", where=store, try_="copy its files there afterwards: they never change")
@@ -63,12 +65,14 @@ def rederive(
         raise UsageError("no path is given", try_="receipt rederive FOLDER --store DIR")
     archive = walk(every, root)
     unlisted = [f"cannot list {place}" for place in archive.unlisted]
-    note_some(unlisted)
+    found = find_folders(archive.base or None)
+    note_some([*unlisted, *find_site(archive.base or None).notes])
     tally = Tally()
     left_out = archive.left_out
     try:
         with _progress() as bar, _engine(engine, workers) as made:
-            done = rederive(archive.logs, Batch(Path(store), made, again=again, compare=dry_run, progress=bar))
+            batch = Batch(Path(store), made, again=again, compare=dry_run, progress=bar, folders=found.folders)
+            done = rederive(archive.logs, batch)
             left_out += done.left_out
             for report in done.reports:
                 tally.add(report)

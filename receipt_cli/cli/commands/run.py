@@ -67,7 +67,7 @@ def run(
     existing: Existing = "append" if append else "overwrite" if overwrite else "refuse"
     files = Files.beside(log, output) if log is not None else default_files(command, name, now, output)
     check_files(files, existing)
-    _check_options(grammar, attach or ())
+    _check_options(str(files.log), grammar, attach or ())
     try:
         check_command(command)
         run = {"name": name, "lane": lane, "preset": preset, "started_at": now}
@@ -87,13 +87,15 @@ def run(
     _end_as(ended.code)
 
 
-def _check_options(grammar: str | None, attachments: Sequence[str]) -> None:
+def _check_options(log: str, grammar: str | None, attachments: Sequence[str]) -> None:
     """Refuse now what would refuse the receipt in the end. Raises ``ReceiptError``."""
+    from receipt_cli.authoring.site_search import find_site
     from receipt_cli.derive import Options, plan_reading
     from receipt_cli.receipts.production import split_attachment
 
+    site = find_site(log)
     if grammar is not None:
-        plan_reading(Options(grammar))
+        plan_reading(Options(grammar), site=site)
     for stated in attachments:
         split_attachment(stated)
 
