@@ -294,7 +294,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         summaries=tuple(summaries),
         phase_grammars=tuple(phase.grammar.id for phase in phases),
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
-        checks=evaluate(phases, summaries, ending, stepless=familiar or not near),
+        checks=evaluate(phases, summaries, ending, unread_steps=near and not familiar),
         ending=ending,
         explanation=explanation,
         tail=tuple(_tail(reading, number, ending)),
