@@ -121,7 +121,7 @@ def test_a_bar_that_counts_the_epochs_is_no_pass_of_one(receipt_of: Receipt) -> 
 
 @pytest.mark.parametrize("begin", ["Epoch {}/3\n", "Epoch [{}/3] begins\n"])
 @pytest.mark.parametrize(("training", "evaluation", "stride"), [(100, 40, 10), (614, 88, 10), (50, 6, 2)])
-def test_passes_of_evaluation_are_no_training(receipt_of: Receipt, begin: str, training: int, evaluation: int, stride: int) -> None:
+def test_passes_of_evaluation_are_no_steps(receipt_of: Receipt, begin: str, training: int, evaluation: int, stride: int) -> None:
     line = "step {}/{} - loss: {:.4f} - 2s/step\n"
     log = ""
     for epoch in range(1, 4):
