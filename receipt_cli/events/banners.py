@@ -35,8 +35,8 @@ def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozense
         return frozenset()
     source = streams[0].parts[0]
     spans = [(source.lines_before, steps[0].line - 1), *((line, event.line - 1) for line, event in backs)]
-    again = source.reopen()
-    if again is None or spans[0][1] - spans[0][0] < COMMON:
+    again = source.reopen() if spans[0][1] - spans[0][0] >= COMMON else None
+    if again is None:
         return frozenset()
     head, *others = (frozenset(map(_shape, filter(_LETTER.search, lines))) for lines in _lines_of(again, spans))
     return frozenset(

@@ -15,7 +15,7 @@ RUNS: dict[str, tuple[int, Truth]] = {  # launches, and what the receipt of the 
     "two.log": (2, {"metrics.val_loss.first": 9.0, "metrics.val_loss.last": 8.0, "metrics.loss.first": 5.0}),
     "other-b.log": (2, {"steps.planned": 280, "steps.last": 276, "steps.record_count": 20, "steps.restart_count": 0}),
     "other-c.log": (1, {"steps.record_count": 1, "steps.superseded_count": 5, "metrics.loss.last": 1.6589}),
-    "other-c2.log": (1, {"steps.record_count": 60, "steps.restart_count": 1}),
+    "other-c2.log": (2, {"steps.record_count": 60, "metrics.loss.first": 3.16261}),
     "repro-W5.log": (1, {"steps.record_count": 1, "steps.superseded_count": 4, "metrics.loss.last": 1.5}),
     "other-d.log": (1, {"steps.record_count": 199}),
     "repro-W6.log": (1, {"steps.record_count": 3}),
