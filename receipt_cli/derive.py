@@ -26,6 +26,7 @@ from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, read_generically, wanted
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
+from receipt_cli.events.banners import find_banners
 from receipt_cli.events.build import read_events
 from receipt_cli.events.copies import drop_copies
 from receipt_cli.events.epochs import count_epochs, recount_epochs
@@ -203,7 +204,8 @@ class Plan:
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)
         events, body = gathered.in_order(told.events)
         events = count_epochs(sole_rank(events, told.unseen_ranks))
-        launches = split_launches(number_steps(leading_rank(drop_copies(events, told.copies)), told.bars), body, engine.catalogue)
+        kept = number_steps(leading_rank(drop_copies(events, told.copies)), told.bars)
+        launches = split_launches(kept, body, engine.catalogue, find_banners(kept, streams))
         for launch in launches if len(launches) > 1 else ():
             recount_epochs(launch.events)
         launches[0] = launches[0]._replace(line=gathered.lines[0] + 1)
@@ -304,7 +306,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         summaries=tuple(summaries),
         phase_grammars=tuple(phase.grammar.id for phase in phases),
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
-        checks=evaluate(phases, summaries, ending, stepless=familiar or not near),
+        checks=evaluate(phases, summaries, ending, unread_steps=near and not familiar),
         ending=ending,
         explanation=explanation,
         tail=tuple(_tail(reading, number, ending)),

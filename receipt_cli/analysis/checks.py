@@ -22,8 +22,8 @@ _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
 Checks = dict[str, bool | None]
 
 
-def evaluate(phases: Sequence[Phase], summaries: Sequence[Summary], ending: Ending, *, stepless: bool = True) -> Checks:
-    """Return every check, the four core ones first; without ``stepless``, unread lines may be steps."""
+def evaluate(phases: Sequence[Phase], summaries: Sequence[Summary], ending: Ending, *, unread_steps: bool = False) -> Checks:
+    """Return every check, the four core ones first; with ``unread_steps``, an unread record may be a step."""
     losses = [s.metrics[name] for s in summaries for name in LOSSES if name in s.metrics]
     planned = [s for s in summaries if s.record_count]
     mfu = [top for s in summaries if (top := s.series.largest("mfu_ratio")) is not None]  # as printed: steady/1 drops some
@@ -31,7 +31,7 @@ def evaluate(phases: Sequence[Phase], summaries: Sequence[Summary], ending: Endi
     return {
         "finite_losses": all(not loss.nonfinite_count for loss in losses) if losses else None,
         "zero_exit_code": _zero_exit_code(ending),
-        "has_steps": any(phase.steps for phase in phases) or (False if stepless else None),
+        "has_steps": any(phase.steps for phase in phases) or (None if unread_steps else False),
         "no_oom": _no_oom(ending),
         "steps_monotonic": not any(s.restart_count for s in planned) if planned else None,
         "completed": ending.completed,

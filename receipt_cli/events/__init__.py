@@ -7,6 +7,7 @@ Start with ``build`` (events), ``launches``, ``phases``, ``series``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
+    "find_banners": "banners",
     "read_events": "build",
     "drop_copies": "copies",
     "count_epochs": "epochs",

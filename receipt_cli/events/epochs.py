@@ -6,6 +6,7 @@ step = steps of the epochs before + step inside the epoch. An epoch that the log
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -26,9 +27,46 @@ def count_epochs(events: list[Event]) -> list[Event]:
         own = event.counters
         if own and (event.grammar.id, event.rule.name) in whole:
             event.counters = {name: value for name, value in own.items() if name not in ("epoch_step", "epoch_steps")}
+    events = _without_evaluations(events)
     _count_all(events, {id(e) for e in events if e.step is not None})
     _number_single_passes(events)
     return _records(events)
+
+
+def _without_evaluations(events: list[Event]) -> list[Event]:
+    """Return the events without passes of evaluation that one rule reads as it reads training.
+
+    They have a total of their own, come behind the training of the same epoch, twice or more, and have fewer records.
+    """
+    running: dict[tuple[str, int], dict[str, int]] = {}
+    passes: dict[tuple[str, str, int], list[tuple[int, int, list[Event]]]] = {}
+    for event in events:
+        own, place = event.counters or {}, (event.grammar.id, event.rank)
+        if event.rule.event in ("progress", "header", "phase"):
+            running[place] = {**running.get(place, {}), **own}
+        elif event.is_step and event.step is None and "epoch_step" in own:
+            known = {**(running.get(place) or running.get((event.grammar.id, NO_RANK)) or {}), **own}
+            epoch, length = known.get("epoch_number"), known.get("epoch_steps")
+            if epoch is None or length is None:
+                continue
+            mine = passes.setdefault((event.grammar.id, event.rule.name, event.rank), [])
+            if not mine or mine[-1][:2] != (epoch, length):
+                mine.append((epoch, length, []))
+            mine[-1][2].append(event)
+    left_out = {id(event) for mine in passes.values() for event in _evaluations(mine)}
+    return [event for event in events if id(event) not in left_out] if left_out else events
+
+
+def _evaluations(passes: Sequence[tuple[int, int, list[Event]]]) -> list[Event]:
+    """Return the records of the passes of evaluation among those of one rule: epoch, length and records of each."""
+    pairs = [(one, other) for one, other in pairwise(passes) if one[0] == other[0]]
+    lengths = {(one[1], other[1]) for one, other in pairs}
+    if len(pairs) < 2 or len(lengths) != 1 or len({length for _, length, _ in passes}) != 2:
+        return []
+    [(training, _)] = lengths
+    theirs = [event for _, length, events in passes if length != training for event in events]
+    count = sum(event.records for _, _, events in passes for event in events)
+    return theirs if 2 * sum(event.records for event in theirs) < count else []
 
 
 def recount_epochs(events: list[Event]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -54,12 +54,15 @@ class Launch(NamedTuple):
     apart: bool = False
 
 
-def split_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalogue) -> list[Launch]:
+def split_launches(
+    events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int] = ()
+) -> list[Launch]:
     """Return the runs of a log in log order, at least one, each with its events.
 
-    A launch without a banner of its own (a fold) goes by the banner before it.
+    ``banners`` are the positions of step records before which a banner is that no rule reads. A launch without a banner
+    of its own (a fold) goes by the banner before it.
     """
-    cuts = _cuts_of(events, body, catalogue)
+    cuts = _cuts_of(events, body, catalogue, banners)
     launches: list[Launch] = []
     banner: list[Event] = []
     for begin, end in pairwise([0, *cuts, len(events)]):
@@ -74,12 +77,12 @@ def split_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalo
     return launches
 
 
-def _cuts_of(events: Sequence[Event], body: SegmentBody, catalogue: Catalogue) -> list[int]:
+def _cuts_of(events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]) -> list[int]:
     """Return the indices of the events that begin another launch; a log appended to itself has those of each copy."""
     period = repeats_at(events)
     if period is None:
-        return _Walk(events, body, catalogue).cuts()
-    cuts = _cuts_of(events[:period], body, catalogue)
+        return _Walk(events, body, catalogue, banners).cuts()
+    cuts = _cuts_of(events[:period], body, catalogue, banners)
     starts = range(period, len(events), period)
     return [*cuts, *(cut for start in starts for cut in (start, *(start + own for own in cuts)))]
 
@@ -117,8 +120,9 @@ def _introduction(events: Sequence[Event]) -> list[Event]:
 class _Walk:
     """One pass over the events that finds where another launch begins."""
 
-    def __init__(self, events: Sequence[Event], body: SegmentBody, catalogue: Catalogue) -> None:
+    def __init__(self, events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]) -> None:
         self.events = events
+        self.banners = banners
         self.troubles = _positions(body, catalogue, ("cause", "stop", "error"))
         self.restarts = _positions(body, catalogue, ("restart",), PREEMPTED)
         self.ahead: dict[Key, list[tuple[int, float]]] = {}
@@ -193,6 +197,7 @@ class _Walk:
         """Return where the launch begins that this step record belongs to, or None when it is the running one."""
         track = self.tracks.get(self.keys[index])
         introduced = self.pending is not None and (bool(self.banner) or len(self.pending_rules) > 1)
+        introduced = introduced or event.at in self.banners
         if not self.tracks:
             return self._after_failed_start()
         if track is None:

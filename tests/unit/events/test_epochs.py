@@ -117,3 +117,17 @@ def test_a_bar_that_counts_the_epochs_is_no_pass_of_one(receipt_of: Receipt) -> 
     log = "".join(f"toy epoch {n}/20 [{n}/20] loss {9 - n}\n" for n in (1, 2, 3))
     steps = receipt_of(log, ITERATIONS.format(first=1))["summary"]["steps"]
     assert (steps["first"], steps["last"], steps["planned"], steps["record_count"]) == (1, 3, 20, 3)
+
+
+@pytest.mark.parametrize("begin", ["Epoch {}/3\n", "Epoch [{}/3] begins\n"])
+@pytest.mark.parametrize(("training", "evaluation", "stride"), [(100, 40, 10), (614, 88, 10), (50, 6, 2)])
+def test_passes_of_evaluation_are_no_steps(receipt_of: Receipt, begin: str, training: int, evaluation: int, stride: int) -> None:
+    line = "step {}/{} - loss: {:.4f} - 2s/step\n"
+    log = ""
+    for epoch in range(1, 4):
+        log += begin.format(epoch)
+        log += "".join(line.format(n, training, 1 / (epoch + n / training)) for n in range(stride, training + 1, stride))
+        log += "Eval begin...\n"
+        log += "".join(line.format(n, evaluation, 5 / (epoch + n / training)) for n in range(stride, evaluation + 1, stride))
+    steps = receipt_of(log)["summary"]["steps"]
+    assert (steps["record_count"], steps["planned"]) == (3 * (training // stride), 3 * training)

@@ -166,3 +166,26 @@ def test_records_of_one_epoch_that_differ_in_their_rate_are_no_copies(receipt_of
     line = "INFO: [Epoch {}][Batch {}], Speed: {:.3f} samples/sec, CrossEntropy=1.69e+00, SmoothL1=3.28e-03\n"
     log = "".join(line.format(epoch, batch, 6 + epoch / 10 + batch / 70) for epoch in range(30) for batch in (0, 50))
     assert receipt_of(log)["summary"]["steps"]["record_count"] == 60
+
+
+BANNER = (
+    "Mon Jan {0} 05:11:27 2026\nNVIDIA-SMI 570.158.01 Driver {0}\nloading 18{0} images\nbuilding the vocabulary\n"
+    "using {0} workers\nstart of training, pid 24{0}\n"
+)
+BANNERS = [
+    ("with other losses: another launch", BANNER.format(5), BANNER.format(6), 2.25, [12, 9]),
+    ("with the same losses: another attempt", BANNER.format(5), BANNER.format(6), 2.5, [9]),
+    ("half of its lines: another launch", BANNER.format(5), BANNER.format(6) + "resized\nno cache\nslow\n", 2.25, [12, 9]),
+    ("other lines", BANNER.format(5), "a\nb\nc\nd\ne\nf\ng\n", 2.25, [9]),
+    ("two headings that a loop prints", "epoch\ntraining\n", "epoch\ntraining\n", 2.25, [9]),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "loss", "expected"), [one[1:] for one in BANNERS], ids=[one[0] for one in BANNERS])
+def test_a_banner_that_no_rule_reads_begins_a_launch(
+    tmp_path: Path, first: str, second: str, loss: float, expected: list[int]
+) -> None:
+    documents = all_receipts(tmp_path, first + iters(range(0, 120, 10)) + second + iters(range(0, 90, 10), loss))
+    counts = [document["summary"]["steps"]["record_count"] for document in documents]
+    assert counts == expected
+    assert documents[-1]["summary"]["steps"]["restart_count"] == (1 if len(expected) == 1 else 0)
