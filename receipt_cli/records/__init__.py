@@ -10,6 +10,7 @@ PUBLIC = {
     "ENVELOPE": "envelope",
     "NO_RANK": "envelope",
     "before": "envelope",
+    "head_ends": "envelope",
     "plain": "envelope",
     "read_clock": "envelope",
     "read_moment": "envelope",
