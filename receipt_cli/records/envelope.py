@@ -60,7 +60,7 @@ _HEADS = (
     rb"(?:[\w./-]{1,120}:\d{1,7} )?>> ",  # Transformers, LLaMA-Factory
     rb"[|-] +" + _NAMED + _LEVEL + rb" *(?:[|-] +" + _NAMED_BEHIND + rb")?",  # - name - INFO - , | INFO | a:b:12 -
     _LEVEL + rb":" + _DATE + _CLOCK + rb":",  # ERROR:2026-03-26 21:59:41,526:
-    _LEVEL + rb"(?::[\w.-]{1,80}:| +[|-] +" + _NAMED_BEHIND + rb"|: " + _DOTTED + rb"| {1,8})",  # INFO:root: , INFO - 
+    _LEVEL + rb"(?::[\w.-]{1,80}:| +[|-] +" + _NAMED_BEHIND + rb"|: " + _DOTTED + rb"| {1,8})",  # INFO:root: , INFO -
     rb"[\w.]{1,80} " + _LEVEL + rb": ",  # d2.utils.events INFO:
     rb"(?:[Rr]ank|RANK|rank=)[ :=-]?(?P<word>\d{1,7})(?:/\d{1,7})?[:,|]? ",
     rb"[A-Za-z][\w.-]{0,62} {1,20}\| ",  # compose
