@@ -12,6 +12,7 @@ from receipt_cli.derive import Plan, Reading
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.events.streams import gathered_from
 from receipt_cli.io.compression import HEAD, compression_of
+from receipt_cli.io.envelopes import Unpacker
 from receipt_cli.io.source import SPOOLED, Source, Stream
 from receipt_cli.scan.segment import Segment
 
@@ -58,6 +59,7 @@ class Growth:
         self._stream = Stream((self.source,), (Path(path).name,))
         self._plan = plan
         self._workers = workers
+        self._unpacker = Unpacker()
         self._stretch = Segment()
 
     @property
@@ -74,20 +76,23 @@ class Growth:
         """Append blocks. Raises as ``Followed.add``."""
         for block in blocks:
             self.source.add(block)
-        self._stretch = self._plan.engine.merge(self._stretch, self._plan.engine.scan(blocks))
+        self._stretch = self._with(self._stretch, [self._unpacker.feed(block) for block in blocks])
+
+    def _with(self, stretch: Segment, blocks: Sequence[bytes]) -> Segment:
+        return self._plan.engine.merge(stretch, self._plan.engine.scan(blocks))
 
     def snapshot(self) -> Reading:
         """Return the reading of the log as if it ended here; it may still grow. Raises ``ReceiptError``.
 
         Only an unrecognised log is read again.
         """
-        return self._read(_copied(self._stretch))
+        return self._read(self._with(_copied(self._stretch), [self._unpacker.rest()]))
 
     def finish(self) -> Reading:
         """Return the reading of the whole log and use the fold up. Raises ``ReceiptError``, ``InputError`` for an empty log."""
         if not self.size_bytes:
             raise InputError("the log is empty", where=self.source.name)
-        return self._read(self._stretch)
+        return self._read(self._with(self._stretch, [self._unpacker.rest()]))
 
     def _read(self, segment: Segment) -> Reading:
         return self._plan.read(gathered_from(self._plan.engine, segment, self._stream), self._workers)

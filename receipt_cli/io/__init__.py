@@ -27,6 +27,7 @@ PUBLIC = {
     "has_log_name": "discovery",
     "is_log_text": "discovery",
     "names_of": "discovery",
+    "Unpacker": "envelopes",
     "Answer": "duckdb",
     "Damaged": "duckdb",
     "Database": "duckdb",

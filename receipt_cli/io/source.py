@@ -14,6 +14,7 @@ from typing import IO, cast
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
 from receipt_cli.io.encoding import as_utf8
+from receipt_cli.io.envelopes import unpacked
 from receipt_cli.io.pipe import Pipe
 from receipt_cli.io.prefetch import Ahead
 from receipt_cli.problems import Problem
@@ -155,7 +156,8 @@ class Source:
     def blocks(self) -> Iterator[bytes]:
         """Yield the decompressed text in blocks of about 1 MiB and close the file. Raises ``InputError``.
 
-        Text in another encoding than UTF-8 becomes UTF-8 (see ``encoding``); digest and size stay those of its own bytes.
+        Text in another encoding than UTF-8 becomes UTF-8 (see ``encoding``), and lines that a collector packed are unpacked
+        (see ``envelopes``); digest and size stay those of its own bytes.
 
         A compressed stream that ends early or is damaged gives what could be read, and a problem. Of a file that is
         still being written, the bytes that it had when it was opened. Threads that read ahead end with the iterator; where
@@ -164,7 +166,7 @@ class Source:
         self._begin()
         try:
             with closing(self._given()) as given:
-                text = as_utf8(self._counted(given), self.problems)
+                text = unpacked(as_utf8(self._counted(given), self.problems))
                 yield from text if self._lines == (0, None) else _lines_of(text, *self._lines)
                 self._tell()
             if self._limit is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import regex
 
-from receipt_cli.records.envelope import starts
+from receipt_cli.records.envelope import head_ends
 
 _NUMBER = (
     rb"(?<![\w.@])(?:(?<!-)[-+])?+(?:\d{1,3}(?:,\d{3})++(?:\.\d++)?+|\d++(?:\.\d++|\.(?=[eE]))?+|\.\d++)(?:[eE][-+]?\d++)?+"
@@ -73,7 +73,7 @@ class Number:
 def core_start(record: bytes) -> int:
     """Return the start of the line itself, behind the prefixes of launchers and collectors."""
     at = 0
-    for place in starts(record)[::2]:
+    for place in head_ends(record):
         if _COUNT_CELL.match(record[at:place]):
             break  # ``10 | loss …``: a table's first cell, not the name of a container
         at = place

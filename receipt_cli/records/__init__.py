@@ -11,6 +11,7 @@ PUBLIC = {
     "NO_RANK": "envelope",
     "REPEATED": "envelope",
     "before": "envelope",
+    "head_ends": "envelope",
     "plain": "envelope",
     "read_clock": "envelope",
     "read_moment": "envelope",

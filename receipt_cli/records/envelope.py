@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -16,12 +15,14 @@ NO_RANK = -1
 _LEVEL = rb"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SUCCESS|TRACE)"
 _CLOCK = rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _DATE = rb"(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\d{8}[T ]|\d\d/\d\d(?:/\d{4}|/\d\d)? |\d\d-\d\d-\d\d )"
+_MONTH = rb"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _ZONE = rb"(?:Z|[+-]\d\d:?\d\d| (?:UTC|GMT))?"
 _NO_HOST = (
     rb"(?!(?:acc|auc|batch|best|bleu|chunk|dev|epoch|eval|fold|fscore|f\d|iter|layer|loss|lr|map|ndcg|p\d|phase|ppl|prec|psnr|r\d|rank"
     rb"|recall|rouge|run|sample|sec|seed|split|ssim|stage|step|t\d|task|test|top|train|trial|update|val|valid)[\w.]*+:)"
 )
 _NAMED = rb"(?:[\w.<>:/-]{1,100} +[|-] +)?"
+_NAMED_BEHIND = rb"(?!(?i:train|training|val|valid|validation|test|testing|eval|evaluation) )" + _NAMED
 _DOTTED = rb"(?:[a-z_]\w{0,60}(?:\.\w{1,60}){1,6}: )?"
 _SYSLOG = rb" \S{1,255} \S{1,48} \S{1,128} \S{1,32} (?:-|(?:\[[^\[\]\r\n]{1,200}\])+) ?"
 _HEADS = (
@@ -37,6 +38,10 @@ _HEADS = (
     rb"\d{1,7}\.\d{1,3}s\t\d{1,9}\t",  # a Kaggle notebook: seconds since it began, line
     rb"<\d{1,3}>(?:1 " + _DATE + _CLOCK + _ZONE + _SYSLOG + rb")?",  # RFC 5424; the priority of RFC 3164
     rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? [\w.-]{1,64} [\w./@-]{1,64}(?:\[\d{1,10}\])?: ",  # RFC 3164, journald
+    rb"(?:" + _MONTH + rb") [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? (?!\d{4} )",  # ts
+    rb"\d{1,7}\.\d{6} (?=[^\d\s.-]| +[^\d\s.-])",  # ts -s %.s
+    rb"(?<=Z )\d\d[OE](?:\+| )",  # GitLab CI, behind an ISO time
+    rb'\{[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"(?:, ?[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"){0,20}\} ',  # Loki
     rb"[A-Z][a-z]{2} (?:[A-Z][a-z]{2} [ \d]\d " + _CLOCK + rb"(?: [A-Z]{2,5})? \d{4}|(?=\d{4}-)) ?",  # ctime; a weekday
     rb"\[?" + _DATE + _CLOCK + _ZONE + rb"(?:(?: |, ?)[\w.:-]{1,80}\])?\]?:?(?:[ \t]|(?=\[))",
     rb"\([\w.-]{1,80}\.py:? ?\d{1,7}\): ",
@@ -53,9 +58,9 @@ _HEADS = (
     rb"\[[\w.]{1,80}:\d{1,7}(?:, rank=(?P<olmo>\d{1,7}))?\] ",  # OLMo
     rb"\[[A-Za-z_][\w.]{0,100}\](?:(?=\[" + _LEVEL + rb"\])| (?=" + _DATE + rb"))",  # [module][INFO] - , [titan] 2026-..
     rb"(?:[\w./-]{1,120}:\d{1,7} )?>> ",  # Transformers, LLaMA-Factory
-    rb"[|-] +" + _NAMED + _LEVEL + rb" *(?:[|-] +" + _NAMED + rb")?",  # - name - INFO - , | INFO | a:b:12 -
+    rb"[|-] +" + _NAMED + _LEVEL + rb" *(?:[|-] +" + _NAMED_BEHIND + rb")?",  # - name - INFO - , | INFO | a:b:12 -
     _LEVEL + rb":" + _DATE + _CLOCK + rb":",  # ERROR:2026-03-26 21:59:41,526:
-    _LEVEL + rb"(?::[\w.-]{1,80}:| +[|-] +" + _NAMED + rb"|: " + _DOTTED + rb"| {1,8})",  # INFO:root: , INFO - , ERROR 2026-..
+    _LEVEL + rb"(?::[\w.-]{1,80}:| +[|-] +" + _NAMED_BEHIND + rb"|: " + _DOTTED + rb"| {1,8})",  # INFO:root: , INFO -
     rb"[\w.]{1,80} " + _LEVEL + rb": ",  # d2.utils.events INFO:
     rb"(?:[Rr]ank|RANK|rank=)[ :=-]?(?P<word>\d{1,7})(?:/\d{1,7})?[:,|]? ",
     rb"[A-Za-z][\w.-]{0,62} {1,20}\| ",  # compose
@@ -83,10 +88,6 @@ _UNIX = re.compile(rb"(?:\xef\xbb\xbf)?([12]\d{9})\.(\d{3,9})(?= )")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOSING = re.compile(rb"[\])>|:]{0,3} ?")
 _BUILDKITE = re.compile(rb"\x1b_bk;t=(\d{10})(\d{3})\x07")
-_DOCKER = re.compile(
-    rb'\{"log": ?"(?P<log>[^"\\\r\n]*(?:\\[^\r\n][^"\\\r\n]*)*)", ?"stream": ?"(?P<stream>std(?:out|err))"'
-    rb'(?:, ?"attrs": ?\{[^{}\r\n]{0,400}\})?, ?"time": ?"(?P<time>[^"\\\r\n]{1,40})"\}'
-)
 REPEATED = b"x across cluster]"
 _REPEATED = re.compile(
     rb" \[repeated \d{1,9}x across cluster\](?: \(Ray deduplicates logs by default\.[^\r\n]{0,400}?for more options\.\))?"
@@ -96,29 +97,16 @@ _REPEATED = re.compile(
 def unwrap(raw: bytes) -> bytes:
     """Return whole records as ``normalise`` does, with what wrappers put into a line or behind it made plain.
 
-    A Buildkite time mark becomes seconds since 1970 before the line; a record of Docker's json-file driver becomes the
-    line in it behind its time; Ray's count of repetitions behind a line goes.
+    A Buildkite time mark becomes seconds since 1970 before the line; Ray's count of repetitions behind a line goes.
     """
     return without_count(plain(raw))
 
 
 def plain(raw: bytes) -> bytes:
     """Return whole records as ``unwrap`` does, but for Ray's counts behind lines."""
-    if b'{"log":' in raw:
-        raw = _DOCKER.sub(_unpacked, raw)
     if b"\x1b" in raw and b"\x1b_bk;t=" in raw:
         raw = _BUILDKITE.sub(rb"\1.\2 ", raw)
     return normalise(raw)
-
-
-def _unpacked(found: re.Match[bytes]) -> bytes:
-    """Return what a record of Docker's json-file driver holds, as CRI writes it; of redraws the last."""
-    try:
-        text: str = json.loads(b'"' + found["log"] + b'"')
-    except ValueError:
-        return found[0]
-    shown = text.rstrip("\r\n").rpartition("\r")[2].replace("\n", " ")
-    return b"%b %b F %b" % (found["time"], found["stream"], shown.encode("utf-8", "replace"))
 
 
 def without_count(records: bytes) -> bytes:
@@ -158,6 +146,11 @@ def _peel(record: bytes) -> Iterator[tuple[int, re.Match[bytes]]]:
             return
         at = found.end()
         yield at, found
+
+
+def head_ends(record: bytes) -> list[int]:
+    """Return where each of the heads before the line ends: behind the blank that belongs to it."""
+    return [at for at, _ in _peel(record)]
 
 
 @lru_cache(maxsize=4)

@@ -19,6 +19,13 @@ _LEVEL = re.compile(
 _RAY = re.compile(rb"\((?!(?:raylet|autoscaler)\b)[^()\r\n]{1,60}(?:\([^()\r\n]{0,40}\))?[ ,]{1,2}pid=\d[^()\r\n]{0,80}\) ")
 _HELP = re.compile(rb"\s{0,20}(?:-{1,2}[A-Za-z][\w-]{0,60}[ ,=]|#(?![#=\d])|//|usage:|[-*+] {1,4}\Z)")
 _QUOTES = re.compile(rb"(?<![A-Za-z0-9_])['\"`]|['\"`](?![A-Za-z0-9_])")
+_CODE = re.compile(
+    rb"\s{0,40}(?:# (?!Ended \()|--[a-z][\w-]{0,60}[ ,=]|usage: |(?:raise|assert|return|elif|except) [\w\"'(]"
+    rb"|(?:print|echo|log(?:ger|ging)?\.\w{1,20}|warnings\.warn)(?:\(| ['\"]))"
+)
+"""A line of a source, of help or a comment, wherever on it the text begins."""
+_OPENING = re.compile(rb"(?:[\w.]{0,40}[\[(=]){0,3}['\"`](?!\w{1,40}\":)")
+"""A quotation that begins with the text."""
 _OUTCOME = re.compile(
     rb"(?i:\b(?:reason|state|status|err(?:or)?|message|msg|exception|exc_info|failure|log|text|traceback|details?|event))\"\s{0,4}[:=]"
 )
@@ -58,11 +65,17 @@ def form_of(record: bytes, start: int) -> int:
 def _is_mentioned(record: bytes, begin: int, start: int) -> bool:
     lead = record[begin:start]
     rest = record[start : start + 512]
+    if _CODE.match(record, begin):
+        return True
     if _MEASURED.search(rest) or _OUTCOME.search(record, max(begin, start - _KEY), start + _KEY):
         return False
     if _HELP.match(lead):
         return True
+    opening = _OPENING.match(rest)
+    if opening is not None and not lead.endswith(b"Error: "):
+        lead += opening[0]
     opened = [mark.group() for mark in _QUOTES.finditer(lead)]
-    if opened and opened.count(opened[-1]) % 2 and not _REPEATED.search(lead):
+    odd = {mark for mark in opened if opened.count(mark) % 2}
+    if odd and (opened[-1] in odd or odd != {b"'"}) and not _REPEATED.search(lead):
         return True
     return lead.endswith(b"(") and b")" in rest and not lead[:-1].rstrip().endswith(b":")

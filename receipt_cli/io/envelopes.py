@@ -1,0 +1,253 @@
+"""Log lines that a collector packed → the lines themselves: JSON objects around a line, and lines cut into parts.
+
+Docker's json-file driver, Fluent Bit, Loki, Filebeat, Cloud Logging, journald and loggers that print JSON put one line into
+one object; CRI and Docker cut a line of more than 16 KiB. What comes out has as many lines as what went in: a packed line keeps
+its number, line ends inside become redraws (``\\r``), and all but the last part of a cut line are empty. Only of an indented
+document of events, as CloudWatch and Cloud Logging export it, nothing but the lines of the events stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any
+
+LONGEST = 1 << 20
+"""Bytes of one packed line that are kept until its end is there."""
+CUT_AT = 16 << 10
+"""Bytes at which Docker cuts a line: such a part has no line end."""
+_LOOKED_AT = 4096
+"""Bytes of an indented document within which its first event begins."""
+_DEEPEST = 3
+"""So many packings may lie around one line: Loki around Fluent Bit around Docker."""
+_LINES = ("log", "line", "message", "MESSAGE", "msg", "textPayload")
+"""Keys of the line, the most telling first: ``log`` is what a container printed where ``message`` is a part of it."""
+_TIMES = (
+    "time", "timestamp", "@timestamp", "ts", "date", "asctime", "datetime", "__REALTIME_TIMESTAMP", "created", "eventTime",
+)  # fmt: skip
+_LEVELS = ("level", "levelname", "severity", "lvl", "log.level")
+_OUTSIDE = ("jsonPayload", "_source")
+"""Keys of an object that has the line as one of its own keys."""
+_RAISED = ("exc_info", "exception", "stack_trace", "traceback", "exc_text")
+_NUMBERS = frozenset((
+    *_TIMES, *_LEVELS, "levelno", "priority", "facility", "pid", "tid", "process", "thread", "process_id", "thread_id",
+    "rank", "local_rank", "global_rank", "node_rank", "world_size", "lineno", "line_number", "offset", "seq", "v", "partial_id",
+    "partial_ordinal", "msecs", "relativeCreated", "monotonic", "ingestionTime", "ingestion_time", "observed_timestamp",
+))  # fmt: skip
+"""Keys of numbers that are no figures of a run: an object with others is a record of its own, not a packing."""
+_OBJECT = re.compile(rb'^(?:[^{}\s][^{}\n]{0,120}\t)?\[?\{ ?"[^\n]*\}\]?,?\r?$', re.MULTILINE)
+_QUOTED = tuple(b'"%b"' % key.encode() for key in _LINES)
+_HAS_LINE = re.compile(rb'"(?:%b)" ?: ?["\[]' % "|".join(_LINES).encode())
+_PART = re.compile(rb"^(\d{4}-\d\d-\d\dT\S{8,30}) (stdout|stderr) ([FP])(?::[\w:]{1,20})? ([^\n]*)$", re.MULTILINE)
+_EVENT = re.compile(rb'^[ \t]*"(?:message|textPayload|log|line)": ("[^"\\\n]*(?:\\.[^"\\\n]*)*"),?[ \t\r]*$')
+_EVENT_KEY = re.compile(rb'\n[ \t]*"(?:message|textPayload|log|line)": "')
+_EVENT_TIME = re.compile(rb'^[ \t]*"(?:timestamp|time)": (\d{10,19}|"[^"\\\n]{10,40}"),?[ \t\r]*$')
+_DOCUMENT = re.compile(rb'[ \t]*(?:\{[ \t\r]*\n[ \t]*"events": )?\[[ \t\r]*\n[ \t]*\{[ \t\r]*\n')
+_STAMP = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\Z")
+_WORD = {"WARN": "WARNING", "ERR": "ERROR", "PANIC": "FATAL"}
+_LEVEL_WORDS = frozenset(("DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "FATAL"))
+
+
+class Unpacker:
+    """Unpacks a stream of bytes, in pieces of any size, to the same bytes."""
+
+    def __init__(self) -> None:
+        self._open = b""
+        self._passing = False  # within a line that is too long to be kept
+        self._parts: dict[bytes, tuple[bytes, bytes]] = {}  # by stream: the head of a cut line, and the parts so far
+        self._document: bool | None = None  # an indented document of events; None until enough of it was seen
+        self._time = b""
+
+    def feed(self, block: bytes) -> bytes:
+        """Return the lines that end in ``block``; the open one is kept."""
+        data = self._open + block if self._open else block
+        end = data.rfind(b"\n") + 1
+        self._open = data[end:]
+        whole = data[:end] if self._open else data
+        if self._passing:
+            first = whole.find(b"\n") + 1
+            head, whole = (whole[:first], whole[first:]) if first else (b"", b"")
+            self._passing = not first
+        else:
+            head = b""
+        if self._document is None and whole:
+            if not _may_be_document(whole) or len(whole) >= _LOOKED_AT:
+                self._document = _is_document(whole)
+            else:  # its first event may be in the next block
+                self._open, whole = whole + self._open, b""
+        text = head + self._lines(whole) if head else self._lines(whole)
+        if self._passing or len(self._open) > LONGEST:
+            text, self._open, self._passing, self._document = text + self._open, b"", True, bool(self._document)
+        return text
+
+    def rest(self) -> bytes:
+        """Return what is kept, unpacked as if the log ended here; nothing changes."""
+        other = Unpacker()
+        other._parts, other._time = dict(self._parts), self._time
+        end = self._open.rfind(b"\n") + 1
+        other._document = self._document if self._document is not None else _is_document(self._open)
+        text = other._lines(self._open[:end]) + other._lines(self._open[end:])
+        cut = b"\r".join(head + parts for _, (head, parts) in sorted(other._parts.items()))
+        return text + b"\r" * bool(cut and text[-1:].strip()) + cut
+
+    def _lines(self, text: bytes) -> bytes:
+        """Return whole lines unpacked."""
+        if self._document:
+            return b"".join(self._event(line) for line in text.splitlines())
+        if b'{"' in text and any(key in text for key in _QUOTED):
+            text = _OBJECT.sub(self._object, text)
+        if self._parts or b" P " in text or b" P:" in text:
+            text = _PART.sub(self._part, text)
+        return text
+
+    def _object(self, found: re.Match[bytes]) -> bytes:
+        """Return the line that an object packs, or the object where it packs none."""
+        packed = found[0]
+        if not _HAS_LINE.search(packed):
+            return packed
+        start = packed.index(b"{")
+        line = _line_of(packed[start : packed.rindex(b"}") + 1], packed[:start].split(b"\t")[0].decode("ascii", "replace"))
+        if line is None:
+            return packed
+        head, text = line
+        if head.endswith(b"stdout F ") or head.endswith(b"stderr F "):
+            stream = b"json " + head[-9:-3]
+            if len(text) >= CUT_AT and not text.endswith(b"\n"):
+                return self._keep(stream, head, text)
+            if stream in self._parts:
+                head, before = self._parts.pop(stream)
+                text = before + text
+        return head + _on_one_line(text)
+
+    def _part(self, found: re.Match[bytes]) -> bytes:
+        """Return a line of CRI with the parts before it; nothing for a part that others follow."""
+        time, stream, kind, text = found.groups()
+        if stream not in self._parts and kind == b"F":
+            return found[0]
+        head = b"%b %b F " % (time, stream)
+        if kind == b"P":
+            return self._keep(stream, head, text)
+        head, before = self._parts.pop(stream)
+        return head + before + text
+
+    def _keep(self, stream: bytes, head: bytes, text: bytes) -> bytes:
+        head, before = self._parts.get(stream, (head, b""))
+        self._parts[stream] = (head, before + text if len(before) < LONGEST else before)
+        return b""
+
+    def _event(self, line: bytes) -> bytes:
+        """Return the line of an event of an indented document with its end, and nothing for other keys."""
+        time = _EVENT_TIME.match(line)
+        if time is not None:
+            self._time = _stamp(json.loads(time[1])) or b""
+        found = _EVENT.match(line)
+        if found is None:
+            return b""
+        try:
+            text: str = json.loads(found[1])
+        except ValueError:
+            return b""
+        return self._time + _on_one_line(text.encode("utf-8", "replace")) + b"\n"
+
+
+def _may_be_document(text: bytes) -> bool:
+    return text[:4].removeprefix(b"\xef\xbb\xbf")[:1] in (b"{", b"[") and text.split(b"\n", 1)[0].rstrip()[-1:] in (b"{", b"[")
+
+
+def _is_document(text: bytes) -> bool:
+    """True for the indented array of events that ``aws logs`` and ``gcloud logging read`` print."""
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    return _DOCUMENT.match(text) is not None and _EVENT_KEY.search(text[: 2 * _LOOKED_AT]) is not None
+
+
+def _line_of(packed: bytes, beside: str = "", depth: int = 1) -> tuple[bytes, bytes] | None:
+    """Return the head and the line that the object ``packed`` packs, or None for an object that is a record of its own.
+
+    ``beside``: a time that may stand before the object.
+    """
+    try:
+        outer = json.loads(packed)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(outer, dict):
+        return None
+    inner = next((value for key in _OUTSIDE if isinstance(value := outer.get(key), dict)), outer)
+    key, text = next(((key, text) for key in _LINES if (text := _text(inner.get(key))) is not None), ("", ""))
+    if not key:
+        return None
+    entry = {**inner, **{name: value for name, value in outer.items() if name not in _OUTSIDE}} if inner is not outer else outer
+    times = (*(entry.get(name) for name in _TIMES), beside)
+    time = next((stamp for value in times if (stamp := _stamp(value)) is not None), b"")
+    stream = entry.get("stream") if entry.get("stream") in ("stdout", "stderr") else None
+    level = _level(entry) if key != "textPayload" and inner is outer else b""  # Cloud Logging calls all of stderr an error
+    if not (time or stream or level) or any(_is_figure(name, value) for name, value in entry.items()):
+        return None
+    text += "".join("\n" + value for name in _RAISED if isinstance(value := entry.get(name), str) and "Traceback" in value)
+    line = text.encode("utf-8", "replace")
+    within = line.strip()
+    if depth < _DEEPEST and within[:1] == b"{" and within[-1:] == b"}":
+        unpacked = _line_of(within, beside, depth + 1)
+        if unpacked is not None:
+            return unpacked
+    if isinstance(stream, str):
+        return b"%b%b F " % (time, stream.encode()), line
+    return time + (_journal(entry) if key == "MESSAGE" else level), line
+
+
+def _text(value: object) -> str | None:
+    """Return the text of a line; journald gives one with control characters as the numbers of its bytes."""
+    if isinstance(value, list) and value and all(isinstance(byte, int) and 0 <= byte < 256 for byte in value):
+        return bytes(value).decode("utf-8", "replace")
+    return value if isinstance(value, str) else None
+
+
+def _is_figure(name: str, value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and name not in _NUMBERS and not name.startswith("_")
+
+
+def _stamp(value: object) -> bytes | None:
+    """Return a time as the head of a line, or None: an ISO time as it is, a number as seconds since 1970."""
+    if isinstance(value, str):
+        if _STAMP.match(value):
+            return value.encode() + b" "
+        if not (value.isascii() and value.isdigit() and len(value) <= 19):
+            return None
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1e9 <= value < 3e18:
+        return None
+    if isinstance(value, float) and value < 3e9:
+        return b"%.6f " % value
+    places = next(places for places in (0, 3, 6, 9) if value < 3 * 10 ** (9 + places))
+    whole, part = divmod(int(value), 10**places)
+    return b"%d.%0*d " % (whole, max(places, 3), part)
+
+
+def _level(entry: Mapping[str, Any]) -> bytes:
+    said = next((value for name in _LEVELS if isinstance(value := entry.get(name), str)), "").upper()
+    word = _WORD.get(said, said)
+    return word.encode() + b" " if word in _LEVEL_WORDS else b""
+
+
+def _journal(entry: Mapping[str, Any]) -> bytes:
+    """Return the head of a line as ``journalctl`` prints it."""
+    named = (entry.get("_HOSTNAME"), entry.get("SYSLOG_IDENTIFIER"), entry.get("_PID"))
+    if not all(isinstance(part, str) and re.match(r"[\w./@-]{1,64}\Z", part) for part in named):
+        return b""
+    return "{} {}[{}]: ".format(*named).encode()
+
+
+def _on_one_line(text: bytes) -> bytes:
+    """Return a text without the line end behind it; the ends inside become redraws."""
+    text = text.removesuffix(b"\n").removesuffix(b"\r")
+    return text.replace(b"\r\n", b"\r").replace(b"\n", b"\r") if b"\n" in text else text
+
+
+def unpacked(blocks: Iterator[bytes]) -> Generator[bytes, None, None]:
+    """Yield the text of ``blocks`` unpacked."""
+    unpacker = Unpacker()
+    for block in blocks:
+        if text := unpacker.feed(block):
+            yield text
+    if rest := unpacker.rest():
+        yield rest
