@@ -361,7 +361,8 @@ typedef struct {
     int32_t event_count, value_count, ignored_count, near_count;
 } Layout;
 
-enum { DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT };
+enum { DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PARTS };
+#define PLACE_BITS 40  /* of a value of parts: the place of its record in the block, below the number of the parts */
 
 typedef struct {
     double *values;  /* or, as int64, the numbers of texts */
@@ -599,6 +600,7 @@ static int compute(Kernel *kernel, Layout *layout, const byte *p) {
     const Meaning *meaning;
     Meaning spare;
     double *out = kernel->scratch;
+    int64_t place;
     int event, i, made;
     for (event = 0; event < layout->event_count; event++) {
         Event *one = &layout->events[event];
@@ -622,6 +624,10 @@ static int compute(Kernel *kernel, Layout *layout, const byte *p) {
                 break;
             case CONSTANT_TEXT:
                 memcpy(out, &value->times, sizeof value->times);
+                break;
+            case PARTS:
+                place = (int64_t)(value->times << PLACE_BITS) | (int64_t)(p - (const byte *)kernel->text.buf);
+                memcpy(out, &place, sizeof place);
                 break;
             default:
                 meaning = meaning_of(kernel, value->resolver, p + value->start, (size_t)(value->end - value->start), &spare);
@@ -985,7 +991,7 @@ static int read_program(Kernel *kernel, Layout *layout, Program *program) {
         if (event->prefix > 0 && event->resolver < 0) program->wrong = 1;
         if (program->wrong || !HOLD(kernel, tables, table, event->table)) return 0;
         for (j = 0; j < event->values; j++, value++) {
-            value->kind = (int32_t)take_number(program, DECIMAL, CONSTANT_TEXT);
+            value->kind = (int32_t)take_number(program, DECIMAL, PARTS);
             value->column = (int32_t)take_number(program, 0, MAX_ID - 1);
             value->start = (int32_t)take_number(program, 0, length);
             value->end = (int32_t)take_number(program, value->start, length);
@@ -996,6 +1002,7 @@ static int read_program(Kernel *kernel, Layout *layout, Program *program) {
             value->bounded = (int32_t)take_number(program, 0, 1);
             value->least = take_double(program);
             if (value->kind == DECIMAL && value->times == 0) program->wrong = 1;
+            if (value->kind == PARTS && value->times >= MAX_ID) program->wrong = 1;
             if ((value->kind == ASKED_NUMBER || value->kind == ASKED_TEXT) && value->resolver < 0) program->wrong = 1;
             if (program->wrong || !HOLD(kernel, columns, column, value->column)) return 0;
         }
@@ -1099,6 +1106,11 @@ static PyObject *kernel_begin(Kernel *kernel, PyObject *arguments) {
         return NULL;
     }
     if (PyObject_GetBuffer(text, &kernel->text, PyBUF_SIMPLE) < 0) return NULL;
+    if ((uint64_t)kernel->text.len >= UINT64_C(1) << PLACE_BITS) {
+        PyBuffer_Release(&kernel->text);
+        PyErr_SetString(PyExc_ValueError, "the block is too long");
+        return NULL;
+    }
     kernel->reading = 1;
     kernel->at = 0;
     kernel->newline = kernel->carriage = -1;

@@ -101,6 +101,8 @@ def replay(body: SegmentBody, layout: Layout, record: bytes, ordinal: int, line:
         rank, clock = event.prefix.read(record) if event.prefix is not None else (NO_RANK, NAN)
         at = place(ordinal, event.offset)
         row = columns.open_row(at, line, rank, clock)
+        if event.parts is not None:
+            getattr(columns, event.parts.column).append(row, event.parts.read(record))
         for value in event.values:
             if value.direct:
                 text = record[value.start : value.end]

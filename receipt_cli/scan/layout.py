@@ -11,11 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from receipt_cli.grammar.model import Field, Grammar, Rule
+from receipt_cli.problems import MAX_EXCERPT
 from receipt_cli.records.envelope import read_clock, read_moment, read_rank, time_of_day
-from receipt_cli.scan.extraction import (
-    NOWHERE,
-    Span,
-)
+from receipt_cli.scan.extraction import NOWHERE, Span
+from receipt_cli.scan.extraction.model import clean_text
 
 MAX_LENGTH = 4096
 """Longer records have no layout."""
@@ -111,8 +110,24 @@ class Prefix:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """The texts that a table's or a block's record gives the column ``column`` (``headers``, ``cells`` or ``pairs``)."""
+
+    column: str
+    spans: tuple[Span, ...]
+
+    def read(self, record: bytes, start: int = 0) -> str:
+        """Return the texts of the record that begins at ``start``, joined by tabs, as its column keeps them."""
+        joined = "\t".join([clean_text(record[start + begin : start + end]) for begin, end in self.spans])
+        return joined[:MAX_EXCERPT] if self.column == "pairs" else joined
+
+
+@dataclass(frozen=True, slots=True)
 class EventLayout:
-    """One event of every record of a layout. ``bounds`` are indices into ``values`` and the least value there."""
+    """One event of every record of a layout. ``bounds`` are indices into ``values`` and the least value there.
+
+    ``parts`` are the texts of a record that other records give a meaning.
+    """
 
     key: tuple[str, str]
     grammar: Grammar
@@ -122,6 +137,7 @@ class EventLayout:
     values: tuple[Value, ...]
     unregistered: tuple[Value, ...]
     bounds: tuple[tuple[int, float], ...]
+    parts: Parts | None = None
 
 
 @dataclass(slots=True, eq=False)

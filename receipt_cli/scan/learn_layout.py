@@ -10,7 +10,7 @@ from functools import cache
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.definitions.units import MAX_TEXT, shift_of
 from receipt_cli.grammar.digit_sensitivity import kept_after
-from receipt_cli.grammar.model import Block, Field, Grammar, Mapped, Pairs, Rule, Table
+from receipt_cli.grammar.model import Field, Grammar, Mapped, Pairs, Rule
 from receipt_cli.records.envelope import ENVELOPE, before
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.extraction import (
@@ -22,7 +22,7 @@ from receipt_cli.scan.extraction import (
     extract_behind,
     fields_below,
 )
-from receipt_cli.scan.layout import MASK, MAX_LENGTH, EventLayout, Layout, Prefix, Value
+from receipt_cli.scan.layout import MASK, MAX_LENGTH, EventLayout, Layout, Parts, Prefix, Value
 
 _PLAIN = re.compile(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
 _RUN = re.compile(rb"0+")
@@ -90,8 +90,6 @@ def learn_layout(record: bytes, outcome: Outcome, markers: Sequence[Marker], num
         fixed.span(span)
     events: list[EventLayout] = []
     for grammar, rule, extractions in outcome.read:
-        if isinstance(rule.keyed, Table | Block):
-            return None
         for extraction in extractions:
             event = _event(record, masked, grammar, rule, extraction)
             if event is None:
@@ -195,7 +193,17 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
         tuple(values),
         tuple(unregistered),
         tuple(bounds),
+        _parts(extraction),
     )
+
+
+def _parts(extraction: Extraction) -> Parts | None:
+    """Return the texts of a row of a table or a block; what separates them is no digit."""
+    if extraction.row is not None:
+        return Parts("pairs", tuple(extraction.parts))
+    if extraction.header is not None or extraction.cells is not None:
+        return Parts("cells" if extraction.cells is not None else "headers", tuple(extraction.parts))
+    return None
 
 
 def _is_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:

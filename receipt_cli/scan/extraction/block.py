@@ -17,7 +17,8 @@ def find_block_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
     found = row.search(record, timeout=box.left())
     if found is None:
         return []
-    return [Extraction(found.start(), found.end(), row=(clean_text(found["key"]), clean_text(found["value"])))]
+    row_found = clean_text(found["key"]), clean_text(found["value"])
+    return [Extraction(found.start(), found.end(), row=row_found, parts=[found.span("key"), found.span("value")])]
 
 
 def bind_row(spec: Block, row: tuple[str, str]) -> tuple[str, str | float] | None:

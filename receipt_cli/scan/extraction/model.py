@@ -32,7 +32,7 @@ class Extraction:
     and blocks have none.
 
     ``header`` has the column names of a table's header row; ``cells`` the cells of a value row, not yet named;
-    ``row`` key and value of one row of a block.
+    ``row`` key and value of one row of a block; ``parts`` are the places of any of these, blanks around them included.
     """
 
     start: int
@@ -46,6 +46,7 @@ class Extraction:
     header: tuple[str, ...] | None = None
     cells: tuple[str, ...] | None = None
     row: tuple[str, str] | None = None
+    parts: list[Span] = field(default_factory=list)
 
     def move(self, by: int) -> None:
         """Count all places from ``by`` bytes earlier on."""
@@ -54,6 +55,7 @@ class Extraction:
         self.unregistered_spans = {name: _moved(span, by) for name, span in self.unregistered_spans.items()}
         self.keys = [_moved(span, by) for span in self.keys]
         self.unread = [_moved(span, by) for span in self.unread]
+        self.parts = [_moved(span, by) for span in self.parts]
 
 
 class PatternTimeout(Exception):

@@ -7,6 +7,7 @@ import regex
 from receipt_cli.grammar.model import Rule, Table
 from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_text, read_unregistered
 
+_WORD = regex.compile(rb"[^ \t\n\r\x0b\f]++")
 _CELL = regex.compile(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
 
 
@@ -15,13 +16,15 @@ def find_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
     header, row = rule.table_patterns
     found = header.search(record, timeout=box.left())
     if found is not None:
-        names = tuple(clean_text(cell) for cell in record[found.start() :].split())
-        return [Extraction(found.start(), len(record), header=names)]
+        words = list(_WORD.finditer(record, found.start()))
+        names = tuple(clean_text(word.group()) for word in words)
+        return [Extraction(found.start(), len(record), header=names, parts=[word.span() for word in words])]
     found = row.search(record, timeout=box.left())
     if found is None:
         return []
-    cells = tuple(clean_text(cell.group()) for cell in _CELL.finditer(record, found.start()))
-    return [Extraction(found.start(), len(record), cells=cells)]
+    parts = list(_CELL.finditer(record, found.start()))
+    cells = tuple(clean_text(cell.group()) for cell in parts)
+    return [Extraction(found.start(), len(record), cells=cells, parts=[part.span() for part in parts])]
 
 
 def bind_cells(spec: Table, header: tuple[str, ...], cells: tuple[str, ...]) -> tuple[dict[str, str], dict[str, float]] | None:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from receipt_cli.definitions.units import MAX_TEXT, find_factor, is_grouped, read_number, split_suffix
 from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.scan.extraction import NOWHERE, convert, read_unregistered
-from receipt_cli.scan.layout import MASK, EventLayout, Layout, Prefix, Value
+from receipt_cli.scan.layout import MASK, EventLayout, Layout, Parts, Prefix, Value
 from receipt_cli.scan.segment import RuleKey
 
 if TYPE_CHECKING:
     from receipt_cli.scan.kernel._native import Answer
 
-DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT = range(5)
-"""Kinds of values: computed from their digits, asked of Python, or the same in every record."""
+DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PARTS = range(6)
+"""Kinds of values: computed from their digits, asked of Python, the same in every record, or parts of its text."""
 MAX_TIMES = 1 << 40
 _FORM = re.compile(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
 
@@ -80,6 +80,7 @@ class Names:
     ignored: dict[str, int] = field(default_factory=dict)
     near: dict[tuple[str, str], int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
+    parts: dict[Parts, int] = field(default_factory=dict)
     resolvers: dict[object, int] = field(default_factory=dict)
     answers: list[Callable[[bytes], Answer]] = field(default_factory=list)
 
@@ -165,6 +166,10 @@ def _event_values(names: Names, layout: Layout, event: EventLayout) -> list[byte
         column = names.columns.setdefault((event.key, group, value.name), len(names.columns))
         limits = bound is not None, bound if bound is not None else constant
         made.append(struct.pack("=7qdqd", kind, column, start, end, resolver, scale.times, scale.power, scale.factor, *limits))
+    if event.parts is not None:
+        column = names.columns.setdefault((event.key, event.parts.column, ""), len(names.columns))
+        number = names.parts.setdefault(event.parts, len(names.parts))
+        made.append(struct.pack("=7qdqd", PARTS, column, 0, 0, -1, number, 0, 1.0, 0, 0.0))
     return made
 
 

@@ -25,6 +25,9 @@ ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProb
 """``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, where problems go."""
 VARIABLE = "RECEIPT_KERNEL"
 """The environment variable that leaves the kernel out where it is ``0``."""
+_PLACE_BITS = 40
+_PLACE = (1 << _PLACE_BITS) - 1
+"""Of a value of parts: which parts they are, above the place in the block where their record begins."""
 MAX_LAYOUTS = 16_384
 MAX_MEANINGS = 60_000
 """Layouts, and texts whose meaning the kernel keeps, from which on it begins anew."""
@@ -56,6 +59,7 @@ class KernelReader:
         self._kernel = self._native.Kernel(self._literals, self._answer, MAX_FIRST)
         self._listed: list[tuple[RuleKey, str, str]] = []
         self._texts: list[str] = []
+        self._buffer = b""
 
     def _answer(self, number: int, text: bytes) -> Answer:
         return self._names.answers[number](text)
@@ -73,7 +77,7 @@ class KernelReader:
 
     def read(self, body: SegmentBody, buffer: bytes, read_record: ReadRecord, problems: PlacedProblems) -> None:
         """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those that the kernel does not."""
-        kernel = self._kernel
+        kernel, self._buffer = self._kernel, buffer
         kernel.begin(buffer, body.records, body.lines)
         try:
             while (found := kernel.next()) is not None:
@@ -87,6 +91,7 @@ class KernelReader:
                 body.ignored.setdefault(grammars[number], OrdinalSet()).update(ordinals_from(ordinals))
         finally:
             records, lines, blank, undecodable = kernel.finish()
+            self._buffer = b""
         body.records, body.lines = records, lines
         body.blank += blank
         body.undecodable += undecodable
@@ -111,8 +116,8 @@ class KernelReader:
             known.clock.extend(Cells.read("d", clock))
             for number, values, rows in columns:
                 _, group, name = self._column(number)
-                if group == "texts":
-                    self._settle_texts(known, name, before, values, rows)
+                if group not in ("numbers", "unregistered"):
+                    self._settle_texts(known, group, name, before, values, rows)
                     continue
                 numbers = known.numbers if group == "numbers" else known.unregistered
                 column = numbers.get(name)
@@ -125,16 +130,22 @@ class KernelReader:
             self._listed = list(self._names.columns)
         return self._listed[number]
 
-    def _settle_texts(self, known: RuleColumns, name: str, before: int, values: bytes, rows: bytes | None) -> None:
+    def _settle_texts(
+        self, known: RuleColumns, group: str, name: str, before: int, values: bytes, rows: bytes | None
+    ) -> None:
         numbers = array("q", values)
-        if len(self._texts) < len(self._names.texts):
-            self._texts = list(self._names.texts)
-        column = known.texts.get(name)
-        if column is None:
-            column = known.texts.setdefault(name, TextColumn())
         places: Iterable[int] = range(len(numbers)) if rows is None else array("q", rows)
-        column.rows.extend(before + row for row in places)
-        column.values.extend(self._texts[number] for number in numbers)
+        column: TextColumn
+        if group == "texts":
+            if len(self._texts) < len(self._names.texts):
+                self._texts = list(self._names.texts)
+            column = known.texts.setdefault(name, TextColumn())
+            column.values.extend([self._texts[number] for number in numbers])
+        else:
+            column = getattr(known, group)
+            parts, buffer = list(self._names.parts), self._buffer
+            column.values.extend([parts[number >> _PLACE_BITS].read(buffer, number & _PLACE) for number in numbers])
+        column.rows.extend([before + row for row in places])
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
         """Book the near-misses of the records that the kernel read since the last call."""
