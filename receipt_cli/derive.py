@@ -64,7 +64,8 @@ class Options:
     """False where output is missing at the end of the log."""
 
 
-class LaunchFacts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LaunchFacts:
     """The chosen run of a log: ``used`` of ``count``, from 1; it begins at ``first_line``."""
 
     count: int

@@ -235,7 +235,7 @@ def _derivation(derivation: Derivation) -> Document:
             "wall": None if derivation.options.wall is None else derivation.options.wall._asdict(),
             **({} if derivation.options.log_complete is not False else {"log_complete": False}),
         },
-        **({"launches": derivation.launch._asdict()} if derivation.launch.count > 1 else {}),
+        **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
         "lines": derivation.lines._asdict(),
         "near_misses": {
             "count": near_count,
