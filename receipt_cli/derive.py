@@ -145,9 +145,9 @@ def plan_reading(
     options: Options | None = None, *, using: Grammar | None = None, choice: Choice | None = None,
     site: Site = NO_SITE, one_of_many: bool = False,
 ) -> Plan:  # fmt: skip
-    """Return the plan of reading a log; the options are those of ``read_log``. Raises ``DataError`` and ``UsageError``.
+    """Return the plan of reading a log, with the options of ``read_log``. Raises ``DataError`` and ``UsageError``.
 
-    ``one_of_many``: this process reads further logs, never two at a time: it keeps the engine of all grammars.
+    ``one_of_many``: the process reads further logs, never two at a time: it keeps the engine of all grammars.
     """
     options = options or Options()
     generic = using is None and is_generic(options.grammar)
@@ -157,8 +157,7 @@ def plan_reading(
     known: Sequence[Grammar] = choice.catalogue if choice is not None else [forced] if forced is not None else ()
     if choice is None and forced is None and not generic:
         known = (*shipped(), *site.grammars)
-    engine = (kept_engine if one_of_many else Engine)(known, site.catalogue)
-    return Plan(engine, options, forced, choice, site)
+    return Plan((kept_engine if one_of_many else Engine)(known, site.catalogue), options, forced, choice, site)
 
 
 @dataclass(frozen=True, slots=True)
