@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
 from itertools import accumulate
+from typing import NamedTuple
 
 from receipt_cli.analysis.checks import Checks, evaluate
 from receipt_cli.analysis.consistency import phase_facts
@@ -41,11 +41,13 @@ from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.source import Source, Stream
+from receipt_cli.lazy_dataclass import dataclass, replace
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem
 from receipt_cli.records.heuristics import MAX_SEEN
 from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
+from receipt_cli.scan.workers import kept_engine
 
 OFTEN = 5
 """Unread records of one kind that may be steps; a setting or a heading comes less often."""
@@ -71,8 +73,7 @@ class LaunchFacts:
     first_line: int
 
 
-@dataclass(frozen=True, slots=True)
-class LineCounts:
+class LineCounts(NamedTuple):
     """Records by their treatment; they add up to the log's ``record_count``."""
 
     matched: int
@@ -129,26 +130,25 @@ def derive(
 
 
 def read_log(
-    streams: Sequence[Stream],
-    options: Options | None = None,
-    *,
-    workers: int | None = None,
-    using: Grammar | None = None,
-    choice: Choice | None = None,
-    site: Site = NO_SITE,
-) -> Reading:
+    streams: Sequence[Stream], options: Options | None = None, *, workers: int | None = None, using: Grammar | None = None,
+    choice: Choice | None = None, site: Site = NO_SITE, one_of_many: bool = False,
+) -> Reading:  # fmt: skip
     """Read the streams of one log, each once. Raises as ``derive``, and ``UsageError`` where they are not of one run.
 
-    With a ``choice``, its grammars read the log, whatever the shipped ones are; ``options`` then name none.
+    With a ``choice``, its grammars read the log; ``options`` then name none. ``one_of_many`` as for ``plan_reading``.
     """
-    plan = plan_reading(options, using=using, choice=choice, site=site)
+    plan = plan_reading(options, using=using, choice=choice, site=site, one_of_many=one_of_many)
     return plan.read(gather(plan.engine, streams, workers), workers)
 
 
 def plan_reading(
-    options: Options | None = None, *, using: Grammar | None = None, choice: Choice | None = None, site: Site = NO_SITE
-) -> Plan:
-    """Return the plan of reading a log; the options are those of ``read_log``. Raises ``DataError`` and ``UsageError``."""
+    options: Options | None = None, *, using: Grammar | None = None, choice: Choice | None = None,
+    site: Site = NO_SITE, one_of_many: bool = False,
+) -> Plan:  # fmt: skip
+    """Return the plan of reading a log, with the options of ``read_log``. Raises ``DataError`` and ``UsageError``.
+
+    ``one_of_many``: the process reads further logs, never two at a time: it keeps the engine of all grammars.
+    """
     options = options or Options()
     generic = using is None and is_generic(options.grammar)
     forced = site.find(options.grammar) if options.grammar is not None and using is None and not generic else using
@@ -157,7 +157,7 @@ def plan_reading(
     known: Sequence[Grammar] = choice.catalogue if choice is not None else [forced] if forced is not None else ()
     if choice is None and forced is None and not generic:
         known = (*shipped(), *site.grammars)
-    return Plan(Engine(known, site.catalogue), options, forced, choice, site)
+    return Plan((kept_engine if one_of_many else Engine)(known, site.catalogue), options, forced, choice, site)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ class Reading:
         before = [0, *accumulate(len(part.launches) for part in self.parts)]
         index = bisect_right(before, number) - 1
         found = _figures(self.parts[index], number - before[index], options)
-        counts = [astuple(_line_counts(part)) for part in self.parts]
+        counts = [_line_counts(part) for part in self.parts]
         launch = LaunchFacts(len(self.launches), number + 1, found.launch.first_line)
         return replace(found, log=self.gathered.log, lines=LineCounts(*map(sum, zip(*counts, strict=True))), launch=launch)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from receipt_cli.analysis.failure import Ending, Sighting
@@ -19,6 +18,8 @@ from receipt_cli.analysis.torchrun import Verdict, failed_ranks, find_verdict
 from receipt_cli.definitions.failure_markers import Catalogue, Retry
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.lazy_dataclass import dataclass, replace
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.records.envelope import NO_RANK, plain, starts
 from receipt_cli.scan.columns import POSITION_BITS
@@ -32,14 +33,14 @@ DEEPEST = 2000
 STALL_RATIO, STALL_SECONDS = 10, 300
 """A silence is a stall where it is so many times the usual one between two records, and so many seconds long."""
 PACE_RECORDS = 100
-_TYPE = re.compile(r"((?:[A-Za-z_]\w{0,100}\.){0,12}[A-Za-z_]\w{0,100})(?:: ([^\r\n]*))?\s*\Z")
-_NAMED = re.compile(r"(?:Error|Exception|Interrupt|Exit|Iteration|Unsupported|OutOfResources)\Z|exc\.|errors\.|exceptions\.")
-_FRAME = re.compile(r'File "([^"\r\n]{1,300})", line (\d{1,7})(?:, in ([^\r\n]{1,120}?))?\s*\Z')
-_WORK = re.compile(r"last enqueued (?:NCCL )?work: (\d{1,12}), last completed (?:NCCL )?work: (\d{1,12})")
-_INSTALLED = re.compile(
+_TYPE = compile_later(r"((?:[A-Za-z_]\w{0,100}\.){0,12}[A-Za-z_]\w{0,100})(?:: ([^\r\n]*))?\s*\Z")
+_NAMED = compile_later(r"(?:Error|Exception|Interrupt|Exit|Iteration|Unsupported|OutOfResources)\Z|exc\.|errors\.|exceptions\.")
+_FRAME = compile_later(r'File "([^"\r\n]{1,300})", line (\d{1,7})(?:, in ([^\r\n]{1,120}?))?\s*\Z')
+_WORK = compile_later(r"last enqueued (?:NCCL )?work: (\d{1,12}), last completed (?:NCCL )?work: (\d{1,12})")
+_INSTALLED = compile_later(
     r"[\\/](?:site-packages|dist-packages)[\\/]|[\\/]lib(?:64)?[\\/]python\d[\w.]{0,4}[\\/]|[\\/]bin[\\/][\w-]{1,60}\Z|\A<"
 )
-_HOSTS = re.compile(
+_HOSTS = compile_later(
     r"\bsrun: error: ([\w.-]{1,100}): task|\bON ([\w.-]{1,100}) (?:CANCELLED|FAILED)|\bon node ([\w.-]{1,100}) exited on"
     r"|\Aslot\S{0,20}@([\w.-]{1,100})"
 )

@@ -7,15 +7,15 @@ noise that follows it.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from receipt_cli.analysis.survival import CONVICTING, FATAL, FRAME, Progress, reached_plan
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import first_with, metric, not_finite_since, read
+from receipt_cli.lazy_dataclass import dataclass, replace
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.statistics import exact_median, finite, value_range
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import LOGGED, PRINTED
@@ -25,9 +25,9 @@ from receipt_cli.scan.segment import SegmentBody
 SIGNALS = {1: "killed", 2: "interrupted", 7: "segfault", 9: "killed", 11: "segfault", 15: "killed"}
 """What the signal that ended a process says. Which of them kills a host out of memory sends, nobody can tell from it."""
 CATEGORIES = {"killed": "signal", "interrupted": "signal", "segfault": "code", "child_failed": "unknown", "unknown": "unknown"}
-_NAN_TEXT = re.compile(r"(?i)(?<![\w-])(?:nans?|inf|infs|infinite|infinity|non-?finite|not finite|invalid values)(?![\w-])")
-_USAGE = re.compile(r"can.t open file '|\.py: error: (?:argument|unrecognized|the following|ambiguous)")
-_TOP = re.compile(r'", line (\d{1,7}), in <module>')
+_NAN_TEXT = compile_later(r"(?i)(?<![\w-])(?:nans?|inf|infs|infinite|infinity|non-?finite|not finite|invalid values)(?![\w-])")
+_USAGE = compile_later(r"can.t open file '|\.py: error: (?:argument|unrecognized|the following|ambiguous)")
+_TOP = compile_later(r'", line (\d{1,7}), in <module>')
 TOP_LINES = 100
 """A script imports what it needs within so many lines."""
 DIVERGED = Marker("loss_diverged", None, "numerics", "observation", 3, 1, (), "", (), ())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from receipt_cli.definitions.accelerators import Device, load_peaks
+from receipt_cli.lazy_pattern import compile_later
 
 Facts = Mapping[str, float | str]
 
@@ -32,8 +32,8 @@ CONVENTIONS = {
 """By the slug that stands in definitions. 6N: two FLOPs a weight forward, four backward. 12LHT: attention over the whole
 sequence; 6LHT: over its causal half. 18N: three times 6N."""
 
-_NAMED = re.compile(rf"(?:^|_)({'|'.join(sorted(CONVENTIONS, key=len, reverse=True))})_flops(?:_|$)")
-_FIXED = re.compile(r"(?:^|_)(?:peak_fixed_|over_)(\d+(?:\.\d+)?e\d+)(?:_|$)")
+_NAMED = compile_later(rf"(?:^|_)({'|'.join(sorted(CONVENTIONS, key=len, reverse=True))})_flops(?:_|$)")
+_FIXED = compile_later(r"(?:^|_)(?:peak_fixed_|over_)(\d+(?:\.\d+)?e\d+)(?:_|$)")
 
 _MIXTURE = ("moe_aux_loss", "moe_sequence_aux_loss")
 _SIZES = ("layer_count", "hidden_size", "sequence_length")

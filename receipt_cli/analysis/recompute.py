@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from receipt_cli.analysis.consistency import tokens_per_step
 from receipt_cli.analysis.flops import (
@@ -28,6 +27,7 @@ from receipt_cli.analysis.rates import StepRate, scaled
 from receipt_cli.definitions.accelerators import Device
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import Figure, ends, metric
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from receipt_cli.analysis.bottleneck import Bottleneck
 from receipt_cli.analysis.consistency import Comparison, compare
@@ -18,6 +17,7 @@ from receipt_cli.definitions.metrics import Registry
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Figure, Selection, Series, ends, metric, read, unregistered
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.statistics import Statistic, describe
 
 TRAINING_ONLY = "training_only"

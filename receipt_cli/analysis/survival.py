@@ -6,7 +6,6 @@ prints of an exception ends nothing by itself, and a word in a quotation or in a
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from itertools import chain
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import positions
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import QUIET_RECORDS
 from receipt_cli.records.place import ACTOR, LOGGED, MENTIONED, PRINTED
 from receipt_cli.scan.columns import POSITION_BITS
@@ -40,7 +40,7 @@ WORKER_WORDS = 2
 """The same of a Ray worker, whose death its driver reports."""
 STRIDES = 3
 """So many times the usual distance between two step records a run may need for the next one."""
-_JOB = re.compile(r"\*\*\* JOB (\d{1,12}) ON \S")
+_JOB = compile_later(r"\*\*\* JOB (\d{1,12}) ON \S")
 
 
 class Progress:

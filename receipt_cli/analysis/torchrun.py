@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Hits, SegmentBody
 
@@ -16,7 +16,7 @@ _BLOCK = 8
 """Records that one failed rank takes in the summary."""
 _HEADING = 4
 """Records from the one before its first to the one that names it."""
-_RANK = re.compile(r"(\d{1,7}) \(local_rank: {0,2}(\d{1,7})\)")
+_RANK = compile_later(r"(\d{1,7}) \(local_rank: {0,2}(\d{1,7})\)")
 SIGTERM = -15
 
 

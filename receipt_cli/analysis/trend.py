@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import Selection, Series
+from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.numeric.statistics import exact_mean, exact_median, exact_sum
 
 if TYPE_CHECKING:

@@ -157,7 +157,8 @@ def _derive_copy(task: Task, log: Log) -> Derived:
 def _derivation(path: str, options: Options, site: Site) -> Derivation:
     source = Source(path)
     try:
-        return read_log([Stream((source,), (os.path.basename(path),))], options, workers=1, site=site).derivation()
+        streams = [Stream((source,), (os.path.basename(path),))]
+        return read_log(streams, options, workers=1, site=site, one_of_many=True).derivation()
     finally:
         source.close()
 

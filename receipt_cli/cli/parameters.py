@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from pathlib import Path
-from types import NoneType, UnionType
+from types import FunctionType, NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from receipt_cli.errors import UsageError
 
+REQUIRED = object()
+"""In place of a default."""
 METAVARS = {Path: "FILE", int: "N", float: "X", str: "TEXT"}
 """Names of values in help, by type, where the declaration has none."""
 
@@ -62,7 +63,7 @@ class Parameter:
         self.many = get_origin(kind) is list
         self.kind = get_args(kind)[0] if self.many else kind
         self.choices: tuple[str, ...] = get_args(self.kind) if get_origin(self.kind) is Literal else ()
-        self.required = default is inspect.Parameter.empty
+        self.required = default is REQUIRED
         self.default = None if self.required else default
         self.is_flag = self.kind is bool
 
@@ -113,8 +114,13 @@ class Parameter:
 
 def parameters(function: Callable[..., None]) -> list[Parameter]:
     """Return the declared parameters of a command's function, in order."""
+    assert isinstance(function, FunctionType)
     hints = get_type_hints(function, include_extras=True)
-    return [Parameter(name, hints[name], each.default) for name, each in inspect.signature(function).parameters.items()]
+    code, defaults = function.__code__, function.__defaults__ or ()
+    positional = code.co_varnames[: code.co_argcount]
+    known = dict(zip(positional[len(positional) - len(defaults) :], defaults, strict=True)) | (function.__kwdefaults__ or {})
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return [Parameter(name, hints[name], known.get(name, REQUIRED)) for name in names]
 
 
 Json = Annotated[bool, Option("--json", help="Print JSON for machines on stdout.")]

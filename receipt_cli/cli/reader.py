@@ -1,13 +1,12 @@
 """The words of a command line → the function to call and the values of its parameters.
 
-optparse splits the words: typer, which would do the same, takes 20 ms to import and 80 ms more to convert values, beside
-150 ms for the parsing of a log. Typer prints help and completes words, from the same declarations (``typer_view``).
+Typer, which would do the same, takes 20 ms to import and 80 ms more to convert values, and optparse 6 ms, beside 100 ms for
+the parsing of a log. Typer prints help and completes words, from the same declarations (``typer_view``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from optparse import OptionParser
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from receipt_cli.cli.commands import COMMANDS, load, names
@@ -18,34 +17,78 @@ Call = tuple[Callable[..., None], dict[str, Any]]
 """A function and its arguments."""
 
 
-class _Splitter(OptionParser):
-    """optparse without abbreviations of options, and with errors of ours."""
+class _Splitter:
+    """Splits words into options and positional arguments."""
 
-    def __init__(self, command: str) -> None:
-        super().__init__(prog=f"receipt {command}".rstrip(), add_help_option=False)
-        self.add_option("-h", "--help", action="store_true")
+    def __init__(self, command: str, *, mixed: bool = True) -> None:
+        """Unless ``mixed``, the words from the first positional one on are positional."""
+        self.prog = f"receipt {command}".rstrip()
+        self.mixed = mixed
+        self._known: dict[str, tuple[str, str | bool]] = {}
+        self.add(("-h", "--help"), "help", True)
 
-    def error(self, msg: str) -> NoReturn:
-        raise UsageError(msg, try_=f"{self.prog} --help")
+    def add(self, spellings: Iterable[str], name: str, action: str | bool) -> None:
+        """Add an option: ``action`` is the value of a flag, or ``one`` or ``many`` for values that follow."""
+        self._known |= dict.fromkeys(spellings, (name, action))
 
-    def _match_long_opt(self, opt: str) -> str:
-        if opt not in self._long_opt:
-            self.error(f"no such option: {opt}{_similar(opt, self._long_opt)}")
-        return opt
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, try_=f"{self.prog} --help")
+
+    def split(self, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+        """Return what is given for each option, by its name, and the positional words. Raises ``UsageError``."""
+        given: dict[str, Any] = {}
+        rest: list[str] = []
+        left = list(words)
+        while left:
+            word = left.pop(0)
+            if word == "--" or (not self.mixed and (word == "-" or not word.startswith("-"))):
+                return given, [*rest, *([word] if word != "--" else []), *left]
+            if word.startswith("--"):
+                spelling, equals, value = word.partition("=")
+                self._take(given, spelling, ([value] if equals else None), left)
+            elif word.startswith("-") and word != "-":
+                self._take_short(given, word, left)
+            else:
+                rest.append(word)
+        return given, rest
+
+    def _take(self, given: dict[str, Any], spelling: str, attached: list[str] | None, left: list[str]) -> None:
+        """Take an option with the value ``attached`` to it, else with the next word of ``left``."""
+        if spelling not in self._known:
+            self.error(f"no such option: {spelling}{_similar(spelling, self._known)}")
+        name, action = self._known[spelling]
+        if isinstance(action, bool):
+            if attached is not None:
+                self.error(f"{spelling} takes no value")
+            given[name] = action
+            return
+        values = attached or left
+        if not values:
+            self.error(f"{spelling} needs a value")
+        value = values.pop(0)
+        given[name] = [*given.get(name, ()), value] if action == "many" else value
+
+    def _take_short(self, given: dict[str, Any], word: str, left: list[str]) -> None:
+        """Take the options of one letter each in ``word``, the last of which may have its value attached."""
+        for at in range(1, len(word)):
+            spelling, behind = f"-{word[at]}", word[at + 1 :]
+            takes = not isinstance(self._known.get(spelling, ("", True))[1], bool)
+            self._take(given, spelling, [behind] if takes and behind else None, left)
+            if takes:
+                return
 
 
 def read(words: Sequence[str]) -> Call:
     """Return the call that a command line asks for; nothing runs. Raises ``UsageError``."""
     command, rest = "", list(words)
     while command not in COMMANDS:
-        splitter = _Splitter(command)
-        splitter.disable_interspersed_args()
+        splitter = _Splitter(command, mixed=False)
         if not command:
-            splitter.add_option("--version", action="store_true")
-        found, rest = splitter.parse_args(rest)
-        if found.help:
+            splitter.add(("--version",), "version", True)
+        found, rest = splitter.split(rest)
+        if "help" in found:
             return _help(command)
-        if not command and found.version:
+        if "version" in found:
             return _print_version, {}
         if not rest:
             return _help(command, asked=False)
@@ -59,16 +102,13 @@ def read(words: Sequence[str]) -> Call:
 def _read_command(command: str, words: list[str]) -> Call:
     function = load(command)
     declared = parameters(function)
-    splitter = _Splitter(command)
+    splitter = _Splitter(command, mixed=not any(isinstance(each.declared, Argument) and each.declared.rest for each in declared))
     for each in declared:
         if isinstance(each.declared, Option):
             _add_option(splitter, each, each.declared)
-        elif each.declared.rest:
-            splitter.disable_interspersed_args()
-    found, rest = splitter.parse_args(words)
-    if found.help:
+    given, rest = splitter.split(words)
+    if "help" in given:
         return _help(command)
-    given = vars(found)
     for each in declared:
         if isinstance(each.declared, Argument):
             given[each.name] = None if not rest else rest if each.many else rest[0]
@@ -76,18 +116,17 @@ def _read_command(command: str, words: list[str]) -> Call:
     try:
         if rest:
             raise UsageError(f"unexpected argument: {rest[0]}")
-        return function, {each.name: _value(each, given[each.name]) for each in declared}
+        return function, {each.name: _value(each, given.get(each.name)) for each in declared}
     except UsageError as error:
         error.try_ = f"{splitter.prog} --help"
         raise
 
 
-def _add_option(splitter: OptionParser, parameter: Parameter, option: Option) -> None:
-    spellings = (*parameter.names, *option.aliases)
-    action = "store_true" if parameter.is_flag else "append" if parameter.many else "store"
-    splitter.add_option(*spellings, dest=parameter.name, action=action)
+def _add_option(splitter: _Splitter, parameter: Parameter, option: Option) -> None:
+    action = True if parameter.is_flag else "many" if parameter.many else "one"
+    splitter.add((*parameter.names, *option.aliases), parameter.name, action)
     if option.off:
-        splitter.add_option(option.off, dest=parameter.name, action="store_false")
+        splitter.add((option.off,), parameter.name, False)
 
 
 def _value(parameter: Parameter, given: Any) -> Any:

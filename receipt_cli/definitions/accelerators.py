@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, cast
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.errors import DataError
+from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.lazy_pattern import compile_later
 
 PEAKS_PATH = "peaks/v1.yaml"
 
@@ -17,8 +18,8 @@ PRECISIONS = ("bf16", "fp16")
 _KEYS = ("peaks", "version", "devices")
 _NEEDED = frozenset({"id", "name", "matches", "precision", "flops_per_s", "source"})
 _ALLOWED = _NEEDED | {"sparse_flops_per_s", "conflicts", "note"}
-_MAKER = re.compile(r"^(?:nvidia|amd|google|tesla|nvidia tesla) (?=.)")
-_JOINTS = re.compile(r"[\s_-]+")
+_MAKER = compile_later(r"^(?:nvidia|amd|google|tesla|nvidia tesla) (?=.)")
+_JOINTS = compile_later(r"[\s_-]+")
 
 
 class Device(NamedTuple):

@@ -10,7 +10,6 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, cast
 
@@ -60,10 +59,10 @@ def _entries(group: Group) -> Mapping[str, tuple[int, str, Any]]:
 
 def pack(value: Any) -> Any:
     """Return ``value`` as JSON has it: a dataclass or a named tuple is a list of its parts, in declared order."""
-    if is_dataclass(value):
-        return [pack(getattr(value, part.name)) for part in fields(value)]
     if isinstance(value, tuple):
         return [pack(item) for item in value]
+    if hasattr(value, "__match_args__"):
+        return [pack(getattr(value, name)) for name in value.__match_args__]
     if isinstance(value, frozenset):
         return sorted(value)
     if isinstance(value, Mapping):
@@ -104,4 +103,4 @@ def _maker(declared: str, nouns: Mapping[str, Any]) -> Callable[[Any], Any] | No
     if declared == "bytes":
         return str.encode
     noun: Any = nouns.get(declared)
-    return (lambda values: unpack(noun, values)) if is_dataclass(noun) or hasattr(noun, "_fields") else None
+    return (lambda values: unpack(noun, values)) if hasattr(noun, "__match_args__") else None

@@ -10,7 +10,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Final, Literal, NamedTuple
 
@@ -19,6 +18,8 @@ import regex
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import Fail, below, listed
 from receipt_cli.errors import DataError
+from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_pattern import compile_later
 
 Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code", "detail"]
 """What the text is evidence of; the last five never carry a reason."""
@@ -48,7 +49,7 @@ _HEAD: Final = "(?&head)"
 HEADLESS: Final = "(?:)"
 """Replaces a head in the core of a pattern."""
 _BLANKS: Final = b" \t\r\n\v\f\x00"
-_COLOUR: Final = re.compile(rb"\x1b\[[0-9;]{0,12}m")
+_COLOUR: Final = compile_later(rb"\x1b\[[0-9;]{0,12}m")
 
 
 class CounterSample(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast, get_args
@@ -12,6 +11,7 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
 from receipt_cli.errors import DataError
+from receipt_cli.lazy_dataclass import dataclass
 
 REGISTRY_PATH = "metrics/v1.yaml"
 

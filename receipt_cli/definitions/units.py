@@ -8,6 +8,8 @@ from decimal import Context, Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from receipt_cli.lazy_pattern import compile_later
+
 MAX_TEXT = 64
 """A number printed with more characters than this is not read."""
 
@@ -49,18 +51,18 @@ _SUFFIXES = {
     "kB": "KB", "K": "K", "k": "K", "M": "M", "G": "G", "B": "billion", "T": "T", "P": "P",
 }  # fmt: skip
 _EXACT = Context(prec=80)
-_NUMBER = re.compile(r"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d{1,4})?)\s*+([A-Za-z%/]*+)\Z", re.ASCII)
-_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?\Z", re.ASCII)
+_NUMBER = compile_later(r"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d{1,4})?)\s*+([A-Za-z%/]*+)\Z", re.ASCII)
+_THOUSANDS = compile_later(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?\Z", re.ASCII)
 _NONFINITE = {
     "nan": math.nan, "-nan": math.nan, "+nan": math.nan, "inf": math.inf, "+inf": math.inf, "infinity": math.inf,
     "-inf": -math.inf, "-infinity": -math.inf, "+infinity": math.inf,
 }  # fmt: skip
-_FLOAT = re.compile(r"[-+]?\d++(?:\.\d*+)?(?:[eE][-+]?\d{1,4}+)?\Z", re.ASCII)
+_FLOAT = compile_later(r"[-+]?\d++(?:\.\d*+)?(?:[eE][-+]?\d{1,4}+)?\Z", re.ASCII)
 _POWERS = {Decimal(10) ** power: power for power in range(-9, 16)}
 _SHIFTS: dict[str | None, str] = {None: "", "si": ""}
 """Units that shift the decimal point: ``float("131.97" + "e-3")`` is the exact product, rounded once."""
 _SHIFTS.update((name, f"e{_POWERS[unit.factor]}") for name, unit in UNITS.items() if unit.factor in _POWERS)
-_HMS = re.compile(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):(?=[0-5]?\d:))?(\d{1,2}):([0-5]?\d(?:\.\d+)?)\Z", re.ASCII)
+_HMS = compile_later(r"(?:(\d{1,6}) days?, )?(?:(\d{1,6}):(?=[0-5]?\d:))?(\d{1,2}):([0-5]?\d(?:\.\d+)?)\Z", re.ASCII)
 
 
 def shift_of(unit: str | None) -> bytes | None:

@@ -10,7 +10,7 @@ from receipt_cli.detect.version_ratio import version_ratio
 from receipt_cli.grammar.model import Evidence, Grammar, Rule
 from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
-from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.engine import Engine, Read
 from receipt_cli.scan.segment import SegmentBody
 
 MIN_SECONDARY = 3
@@ -82,12 +82,15 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
     by_id: dict[str, list[Grammar]] = {}
     for grammar in engine.grammars:
         by_id.setdefault(grammar.id, []).append(grammar)
-    records = {i: _records(engine, body, versions) for i, versions in by_id.items()}
-    steps = {i: _records(engine, body, versions, steps=True) for i, versions in by_id.items()}
-    reading = {i: [_rules(engine, body, version) for version in versions] for i, versions in by_id.items()}
-    layers = {i: versions[-1].layer for i, versions in by_id.items()}
+    read = engine.readers(body)
+    reading = {i: versions for i, versions in by_id.items() if any(version.ref in read for version in versions)}
+    every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in reading.items()}
+    records = {i: _records(pairs) for i, pairs in every.items()}
+    steps = {i: _records(pairs, steps=True) for i, pairs in every.items()}
+    rules = {i: [[r for r, c in read.get(g.ref, ()) if _identifies(r, c)] for g in versions] for i, versions in reading.items()}
+    layers = {i: versions[-1].layer for i, versions in reading.items()}
     candidates = sorted(
-        (_candidate(i, layers, records, steps, reading[i]) for i in by_id if records[i]),
+        (_candidate(i, layers, records, steps, rules[i]) for i in reading if records[i]),
         key=lambda c: (*(-part for part in c.score), c.id),
     )
     if forced is not None:
@@ -112,33 +115,23 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
     return Detection(tuple(_version(engine, body, by_id[c.id]) for c in chosen), tuple(candidates))
 
 
-def _records(
-    engine: Engine, body: SegmentBody, versions: Sequence[Grammar], *, steps: bool = False, identifying: bool = True
-) -> OrdinalSet:
+def _records(read: Iterable[Read], *, steps: bool = False, identifying: bool = True) -> OrdinalSet:
     """Return the ordinals of the records that a grammar's rules explain.
 
     ``steps``: of step rules only. ``identifying``: of the rules that identify a trainer only.
     """
     found: list[OrdinalSet] = []
-    for grammar in versions:
-        for rule in grammar.rules:
-            columns = engine.columns(body, grammar, rule)
-            if (
-                columns is None
-                or (steps and (rule.event != "step" or rule.companion))
-                or (identifying and not (rule.event in IDENTIFYING and _whole(columns, rule)))
-            ):
-                continue
-            opened = rule.block is not None and rule.block.open is not None
-            other = columns.pairs if opened and columns.pairs else columns.headers  # the opening line is the block's record
-            found.append(ordinals_at(columns.at, POSITION_BITS, other.rows if steps else ()))
+    for rule, columns in read:
+        if (steps and (rule.event != "step" or rule.companion)) or (identifying and not _identifies(rule, columns)):
+            continue
+        opened = rule.block is not None and rule.block.open is not None
+        other = columns.pairs if opened and columns.pairs else columns.headers  # the opening line is the block's record
+        found.append(ordinals_at(columns.at, POSITION_BITS, other.rows if steps else ()))
     return OrdinalSet.union(OrdinalSet(), *found)
 
 
-def _rules(engine: Engine, body: SegmentBody, grammar: Grammar) -> list[Rule]:
-    """Return the rules that identify a trainer and read something."""
-    read = ((rule, engine.columns(body, grammar, rule)) for rule in grammar.rules if rule.event in IDENTIFYING)
-    return [rule for rule, columns in read if columns is not None and _whole(columns, rule)]
+def _identifies(rule: Rule, columns: RuleColumns) -> bool:
+    return rule.event in IDENTIFYING and _whole(columns, rule)
 
 
 def _names_trainer(name: str, rule: Rule) -> bool:
@@ -196,8 +189,10 @@ def find_alone(engine: Engine, body: SegmentBody, names: Collection[str]) -> dic
     for grammar in engine.grammars:
         by_id.setdefault(grammar.id, []).append(grammar)
     layers = {i: versions[-1].layer for i, versions in by_id.items()}
-    records = {i: _records(engine, body, versions) for i, versions in by_id.items()}
-    steps = {i: _records(engine, body, by_id[i], steps=True) for i in names}
+    read = engine.readers(body)
+    every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in by_id.items()}
+    records = {i: _records(pairs) for i, pairs in every.items() if pairs or i in names}
+    steps = {i: _records(every[i], steps=True) for i in names}
     return {i: Alone(*(_without_rivals(i, mine[i], layers, records) for mine in (records, steps))) for i in names}
 
 
@@ -219,7 +214,8 @@ def _version(engine: Engine, body: SegmentBody, versions: Sequence[Grammar]) -> 
         return Chosen(sure[-1], "evidence")
     if len(allowed) == 1:
         return Chosen(allowed[0], "evidence")
-    reading = [g for g in allowed or ordered if _records(engine, body, [g])]
+    read = engine.readers(body)
+    reading = [g for g in allowed or ordered if _records(read.get(g.ref, ()))]
     return Chosen((reading or ordered)[-1], "default")
 
 
@@ -250,7 +246,8 @@ def count_explained(engine: Engine, body: SegmentBody, grammars: Iterable[Gramma
     A record counts once, as the first of these that it is.
     """
     chosen = list(grammars)
-    matched = _records(engine, body, chosen, identifying=False)
+    pairs = ((rule, engine.columns(body, grammar, rule)) for grammar in chosen for rule in grammar.rules)
+    matched = _records(((rule, columns) for rule, columns in pairs if columns is not None), identifying=False)
     ignored = OrdinalSet.union(OrdinalSet(), *(body.ignored[g.id] for g in chosen if g.id in body.ignored)) - matched
     unread = body.undecodable_matched - matched - ignored
     return len(matched), len(ignored) + body.blank, body.undecodable + len(unread)

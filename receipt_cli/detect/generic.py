@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.source import Source, Stream
+from receipt_cli.lazy_dataclass import dataclass, replace
 from receipt_cli.problems import Lack, Problem
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody

@@ -7,7 +7,6 @@ search goes on. Between two trainers the border is where the fewest records are 
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
@@ -19,6 +18,7 @@ from receipt_cli.events.launches import Launch
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.io.source import Source, Stream
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.records.envelope import plain, read_clock
 from receipt_cli.scan.columns import POSITION_BITS, place
@@ -40,8 +40,8 @@ READ = 3
 """A line that a trainer's rules read counts as so many that look like its lines."""
 HEAD = 12
 """Bytes of a line that show which logger printed it."""
-_LETTER = re.compile(rb"\w")
-_CALL = re.compile(
+_LETTER = compile_later(rb"\w")
+_CALL = compile_later(
     rb"(?:[\w.@:~/-]{0,80}[$#>+] )?(?:nohup: |[\w./-]{0,200}\b(?:python[\d.]*|torchrun|srun|mpirun|deepspeed|accelerate launch)\s"
     rb"|Namespace\()"
 )

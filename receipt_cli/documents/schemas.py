@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, cast, get_args
 
 from receipt_cli.definitions.compiled import load_shipped
 from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.errors import DataError
+from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.lazy_pattern import compile_later
 
 Status = Literal["draft", "released", "deprecated"]
 
 INDEX_PATH = "index.yaml"
 _INDEX = f"schemas/{INDEX_PATH}"
-_VERSION = re.compile(r"([a-z][a-z0-9_]*)/(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\Z")
+_VERSION = compile_later(r"([a-z][a-z0-9_]*)/(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\Z")
 _KEYS = ("kind", "version", "path", "status", "since", "sha256")
 
 

@@ -6,7 +6,6 @@ import copy
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ from receipt_cli.definitions.schema_check import Path, explain, generated_valida
 from receipt_cli.documents.invariants.rule import Rule, Severity, pointer, pointer_parts
 from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
 from receipt_cli.errors import DataError, InputError
+from receipt_cli.lazy_dataclass import dataclass
 
 KINDS = ("receipt", "header", "evaluation", "ablation", "gpu_profile")
 """The kinds of document; the other schemas are of definitions."""

@@ -5,12 +5,12 @@ No rule needs to read these lines: what counts is that most of them come again, 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from receipt_cli.events.model import Event
 from receipt_cli.io.source import Source, Stream
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain
 
 COMMON = 5
@@ -19,8 +19,8 @@ MOST_STARTS = 100
 """A log whose steps go back more often is of several processes, or of a loop."""
 MOST_LINES = 4000
 """Lines before a first step that are compared: the nearest."""
-_DIGITS = re.compile(rb"\d+")
-_LETTER = re.compile(rb"[^\W\d_]")
+_DIGITS = compile_later(rb"\d+")
+_LETTER = compile_later(rb"[^\W\d_]")
 
 
 def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozenset[int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.rows import CompactRows, KeptRows, are_many
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.problems import EXCERPT_BYTES, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns

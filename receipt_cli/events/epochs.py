@@ -7,11 +7,11 @@ step = steps of the epochs before + step inside the epoch. An epoch that the log
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import MAX_EPOCHS
+from receipt_cli.lazy_dataclass import replace
 from receipt_cli.records.envelope import NO_RANK
 
 EPOCH = "epoch"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from receipt_cli.errors import UsageError
 from receipt_cli.events.model import Event
 from receipt_cli.io.source import Stream
+from receipt_cli.lazy_dataclass import dataclass, field
 
 COMPARED = 50
 """Common steps that are compared."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from receipt_cli.events.rows import TAIL, ProgressBars, RankCopies, RowRun
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.problems import Problem
 
 Meaning = tuple[str | None, str | None]

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from receipt_cli.events.model import Event, cut
 from receipt_cli.grammar.model import Grammar
+from receipt_cli.lazy_dataclass import dataclass, field
 
 LATE_RECORDS = 4
 """How many records back a second line about a step still belongs to it."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.arrays import distinct_values, is_large
 from receipt_cli.numeric.column import Cells
 from receipt_cli.scan.columns import NumberColumn, RuleColumns

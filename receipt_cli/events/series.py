@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import Joined
 from receipt_cli.numeric.spill import scratch
 from receipt_cli.numeric.statistics import Values, finite

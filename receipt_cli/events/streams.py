@@ -11,12 +11,12 @@ import hashlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from receipt_cli.events.file_order import Lane, Part, make_lanes
 from receipt_cli.events.model import Event
 from receipt_cli.io.source import Source, Stream
+from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.problems import QUIET_RECORDS, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -14,16 +13,17 @@ from receipt_cli.definitions.resources import data_root, read_shipped
 from receipt_cli.errors import DataError, InputError, UsageError
 from receipt_cli.grammar.field_file import lazy_fields
 from receipt_cli.grammar.model import Grammar
+from receipt_cli.lazy_pattern import compile_later
 
 MAX_BYTES = 1 << 20
 """A definition larger than this is an error, as in ``definitions.strict_yaml``."""
 STATUSES = ("draft", "released", "deprecated")
 INDUCED = "generic"
 """The id of the file without rules: the vocabulary for logs of unknown trainers."""
-_ID = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
-_FILE = re.compile(r"v([1-9]\d{0,5})\.yaml\Z")
-_RELEASE = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,9}")
-_REF = re.compile(r"(?P<id>[a-z0-9][a-z0-9-]*)(?:@v(?P<version>[1-9]\d{0,5}))?\Z")
+_ID = compile_later(r"[a-z0-9][a-z0-9-]*\Z")
+_FILE = compile_later(r"v([1-9]\d{0,5})\.yaml\Z")
+_RELEASE = compile_later(r"\d{1,9}(?:\.\d{1,9}){0,9}")
+_REF = compile_later(r"(?P<id>[a-z0-9][a-z0-9-]*)(?:@v(?P<version>[1-9]\d{0,5}))?\Z")
 
 
 class Entry(NamedTuple):

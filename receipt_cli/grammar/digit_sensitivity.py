@@ -7,8 +7,9 @@ through it, and what was proven for one of them holds for the other.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+
+from receipt_cli.lazy_pattern import compile_later
 
 _DIGITS = frozenset(b"0123456789")
 _SHORTHANDS = {"d": True, "w": True, "S": True, "D": False, "W": False, "s": False, "h": False, "v": False, "R": False}
@@ -21,12 +22,12 @@ _SOME_DIGITS = "[]"
 _DEFINE = "(?(DEFINE)"
 _CALL = "(?&"
 """What a group holds may be called from elsewhere, too."""
-_QUANTIFIER = re.compile(r"\{(?:\d+(?:,\d*)?|,\d+)\}")
-_GROUP = re.compile(
+_QUANTIFIER = compile_later(r"\{(?:\d+(?:,\d*)?|,\d+)\}")
+_GROUP = compile_later(
     r"\(\?\([A-Za-z_]\w*\)|\(\*(?:PRUNE|SKIP|FAIL)\)"
     r"|\(\?(?:P?<[A-Za-z_]\w*>|[aims]*(?:-[ims]+)?:|[|>]|<?[=!]|[aims]+\)|\(DEFINE\)|&[A-Za-z_]\w*\))|\((?!\?)"
 )
-_BYTE = re.compile(r"\\x([0-9a-fA-F]{2})")
+_BYTE = compile_later(r"\\x([0-9a-fA-F]{2})")
 
 
 def kept_after(pattern: str) -> frozenset[str] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,8 +13,9 @@ from receipt_cli.definitions.reading import Fail, below, failing, listed
 from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
 from receipt_cli.grammar.model import FACTS, STRUCTURAL, Field, LazyFields, Target
+from receipt_cli.lazy_pattern import compile_later
 
-_SLUG = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
+_SLUG = compile_later(r"[a-z0-9][a-z0-9_.-]{0,63}\Z")
 
 
 def lazy_fields(where: str) -> Callable[[str, Mapping[str, Any]], LazyFields]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from receipt_cli.lazy_pattern import compile_later
+
 _REST = r"(?:\.\d*+)?+(?:[eE][-+]?\d++)?+|\.\d++(?:[eE][-+]?\d++)?+|(?i:nan|inf))"
 PARTS: Final[Mapping[str, str]] = {
     "number": rf"[-+]?(?:\d++{_REST}",
@@ -20,7 +22,7 @@ PARTS: Final[Mapping[str, str]] = {
 }
 """Name → pattern. ``grouped`` is a number that may have commas between thousands; ``gap`` is any text of the line, as little as
 possible; ``end`` matches where a number ends, and no unit is glued to it."""
-_CALL = re.compile(r"\(\?&([A-Za-z_]\w*)\)")
+_CALL = compile_later(r"\(\?&([A-Za-z_]\w*)\)")
 
 
 def expand(pattern: str) -> str:

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from receipt_cli.lazy_pattern import compile_later
+
 MAX_TEXT = 4096
 """Longest text of one leaf, in characters."""
 MAX_MESSAGE = 80
@@ -22,8 +24,8 @@ MAX_ITEMS = 1024
 """Most entries of one list or map."""
 TIMESTAMP_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
-_COMMIT = re.compile(r"[0-9a-fA-F]{4,64}")
-_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_COMMIT = compile_later(r"[0-9a-fA-F]{4,64}")
+_TIMESTAMP = compile_later(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _REPLACED = {"Cc": " ", "Zl": " ", "Zp": " ", "Cs": ""}
 """Replacements in a message for control characters, line separators and halves of surrogate pairs."""
 _BIDI = dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)))

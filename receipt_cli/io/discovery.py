@@ -8,25 +8,26 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import compression_of, unpacked
+from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.lazy_pattern import compile_later
 
 MAX_FILES = 4096
 HEAD_BYTES = 4096
 """Bytes at the start of a file that tell whether it is a text."""
 _LOG = (".log", ".txt", ".out", ".err", ".jsonl", ".ndjson", ".console", ".output", "")
-_NO_LOG = re.compile(
+_NO_LOG = compile_later(
     r"(?i)requirements|licen[cs]e|readme|tfevents|\.receipt\b|^(?:makefile|dockerfile)$|(?:~|\.(?:tmp|swp|lock|pid))$"
 )
-_ROTATED = re.compile(r"(?P<base>.+?)[.-](?:(?P<count>\d{1,3})|(?P<date>\d{4}-?\d\d-?\d\d(?:[_T-]\d\d[\d:-]*)?))$")
+_ROTATED = compile_later(r"(?P<base>.+?)[.-](?:(?P<count>\d{1,3})|(?P<date>\d{4}-?\d\d-?\d\d(?:[_T-]\d\d[\d:-]*)?))$")
 _WORDS = r"rank|worker|process|proc|gpu|cuda|device|replica|pod|node|host|machine|task"
-_RANK = re.compile(rf"(?i)(?<![a-z])(?:global|local)?[._-]?(?P<word>{_WORDS})s?[._-]?(?P<number>\d{{1,6}})(?![\da-z])")
-_STREAM = re.compile(r"(?i)(?:^|[._-])(?:stdout|stderr|output)[._-](?P<number>\d{1,6})(?![\da-z])")
-_ATTEMPT = re.compile(r"(?i)(?<![a-z])(?:attempt|restart|retry)[._-]?(\d{1,4})(?!\d)")
-_LAST = re.compile(r"(?:^|(?<![A-Za-z])(?P<word>[A-Za-z]*+)[._-]?)(?P<number>\d{1,4})$")
+_RANK = compile_later(rf"(?i)(?<![a-z])(?:global|local)?[._-]?(?P<word>{_WORDS})s?[._-]?(?P<number>\d{{1,6}})(?![\da-z])")
+_STREAM = compile_later(r"(?i)(?:^|[._-])(?:stdout|stderr|output)[._-](?P<number>\d{1,6})(?![\da-z])")
+_ATTEMPT = compile_later(r"(?i)(?<![a-z])(?:attempt|restart|retry)[._-]?(\d{1,4})(?!\d)")
+_LAST = compile_later(r"(?:^|(?<![A-Za-z])(?P<word>[A-Za-z]*+)[._-]?)(?P<number>\d{1,4})$")
 _OTHER_WORDS = frozenset(
     ("run", "seed", "fold", "trial", "exp", "experiment", "job", "attempt", "try", "part", "epoch", "step", "v", "version")
 )

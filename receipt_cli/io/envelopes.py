@@ -13,6 +13,8 @@ import re
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
+from receipt_cli.lazy_pattern import compile_later
+
 LONGEST = 1 << 20
 """Bytes of one packed line that are kept until its end is there."""
 CUT_AT = 16 << 10
@@ -36,15 +38,15 @@ _NUMBERS = frozenset((
     "partial_ordinal", "msecs", "relativeCreated", "monotonic", "ingestionTime", "ingestion_time", "observed_timestamp",
 ))  # fmt: skip
 """Keys of numbers that are no figures of a run: an object with others is a record of its own, not a packing."""
-_OBJECT = re.compile(rb'^(?:[^{}\s][^{}\n]{0,120}\t)?\[?\{ ?"[^\n]*\}\]?,?\r?$', re.MULTILINE)
+_OBJECT = compile_later(rb'^(?:[^{}\s][^{}\n]{0,120}\t)?\[?\{ ?"[^\n]*\}\]?,?\r?$', re.MULTILINE)
 _QUOTED = tuple(b'"%b"' % key.encode() for key in _LINES)
-_HAS_LINE = re.compile(rb'"(?:%b)" ?: ?["\[]' % "|".join(_LINES).encode())
-_PART = re.compile(rb"^(\d{4}-\d\d-\d\dT\S{8,30}) (stdout|stderr) ([FP])(?::[\w:]{1,20})? ([^\n]*)$", re.MULTILINE)
-_EVENT = re.compile(rb'^[ \t]*"(?:message|textPayload|log|line)": ("[^"\\\n]*(?:\\.[^"\\\n]*)*"),?[ \t\r]*$')
-_EVENT_KEY = re.compile(rb'\n[ \t]*"(?:message|textPayload|log|line)": "')
-_EVENT_TIME = re.compile(rb'^[ \t]*"(?:timestamp|time)": (\d{10,19}|"[^"\\\n]{10,40}"),?[ \t\r]*$')
-_DOCUMENT = re.compile(rb'[ \t]*(?:\{[ \t\r]*\n[ \t]*"events": )?\[[ \t\r]*\n[ \t]*\{[ \t\r]*\n')
-_STAMP = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\Z")
+_HAS_LINE = compile_later(rb'"(?:%b)" ?: ?["\[]' % "|".join(_LINES).encode())
+_PART = compile_later(rb"^(\d{4}-\d\d-\d\dT\S{8,30}) (stdout|stderr) ([FP])(?::[\w:]{1,20})? ([^\n]*)$", re.MULTILINE)
+_EVENT = compile_later(rb'^[ \t]*"(?:message|textPayload|log|line)": ("[^"\\\n]*(?:\\.[^"\\\n]*)*"),?[ \t\r]*$')
+_EVENT_KEY = compile_later(rb'\n[ \t]*"(?:message|textPayload|log|line)": "')
+_EVENT_TIME = compile_later(rb'^[ \t]*"(?:timestamp|time)": (\d{10,19}|"[^"\\\n]{10,40}"),?[ \t\r]*$')
+_DOCUMENT = compile_later(rb'[ \t]*(?:\{[ \t\r]*\n[ \t]*"events": )?\[[ \t\r]*\n[ \t]*\{[ \t\r]*\n')
+_STAMP = compile_later(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\Z")
 _WORD = {"WARN": "WARNING", "ERR": "ERROR", "PANIC": "FATAL"}
 _LEVEL_WORDS = frozenset(("DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "FATAL"))
 

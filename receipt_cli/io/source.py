@@ -8,7 +8,6 @@ import stat
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import IO, cast
 
 from receipt_cli.errors import InputError
@@ -17,6 +16,7 @@ from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import unpacked
 from receipt_cli.io.pipe import Pipe
 from receipt_cli.io.prefetch import Ahead
+from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.problems import Problem
 
 BLOCK = 1 << 20

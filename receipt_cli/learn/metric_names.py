@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import NUMBER
@@ -157,6 +158,7 @@ class Role:
     unit: str | None = None
 
 
+@lru_cache(maxsize=4096)
 def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
     """Return the role of a number called ``name``, by its words alone, or None."""
     words = name.words.split()

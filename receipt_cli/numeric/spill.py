@@ -13,6 +13,7 @@ from mmap import PAGESIZE, mmap
 from typing import IO, TYPE_CHECKING, TypeVar
 
 from receipt_cli.errors import UsageError
+from receipt_cli.lazy_pattern import compile_later
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +31,7 @@ GROWTH = 4
 """A room that is too small grows by at least a part in so many."""
 _LARGE = 8 << 20
 """Bytes for a while that are worth a file."""
-_SIZE = re.compile(r"\s*([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
+_SIZE = compile_later(r"\s*([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
 _held = 0
 """Bytes of memory that all rooms hold; what is in files does not count."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from receipt_cli import __version__
@@ -20,6 +19,7 @@ from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.derive import Derivation
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.events.ranks import RankFigures
+from receipt_cli.lazy_dataclass import asdict
 from receipt_cli.numeric.statistics import Statistic
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
@@ -236,7 +236,7 @@ def _derivation(derivation: Derivation) -> Document:
             **({} if derivation.options.log_complete is not False else {"log_complete": False}),
         },
         **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
-        "lines": asdict(derivation.lines),
+        "lines": derivation.lines._asdict(),
         "near_misses": {
             "count": near_count,
             "first": [

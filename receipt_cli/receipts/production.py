@@ -6,7 +6,6 @@ import hashlib
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -24,6 +23,7 @@ from receipt_cli.header.header_file import header_document, read_header_file
 from receipt_cli.header.values import text
 from receipt_cli.io.discovery import arrange, find_logs
 from receipt_cli.io.source import Progress, Source, Stream
+from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.receipts.assembly import Document, assemble
 from receipt_cli.redaction.mask import count_masks, mask_secrets
 from receipt_cli.redaction.text import mask_texts, safe_text

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.split import normalise
 
 NO_RANK = -1
@@ -66,30 +67,30 @@ _HEADS = (
     rb"[A-Za-z][\w.-]{0,62} {1,20}\| ",  # compose
     _NO_HOST + rb"(?:(?=[a-z0-9.-]{0,60}\d)[a-z][a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,4}|\d{1,3}(?:\.\d{1,3}){3}): ",  # pdsh
 )
-ENVELOPE = re.compile(b"|".join(_HEADS))
+ENVELOPE = compile_later(b"|".join(_HEADS))
 """Heads that launchers, collectors and loggers put before a line, each with the blank that ends it."""
 MAX_ENVELOPES = 6
 _MAX_PEELED = 18
 """A stack is of at most ``MAX_ENVELOPES``, some of which are read in two or three parts."""
-_RANK = re.compile(
+_RANK = compile_later(
     rb"\((?:head|worker\d{1,5}), rank=\d{1,7}(?=[,)])"  # SkyPilot: of a node, not of a process
     rb"|\[(?:default|rank|RANK|Rank)(?:[ :-]|: )?(\d{1,7})[\]/]"  # [rank0]: [default7]: [rank-7/8] [Rank 0] [rank: 0]
     rb"|(?<=[\[(,|; ])(?:(?:global_|world_)?rank|RANK|Rank)[=:] ?(\d{1,7})(?=[\]),|;])"  # [.., rank=0] (Worker rank=3, pid=1)
     rb"|(?<!\S)RANK:(\d{1,7})(?=[\s,;|])"  # actor logs
 )
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
-_TIME = re.compile(
+_TIME = compile_later(
     rb"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)?"
     rb"|(?<!\d)(20\d\d)(\d\d)(\d\d)[ T](\d\d):(\d\d):(\d\d)\b"
     rb"|\b([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d)(?: (?:([A-Z]{3,5}) )?)((?:19|20)\d\d)\b"
     rb"|(?<![\d/])(\d\d)/(\d\d)/(\d{4}),? (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?= \[\w+\|DP=(\d))?"
 )
-_UNIX = re.compile(rb"(?:\xef\xbb\xbf)?([12]\d{9})\.(\d{3,9})(?= )")
+_UNIX = compile_later(rb"(?:\xef\xbb\xbf)?([12]\d{9})\.(\d{3,9})(?= )")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CLOSING = re.compile(rb"[\])>|:]{0,3} ?")
-_BUILDKITE = re.compile(rb"\x1b_bk;t=(\d{10})(\d{3})\x07")
+_CLOSING = compile_later(rb"[\])>|:]{0,3} ?")
+_BUILDKITE = compile_later(rb"\x1b_bk;t=(\d{10})(\d{3})\x07")
 REPEATED = b"x across cluster]"
-_REPEATED = re.compile(
+_REPEATED = compile_later(
     rb" \[repeated \d{1,9}x across cluster\](?: \(Ray deduplicates logs by default\.[^\r\n]{0,400}?for more options\.\))?"
 )
 

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.prefilter import Prefilter
 
-METRIC_LINE = re.compile(
+METRIC_LINE = compile_later(
     rb"(?i)\b(?:step|iter(?:ation)?|epoch|batch|loss|lr|acc(?:uracy)?|ppl|tok(?:ens)?/s(?:ec)?|mfu)\b[^\n\r\d]{0,12}\d[^\n\r]*+"
 )
-STEP_LINE = re.compile(
+STEP_LINE = compile_later(
     rb"(?i)(?<![\w.-])(?:step|iter(?:ation)?|epoch|batch)s?\b[ \t\f\v:=#(\[]{0,6}\d[^\n\r]{0,200}?"
     rb"(?:loss|\blr|learning[ _]rate|acc(?:uracy)?|ppl|/s(?:ec)?|eta)\b[ :=(]{0,4}[-+]?[\d(n]"
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Self
 
+from receipt_cli.lazy_pattern import compile_later
+
 MAX_DEPTH = 32
 MAX_ITEMS = 4096
 
@@ -31,15 +33,17 @@ class Number(Text):
 
 Value = None | bool | Text | list["Value"] | dict[str, "Value"]
 
-_SPACE = re.compile(r"[ \t\n\r]*+")
-_NUMBER = re.compile(r"[-+]?(?:\d[\d_]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?(?![\w.])|[-+]?(?:nan|NaN|NAN|inf|Infinity|INF)(?!\w)")
-_WORD = re.compile(r"[A-Za-z_][\w.]{0,63}+")
-_ARGUMENT = re.compile(r"[A-Za-z_][\w.]{0,63}+|<[\w.]{1,64}>")  # torch.float64, <NllLossBackward0>
+_SPACE = compile_later(r"[ \t\n\r]*+")
+_NUMBER = compile_later(
+    r"[-+]?(?:\d[\d_]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?(?![\w.])|[-+]?(?:nan|NaN|NAN|inf|Infinity|INF)(?!\w)"
+)
+_WORD = compile_later(r"[A-Za-z_][\w.]{0,63}+")
+_ARGUMENT = compile_later(r"[A-Za-z_][\w.]{0,63}+|<[\w.]{1,64}>")  # torch.float64, <NllLossBackward0>
 _STRING = {
     '"': re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*)"', re.S),
     "'": re.compile(r"'([^'\\]*+(?:\\.[^'\\]*+)*)'", re.S),
 }
-_ESCAPE = re.compile(
+_ESCAPE = compile_later(
     r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.S
 )
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}

@@ -2,42 +2,42 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import starts
 
 PRINTED, LOGGED, ACTOR, MENTIONED = range(4)
 """Forms of a text: alone behind the heads of launchers; behind a logger's level; behind the head of a Ray worker, whose driver
 may survive it; and a word inside a quotation, an option's help, a comment, a list or the value of a key."""
 
-_LEVEL = re.compile(
+_LEVEL = compile_later(
     rb"(?<![A-Za-z_])(?:(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL)(?![A-Za-z_])"
     rb"(?! \d{4}-\d\d-\d\dT[\d:.]{8,20}Z \[resource)"
     rb"|(?:debug|info|warn(?:ing)?|error|critical) ?\||\[NeMo [A-Z] )"
 )
-_RAY = re.compile(rb"\((?!(?:raylet|autoscaler)\b)[^()\r\n]{1,60}(?:\([^()\r\n]{0,40}\))?[ ,]{1,2}pid=\d[^()\r\n]{0,80}\) ")
-_HELP = re.compile(rb"\s{0,20}(?:-{1,2}[A-Za-z][\w-]{0,60}[ ,=]|#(?![#=\d])|//|usage:|[-*+] {1,4}\Z)")
-_QUOTES = re.compile(rb"(?<![A-Za-z0-9_])['\"`]|['\"`](?![A-Za-z0-9_])")
-_CODE = re.compile(
+_RAY = compile_later(rb"\((?!(?:raylet|autoscaler)\b)[^()\r\n]{1,60}(?:\([^()\r\n]{0,40}\))?[ ,]{1,2}pid=\d[^()\r\n]{0,80}\) ")
+_HELP = compile_later(rb"\s{0,20}(?:-{1,2}[A-Za-z][\w-]{0,60}[ ,=]|#(?![#=\d])|//|usage:|[-*+] {1,4}\Z)")
+_QUOTES = compile_later(rb"(?<![A-Za-z0-9_])['\"`]|['\"`](?![A-Za-z0-9_])")
+_CODE = compile_later(
     rb"\s{0,40}(?:# (?!Ended \()|--[a-z][\w-]{0,60}[ ,=]|usage: |(?:raise|assert|return|elif|except) [\w\"'(]"
     rb"|(?:print|echo|log(?:ger|ging)?\.\w{1,20}|warnings\.warn)(?:\(| ['\"]))"
 )
 """A line of a source, of help or a comment, wherever on it the text begins."""
-_OPENING = re.compile(rb"(?:[\w.]{0,40}[\[(=]){0,3}['\"`](?!\w{1,40}\":)")
+_OPENING = compile_later(rb"(?:[\w.]{0,40}[\[(=]){0,3}['\"`](?!\w{1,40}\":)")
 """A quotation that begins with the text."""
-_OUTCOME = re.compile(
+_OUTCOME = compile_later(
     rb"(?i:\b(?:reason|state|status|err(?:or)?|message|msg|exception|exc_info|failure|log|text|traceback|details?|event))\"\s{0,4}[:=]"
 )
 """The keys under which JSON lines and descriptions of jobs put what happened."""
 _KEY = 16
 """Bytes before and behind the beginning of a text within which the key of its value stands."""
-_REPEATED = re.compile(rb"(?:Error|Exception)\([bru]?['\"]\Z")
-_MEASURED = re.compile(rb"\d [KMGT]i?B\b|\d bytes\b")
+_REPEATED = compile_later(rb"(?:Error|Exception)\([bru]?['\"]\Z")
+_MEASURED = compile_later(rb"\d [KMGT]i?B\b|\d bytes\b")
 """What a real error of memory says, and help about it hardly does."""
 
 
-_HOST = re.compile(
+_HOST = compile_later(
     rb"(?:^|(?<= ))(?:((?=[a-z0-9.-]{0,60}\d)[a-z][a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,4}|\d{1,3}(?:\.\d{1,3}){3}): "
     rb"|([\w.-]{1,64}) [\w./@-]{1,64}\[\d{1,10}\]: "
     rb"|([\w.-]{1,64}):\d{1,5}\t[\w.]{1,100}:\d{1,7}\t)"

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from codecs import utf_8_decode
-from dataclasses import dataclass
+
+from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.lazy_pattern import compile_later
 
 RECORD_CAP = 64 * 1024
 """Raw bytes of a record that are read; the rest is counted as a problem."""
 _WINDOW = RECORD_CAP // 2
 
-_CSI = re.compile(
+_CSI = compile_later(
     rb"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\)?|[PX^_][^\x07\x1b\r\n]*+(?:\x1b\\)?|[ -/]*+[0-~])"
 )
-_ECHO = re.compile(rb"\^\[(?:\[[0-9;]*+[A-Za-z~]|O[A-Z])")
-_BACKSPACE = re.compile(rb"\x08++")
-_BLANK = re.compile(rb"[\n\r](?=[ \t]*+[\n\r])")
+_ECHO = compile_later(rb"\^\[(?:\[[0-9;]*+[A-Za-z~]|O[A-Z])")
+_BACKSPACE = compile_later(rb"\x08++")
+_BLANK = compile_later(rb"[\n\r](?=[ \t]*+[\n\r])")
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from receipt_cli.redaction.lazy import Lazy
+from receipt_cli.lazy_pattern import compile_later
 
 _SURE = (
     r"(?:(?:api|app|secret|access|account|private|shared|storage|encryption|signing|master|license|service|deploy|ssh|consumer"
@@ -45,29 +45,29 @@ _VALUE = (
 )
 _FLAG = r"(?<!\S)[\"']?--?[\w-]{0,40}?"
 
-PASS = Lazy(r"(?<![a-z0-9])(?:[a-z0-9]{1,24}_){0,6}pass" + _BETWEEN + _VALUE)
+PASS = compile_later(r"(?<![a-z0-9])(?:[a-z0-9]{1,24}_){0,6}pass" + _BETWEEN + _VALUE)
 """``MY_PASS=…``, ``pass = …``: a value that cannot be the number, the time or the verdict of a pass."""
-PAIR = Lazy(
+PAIR = compile_later(
     r"\b(?:user(?:[ _-]?name)?|login)[ ]?/[ ]?pass(?:[ _-]?word)?[\"']?[ ]{0,4}[:=][ ]{0,4}[\"']?"
     r"(?P<secret>[^\s\"'\[][^\s\"']{0,64}[ ]/[ ][^\s\"'\[]{4,256}|[^\s\"'\[][^\s\"']{3,256})"
 )
 """``user/pass: admin/…``: the user may be a part of the password, which is why both are masked."""
 _QUOTE = r"\\{0,3}[\"']"
-AUTH = Lazy(
+AUTH = compile_later(
     rf"(?:\bauth(?:{_QUOTE})?[ ]?[:=][ ]?[\[(]|\b[a-z]{{0,16}}auth\()[ ]?(?:\w{{1,24}}[ ]?=[ ]?)?{_QUOTE}"
     rf"[^\"'\n]{{0,128}}{_QUOTE}[ ]?,[ ]?(?:\w{{1,24}}[ ]?=[ ]?)?(?P<q>{_QUOTE})"
     rf"(?P<secret>(?:(?!(?P=q))(?:\\[^\n]|[^\n\\])){{4,1024}})(?=(?P=q)|\Z)"
 )
 """``auth=('admin', '…')``, ``HTTPBasicAuth('admin', '…')``"""
 
-SURE = Lazy(_SURE + _BETWEEN + _VALUE)
-SURE_FLAG = Lazy(
+SURE = compile_later(_SURE + _BETWEEN + _VALUE)
+SURE_FLAG = compile_later(
     rf"{_FLAG}{_SURE}[ ]{{1,4}}(?!-)(?:(?P<q>[\"'])|[\"'])?"
     rf"(?P<secret>(?(q)(?:(?!(?P=q))[^\n]){{4,1024}}(?=(?P=q))|[^\s\"'\[]\S{{3,}}))"
 )
-LOOSE = Lazy(_LOOSE + _BETWEEN + _VALUE)
-LOOSE_FLAG = Lazy(rf"{_FLAG}(?:token|key|auth)[ ]{{1,4}}(?P<secret>[^\s\"'\[-][^\s\"']{{11,}})")
-SPOKEN = Lazy(
+LOOSE = compile_later(_LOOSE + _BETWEEN + _VALUE)
+LOOSE_FLAG = compile_later(rf"{_FLAG}(?:token|key|auth)[ ]{{1,4}}(?P<secret>[^\s\"'\[-][^\s\"']{{11,}})")
+SPOKEN = compile_later(
     r"(?:api[ _-]?key|(?:access|auth|secret)[ _-]?(?:key|token)|password|token|secret)(?:[ ](?:is|was|of|provided))?[ :]{1,3}"
     r"[\"'`]?(?P<secret>[^\s\"'`\[(,;]{12,})"
 )
@@ -75,7 +75,7 @@ SPOKEN = Lazy(
 SURE_LEADS = ("pass", "pwd", "secret", "key", "token", "credential", "conn")
 LOOSE_LEADS = ("token", "key", "auth", "password", "secret")
 
-_NAME = Lazy(
+_NAME = compile_later(
     rf"(?s)(?:.*[^a-z])?(?:{_SURE}|.*(?:password|secret|api_?key|(?:access|auth|secret|private)_?(?:key|token)))"
 )
 _NOTHING = frozenset(
@@ -85,20 +85,20 @@ _NOTHING = frozenset(
         *("str", "string", "bytes", "secretstr", "optional[str]", "env", "environment"),
     }
 )
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = compile_later(
     r"[*xX.•#?_-]+|<[^<>]*>?|\$\{[^}]*\}?|\$\([^)]*\)?|\$[A-Z_][A-Z0-9_]*|\{\{.*|%\(.*|%s|\{\w*\}?"
     r"|os\.(?:environ|getenv).*|getpass.*|secretstr\(.*|your[_-].*|(?:[a-z]+_)?[A-Z]{2,}(?:_[A-Z]{2,})+"
 )
-_VOCABULARY = re.compile(
+_VOCABULARY = compile_later(
     r"(?:pad|eos|bos|unk|sep|cls|mask|image|video|audio|next|prev|last|first|start|end|stop|special|per|max|min|num|input|output)_token\Z"
 )
-_RANDOM = re.compile(r"[^\s<>|()\[\]{}\"'`,;\\]{12,}")
-_PATH = re.compile(r"[~./\\]|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://")
-_MEASURED = re.compile(r"[+-]?[0-9][0-9.,:/x]*(?:e[+-]?[0-9]+)?[ ]?[A-Za-zµ%/]{0,8}")
-_CAPITALS = re.compile(r"(?:\A|[^A-Za-z0-9])(?:[A-Z0-9]+_)*PASS[\"']?=[\"']?\Z")
-_ALONE = re.compile(r"(?i)(?:\A|[^A-Za-z0-9_ -]|[^A-Za-z0-9_ -][ ]+)pass[\"']?[ ]{0,24}[:=][ ]{0,4}[\"']?\Z")
+_RANDOM = compile_later(r"[^\s<>|()\[\]{}\"'`,;\\]{12,}")
+_PATH = compile_later(r"[~./\\]|[A-Za-z]:[\\/]|[a-z][a-z0-9+.-]*://")
+_MEASURED = compile_later(r"[+-]?[0-9][0-9.,:/x]*(?:e[+-]?[0-9]+)?[ ]?[A-Za-zµ%/]{0,8}")
+_CAPITALS = compile_later(r"(?:\A|[^A-Za-z0-9])(?:[A-Z0-9]+_)*PASS[\"']?=[\"']?\Z")
+_ALONE = compile_later(r"(?i)(?:\A|[^A-Za-z0-9_ -]|[^A-Za-z0-9_ -][ ]+)pass[\"']?[ ]{0,24}[:=][ ]{0,4}[\"']?\Z")
 _ENDS = ("key", "id", "base", "token", "secret", "credential", "string", "str", "word", "passwd", "phrase", "code", "pass", "pwd")
-_HEX_HASH = re.compile(r"(?<![0-9a-f])[0-9a-f]{32,}(?![0-9a-f])")
+_HEX_HASH = compile_later(r"(?<![0-9a-f])[0-9a-f]{32,}(?![0-9a-f])")
 
 
 def says_nothing(value: str) -> bool:
@@ -153,7 +153,7 @@ def looks_like_password(before: str, value: str) -> bool:
 def is_secret_name(name: str) -> bool:
     """True for the name of a field whose value is a secret whatever it looks like: ``wandb_api_key``."""
     ends = name.lower().rstrip("s").endswith(_ENDS) or name.lower().endswith("pass")
-    return ends and "/" not in name and _NAME.compiled.fullmatch(name.lower()) is not None
+    return ends and "/" not in name and _NAME.fullmatch(name.lower()) is not None
 
 
 def _is_number(value: str) -> bool:

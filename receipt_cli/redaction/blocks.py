@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-from receipt_cli.redaction.lazy import Lazy
+from receipt_cli.lazy_pattern import compile_later
 
 MASK = "[redacted:private-key]"
 _HEAD = r"-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----"
-_WHOLE = Lazy(_HEAD + r"[\s\S]{0,16384}?(?:-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----|\Z)")
-_NO_END = Lazy(_HEAD + r"(?:[^-]|-(?!----)){0,65536}")
-_END = Lazy(r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----")
-_PUTTY = Lazy(r"(?<=Private-Lines: )[0-9]{1,4}\s(?:[A-Za-z0-9+/=]{1,76}\s){1,128}")
-_LAST_WORD = Lazy(r"(?:\A|[^A-Za-z0-9+/])[A-Za-z0-9+/]{4,}={0,2}(?:\\[nr])?\Z")
-_ALONE = Lazy(r"(?<![^\n])([ ]{0,8})(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{76})(?=\n|\Z)")
+_WHOLE = compile_later(_HEAD + r"[\s\S]{0,16384}?(?:-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----|\Z)")
+_NO_END = compile_later(_HEAD + r"(?:[^-]|-(?!----)){0,65536}")
+_END = compile_later(r"-----END [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----")
+_PUTTY = compile_later(r"(?<=Private-Lines: )[0-9]{1,4}\s(?:[A-Za-z0-9+/=]{1,76}\s){1,128}")
+_LAST_WORD = compile_later(r"(?:\A|[^A-Za-z0-9+/])[A-Za-z0-9+/]{4,}={0,2}(?:\\[nr])?\Z")
+_ALONE = compile_later(r"(?<![^\n])([ ]{0,8})(?:[A-Za-z0-9+/]{64}|[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{76})(?=\n|\Z)")
 """A line of base64 that is exactly as long as a line of a key: it may have been cut out of its block."""
-_DER = Lazy(r"(?:MI[IGH]|MC4CAQ|MHcCAQ|b3BlbnNzaC1r)[A-Za-z0-9+/]{44,}={0,2}")
+_DER = compile_later(r"(?:MI[IGH]|MC4CAQ|MHcCAQ|b3BlbnNzaC1r)[A-Za-z0-9+/]{44,}={0,2}")
 """The first characters of a key, or of a certificate, in base64."""
 _REACH = 16 * 1024
 """Characters before the end of a key that are searched; the longest key in use is a third of that."""
@@ -24,13 +24,13 @@ _REACH = 16 * 1024
 def mask_keys(text: str) -> str:
     """Return ``text`` with its private keys masked."""
     if "PRIVATE KEY" in text:
-        text = _NO_END.compiled.sub(MASK, _WHOLE.compiled.sub(MASK, text))
+        text = _NO_END.sub(MASK, _WHOLE.sub(MASK, text))
         text = _mask_rests(text)
     if "Private-Lines: " in text:
-        text = _PUTTY.compiled.sub(MASK + "\n", text)
+        text = _PUTTY.sub(MASK + "\n", text)
     if "MI" in text or "MC4CAQ" in text or "MHcCAQ" in text or "b3BlbnNzaC1r" in text:
-        text = _DER.compiled.sub(MASK, text)
-    return _ALONE.compiled.sub(_mask_line, text) if len(text) >= 64 else text
+        text = _DER.sub(MASK, text)
+    return _ALONE.sub(_mask_line, text) if len(text) >= 64 else text
 
 
 def _mask_line(match: re.Match[str]) -> str:
@@ -43,7 +43,7 @@ def _mask_rests(text: str) -> str:
     """Mask the lines before the end of a key without a beginning, as long as they end in a word of base64."""
     pieces: list[str] = []
     done = 0
-    for end in _END.compiled.finditer(text):
+    for end in _END.finditer(text):
         pieces += [text[done : _rest_start(text, end.start(), done)], MASK]
         done = end.end()
     return "".join([*pieces, text[done:]])
@@ -55,7 +55,7 @@ def _rest_start(text: str, end: int, least: int) -> int:
         start = max(text.rfind(" ", least, end), text.rfind("\n", least, end), least - 1) + 1
     while start > max(least, end - _REACH):
         before = text.rfind("\n", least, start - 1) + 1 or least
-        if _LAST_WORD.compiled.search(text[before : start - 1][-200:]) is None:
+        if _LAST_WORD.search(text[before : start - 1][-200:]) is None:
             break
         start = before
     return start

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
-from receipt_cli.redaction.lazy import Lazy
+from receipt_cli.lazy_pattern import compile_later
 
 
 class Form(NamedTuple):
@@ -12,14 +13,14 @@ class Form(NamedTuple):
 
     kind: str
     leads: tuple[str, ...]
-    pattern: Lazy
+    pattern: re.Pattern[str]
 
 
 _MIXED = r"(?=[A-Za-z_-]{0,64}[0-9])"
 """A digit follows soon: a key is random, a name is made of words."""
 
 
-def _after(lead: str, rest: str) -> Lazy:
+def _after(lead: str, rest: str) -> re.Pattern[str]:
     r"""Return the pattern of a secret that begins with ``lead`` (of fixed length), without a letter or digit before it.
 
     A letter of an escape sequence does not count: ``\n``, ``\x1b``, ``%3D``, and the end ``m`` of a written-out colour. A
@@ -27,7 +28,7 @@ def _after(lead: str, rest: str) -> Lazy:
     """
     escapes = (r"\\[nrtbf0]", r"%[0-9A-Fa-f]{2}", r"\\x[0-9A-Fa-f]{2}", r"\\u[0-9A-Fa-f]{4}", r"\[[0-9]m", r"[;\[][0-9]{2}m")
     before = "|".join([f"(?<![A-Za-z0-9]{lead})", *(f"(?<={escape}{lead})" for escape in escapes)])
-    return Lazy(f"{lead}(?:{before}){rest}")
+    return compile_later(f"{lead}(?:{before}){rest}")
 
 
 def _form(kind: str, lead: str, rest: str, *leads: str) -> Form:
@@ -46,7 +47,7 @@ FORMS: tuple[Form, ...] = (
     Form(
         "slack",
         ("hooks.slack.com",),
-        Lazy(r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[A-Za-z0-9/_-]{12,}"),
+        compile_later(r"(?<=hooks\.slack\.com/)(?:services|workflows|triggers)/[A-Za-z0-9/_-]{12,}"),
     ),
     _form(
         "aws",
@@ -58,7 +59,7 @@ FORMS: tuple[Form, ...] = (
     _form("google", r"ya29\.", r"[A-Za-z0-9_-]{20,}", "ya29."),
     _form("google", "GOCSPX-", r"[A-Za-z0-9_-]{20,}"),
     _form("google", "1//0", r"[A-Za-z0-9_-]{30,}"),
-    Form("azure", ("Q~",), Lazy(r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}")),
+    Form("azure", ("Q~",), compile_later(r"[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}")),
     _form(
         "jwt",
         "eyJ",
@@ -73,13 +74,13 @@ FORMS: tuple[Form, ...] = (
     _form("stripe", "whsec_", r"[A-Za-z0-9+/=]{16,}"),
     _form("npm", "npm_", r"[A-Za-z0-9]{30,}"),
     _form("pypi", "pypi-AgE", r"[A-Za-z0-9_-]{16,}"),
-    Form("telegram", (":AA",), Lazy(r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,33}(?![A-Za-z0-9_-])")),
-    Form("telegram", ("/bot",), Lazy(r"(?<=/bot)[0-9]{8,10}:[A-Za-z0-9_-]{30,}")),
-    Form("discord", ("/webhooks/",), Lazy(r"(?<=/webhooks/)[0-9]{16,20}/[A-Za-z0-9_-]{30,}")),
+    Form("telegram", (":AA",), compile_later(r"[0-9]{8,10}:AA[A-Za-z0-9_-]{32,33}(?![A-Za-z0-9_-])")),
+    Form("telegram", ("/bot",), compile_later(r"(?<=/bot)[0-9]{8,10}:[A-Za-z0-9_-]{30,}")),
+    Form("discord", ("/webhooks/",), compile_later(r"(?<=/webhooks/)[0-9]{16,20}/[A-Za-z0-9_-]{30,}")),
     Form(
         "discord",
         (".",),  # of a bot: nothing in it is fixed
-        Lazy(r"[MNO](?<![A-Za-z0-9_-][MNO])[A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
+        compile_later(r"[MNO](?<![A-Za-z0-9_-][MNO])[A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"),
     ),
     _form("service", r"hv[sb]\.", r"[A-Za-z0-9_-]{20,}", "hvs.", "hvb."),  # Vault
     _form("service", "dckr_", r"(?:pat|oat)_[A-Za-z0-9_-]{16,}"),

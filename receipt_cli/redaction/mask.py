@@ -9,22 +9,22 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.redaction import assignments, places
 from receipt_cli.redaction.blocks import mask_keys
 from receipt_cli.redaction.forms import FORMS
-from receipt_cli.redaction.lazy import Lazy
 from receipt_cli.redaction.wrapped import mask_wrapped
 
-MASKED = re.compile(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
+MASKED = compile_later(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
 """The mask of a secret, with its class."""
 _MASK_BEGINS = "[redacted:"
-_MASKED_ALREADY = re.compile(r"(?:[\w-]{1,32} |\\{0,3}[\"'`])?\[redacted:")
+_MASKED_ALREADY = compile_later(r"(?:[\w-]{1,32} |\\{0,3}[\"'`])?\[redacted:")
 _SHORT = 80
 _LONGEST_MASK = 48
-_VERSION = re.compile(r"v?\d+(?:\.\w+)+")
+_VERSION = compile_later(r"v?\d+(?:\.\w+)+")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
-_COOKIE_NAME = re.compile(r"(?i)(?:sessionid|session_cookie|connect\.sid|csrftoken)[^A-Za-z]*\Z")
-_NAME_BEFORE = re.compile(r"[\w-]*\Z")
+_COOKIE_NAME = compile_later(r"(?i)(?:sessionid|session_cookie|connect\.sid|csrftoken)[^A-Za-z]*\Z")
+_NAME_BEFORE = compile_later(r"[\w-]*\Z")
 IsSecret = Callable[[str, str], bool]
 """(text before a value, the value) → whether the value is a secret."""
 
@@ -41,7 +41,7 @@ def _masked_text(text: str) -> str:
     if text.isidentifier():
         return _mask_forms(text)
     if "://" in text:
-        text = places.URL.compiled.sub("[redacted:url-password]", text)
+        text = places.URL.sub("[redacted:url-password]", text)
     lowered = _lower(text)
     for kind, lead, pattern in _FIRST:
         if lead in lowered:
@@ -57,7 +57,7 @@ def _masked_text(text: str) -> str:
 def _mask_forms(text: str) -> str:
     for form in FORMS:
         if any(lead in text for lead in form.leads):
-            text = form.pattern.compiled.sub(f"[redacted:{form.kind}]", text)
+            text = form.pattern.sub(f"[redacted:{form.kind}]", text)
     return _mask_encoded(text) if len(text) >= 20 else text
 
 
@@ -106,11 +106,11 @@ def _lower(text: str) -> str:
     return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
 
 
-def _masked(text: str, lowered: str, kind: str, pattern: Lazy, is_secret: IsSecret) -> tuple[str, str]:
+def _masked(text: str, lowered: str, kind: str, pattern: re.Pattern[str], is_secret: IsSecret) -> tuple[str, str]:
     """Return ``text`` with the group ``secret`` of each match masked where ``is_secret`` accepts it; and its lower case."""
     pieces: list[str] = []
     done = 0
-    for found in pattern.compiled.finditer(lowered):
+    for found in pattern.finditer(lowered):
         start, end = found.span("secret")
         secret = text[start:end]
         if _MASKED_ALREADY.match(secret) is None and is_secret(text[max(0, found.start() - 40) : start], secret):
@@ -140,20 +140,20 @@ def _looks_random(before: str, value: str) -> bool:
 def _mask_wandb(text: str, lowered: str) -> str:
     pieces: list[str] = []
     done = 0
-    for line in places.WANDB.compiled.finditer(lowered):
-        for found in places.WANDB_KEY.compiled.finditer(lowered, *line.span()):
-            hashed = places.HASH_WORD.compiled.search(lowered, max(0, found.start() - 24), found.start())
-            if hashed is None and places.KEY_WORD.compiled.search(lowered, line.start(), found.start()) is not None:
+    for line in places.WANDB.finditer(lowered):
+        for found in places.WANDB_KEY.finditer(lowered, *line.span()):
+            hashed = places.HASH_WORD.search(lowered, max(0, found.start() - 24), found.start())
+            if hashed is None and places.KEY_WORD.search(lowered, line.start(), found.start()) is not None:
                 pieces += [text[done : found.start()], "[redacted:wandb]"]
                 done = found.end()
     return "".join([*pieces, text[done:]]) if pieces else text
 
 
-_BASE64 = Lazy(
+_BASE64 = compile_later(
     r"(?:(?<![A-Za-z0-9+/_\\-])(?!(?<=%)[0-9A-F]{2})|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))"
     r"[A-Za-z0-9+/_-]{20,4096}={0,2}(?![A-Za-z0-9+/_=-])"
 )
-_TEXT = re.compile(rb"[\n\r\t -~]{8,}")
+_TEXT = compile_later(rb"[\n\r\t -~]{8,}")
 
 
 def _mask_encoded(text: str) -> str:
@@ -169,7 +169,7 @@ def _mask_encoded(text: str) -> str:
         inner = decoded.decode("ascii")
         return "[redacted:base64]" if mask_secrets(inner) != inner else found.group()
 
-    return _BASE64.compiled.sub(masked, text)
+    return _BASE64.sub(masked, text)
 
 
 _FIRST = (
@@ -177,7 +177,7 @@ _FIRST = (
     ("url-password", "%3a%2f%2f", places.URL_ESCAPED),
     ("authorization", "authorization", places.AUTHORIZATION),
 )
-_NAMED: tuple[tuple[str, tuple[str, ...], Lazy, IsSecret], ...] = (
+_NAMED: tuple[tuple[str, tuple[str, ...], re.Pattern[str], IsSecret], ...] = (
     ("url-password", ("@",), places.BARE_URL, _says_something),
     ("bearer", ("bearer",), places.BEARER, _says_something),
     ("cookie", ("cookie",), places.COOKIE, _says_something),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import MAX_EXCERPT
 from receipt_cli.records.split import display_lines
 from receipt_cli.redaction.mask import cut_text, mask_field, mask_secrets
@@ -13,12 +13,17 @@ from receipt_cli.redaction.mask import cut_text, mask_field, mask_secrets
 TAIL_LINES = 50
 TAIL_BYTES = 8 * 1024
 """Bounds of the last lines of a failed run in a receipt, in UTF-8."""
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-_CUT = re.compile(rb"\A(?:[^\n]{0,4096}\n|[\s\S]{0,1024}\S*)")
+_CONTROL = compile_later("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_CUT = compile_later(rb"\A(?:[^\n]{0,4096}\n|[\s\S]{0,1024}\S*)")
 """The text that may begin inside of a secret: the first line, or the first words of an endless one."""
-_SEQUENCE = re.compile("\x1b\\[[0-?]*+[ -/]*+[@-~]|\x1b\\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\\\)?")
+_SEQUENCE = compile_later("\x1b\\[[0-?]*+[ -/]*+[@-~]|\x1b\\][^\x07\x1b\r\n]*+(?:\x07|\x1b\\\\)?")
 """Terminal control sequences, which may divide a secret."""
 
+_REACH = 24
+"""Lines in which a secret may have begun that a terminal wrapped; only private keys are longer."""
+_KEY = compile_later(rb"PRIVATE KEY|Private-Lines: ")
+_SPELLED = compile_later(rb"\x1b\[[0-?]*+[ -/]*+[@-~]|[^\t\n -~]")
+"""What may divide the words of ``_KEY`` and is not shown."""
 _DEEPEST = 100
 """Levels of a document that are read; the contract needs about ten."""
 
@@ -76,9 +81,11 @@ def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:
     """
     if cut:
         raw = _CUT.sub(b"", raw, count=1)
-    if b"\x1b" in raw:
-        raw = mask_secrets(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-    lines = mask_secrets("\n".join(clean(line) for line in display_lines(raw, len(raw) + 1))).split("\n")
+    raw = raw.rstrip(b"\r\n\t ")
+    near = _last_lines(raw, TAIL_LINES + _REACH)
+    lines = _masked_lines(near)
+    if len(near) < len(raw) and (len(lines) < TAIL_LINES + _REACH or _KEY.search(_SPELLED.sub(b"", raw)) is not None):
+        lines = _masked_lines(raw)
     kept: list[str] = []
     size = 0
     for line in reversed(lines[-TAIL_LINES:]):
@@ -88,3 +95,18 @@ def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:
             break
         kept.append(line)
     return kept[::-1] if any(kept) else []
+
+
+def _last_lines(raw: bytes, count: int) -> bytes:
+    at = len(raw)
+    for _ in range(count):
+        at = raw.rfind(b"\n", 0, at)
+        if at < 0:
+            return raw
+    return raw[at + 1 :]
+
+
+def _masked_lines(raw: bytes) -> list[str]:
+    if b"\x1b" in raw:
+        raw = mask_secrets(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    return mask_secrets("\n".join(clean(line) for line in display_lines(raw, len(raw) + 1))).split("\n")

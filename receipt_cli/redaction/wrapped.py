@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.redaction.assignments import LOOSE, SURE, says_nothing
 from receipt_cli.redaction.forms import FORMS
-from receipt_cli.redaction.lazy import Lazy
 
 _LEAST = 40
 """Characters of the narrowest terminal in use: shorter lines were not wrapped."""
 _PREFIX = r"(?:\[[A-Za-z_]{0,12}[0-9]{1,5}\]:?[ ]?|[0-9]{1,5}:[ ]|\([A-Za-z_]{1,32}[ ]pid=[0-9]{1,9}[^)\n]{0,64}\)[ ])?"
 """The tag of a rank, which begins each of its lines."""
-_BREAK = Lazy(rf"(?<=[A-Za-z0-9+/=_:-])[ ]?[│┃|]?\n{_PREFIX}[ \t│┃|]{{0,60}}(?P<rest>[A-Za-z0-9+/=_.-]{{2,400}})")
-_STARTS = Lazy(r"[A-Za-z_.]{2,40}=[^=]|[0-9]{4}-[0-9]{2}-|[0-9]{2}:[0-9]{2}")
+_BREAK = compile_later(rf"(?<=[A-Za-z0-9+/=_:-])[ ]?[│┃|]?\n{_PREFIX}[ \t│┃|]{{0,60}}(?P<rest>[A-Za-z0-9+/=_.-]{{2,400}})")
+_STARTS = compile_later(r"[A-Za-z_.]{2,40}=[^=]|[0-9]{4}-[0-9]{2}-|[0-9]{2}:[0-9]{2}")
 """The beginning of a new line: an assignment, a date or a time."""
 _CAPITALS = frozenset({"CRITICAL", "CUDA", "DEBUG", "ERROR", "FATAL", "GPU", "INFO", "NCCL", "NOTE", "TRACE", "WARN", "WARNING"})
-_JOINT = re.compile(r"[-_.:]")
+_JOINT = compile_later(r"[-_.:]")
 _HEAD = 400
 _MOST_LINES = 16
 
@@ -29,7 +29,7 @@ def mask_wrapped(text: str) -> str:
     """
     pieces: list[str] = []
     done = 0
-    for found in _BREAK.compiled.finditer(text):
+    for found in _BREAK.finditer(text):
         at = found.start()
         line = text.rfind("\n", 0, at) + 1
         if at - line < _LEAST or at <= done or _begins_line(found["rest"]):
@@ -55,7 +55,7 @@ def _rests(text: str, found: re.Match[str]) -> Iterator[tuple[int, int]]:
     for _ in range(_MOST_LINES):
         start, end = found.span("rest")
         yield start, end
-        after = _BREAK.compiled.match(text, end)
+        after = _BREAK.match(text, end)
         if after is None or end - start < _LEAST or _begins_line(after["rest"]):
             return
         found = after
@@ -66,14 +66,14 @@ def _spanning(parts: list[str]) -> tuple[int, int, str] | None:
     joined, first = "".join(parts), len(parts[0])
     for kind, leads, pattern in FORMS:
         if any(lead in joined for lead in leads):
-            for found in pattern.compiled.finditer(joined):
+            for found in pattern.finditer(joined):
                 if found.start() < first < found.end():
                     return found.start(), found.end() - found.start(), kind
     lowered = joined.lower()
     if len(lowered) != len(joined):
         return None
     for pattern in (SURE, LOOSE):
-        for found in pattern.compiled.finditer(lowered):
+        for found in pattern.finditer(lowered):
             start, end = found.span("secret")
             if start < first < end and not says_nothing(joined[start:first]) and _is_key(joined[start:end]):
                 return start, end - start, "named"
@@ -86,7 +86,7 @@ def _is_key(value: str) -> bool:
 
 def _begins_line(rest: str) -> bool:
     """True for what is no continuation of a secret: words (``torch.OutOfMemoryError``, ``GPU0``), an assignment, a time."""
-    return _STARTS.compiled.match(rest) is not None or all(map(_is_word, _JOINT.split(rest)))
+    return _STARTS.match(rest) is not None or all(map(_is_word, _JOINT.split(rest)))
 
 
 def _is_word(part: str) -> bool:

@@ -13,6 +13,7 @@ PUBLIC = {
     "place": "columns",
     "Engine": "engine",
     "has_kernel": "engine",
+    "Read": "engine",
     "Extraction": "extraction",
     "PatternTimeout": "extraction",
     "TIME_BOX_S": "extraction",
@@ -27,6 +28,7 @@ PUBLIC = {
     "Segment": "segment",
     "TAIL_KEPT": "segment",
     "AUTO": "workers",
+    "kept_engine": "workers",
     "scan_source": "workers",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

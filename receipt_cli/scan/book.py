@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank, starts

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.column import Cells, shifted
 
 POSITION_BITS = 17

@@ -8,7 +8,9 @@ in ``\\r\\n`` or in an envelope, and give the same result.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.grammar.model import Grammar, LazyFields, Rule
@@ -40,6 +42,9 @@ from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, Seg
 def has_kernel() -> bool:
     """Return whether the compiled kernel is there and not left out: results do not depend on it, speed does."""
     return load_kernel() is not None
+
+Read: TypeAlias = tuple[Rule, RuleColumns]
+"""A rule and what it read."""
 
 
 class Engine:
@@ -77,6 +82,23 @@ class Engine:
     def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
         return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
+
+    @cached_property
+    def _rules_by_key(self) -> Mapping[RuleKey, Sequence[tuple[str, Rule]]]:
+        """The key of columns → the rules that read them, each with the reference of its grammar."""
+        table: dict[RuleKey, list[tuple[str, Rule]]] = {}
+        for grammar in self.grammars:
+            for rule in grammar.rules:
+                table.setdefault(self.shared[grammar.ref, rule.name], []).append((grammar.ref, rule))
+        return table
+
+    def readers(self, body: SegmentBody) -> Mapping[str, Sequence[Read]]:
+        """Return the rules that read something, with what they read, by the reference of their grammar."""
+        found: dict[str, list[Read]] = {}
+        for key, columns in body.rules.items():
+            for ref, rule in self._rules_by_key.get(key, ()):
+                found.setdefault(ref, []).append((rule, columns))
+        return found
 
     def scan(self, blocks: Iterable[bytes]) -> Segment:
         """Return the fold of the segment that ``blocks`` make up, however they are cut."""

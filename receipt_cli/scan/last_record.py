@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import re
 
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain
 from receipt_cli.scan.segment import SegmentBody
 
 PROOF = 3
 """So many records that end alike prove how long the last number is."""
-_TOKEN = re.compile(rb"(?<![^\s,;=|()\[\]{}\"'<>])[^\s,;=|()\[\]{}\"'<>%]*\d[^\s,;=|()\[\]{}\"'<>%]*(?:[ \t][A-Za-z/]{1,12})?$")
-_NUMBER = re.compile(rb"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?", re.IGNORECASE)
-_FIGURE = re.compile(rb"[0-9A-Za-z]")
-_UNIT = re.compile(rb"\d[ \t]?[A-Za-z/]+$")
-_DECIMALS = re.compile(rb"[^.]*\d\.(\d+)(\D*)$")
-_BLANKS = re.compile(rb"\s+")
+_TOKEN = compile_later(
+    rb"(?<![^\s,;=|()\[\]{}\"'<>])[^\s,;=|()\[\]{}\"'<>%]*\d[^\s,;=|()\[\]{}\"'<>%]*(?:[ \t][A-Za-z/]{1,12})?$"
+)
+_NUMBER = compile_later(rb"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?", re.IGNORECASE)
+_FIGURE = compile_later(rb"[0-9A-Za-z]")
+_UNIT = compile_later(rb"\d[ \t]?[A-Za-z/]+$")
+_DECIMALS = compile_later(rb"[^.]*\d\.(\d+)(\D*)$")
+_BLANKS = compile_later(rb"\s+")
 
 
 def certain_part(record: bytes, before: bytes) -> tuple[bytes, bytes]:

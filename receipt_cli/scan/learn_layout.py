@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cache
 
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.definitions.units import MAX_TEXT, shift_of
 from receipt_cli.grammar.digit_sensitivity import kept_after
 from receipt_cli.grammar.model import Field, Grammar, Mapped, Pairs, Rule
+from receipt_cli.lazy_dataclass import replace
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import ENVELOPE, before
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.extraction import (
@@ -24,11 +25,11 @@ from receipt_cli.scan.extraction import (
 )
 from receipt_cli.scan.layout import MASK, MAX_LENGTH, EventLayout, Layout, Parts, Prefix, Value
 
-_PLAIN = re.compile(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
-_RUN = re.compile(rb"0+")
-_DOUBTFUL = re.compile(rb"[\\\x00-\x08\x0b-\x1f]")
+_PLAIN = compile_later(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
+_RUN = compile_later(rb"0+")
+_DOUBTFUL = compile_later(rb"[\\\x00-\x08\x0b-\x1f]")
 """Escapes and control characters."""
-_SOMETIMES_NUMBER = re.compile(rb"0,0|[eE][-+]?000")
+_SOMETIMES_NUMBER = compile_later(rb"0,0|[eE][-+]?000")
 """Thousands and long exponents: not all digits make them a number."""
 _MAX_INTEGER_DIGITS = 15
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
 
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.column import shifted
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import MAX_FIRST, NearMiss, Problem

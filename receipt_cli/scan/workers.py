@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from mmap import mmap
 from typing import TYPE_CHECKING
 
@@ -47,11 +47,21 @@ WAITING = 2
 
 _engine: Engine | None = None
 """The engine of a worker."""
+_kept: Engine | None = None
+"""The engine of ``kept_engine``."""
 _shared: mmap | None = None
 """The memory that the caller and its workers share, ``ROOM`` bytes for each piece in work."""
 
 Packed = tuple[bytes, tuple[int, ...]]
 """A segment without its columns; where they begin in its shared memory, and how many bytes each takes there in turn."""
+
+
+def kept_engine(grammars: Sequence[Grammar], catalogue: Catalogue) -> Engine:
+    """Return the engine with which this process reads logs one after the other: it has the layouts that it learned before."""
+    global _kept
+    if _kept is None or _kept.grammars != tuple(grammars) or _kept.catalogue is not catalogue:
+        _kept = Engine(grammars, catalogue)
+    return _kept
 
 
 def scan_source(engine: Engine, source: Source, workers: int | None = None) -> Segment:

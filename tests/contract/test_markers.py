@@ -16,7 +16,7 @@ from receipt_cli.definitions.strict_yaml import read_yaml
 
 STOPPED = {"preempted", "time_limit", "killed", "interrupted"}
 OUT_OF_MEMORY = {"cuda_oom", "host_oom"}
-MAX_LITERALS = 200
+MAX_LITERALS = 220
 """One automaton finds them all in one pass; each is still a record to look at where it occurs."""
 
 

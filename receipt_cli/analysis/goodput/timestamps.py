@@ -6,13 +6,13 @@ Lines that no rule reads count at both ends of the log: a job is older than its 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from receipt_cli.events.model import Event
+from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain, read_clock, starts
 
 JITTER = (5.0, 60.0)
@@ -20,12 +20,14 @@ JITTER = (5.0, 60.0)
 where they are less than a hundredth of its time. Summer time and a clock that was set are more."""
 _SHARE = 0.01
 _EPOCH = datetime(1970, 1, 1)
-_ZONED = re.compile(
+_ZONED = compile_later(
     rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|^(?:\xef\xbb\xbf)?[12]\d{9}\.\d{3,9} "
 )
-_SAID = re.compile(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
+_SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
 """A stamp that a line ends with, as Megatron's `print_datetime` writes it."""
-_ENDS = re.compile(rb"[\n\r]")
+_ENDS = compile_later(rb"[\n\r]")
+_CLOCK = compile_later(rb"\d\d:\d\d:\d\d|\d{10}\.\d{3}")
+"""What every stamp contains: most lines have none, and are not looked at more closely."""
 
 
 class LogTime(NamedTuple):
@@ -99,10 +101,12 @@ def is_zoned(edges: Edges) -> bool | None:
 
 def _stamps(text: bytes, line: int) -> Iterator[Stamp]:
     at = 0
-    while at < len(text):
-        found = _ENDS.search(text, at)
+    while (clock_like := _CLOCK.search(text, at)) is not None:
+        start = max(text.rfind(terminator, at, clock_like.start()) for terminator in (b"\n", b"\r")) + 1 or at
+        line += text.count(b"\n", at, start)
+        found = _ENDS.search(text, clock_like.end())
         end = found.start() if found is not None else len(text)
-        record = text[at:end].lstrip(b" ")
+        record = text[start:end].lstrip(b" ")
         places = starts(record) if record else ()
         said = _SAID.search(record) if b"datetime: " in record else None
         for prefix in (record[: max(places)] if places else b"", said[1] if said is not None else b""):

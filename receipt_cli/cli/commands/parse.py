@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +14,7 @@ from receipt_cli.cli.output import ColorChoice, note, progress, style, write_std
 from receipt_cli.cli.parameters import Argument, Attach, Color, Grammar, Json, Lane, Option, Preset, RunName
 from receipt_cli.errors import ExitCode, OutputError, UsageError
 from receipt_cli.io.compression import SUFFIXES
+from receipt_cli.lazy_dataclass import replace
 
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.model import Wall

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from receipt_cli.lazy_dataclass import dataclass
 
 Severity = Literal["error", "note"]
 Document = dict[str, Any]

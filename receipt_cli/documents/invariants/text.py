@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from receipt_cli.documents.invariants.rule import Broken
+from receipt_cli.lazy_pattern import compile_later
 
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+_CONTROL = compile_later(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 """C0 but for the tab, DEL and C1."""
 
 

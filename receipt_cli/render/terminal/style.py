@@ -5,8 +5,9 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TextIO
+
+from receipt_cli.lazy_dataclass import dataclass
 
 ColorChoice = Literal["auto", "always", "never"]
 Role = Literal["plain", "heading", "strong", "dim", "good", "warn", "bad", "accent"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from unicodedata import category, east_asian_width
+
+from receipt_cli.lazy_pattern import compile_later
 
 ELLIPSIS = "…"
 CLEAN_LIMIT = 4000
@@ -11,7 +12,7 @@ CLEAN_LIMIT = 4000
 _MAX_MARKS = 2  # combining marks on one letter; a taller stack is drawn over the neighbouring lines
 _VARIATION_SELECTORS = "\ufe0e\ufe0f"  # they change a glyph's width in some terminals and nothing else
 
-_COMMAND = re.compile(r"(?m)^(\s*):(?=:)|##(?=\[|vso\[|teamcity\[)")
+_COMMAND = compile_later(r"(?m)^(\s*):(?=:)|##(?=\[|vso\[|teamcity\[)")
 
 
 def clean(text: str, *, unicode: bool = True) -> str:

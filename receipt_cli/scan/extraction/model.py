@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from time import process_time
 
 import regex
 
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Field, Rule
+from receipt_cli.lazy_dataclass import dataclass, field
 
 TIME_BOX_S = 2.0
 """CPU seconds that one rule may spend on finding its events in one record (``regex`` counts ``clock()``: a process that

@@ -6,12 +6,13 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipt_cli.definitions.units import MAX_TEXT, find_factor, is_grouped, read_number, split_suffix
+from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.scan.extraction import NOWHERE, convert, read_unregistered
 from receipt_cli.scan.layout import MASK, EventLayout, Layout, Parts, Prefix, Value
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PARTS = range(6)
 """Kinds of values: computed from their digits, asked of Python, the same in every record, or parts of its text."""
 MAX_TIMES = 1 << 40
-_FORM = re.compile(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
+_FORM = compile_later(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
 
 
 class Scale(NamedTuple):

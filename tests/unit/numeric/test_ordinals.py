@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.detect import choose as detect
 from receipt_cli.detect import version_ratio
 from receipt_cli.grammar.catalog import shipped
@@ -23,6 +24,7 @@ from receipt_cli.numeric import ordinals
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, place
+from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
 LARGE = 1 << 32
@@ -115,7 +117,7 @@ def test_detection_is_what_sets_say(seed: int, monkeypatch: pytest.MonkeyPatch) 
         if rng.random() < 0.5:
             body.ignored[grammar.id] = OrdinalSet(rng.sample(range(span), rng.randrange(span)))
     body.undecodable_matched = OrdinalSet(rng.sample(range(span), rng.randrange(span)))
-    engine: Any = SimpleNamespace(grammars=grammars, columns=lambda body, g, rule: body.rules.get((g.ref, rule.name)))
+    engine = Engine(grammars, load_catalogue())
 
     by_id: dict[str, list[Grammar]] = {}
     for grammar in grammars:

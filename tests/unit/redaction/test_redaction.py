@@ -188,6 +188,13 @@ def test_a_private_key_longer_than_the_tail_does_not_show() -> None:
     assert log_tail(b"before\n" + key + b"after\n") == ["before", "[redacted:private-key]", "after"]
 
 
+def test_what_began_long_before_the_last_lines_is_masked_in_them() -> None:
+    lines = [f"{LETTERS}{LETTERS}".encode()] * 120
+    key = b"\n".join([b"-----BEGIN PRIVATE KEY-----", *lines])
+    assert log_tail(b"before\n" + key) == ["before", "[redacted:private-key]"]
+    assert log_tail(b"before\n" + key.replace(b"VATE", b"V\x1b[0mATE")) == ["before", "[redacted:private-key]"]
+
+
 def test_a_password_with_an_at_sign() -> None:
     assert mask_secrets("postgres://me:p@ss@db.example.org/x") == "postgres://[redacted:url-password]@db.example.org/x"
 
