@@ -67,6 +67,8 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     for reading in readings:
         _find_heading(reading, readings)
     _set_aside(readings)
+    for reading in readings:
+        reading.doubted = reading.doubted or _in_rounds(reading, readings)
     groups: dict[tuple[bytes, ...], Group] = {}
     for reading in readings:
         if reading.tier:
@@ -98,6 +100,22 @@ def _set_aside(readings: Sequence[Reading]) -> None:
             reading.counter = counter
         elif mixed:
             reading.evaluation = True
+
+
+def _in_rounds(reading: Reading, readings: Sequence[Reading]) -> bool:
+    """True where the epochs begin again for each record of another kind that counts: rounds of several workers."""
+    epoch = reading.counter.epoch
+    drops = reading.shape.columns[epoch].drops if epoch is not None else 0
+    if drops < 2:
+        return False
+    for other in readings:
+        place = other.counter.step if other.counter.step is not None else other.counter.epoch
+        if other is reading or other.loss is None or place is None or other.counter.mode not in (GLOBAL, EPOCHS):
+            continue
+        each = abs(other.shape.count - drops - 1) <= 1 and not other.shape.columns[place].drops
+        if each and other.tier == 4 and other.shape.first > reading.shape.first:
+            return True
+    return False
 
 
 def _count_unheralded(reading: Reading) -> Counter | None:
@@ -214,7 +232,7 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
 
 def _begins_epochs(reading: Reading) -> bool:
     """True for a line that counts epochs and shows no metric: what follows is of that epoch."""
-    kinds = {role.kind for role in reading.roles.values()}
+    kinds = {role.kind for role in reading.roles.values() if role.metric != "learning_rate"}
     return (
         reading.counter.mode == EPOCHS
         and reading.counter.epoch == 0

@@ -72,7 +72,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
             section = True
         elif words & vocabulary.training:
             section = False
-        english = vocabulary.english(text)
+        english = vocabulary.ordinal(left, right) or vocabulary.english(text)
         spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", english).lower()))
         evaluated = bool(spelled & vocabulary.evaluation)
         rest = [word for word in normalise(english).split() if word not in vocabulary.evaluation]

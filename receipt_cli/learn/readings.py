@@ -51,7 +51,7 @@ class Reading:
     bar: bool
     glued: int
     doubted: bool = False
-    """A column is called a step, and does not count: launches, or records of several writers."""
+    """What is called a step does not count (launches, or several writers), or its epochs begin again in each round of another."""
 
     @property
     def indented(self) -> bool:
@@ -69,7 +69,7 @@ class Reading:
         kinds = [role.kind for role in self.roles.values()]
         metrics = sum(1 for kind in kinds if kind in (METRIC, LOSS))
         mode = self.counter.mode
-        if self.evaluation or (self.bar and mode in (UNNUMBERED, ABSENT)):
+        if self.evaluation or self.doubted or (self.bar and mode in (UNNUMBERED, ABSENT)):
             return 0
         if mode == UNNUMBERED and self.counter.epoch is None and self.counter.heading is None:
             return 0  # epochs, or several launches: the log does not say
@@ -78,8 +78,6 @@ class Reading:
         if self.counter.step is not None and mode == GLOBAL and self._ends_back:
             return 0  # the last record repeats an earlier step: a summary
         if mode == ABSENT:
-            if self.doubted:
-                return 0
             timed = PART in kinds and TIMING in kinds and self._moves
             return 1 if (self.loss is not None and metrics > 1 and self._varies) or timed else 0
         if self.loss is not None:

@@ -12,7 +12,9 @@ from typing import Any
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.errors import DataError
 
-_TOP = {"grammar", "version", "title", "layer", "words", "translations", "metrics", "units", "thresholds", "sha256"}
+_TOP = {
+    "grammar", "version", "title", "layer", "words", "translations", "ordinals", "metrics", "units", "thresholds", "sha256",
+}  # fmt: skip
 _WORDS = (
     "step", "step_letters", "epoch", "evaluation", "training", "closing", "averaging", "foreign", "loss", "validation_loss",
     "scores", "timings",
@@ -42,6 +44,7 @@ class Vocabulary:
     validation_loss: frozenset[str]
     scores: frozenset[str]
     timings: frozenset[str]
+    ordinals: Mapping[str, str]
     translations: Mapping[str, str]
     names: Mapping[str, tuple[str, str | None]]
     units: Mapping[str, str]
@@ -51,6 +54,13 @@ class Vocabulary:
     def english(self, text: str) -> str:
         """Return ``text`` with the known words of other languages as the English words that they mean."""
         return self._translated.sub(lambda found: f" {self.translations[found.group().lower()]} ", text)
+
+    def ordinal(self, left: str, right: str) -> str:
+        """Return the word that counts in ``第 3 轮``, whose texts beside the number are ``left`` and ``right``; else empty."""
+        if not left.rstrip().endswith("第"):
+            return ""
+        behind = right.strip().lower()
+        return next((meant for word, meant in self.ordinals.items() if behind.startswith(word)), "")
 
     def section(self, line: str) -> int:
         """Return 1 for a line without a value that begins an evaluation, -1 for one that speaks of training alone, else 0.
@@ -122,6 +132,7 @@ def build_vocabulary(data: Mapping[str, Any], where: str, registry: Registry, wi
         step=tuple(words["step"]),
         loss=(*words["loss"], *_losses(registry, without)),
         **{key: frozenset(words[key]) for key in _WORDS if key not in ("step", "loss")},
+        ordinals={str(word): str(meant) for word, meant in data["ordinals"].items()},
         translations={
             word: meant for meant, spellings in data["translations"].items() for word in _texts(spellings, meant, where)
         },

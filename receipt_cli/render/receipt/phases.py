@@ -13,6 +13,12 @@ _MAX_PHASES = 12
 _SPEEDS = (
     "tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "samples_per_s_per_device", "steps_per_s", "step_time_s",
 )  # fmt: skip
+_RESULTS = {
+    "val_map": "mAP", "val_mask_map": "mAP of masks", "val_keypoint_map": "mAP of keypoints", "val_map_50": "mAP 50",
+    "val_word_error_rate": "WER", "val_character_error_rate": "CER", "val_bleu": "BLEU", "val_pass_at_1": "pass@1",
+    "frechet_inception_distance": "FID", "eval_episode_return_mean": "return", "episode_return_mean": "return",
+}  # fmt: skip
+"""What people train for, by its usual name: of several the first is shown."""
 
 
 def write_phases(page: Page, document: Mapping[str, object]) -> None:
@@ -33,11 +39,13 @@ def write_phases(page: Page, document: Mapping[str, object]) -> None:
         Column("records", right=True, drop=4),
         Column("restarts", right=True, drop=2 if any(row[3].role == "warn" for row in rows) else 5),
         Column("loss", right=True, drop=1),
+        Column("result", right=True, drop=2),
         Column("median speed", right=True, drop=3),
         Column("time", right=True, drop=6),
     ]
-    if all(row[6].text == UNKNOWN for row in rows):
-        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    for at in (7, 5):  # time and result
+        if all(row[at].text == UNKNOWN for row in rows):
+            columns, rows = columns[:at] + columns[at + 1 :], [row[:at] + row[at + 1 :] for row in rows]
     if len(phases) == 1 and _name(phases[0]) is None:
         columns, rows = columns[1:], [row[1:] for row in rows]
     page.gap()
@@ -70,6 +78,7 @@ def _phase_row(page: Page, phase: object, mark: str) -> list[Span]:
         Span(UNKNOWN if records is None else count(records)),
         Span(UNKNOWN if restarts is None else count(restarts), "warn" if restarts else "plain"),
         Span(course),
+        Span(_result(summary)),
         Span(_speed(summary)),
         Span(UNKNOWN if time is None else duration(time)),
     ]
@@ -83,6 +92,15 @@ def _steps(summary: Mapping[str, object]) -> str:
     if first is not None and first == last:
         ends = count(first)
     return ends if planned is None else f"{ends} / {count(planned)}"
+
+
+def _result(summary: Mapping[str, object]) -> str:
+    """Return the last value of the first metric that people train for, with its name."""
+    for metric, name in _RESULTS.items():
+        value = real(summary, "metrics", metric, "last")
+        if value is not None:
+            return f"{name} {scale_for(metric, [value]).format(value)}"
+    return UNKNOWN
 
 
 def _speed(summary: Mapping[str, object]) -> str:

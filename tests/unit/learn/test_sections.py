@@ -104,3 +104,19 @@ def test_a_step_that_does_not_count_up_is_in_doubt(tmp_path: Path) -> None:
     numbers = [1, 2, 1, 2, 1, 2, 1, 1, 2, 1, 2, 1, 1, 2, 1, 2, 1, 2]
     lines = [f" step:  {n}  loss:  {3 - at / 100:.2f}  grad_norm: 0.1" for at, n in enumerate(numbers)]
     assert read(lines, tmp_path).primary is None
+
+
+def test_epochs_inside_of_rounds_are_no_records_of_the_run(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for turn in range(1, 11):
+        lines += [f"Update Epoch: {inner} [{inner * 10}/600 ({inner}%)]\tLoss: 9.{turn}{inner}" for inner in range(3)]
+        lines += [f"Round {turn:3d}, Average loss {4 - turn / 10:.3f}"]
+    assert figures(read(lines, tmp_path)) == (10, 3.9, 3.0)
+
+
+def test_an_epoch_s_line_may_have_its_learning_rate(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for epoch in range(8):
+        lines += [f"[Epoch {epoch}] lr: 0.001", f"  train: loss={4 - epoch / 10}, acc=0.5{epoch}"]
+        lines += [f"  valid: loss=9.{epoch}, acc=0.4"]
+    assert figures(read(lines, tmp_path)) == (8, 4.0, 3.3)
