@@ -7,6 +7,7 @@ where the records before prove its length: they end alike, with as many decimals
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain
@@ -17,9 +18,10 @@ PROOF = 3
 _TOKEN = compile_later(
     rb"(?<![^\s,;=|()\[\]{}\"'<>])[^\s,;=|()\[\]{}\"'<>%]*\d[^\s,;=|()\[\]{}\"'<>%]*(?:[ \t][A-Za-z/]{1,12})?$"
 )
+_GROUPED = compile_later(rb"(?<![\w.,])\d{1,3}(?:,\d{3})*,\d{0,3}$")
 _NUMBER = compile_later(rb"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?", re.IGNORECASE)
 _FIGURE = compile_later(rb"[0-9A-Za-z]")
-_UNIT = compile_later(rb"\d[ \t]?[A-Za-z/]+$")
+_UNIT = compile_later(rb"\d([^\d]*[A-Za-z/])$")
 _DECIMALS = compile_later(rb"[^.]*\d\.(\d+)(\D*)$")
 _BLANKS = compile_later(rb"\s+")
 
@@ -37,10 +39,15 @@ def certain_part(record: bytes, before: bytes) -> tuple[bytes, bytes]:
     alike = [line for other, line in shapes if other == shape]
     longer = [(other[len(shape) :], line) for other, line in shapes if other.startswith(shape)] if b"0" in shape else []
     model = next((line for rest, line in reversed(longer) if _FIGURE.search(rest)), b"") if not alike else b""
-    token = _TOKEN.search(text)
-    if token is None or _is_proven(token[0], [_TOKEN.search(line.rstrip()) for line in alike]):
+    token = _last_token(text)
+    if token is None or _is_proven(token[0], [_last_token(line.rstrip()) for line in alike]):
         return record, model
     return text[: token.start()], model
+
+
+def _last_token(text: bytes) -> re.Match[bytes] | None:
+    """Return the number at the end with what belongs to it, one in groups of three digits as a whole."""
+    return _GROUPED.search(text) or _TOKEN.search(text)
 
 
 def _shape(text: bytes) -> bytes:
@@ -51,14 +58,20 @@ def _shape(text: bytes) -> bytes:
 def _is_proven(token: bytes, others: list[re.Match[bytes] | None]) -> bool:
     """True where the records alike show the unit, the text or the decimals with which the last number ends."""
     ends = [other[0] for other in others if other is not None]
-    if ends and _UNIT.search(token):
-        return True  # it stands behind the number in each of them
+    unit = _UNIT.search(token)
+    if ends and unit is not None and all(end.endswith(unit[1]) for end in ends):
+        return True  # it is behind the number in each of them
     if len(ends) < PROOF:
         return False
     if all(end == token for end in ends):
         return True
     forms = {(len(found[1]), found[2]) if (found := _DECIMALS.match(end)) else None for end in (*ends, token)}
     return len(forms) == 1 and None not in forms
+
+
+def is_closed(record: bytes) -> bool:
+    """True for a record that ends with a bracket: what is in it is whole."""
+    return record.rstrip()[-1:] in (b"}", b"]", b")")
 
 
 def figures(body: SegmentBody) -> dict[tuple[str, str], list[object]]:
@@ -70,6 +83,21 @@ def figures(body: SegmentBody) -> dict[tuple[str, str], list[object]]:
         values = [{name: list(column.values) for name, column in kind.items()} for kind in named]
         found[key] = [len(columns), *values, *(list(column.values) for column in unnamed)]
     return found
+
+
+def drop_open_texts(body: SegmentBody, longer: SegmentBody, facts: Mapping[tuple[str, str], Collection[str]]) -> bool:
+    """Drop the texts of a cut record in ``body`` that ``longer``, the record with a letter more, has longer; True if any.
+
+    ``facts`` are the names by rule of the fields that may be dropped: a name may go on, a word such as a status is known.
+    """
+    dropped = False
+    for key, columns in body.rules.items():
+        theirs = longer.rules.get(key)
+        for name in [name for name in columns.texts if name in facts.get(key, ())]:
+            if theirs is not None and name in theirs.texts and theirs.texts[name].values != columns.texts[name].values:
+                del columns.texts[name]
+                dropped = True
+    return dropped
 
 
 def keep_shared(body: SegmentBody, model: SegmentBody) -> None:
