@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.student_t import quantile
@@ -36,6 +37,8 @@ _AT_ONCE = 100_000
 """Windows sorted in one piece: 9 MB."""
 _PROBE = 1.96
 """Standard errors from the middle at which the order statistics are taken."""
+_PARTS = ((2, 0.99), (4, 0.999))
+"""Parts of a run that are compared for drift, and how sure their difference must be: of four parts there are six pairs."""
 _LEAST_FREEDOM = 0.3
 _MOST_PHI = 0.9999
 
@@ -107,20 +110,18 @@ def difference(a: Spread, b: Spread, level: float = 0.95) -> tuple[float, float]
     return middle - factor * math.hypot(a.up, b.down), middle + factor * math.hypot(a.down, b.up)
 
 
-def drift(values: Sequence[float] | Floats, level: float = 0.99) -> float:
-    """Return how far two halves of ``values`` (n,), finite and in step order, lie apart; 0 where that may be chance.
+def drift(values: Sequence[float] | Floats) -> float:
+    """Return how far two parts of ``values`` (n,), finite and in step order, lie apart; 0 where that may be chance.
 
-    The halves are the first and the second one, and the inner and the outer one: the larger difference counts.
+    Parts are the halves and the quarters. The largest difference counts of those that chance does not explain.
     """
     import numpy as np
 
     data = np.asarray(values, np.float64)
-    half = len(data) // 2
     apart = 0.0
-    for begin in (0, half // 2):
-        turned = np.roll(data, -begin)
-        a, b = median_spread(turned[:half]), median_spread(turned[half:])
-        if a is not None and b is not None:
+    for count, level in _PARTS:
+        spreads = [part for piece in np.array_split(data, count) if (part := median_spread(piece)) is not None]
+        for a, b in combinations(spreads, 2):
             low, high = difference(a, b, level)
             if low > 0 or high < 0:
                 apart = max(apart, abs(b.value - a.value))
