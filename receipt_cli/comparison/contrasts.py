@@ -91,7 +91,7 @@ def contrast(baseline: Sequence[Run], others: Sequence[Run], policy: Policy, reg
         "fields": [asdict(f) for f in judgement.differences],
         "outcome": _outcomes(baseline[0].document, others[0].document),
         "metrics": [{**asdict(m), "runs": list(m.runs), "delta": m.delta, "ratio": m.ratio} for m in metrics],
-        "stalls": compare_stalls(times[0], times[1], LEVEL),
+        "stalls": compare_stalls(times[0], times[1]),
         "curves": _curves(baseline[0], others[0], axis),
         "notes": _notes(baseline, others, metrics),
     }

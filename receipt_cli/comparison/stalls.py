@@ -14,10 +14,13 @@ from typing import Any, Literal
 
 from receipt_cli.numeric.intervals import MIN_VALUES, without_outliers
 
-RULE = "stalls/1"
+RULE = "step_stalls/1"
 METRIC = "step_time_s"
 LEAST = 1.2
 """A shorter step is noise of an even run, whatever its robust deviation."""
+
+LEVEL = 0.99
+"""How sure a difference must be: stalls come in bursts, which the binomial distribution leaves out."""
 
 Outcome = Literal["better", "worse", "no_evidence", "equal"]
 
@@ -50,7 +53,7 @@ def find_stalls(values: Sequence[float]) -> Stalls | None:
     return Stalls(len(data), count, episodes, count / len(data), lost / float(data.sum()))
 
 
-def compare_stalls(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], level: float = 0.95) -> dict[str, Any] | None:
+def compare_stalls(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> dict[str, Any] | None:
     """Return the stalls of the runs ``a`` and ``b`` together, and the outcome for b; None where neither side stalls."""
     sides = [[found for values in side if (found := find_stalls(values)) is not None] for side in (a, b)]
     if not all(sides) or not any(found.stalled for side in sides for found in side):
@@ -58,7 +61,7 @@ def compare_stalls(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], l
     left, right = (_together(side) for side in sides)
     chance = _probability(left, right)
     outcome: Outcome = "equal" if left.rate == right.rate else "no_evidence"
-    if chance < 1 - level:
+    if chance < 1 - LEVEL:
         outcome = "worse" if right.episodes / right.records > left.episodes / left.records else "better"
     return {"metric": METRIC, "rule": RULE, "a": asdict(left), "b": asdict(right), "outcome": outcome}
 
