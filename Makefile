@@ -161,6 +161,11 @@ fuzz: $(DEV) ## fuzz every boundary, coverage-guided where atheris can be instal
 	-$(PY) -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'
 	$(PY) -m tests.fuzz $(TARGET) --seconds $(or $(TIME),60) --seed $(or $(SEED),1)
 
+.PHONY: calibrate
+calibrate: $(DEV) ## how often compare calls equal runs different, simulated and real, into benchmarks/results; TRIALS=400 FOLDER=
+	$(PY) -m benchmarks.calibration --trials $(or $(TRIALS),400) --folder $(or $(FOLDER),../shared/corpus) \
+	  --results benchmarks/results/calibration.json
+
 .PHONY: patterns
 patterns: $(DEV) ## the time of every pattern on the records that it takes longest for: one table
 	$(PY) -m benchmarks.patterns --whole

@@ -36,6 +36,11 @@ class ReceiptFields(View):
     def attachments(self) -> tuple[AttachmentsItem, ...]:
         """Heavy artefacts out of band (profiles, traces, checkpoints); never inlined."""
     @property
+    def captured_sha256(self) -> str | None:
+        """SHA-256 of run, header and attachments, as one line of JSON with keys as they stand, shortest floats and one
+        newline: it says whether they were changed since they were written. Absent in a receipt of an older version. It
+        protects against accident, not against forgery."""
+    @property
     def derivation(self) -> Derivation:
         """What the derived part was computed from and how; enough to compute it again."""
 

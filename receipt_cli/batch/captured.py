@@ -12,9 +12,10 @@ from typing import Any
 
 from receipt_cli.analysis.goodput.model import recorded_wall
 from receipt_cli.derive import Derivation, Options
+from receipt_cli.documents.captured import is_touched
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import DataError, InputError, ReceiptError
-from receipt_cli.header.collect import collect_header
+from receipt_cli.header.collect import collect_header, renew_log_facts
 from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import read_header_file
 from receipt_cli.io.beside import header_name, receipt_names
@@ -39,13 +40,15 @@ class Captured:
     def assemble(self, derivation: Derivation) -> tuple[Document, tuple[str, ...]]:
         """Return the receipt of ``derivation`` with what was captured, and notes.
 
-        The captured parts of an old receipt are kept unchanged. Otherwise the header comes from the header file and the log;
+        The captured parts of an old receipt are kept, but what its header has from the log is read anew; where they were changed
+        since they were written, their old digest goes on saying so. Otherwise the header comes from the header file and the log;
         the environment of this process is not the run's and is not read. Raises ``InputError`` for
         a header file that cannot be used.
         """
         if self.old is not None:
-            run, header, attachments = self.old["run"], self.old["header"], self.old["attachments"]
-            return assemble(derivation, run=run, header=header, attachments=attachments), self.notes
+            header = mask_texts(renew_log_facts(self.old["header"], log_facts(derivation.facts)[0]))
+            document = assemble(derivation, run=self.old["run"], header=header, attachments=self.old["attachments"])
+            return document | ({"captured_sha256": self.old["captured_sha256"]} if is_touched(self.old) else {}), self.notes
         from_log, notes = log_facts(derivation.facts)
         header, more = collect_header(environ={}, header_file=self.file, log_facts=from_log, here=None, now=None)
         run = self.file["run"] if self.file is not None else {}

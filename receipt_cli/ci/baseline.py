@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from receipt_cli.comparison.comparable import Verdict, judge
-from receipt_cli.comparison.contrasts import SCHEMA_VERSION, Contrast, Run, contrast
-from receipt_cli.comparison.metrics import LEVEL
+from receipt_cli.comparison.contrasts import Contrast, Run, comparison_document, contrast
 from receipt_cli.comparison.policy import Policy
 from receipt_cli.definitions.metrics import Registry
 
@@ -27,9 +26,9 @@ class Baseline:
         return next((m for m in self.contrast.document["metrics"] if m["name"] == name), None)
 
     def document(self) -> dict[str, Any]:
-        """Return the comparison document (``comparison/1.0``)."""
+        """Return the comparison document (``comparison/1.1``)."""
         contrast = {**self.contrast.document, "verdict": self.verdict, "reasons": list(self.reasons)}
-        return {"schema_version": SCHEMA_VERSION, "baseline": {"runs": list(self.names)}, "level": LEVEL, "contrasts": [contrast]}
+        return comparison_document(self.names, [contrast])
 
 
 def hold_against(run: Run, baselines: Sequence[Run], policy: Policy, registry: Registry) -> Baseline:

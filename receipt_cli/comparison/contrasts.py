@@ -10,10 +10,12 @@ from receipt_cli.comparison.comparable import Document, Judgement, judge
 from receipt_cli.comparison.curves import Curve, compare_curves
 from receipt_cli.comparison.metrics import LEVEL, Figures, MetricComparison, compare_metrics
 from receipt_cli.comparison.policy import Policy
+from receipt_cli.comparison.stalls import METRIC as STALLING
+from receipt_cli.comparison.stalls import compare_stalls
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.numeric.intervals import MIN_VALUES
+from receipt_cli.numeric.intervals import INTERVAL_RULE, MIN_VALUES
 
-SCHEMA_VERSION = "comparison/1.0"
+SCHEMA_VERSION = "comparison/1.1"
 Axis = Literal["step", "tokens"]
 
 FLOPS_COUNTED = ("flops_per_s", "flops_per_s_per_device", "mfu_ratio", "hfu_ratio", "hardware_flops_per_s_per_device")
@@ -81,6 +83,7 @@ def contrast(baseline: Sequence[Run], others: Sequence[Run], policy: Policy, reg
     judgement = judge(baseline[0].document, others[0].document, policy)
     sides = [[_figures(run) for run in side] for side in (baseline, others)]
     metrics = tuple(compare_metrics(sides[0], sides[1], registry, policy.resolution))
+    times = [[run.steady.get(STALLING, ()) for run in side] for side in (baseline, others)]
     document = {
         "runs": [run.name for run in others],
         "verdict": judgement.verdict,
@@ -88,6 +91,7 @@ def contrast(baseline: Sequence[Run], others: Sequence[Run], policy: Policy, reg
         "fields": [asdict(f) for f in judgement.differences],
         "outcome": _outcomes(baseline[0].document, others[0].document),
         "metrics": [{**asdict(m), "runs": list(m.runs), "delta": m.delta, "ratio": m.ratio} for m in metrics],
+        "stalls": compare_stalls(times[0], times[1]),
         "curves": _curves(baseline[0], others[0], axis),
         "notes": _notes(baseline, others, metrics),
     }
@@ -100,13 +104,18 @@ def compare_runs(
     """Return the comparison document of two runs or more, the first being the baseline, and its contrasts."""
     groups = group(runs, policy)
     contrasts = [contrast(groups[0], others, policy, registry, axis) for others in groups[1:]]
-    document = {
+    return comparison_document([run.name for run in groups[0]], [each.document for each in contrasts]), contrasts
+
+
+def comparison_document(baseline: Sequence[str], contrasts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the document (``comparison/1.1``) of ``contrasts`` with the runs named ``baseline``."""
+    return {
         "schema_version": SCHEMA_VERSION,
-        "baseline": {"runs": [run.name for run in groups[0]]},
+        "baseline": {"runs": list(baseline)},
         "level": LEVEL,
-        "contrasts": [contrast.document for contrast in contrasts],
+        "rule": INTERVAL_RULE,
+        "contrasts": list(contrasts),
     }
-    return document, contrasts
 
 
 def _figures(run: Run) -> dict[str, Figures]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.numeric.arrays import last_of_each
-from receipt_cli.numeric.intervals import half_width, spread
+from receipt_cli.numeric.intervals import interval, mean_spread
 from receipt_cli.numeric.precision import resolution
 
 if TYPE_CHECKING:
@@ -76,9 +76,8 @@ def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveCompari
     unequal = np.flatnonzero(np.abs(apart) >= floor) if floor else np.flatnonzero(apart)
     leaving = _departure(apart, floor)
     tail = apart[-max(1, len(apart) // _TAIL) :]
-    sure = spread(tail, "mean")
-    half = half_width([sure]) if sure is not None else None
-    end = float(tail.mean())
+    end = mean_spread(tail)
+    low, high = interval(end) if end is not None else (None, None)
     return CurveComparison(
         common=len(common),
         first=float(common[0]),
@@ -86,9 +85,9 @@ def compare_curves(a: Curve, b: Curve, *, between: bool = False) -> CurveCompari
         first_difference=float(common[unequal[0]]) if len(unequal) else None,
         departure=float(common[leaving]) if leaving is not None else None,
         departure_delta=float(apart[leaving]) if leaving is not None else None,
-        end_delta=end,
-        low=end - half if half is not None else None,
-        high=end + half if half is not None else None,
+        end_delta=float(tail.mean()),
+        low=low,
+        high=high,
     )
 
 

@@ -9,13 +9,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from receipt_cli.definitions.metrics import Metric, Registry
-from receipt_cli.numeric.intervals import Spread, half_width, spread
+from receipt_cli.numeric.intervals import Spread, difference, drift, median_spread
 from receipt_cli.numeric.precision import resolution
 
 Outcome = Literal["better", "worse", "different", "no_evidence", "below_precision", "equal", "incomparable"]
 Basis = Literal["within_run", "between_runs", "none"]
 
 LEVEL = 0.95
+WANDER = 0.005
+"""Relative difference of a rate or time below which two single runs show no evidence.
+
+Halves of one run lie that far apart in one real log of seven, with any number of steps: machines wander.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +36,8 @@ class MetricComparison:
     """One metric of the runs on both sides, in base units.
 
     ``figure`` is the statistic compared: the median of rates, times and memory, the last value of curves and counters.
-    ``ratio`` is b / a; ``low`` and ``high`` bound b - a with 95 % confidence, on the given basis; ``floor`` is the least
-    difference that the printed digits can show.
+    ``ratio`` is b / a; ``low`` and ``high`` bound b - a with 95 % confidence, on the given basis, and are widened within
+    runs by printed digits, ``WANDER`` and ``drift``; ``floor`` is the least difference that the printed digits can show.
     """
 
     name: str
@@ -83,8 +88,9 @@ def _compare(metric: Metric, left: Sequence[Figures], right: Sequence[Figures], 
     if not all(values):
         return None
     a, b = (statistics.median(side) for side in values)
-    low, high, basis = _interval(figure, left, right, values)
-    floor = max(_floor([*left, *right]), least * abs(a))
+    digits = _floor([*left, *right])
+    low, high, basis = _interval(metric, left, right, values, digits)
+    floor = max(digits, least * abs(a))
     outcome, reason = _outcome(metric, left, right, (a, b), (low, high), floor)
     return MetricComparison(
         name=metric.name,
@@ -105,32 +111,34 @@ def _compare(metric: Metric, left: Sequence[Figures], right: Sequence[Figures], 
 
 
 def _interval(
-    figure: str, left: Sequence[Figures], right: Sequence[Figures], values: Sequence[Sequence[float]]
+    metric: Metric, left: Sequence[Figures], right: Sequence[Figures], values: Sequence[Sequence[float]], digits: float
 ) -> tuple[float | None, float | None, Basis]:
     """Return the interval of b - a: between runs where each side has repeats, else within the runs, where steps are known."""
     if min(map(len, values)) > 1:
-        parts = [Spread(statistics.fmean(v), statistics.stdev(v) / math.sqrt(len(v)), len(v)) for v in values]
-        middle = parts[1].value - parts[0].value
-        half = half_width(parts, LEVEL)
-        return middle - half, middle + half, "between_runs"
-    if figure != "median":
+        errors = [statistics.stdev(v) / math.sqrt(len(v)) for v in values]
+        means = [Spread(statistics.fmean(v), e, e, len(v) - 1) for v, e in zip(values, errors, strict=True)]
+        return *difference(means[0], means[1], LEVEL), "between_runs"
+    if metric.headline != "median":
         return None, None, "none"
-    spreads = [_pooled(side) for side in (left, right)]
-    if spreads[0] is None or spreads[1] is None:
+    a, b = (_pooled(side) for side in (left, right))
+    if a is None or b is None:
         return None, None, "none"
-    half = half_width([spreads[0], spreads[1]], LEVEL)
-    middle = statistics.median(values[1]) - statistics.median(values[0])
-    return middle - half, middle + half, "within_run"
+    low, high = difference(a, b, LEVEL)
+    if a.down + a.up + b.down + b.up > 0 and not low <= 0 <= high:
+        middle, wander = b.value - a.value, WANDER * abs(a.value) if metric.klass == "rate" else 0.0
+        slack = digits + sum(max(drift(f.values) for f in side if f.values is not None) for side in (left, right))
+        low, high = min(low, middle - wander) - slack, max(high, middle + wander) + slack
+    return low, high, "within_run"
 
 
 def _pooled(side: Sequence[Figures]) -> Spread | None:
     """Return the spread of the only run of a side, or that of the mean of its runs' medians, each by its own steps."""
-    spreads = [spread(f.values, "median") if f.values is not None else None for f in side]
+    spreads = [median_spread(f.values) if f.values is not None else None for f in side]
     known = [s for s in spreads if s is not None]
     if len(known) < len(side):
         return None
-    error = math.sqrt(sum(s.error**2 for s in known)) / len(known)
-    return Spread(statistics.fmean(s.value for s in known), error, min(s.blocks for s in known))
+    down, up = (math.hypot(*errors) / len(known) for errors in ([s.down for s in known], [s.up for s in known]))
+    return Spread(statistics.fmean(s.value for s in known), down, up, min(s.freedom for s in known))
 
 
 def _floor(runs: Sequence[Figures]) -> float:

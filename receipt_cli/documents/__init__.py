@@ -9,6 +9,8 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "canonical_bytes": "canonical",
     "canonical_line": "canonical",
+    "captured_digest": "captured",
+    "is_touched": "captured",
     "Difference": "diff",
     "differences": "diff",
     "pointer": "invariants.rule",

@@ -8,6 +8,7 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "collect_header": "collect",
+    "renew_log_facts": "collect",
     "empty_header": "document",
     "merge": "document",
     "HeaderFact": "facts",

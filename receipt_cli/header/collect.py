@@ -10,6 +10,7 @@ from receipt_cli.header.document import merge
 from receipt_cli.header.environment import blob_facts, variable_facts
 from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.header_file import file_facts
+from receipt_cli.header.values import is_pointer, split_pointer
 
 Collected = tuple[list[HeaderFact], list[str]]
 """The result of a collector: facts, and notes for stderr."""
@@ -41,6 +42,29 @@ def collect_header(
         groups += [_clock(now), *_local(here, environ)]
     facts, notes = _of_one_commit([facts for facts, _ in groups])
     return merge(facts), [note for _, noted in groups for note in noted] + notes
+
+
+def renew_log_facts(header: Mapping[str, Any], log_facts: Sequence[HeaderFact]) -> dict[str, Any]:
+    """Return ``header`` with the values whose source is the log replaced by ``log_facts``; other values stay.
+
+    A header that names a source in another way than ``merge`` does is returned as it is.
+    """
+    if not all(map(is_pointer, header["sources"])):
+        return dict(header)
+    kept = [
+        HeaderFact(pointer, _value(header, pointer), source)
+        for pointer, source in header["sources"].items()
+        if not source.startswith("log:")
+    ]
+    facts, _ = _of_one_commit([kept, list(log_facts)])
+    return merge(facts)
+
+
+def _value(header: Mapping[str, Any], pointer: str) -> Any:
+    value: Any = header
+    for key in split_pointer(pointer):
+        value = value[key]
+    return value
 
 
 def _local(here: Path, environ: Mapping[str, str]) -> list[Collected]:

@@ -1,10 +1,19 @@
-"""Standard errors and intervals of one run's figures, whose steps depend on one another: block bootstrap.
+"""Intervals of one run's median or mean, whose steps depend on one another and stall now and then (``interval/2``).
 
-Steps of a run are autocorrelated: a slow node stays slow for minutes. Blocks of consecutive values keep that. The block
-length is that of Politis and White (2004) with the correction of Patton, Politis and White (2009), for the circular
-bootstrap; twice as long blocks are drawn and the variance is corrected by that of half of them (Politis and Romano
-1995), because one length alone is too coarse for strongly dependent steps. The interval is symmetric, with the factor
-of Student's t for as many blocks as the run has. ``benchmarks/coverage.py`` measures how often it covers the truth.
+Steps of a run are autocorrelated: a slow node stays slow for minutes. A stalled step (a checkpoint, a full disk) is an
+outlier that hides this dependence from estimates that are not robust. Therefore:
+
+1. The dependence is that of the ranks of the values without outliers (a Hampel filter: the median of a window instead).
+   The rank correlation of neighbours gives the coefficient of an autoregression, as for normal values, corrected for its
+   bias (Marriott and Pope 1954, Kendall 1954), hence the long-run variance of the signs around the median.
+2. Where the equal-weighted cosine estimate (Lazarus, Lewis, Stock and Watson 2018) of that variance is larger, it counts:
+   it contains what no autoregression explains, such as slow waves.
+3. The signs' variance gives two order statistics around the median (Woodruff 1952): no density is estimated, ties and
+   two speeds of a run are no special case. The degrees of freedom are those of the estimated variance.
+4. Two runs are subtracted by the method of variance estimates recovery (Zou and Donner 2008), with the factor of Student's
+   t for the degrees of freedom of Welch and Satterthwaite. Few effective steps give an interval that excludes nothing.
+
+``make calibrate`` measures how often two equal runs are called different.
 """
 
 from __future__ import annotations
@@ -12,120 +21,154 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import combinations
 
-from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.student_t import quantile
 
-Estimate = Literal["mean", "median"]
-
+INTERVAL_RULE = "interval/2"
 MIN_VALUES = 20
-"""Values below which no interval is given: there are too few blocks to draw from."""
-MAX_VALUES = 20_000
-"""A longer run is thinned by averages of consecutive values (a mean) or every k-th value (a median) first."""
-DRAWS = 500
-SEED = 20_260_101
-"""Every interval draws the same numbers: the same inputs give the same bytes."""
-_AT_ONCE = 2_000_000
-"""Values drawn in one piece: 16 MB."""
+"""Values below which no interval is given."""
+_HALF_WINDOW = 5
+"""Values on each side in the window of the Hampel filter: stalls of up to five steps are outliers."""
+_OUTLIER = 5.0
+"""Robust standard deviations from the median of its window that make a value an outlier."""
+_AT_ONCE = 100_000
+"""Windows sorted in one piece: 9 MB."""
+_PROBE = 1.96
+"""Standard errors from the middle at which the order statistics are taken."""
+_PARTS = ((2, 0.99), (4, 0.999))
+"""Parts of a run that are compared for drift, and how sure their difference must be: of four parts there are six pairs."""
+_LEAST_FREEDOM = 0.3
+_MOST_PHI = 0.9999
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The value of one figure in a run, its standard error, and the number of blocks behind that."""
+    """The value of one figure in a run, its standard error towards smaller (``down``) and larger (``up``) values, and the
+    degrees of freedom of these errors.
+    """
 
     value: float
-    error: float
-    blocks: float
+    down: float
+    up: float
+    freedom: float
 
 
-def spread(values: Sequence[float] | Floats, estimate: Estimate) -> Spread | None:
-    """Return the mean or median of ``values`` (n,) in step order with its standard error; None for too few values.
-
-    ``values`` are finite. Deterministic.
-    """
+def median_spread(values: Sequence[float] | Floats) -> Spread | None:
+    """Return the median of ``values`` (n,), finite and in step order, with its standard errors; None for too few values."""
     import numpy as np
 
     data = np.asarray(values, np.float64)
     if len(data) < MIN_VALUES:
         return None
-    value = float(np.median(data) if estimate == "median" else data.mean())
-    data = _thinned(data, estimate)
-    if (data == data[0]).all():
-        return Spread(value, 0.0, float(len(data)))
-    length = block_length(data)
-    longer = max(1, min(2 * length, len(data) // 4)) if length > 1 else 1
-    long, short = (_variance(data, size, estimate) for size in (longer, max(1, longer // 2)))
-    variance = max(long, min(2 * long - short, 3 * long)) if longer > 1 else long
-    return Spread(value, math.sqrt(variance), len(data) / longer)
+    value = float(np.median(data))
+    ordered = np.sort(data)
+    if ordered[0] == ordered[-1]:
+        return Spread(value, 0.0, 0.0, float(len(data)))
+    calm, _ = without_outliers(data)
+    phi = _dependence(calm)
+    lags = np.arange(1, min(len(data), math.ceil(12 / (1 - phi))) + 1)
+    parametric = 1 + 4 / math.pi * float(np.arcsin(phi**lags).sum())  # the signs of a normal series: 2 / pi arcsin(phi^k)
+    ratio, freedom = _long_run(np.sign(calm - value), parametric, phi)
+    reach = _PROBE * math.sqrt(ratio / len(data)) / 2
+    places = np.array([0.5 - reach, 0.5 + reach]).clip(0, 1) * len(data) - 0.5
+    low, high = np.interp(places, np.arange(len(data)), ordered)
+    return Spread(value, (value - float(low)) / _PROBE, (float(high) - value) / _PROBE, freedom)
 
 
-def half_width(parts: Sequence[Spread], level: float = 0.95) -> float:
-    """Return half the width of the interval of a sum or difference of independent ``parts``.
+def mean_spread(values: Sequence[float] | Floats) -> Spread | None:
+    """Return the mean of ``values`` (n,), finite and in step order, with its standard error; None for too few values."""
+    import numpy as np
 
-    Degrees of freedom after Welch and Satterthwaite.
-    """
-    variance = sum(part.error**2 for part in parts)
+    data = np.asarray(values, np.float64)
+    if len(data) < MIN_VALUES:
+        return None
+    value, variance = float(data.mean()), float(data.var())
     if not variance:
+        return Spread(value, 0.0, 0.0, float(len(data)))
+    phi = _dependence(data)
+    ratio, freedom = _long_run(data, (1 + phi) / (1 - phi), phi)
+    error = math.sqrt(ratio * variance / len(data))
+    return Spread(value, error, error, freedom)
+
+
+def interval(part: Spread, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval that contains the true value of ``part`` with probability ``level``."""
+    factor = quantile((1 + level) / 2, part.freedom)
+    return part.value - factor * part.down, part.value + factor * part.up
+
+
+def difference(a: Spread, b: Spread, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of b - a, which are independent."""
+    variances = [((part.down + part.up) / 2) ** 2 for part in (a, b)]
+    middle = b.value - a.value
+    if not sum(variances):
+        return middle, middle
+    below = sum(v**2 / part.freedom for v, part in zip(variances, (a, b), strict=True))
+    factor = quantile((1 + level) / 2, max(sum(variances) ** 2 / below, _LEAST_FREEDOM))
+    return middle - factor * math.hypot(a.up, b.down), middle + factor * math.hypot(a.down, b.up)
+
+
+def drift(values: Sequence[float] | Floats) -> float:
+    """Return how far two parts of ``values`` (n,), finite and in step order, lie apart; 0 where that may be chance.
+
+    Parts are the halves and the quarters. The largest difference counts of those that chance does not explain.
+    """
+    import numpy as np
+
+    data = np.asarray(values, np.float64)
+    apart = 0.0
+    for count, level in _PARTS:
+        spreads = [part for piece in np.array_split(data, count) if (part := median_spread(piece)) is not None]
+        for a, b in combinations(spreads, 2):
+            low, high = difference(a, b, level)
+            if low > 0 or high < 0:
+                apart = max(apart, abs(b.value - a.value))
+    return apart
+
+
+def without_outliers(data: Floats) -> tuple[Floats, Mask]:
+    """Return ``data`` (n,) with outliers replaced by the median of their window, and which they are (Hampel 1974)."""
+    import numpy as np
+
+    around = np.pad(data, _HALF_WINDOW, mode="reflect")
+    windows = np.lib.stride_tricks.sliding_window_view(around, 2 * _HALF_WINDOW + 1)
+    pieces = [np.median(windows[i : i + _AT_ONCE], axis=1) for i in range(0, len(data), _AT_ONCE)]
+    middle = np.concatenate(pieces)
+    apart = np.abs(data - middle)
+    noise = 1.4826 * float(np.median(apart)) or 1.2533 * float(apart.mean())  # of normal values each is a standard deviation
+    outliers = apart > _OUTLIER * noise
+    return np.where(outliers, middle, data), outliers
+
+
+def _dependence(data: Floats) -> float:
+    """Return the coefficient of a first-order autoregression by the ranks of ``data`` (n,), from 0 to below 1."""
+    import numpy as np
+
+    _, which, counts = np.unique(data, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[which]
+    ranks -= ranks.mean()
+    whole = float(ranks @ ranks)
+    if not whole:
         return 0.0
-    below = sum(part.error**4 / max(part.blocks - 1, 1) for part in parts)
-    return quantile((1 + level) / 2, max(variance**2 / below, 1.0)) * math.sqrt(variance)
+    phi = 2 * math.sin(math.pi / 6 * float(ranks[1:] @ ranks[:-1]) / whole)  # from Spearman's to Pearson's correlation
+    count = len(data)
+    return min(max(0.0, (count * phi + 1) / (count - 3)), _MOST_PHI)
 
 
-def block_length(data: Floats) -> int:
-    """Return the block length of Politis and White for the circular block bootstrap of ``data`` (n,), at least 1."""
+def _long_run(data: Floats, parametric: float, phi: float) -> tuple[float, float]:
+    """Return the long-run variance of ``data`` over its variance, the larger of two estimates, and its degrees of freedom."""
     import numpy as np
 
     count = len(data)
+    freedom = max(count * (1 - phi) / (1 + phi) / 1.5, _LEAST_FREEDOM)  # from the variance of an estimated phi
     centred = data - data.mean()
-    reach = max(5, math.ceil(math.log10(count)))
-    most = math.ceil(math.sqrt(count)) + reach
-    longest = math.ceil(min(3 * math.sqrt(count), count / 3))
-    spectrum = np.fft.rfft(centred, 2 * count)
-    covariance = np.fft.irfft(spectrum * np.conj(spectrum))[: most + 1] / count
-    if covariance[0] <= 0:
-        return 1
-    small = np.abs(covariance[1:] / covariance[0]) < 2 * math.sqrt(math.log10(count) / count)
-    quiet = next((k for k in range(len(small) - reach + 1) if small[k : k + reach].all()), None)
-    loud = np.flatnonzero(~small)
-    lag = max(1, quiet if quiet is not None else int(loud[-1]) + 1 if len(loud) else 1)
-    width = min(2 * lag, most)
-    lags = np.arange(-width, width + 1)
-    share = np.abs(lags) / width
-    window = np.where(share <= 0.5, 1.0, 2 * (1 - share)) * covariance[np.abs(lags)]
-    slope, level = float((window * np.abs(lags)).sum()), float(window.sum())
-    if slope == 0 or level == 0:
-        return 1
-    return int(min(max(1, math.ceil((1.5 * slope**2 / level**2) ** (1 / 3) * count ** (1 / 3))), longest))
-
-
-def _thinned(data: Floats, estimate: Estimate) -> Floats:
-    step = -(-len(data) // MAX_VALUES)
-    if step == 1:
-        return data
-    if estimate == "median":
-        return data[::step]
-    whole = len(data) // step * step
-    averages: Floats = data[:whole].reshape(-1, step).mean(axis=1)
-    return averages
-
-
-def _variance(data: Floats, length: int, estimate: Estimate) -> float:
-    """Return the variance of the estimate over resamples of blocks of ``length`` on a circle."""
-    import numpy as np
-
-    count = len(data)
-    draw = np.random.default_rng(SEED)
-    blocks = -(-count // length)
-    starts = draw.integers(0, count, (DRAWS, blocks))
-    if estimate == "mean":
-        sums = np.concatenate([[0.0], np.cumsum(np.concatenate([data, data]) - data.mean())])
-        last = count - (blocks - 1) * length
-        ends = starts + np.where(np.arange(blocks) == blocks - 1, last, length)
-        return float(((sums[ends] - sums[starts]).sum(axis=1) / count).var())
-    found = np.empty(DRAWS)
-    rows = max(1, _AT_ONCE // count)
-    for begin in range(0, DRAWS, rows):
-        places = (starts[begin : begin + rows, :, None] + np.arange(length)) % count
-        found[begin : begin + rows] = np.median(data[places.reshape(len(places), -1)[:, :count]], axis=1)
-    return float(found.var())
+    variance = float(centred @ centred) / count
+    waves = max(4, int(0.4 * count ** (2 / 3)))
+    if not variance:
+        return parametric, freedom
+    spectrum = np.fft.rfft(centred, 2 * count)[1 : waves + 1]
+    cosines = (spectrum * np.exp(-0.5j * math.pi * np.arange(1, waves + 1) / count)).real
+    smooth = 2 / count * float((cosines**2).mean()) / variance
+    return max(parametric, smooth), freedom

@@ -18,6 +18,7 @@ from receipt_cli.analysis.summary import NOTHING, Summary
 from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.derive import Derivation
 from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.captured import captured_digest
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.lazy_dataclass import asdict
 from receipt_cli.numeric.statistics import Statistic
@@ -44,16 +45,22 @@ def assemble(
     failure, provenance = _failure(derivation), _derivation(derivation)
     provenance["redactions"] = count_masks(phases, failure, provenance)
     provenance["tool_version"] = __version__
-    return {
-        "schema_version": SCHEMA_VERSION,
+    captured: Document = {
         "run": {key: run.get(key) for key in RUN_KEYS} | {key: run[key] for key in LOG_KEYS if run.get(key) is not None},
         "header": dict(header),
+        "attachments": [dict(attachment) for attachment in attachments],
+    }
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": captured["run"],
+        "header": captured["header"],
         "summary": _primary(derivation, summaries),
         "phases": phases,
         "checks": dict(derivation.checks),
         "failure": failure,
         "goodput": _goodput(derivation.goodput),
-        "attachments": [dict(attachment) for attachment in attachments],
+        "attachments": captured["attachments"],
+        "captured_sha256": captured_digest(captured),
         "derivation": provenance,
     }
 

@@ -37,23 +37,34 @@ class Title:
 
 
 def render_verification(
-    differences: Sequence[Difference], other: Sequence[str], invalid: Sequence[str], title: Title, style: Style
+    differences: Sequence[Difference],
+    other: Sequence[str],
+    invalid: Sequence[str],
+    title: Title,
+    style: Style,
+    *,
+    touched: bool = False,
 ) -> str:
-    """Return the page. ``other`` names the inputs that differ, ``invalid`` the errors of the receipt itself."""
+    """Return the page. ``other`` names the inputs that differ, ``invalid`` the errors of the receipt itself; ``touched``: its
+    captured parts were changed.
+    """
     page = Page(style)
     log = "stdin" if title.log == "-" else page.say(PurePath(title.log).name)
     read = Span("  " + (", ".join(page.say(ref) for ref in title.refs) or "no grammar"), "dim")
     kinds = count_kinds(difference.kind for difference in differences)
-    if not differences and not invalid:
+    if not differences and not invalid and not touched:
         same = f"{page.say(PurePath(title.receipt).name)} is what {log} gives"
         page.line(Span("the same today" if title.newest else "verified", "good"), f": {same}", read)
         return page.text()
     if title.newest:
         page.line(Span("otherwise today", "warn"), f": {kinds} in {log}", read)
     else:
-        page.line(Span("not verified", "bad"), f": {kinds if differences else 'the receipt is not valid'}", read)
+        otherwise = "the receipt is not valid" if invalid else "the captured parts were changed"
+        page.line(Span("not verified", "bad"), f": {kinds if differences else otherwise}", read)
     for name in other if not title.newest else [name for name in other if name == "log"]:
         page.prose(_CHANGED if list(other) == ["values"] else _REASONS[name], indent=2, bullet="- ")
+    if touched:
+        page.prose("run, header or attachments were changed since the receipt was written", indent=2, bullet="- ")
     for text in invalid:
         page.prose(f"the receipt is not valid: {page.say(text)}", indent=2, bullet="- ")
     if differences:

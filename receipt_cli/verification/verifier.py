@@ -9,6 +9,7 @@ from typing import Any
 
 from receipt_cli.derive import read_log
 from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.captured import is_touched
 from receipt_cli.documents.diff import Difference, differences
 from receipt_cli.documents.schemas import keep_known
 from receipt_cli.documents.validate import Finding, validate_bytes
@@ -16,11 +17,14 @@ from receipt_cli.errors import InputError, UsageError
 from receipt_cli.events.file_order import SeveralRuns
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
+from receipt_cli.header.collect import renew_log_facts
+from receipt_cli.header.from_log import log_facts
 from receipt_cli.io.compression import unpacked
 from receipt_cli.io.discovery import names_of
 from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.receipts.assembly import DERIVED, Document, assemble, derived_bytes
 from receipt_cli.receipts.production import find_paths, open_streams
+from receipt_cli.redaction.text import mask_texts
 from receipt_cli.verification.recorded import Recorded, RecordedFile
 
 INPUTS = {
@@ -38,19 +42,21 @@ INPUTS = {
 class Verification:
     """The differences between the derived parts of a receipt (``old``) and of its log (``new``).
 
-    ``invalid`` are errors of the receipt itself. ``refs`` are the grammars that read the log now, or the format of the
-    imported document.
+    Among them are header values whose source is the log. ``invalid`` are errors of the receipt itself. ``refs`` are the
+    grammars that read the log now, or the format of the imported document. ``touched``: the captured parts were changed since
+    the receipt was written; None where it does not say.
     """
 
     differences: tuple[Difference, ...]
     invalid: tuple[Finding, ...]
     refs: tuple[str, ...]
     notes: tuple[str, ...]
+    touched: bool | None = None
 
     @property
     def verified(self) -> bool:
-        """True when the derived parts are the same, byte for byte, and the receipt is valid."""
-        return not self.differences and not self.invalid
+        """True when the derived parts are the same, byte for byte, and the receipt is valid and as it was written."""
+        return not self.differences and not self.invalid and not self.touched
 
     @property
     def other(self) -> tuple[str, ...]:
@@ -63,10 +69,14 @@ class Verification:
         return {
             "identical": not self.differences,
             "other": list(self.other),
+            "captured": _CAPTURED[self.touched],
             "grammars": list(self.refs),
             "invalid": [{"pointer": f.pointer, "rule": f.rule, "reason": f.reason} for f in self.invalid],
             "differences": [difference.document() for difference in self.differences],
         }
+
+
+_CAPTURED = {True: "changed", False: "as_written", None: "unknown"}
 
 
 def _input_of(pointer: str) -> str:
@@ -123,8 +133,9 @@ def verify(
         refs = tuple(f"{entry['id']}@v{entry['version']}" for entry in made["derivation"]["grammars"])
     now = derived_bytes(keep_known(made, str(document.get("schema_version"))))
     same = all(key in document for key in DERIVED) and derived_bytes(document) == now
-    found = () if same else tuple(differences(_derived(document), json.loads(now)))
-    return Verification(found, invalid, refs, tuple(notes))
+    found = [] if same else list(differences(_derived(document), json.loads(now)))
+    found += differences({"header": document["header"]}, {"header": made["header"]})
+    return Verification(tuple(found), invalid, refs, tuple(notes), is_touched(document))
 
 
 def _derive(
@@ -137,7 +148,7 @@ def _derive(
     notes: list[str],
     site: Site,
 ) -> Document:
-    """Return the receipt of the logs, with empty captured parts; adds to ``notes``."""
+    """Return the receipt of the logs, of its captured parts only the header; adds to ``notes``."""
     recorded = Recorded.of(document["derivation"])
     notes += site.notes
     own = (*own, *site.grammars)
@@ -155,7 +166,9 @@ def _derive(
         reading = read_log(streams, recorded.options, workers=workers, using=forced, choice=choice, site=site)
         notes += ["the log changed while it was read"] if reading.gathered.changed else []
         there = recorded.launch is not None and recorded.launch < len(reading.launches)
-        return assemble(reading.derivation(recorded.launch if there else None), run={}, header={})
+        derivation = reading.derivation(recorded.launch if there else None)
+        header = mask_texts(renew_log_facts(document["header"], log_facts(derivation.facts)[0]))
+        return assemble(derivation, run={}, header=header)
     except SeveralRuns as error:
         made = _with_files(document, streams)
         if not differences(document, made):

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.documents.captured import captured_digest
 from receipt_cli.documents.schemas import keep_known
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,6 +66,7 @@ def test_yes(log: Path, receipt: Path, invoke: Invoke, monkeypatch: pytest.Monke
         "newest": False,
         "identical": True,
         "other": [],
+        "captured": "as_written",
         "grammars": ["nanogpt@v1"],
         "invalid": [],
         "differences": [],
@@ -350,3 +352,53 @@ def test_newest_with_a_grammar_that_the_caller_had_chosen(log: Path, tmp_path: P
     change(receipt, "/summary/metrics/loss/mean", None)
     (difference,) = invoke("verify", "--newest", "--json", receipt, log).document["differences"]
     assert (difference["pointer"], difference["kind"], difference["old"]) == ("/summary/metrics/loss/mean", "gained", None)
+
+
+class TestCaptured:
+    """What was captured cannot be derived: its digest says whether it is as it was written."""
+
+    @pytest.mark.parametrize(
+        ("pointer", "value"),
+        [
+            ("/run/lane", "another lane"),
+            ("/run/started_at", "2026-01-01T00:00:00Z"),
+            ("/attachments", [{"kind": "trace", "uri": "x", "sha256": None, "size_bytes": None}]),
+        ],
+    )
+    def test_a_change_is_named(self, pointer: str, value: Any, log: Path, receipt: Path, invoke: Invoke) -> None:
+        change(receipt, pointer, value)
+        done = invoke("verify", "--json", receipt, log)
+        assert (done.code, done.document["identical"], done.document["captured"]) == (1, True, "changed")
+        assert "changed since the receipt was written" in invoke("verify", receipt, log).stdout.decode()
+        valid = invoke("validate", receipt)
+        assert valid.code == 0
+        assert b"captured_touched" in valid.stdout
+
+    def test_a_receipt_of_an_older_version_does_not_say(self, log: Path, receipt: Path, invoke: Invoke) -> None:
+        document = json.loads(receipt.read_bytes())
+        del document["captured_sha256"]
+        receipt.write_text(json.dumps(document), "utf-8")
+        done = invoke("verify", "--json", receipt, log)
+        assert (done.code, done.document["captured"]) == (0, "unknown")
+
+    def test_a_header_value_of_the_log_is_read_again(self, log: Path, receipt: Path, invoke: Invoke) -> None:
+        document = json.loads(receipt.read_bytes())
+        pointer = next(at for at, source in document["header"]["sources"].items() if source.startswith("log:"))
+        section, key = pointer.split("/")[1:3]
+        document["header"][section][key] = 4711
+        document["captured_sha256"] = captured_digest(document)
+        receipt.write_text(json.dumps(document), "utf-8")
+        done = invoke("verify", "--json", receipt, log)
+        assert done.code == 1
+        assert f"/header{pointer}" in fields(done)
+
+    @pytest.mark.parametrize("value", [1, None])
+    def test_an_exit_code_that_the_derivation_did_not_use_is_refused(
+        self, value: int | None, log: Path, tmp_path: Path, invoke: Invoke
+    ) -> None:
+        path = tmp_path / "stated.json"
+        assert invoke("parse", log, "--exit-code", "0", "-o", path).code == 0
+        change(path, "/run/exit_code", value)
+        assert invoke("validate", path).code == 1
+        assert invoke("verify", path, log).code == 1
+        assert invoke("ci", path).code != 0

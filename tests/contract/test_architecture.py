@@ -53,7 +53,7 @@ ROOMS: dict[str, str] = {
     ),
     "history": "analysis comparison definitions documents",
     "render": "analysis documents follow problems redaction",
-    "verification": "analysis derive detect documents errors events grammar importers io receipts",
+    "verification": "analysis derive detect documents errors events grammar header importers io receipts redaction",
     "ci": "analysis comparison definitions documents errors io render",
     "report": "analysis comparison definitions errors history receipts redaction render store",
     "api": (

@@ -46,6 +46,7 @@ CONCLUSIONS = {"truncated", "no_grammar_match", "unknown"}
 OPTIONAL = {"files", "launches", "ranks", "origin"}
 """Fields that only a log of several files, several runs or several ranks has, or an imported document."""
 ADDED = {
+    "#": {"captured_sha256"},
     "#/properties/run": {"wall_time_s", "peak_rss_bytes", "log_complete", "log_loss"},
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts", "range", "stalls"},
     "#/properties/derivation": {"peaks", "redactions"},

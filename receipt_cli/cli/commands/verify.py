@@ -42,6 +42,7 @@ def verify(
         found = verification.found
         broken = [f"{f.pointer}: {f.reason}" for f in found.invalid]
         title = Title(str(receipt), logs[0], found.refs, newest)
-        write_stdout(render_verification(found.differences, found.other, broken, title, style(color)))
+        page = render_verification(found.differences, found.other, broken, title, style(color), touched=found.touched is True)
+        write_stdout(page)
     if not verification.verified:
         sys.exit(ExitCode.NO)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from receipt_cli.documents.invariants.captured import CAPTURED_RULES
 from receipt_cli.documents.invariants.diagnosis import DIAGNOSIS_RULES
 from receipt_cli.documents.invariants.flags import ODDITY_RULES
 from receipt_cli.documents.invariants.goodput import GOODPUT_RULES
@@ -172,12 +173,6 @@ def _finite_losses(document: Document) -> Broken:
         yield "/checks/finite_losses", "is true though no loss was printed"
 
 
-def _exit_code(document: Document) -> Broken:
-    code, stated = document["derivation"]["options"]["exit_code"], document["checks"]["zero_exit_code"]
-    if code is not None and stated is not (code == 0):
-        yield "/checks/zero_exit_code", f"is {_said(stated)} though the caller stated exit code {code}"
-
-
 def _log_complete(document: Document) -> Broken:
     run, options = document["run"], document["derivation"]["options"]
     said, loss = run.get("log_complete"), run.get("log_loss")
@@ -203,16 +198,6 @@ def _failed_without_steps(document: Document) -> Broken:
     checks = document["checks"]
     if checks["has_steps"] is False and checks["completed"] is not True and document["failure"] is None:
         yield "/failure", "is null though no step was found and nothing shows that the run completed"
-
-
-def _no_oom(document: Document) -> Broken:
-    failure = document["failure"]
-    oom = failure is not None and failure["reason"] in ("cuda_oom", "host_oom")
-    if oom and document["checks"]["no_oom"] is not False:
-        yield (
-            "/checks/no_oom",
-            f"is {document['checks']['no_oom']} though the run failed with {failure['reason']}",
-        )
 
 
 def _log_tail(document: Document) -> Broken:
@@ -258,11 +243,10 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     Rule("steady_state_adds_up", PHASES, _steady_state),
     Rule("has_steps_agrees", (*PHASES, "checks", "derivation"), _has_steps),
     Rule("finite_losses_agrees", (*PHASES, "checks", "derivation"), _finite_losses),
-    Rule("exit_code_agrees", ("checks", "derivation"), _exit_code),
+    *CAPTURED_RULES,
     Rule("log_complete_agrees", ("run", "checks", "derivation"), _log_complete),
     Rule("no_grammar_match", ("failure", "derivation"), _no_grammar_match),
     Rule("failed_without_steps", ("failure", "checks"), _failed_without_steps),
-    Rule("no_oom_agrees", ("failure", "checks"), _no_oom),
     Rule("failure_parties", ("failure",), _failure_parties),
     Rule("failure_stalled", ("failure",), _failure_stalled),
     Rule("log_tail_bounded", ("failure",), _log_tail),

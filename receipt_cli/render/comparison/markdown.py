@@ -17,6 +17,7 @@ from receipt_cli.render.comparison.words import (
     figures,
     interval,
     reason_text,
+    stall_facts,
 )
 from receipt_cli.render.markdown import code, escape, table
 
@@ -25,7 +26,7 @@ _MAX_NAMES = 4
 
 
 def render_markdown(document: Mapping[str, Any]) -> str:
-    """Return the comparison (``comparison/1.0``) as GitHub-flavoured Markdown."""
+    """Return the comparison (``comparison/1.1``) as GitHub-flavoured Markdown."""
     lines = [line for contrast in document["contrasts"] for line in _contrast(document["baseline"]["runs"], contrast)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
 
@@ -39,7 +40,9 @@ def _contrast(baseline: Sequence[str], contrast: Mapping[str, Any]) -> Iterator[
     fields = [(code(field_name(f["pointer"])), *(code(field_value(f[side])) for side in ("a", "b"))) for f in contrast["fields"]]
     yield from _rows(("field", "a", "b"), fields)
     yield ""
-    yield from (f"- {escape(name)}: {escape(', '.join(facts))}" for name, facts in map(curve_facts, contrast["curves"]))
+    stalls = [] if contrast["stalls"] is None else [stall_facts(contrast["stalls"])]
+    listed = [*stalls, *map(curve_facts, contrast["curves"])]
+    yield from (f"- {escape(name)}: {escape(', '.join(facts))}" for name, facts in listed)
     yield ""
     yield from (f"> {escape(note)}" for note in contrast["notes"])
     yield ""

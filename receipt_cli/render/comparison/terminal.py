@@ -16,6 +16,7 @@ from receipt_cli.render.comparison.words import (
     figures,
     interval,
     reason_text,
+    stall_facts,
 )
 from receipt_cli.render.receipt.metrics import metric_label
 from receipt_cli.render.terminal.page import Page, Span
@@ -36,13 +37,16 @@ _BASES = {"within_run": "of these runs' own steps", "between_runs": "between run
 
 
 def render_comparison(document: Mapping[str, Any], style: Style) -> str:
-    """Return the comparison (``comparison/1.0``), each line ended by a newline."""
+    """Return the comparison (``comparison/1.1``), each line ended by a newline."""
     page = Page(style)
     for contrast in document["contrasts"]:
         page.gap()
         _names(page, document["baseline"]["runs"], contrast["runs"])
         _verdict(page, contrast)
         _metrics(page, contrast["metrics"])
+        if contrast["stalls"] is not None:
+            name, facts = stall_facts(contrast["stalls"])
+            page.flow(name, [[Span(fact)] for fact in facts], label_width=12)
         _curves(page, contrast["curves"])
         _outcome(page, contrast["outcome"])
         _fields(page, "fields that differ", contrast["fields"])

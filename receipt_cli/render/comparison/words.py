@@ -94,6 +94,17 @@ def curve_facts(c: Mapping[str, Any]) -> tuple[str, list[str]]:
     return metric_label(c["metric"]), facts
 
 
+def stall_facts(stalls: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return a label for the stalled steps of both sides and the facts in words."""
+    shares = [(name, _percent(stalls[name]["rate"]), _percent(stalls[name]["cost"])) for name in "ab"]
+    sides = [f"{name}: {rate} of the steps, {cost} of the time" for name, rate, cost in shares]
+    return "stalls", [*sides, OUTCOMES[stalls["outcome"]][0]]
+
+
+def _percent(ratio: float) -> str:
+    return f"{ratio * 100:.2g} %"
+
+
 def _signed(metric: str, value: float) -> str:
     return f"{'+' if value > 0 else '−' if value < 0 else ''}{measure(metric, abs(value))}"
 

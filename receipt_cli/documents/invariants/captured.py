@@ -1,0 +1,135 @@
+"""Rules between the captured and the derived parts of a receipt, and between its checks and its failure.
+
+``docs/contracts.md`` lists them. What nothing contradicts is named by the digest of the captured parts (``captured_touched``)
+and, for derived parts, by ``receipt verify``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from receipt_cli.documents.captured import CAPTURED, is_touched
+from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, is_import, summaries
+
+_OOM = ("cuda_oom", "host_oom")
+_MOST_PHASES = 1000
+"""A receipt lists no more phases; what is left out may decide a check."""
+_MOST_MARKERS = 20
+"""A failure lists no more markers."""
+_NOT_HELD = ("derive/1", "derive/2")
+"""Rules of released receipts whose examples do not keep ``checks_of_phases``."""
+_CLOCK_SLACK_S = 2.0
+"""Times are in whole seconds; more than their rounding is a clock that was set, or a changed document."""
+
+
+def _said(check: bool | None) -> str:
+    return "null" if check is None else str(check).lower()
+
+
+def _exit_code(document: Document) -> Broken:
+    code, stated = document["derivation"]["options"]["exit_code"], document["checks"]["zero_exit_code"]
+    captured = document["run"]["exit_code"]
+    if code is not None and stated is not (code == 0):
+        yield "/checks/zero_exit_code", f"is {_said(stated)} though the caller stated exit code {code}"
+    elif captured is not None and stated is not (captured == 0):
+        yield "/run/exit_code", f"is {captured} though /checks/zero_exit_code is {_said(stated)}"
+    elif code is not None and captured != code:
+        yield "/run/exit_code", f"is {'null' if captured is None else captured}, the derivation used {code}"
+
+
+def _wall(document: Document) -> Broken:
+    run, wall = document["run"], document["derivation"]["options"].get("wall")
+    captured = run.get("wall_time_s")
+    if wall is not None and wall["evidence"] == "receipt_run" and wall["seconds"] != captured:
+        yield "/run/wall_time_s", f"is {'null' if captured is None else captured}, the derivation used {wall['seconds']} s"
+
+
+def _times(document: Document) -> Broken:
+    run = document["run"]
+    if run["started_at"] is None or run["finished_at"] is None:
+        return
+    began, ended = (_seconds(run[name]) for name in ("started_at", "finished_at"))
+    wall = run.get("wall_time_s")
+    if ended < began - _CLOCK_SLACK_S:
+        yield "/run/finished_at", f"is before the start, {run['started_at']}"
+    elif wall is not None and wall > ended - began + _CLOCK_SLACK_S:
+        yield "/run/wall_time_s", f"is {wall} s, longer than from start to end"
+
+
+def _seconds(text: str) -> float:
+    """Return the time since 1970 of an RFC 3339 text in UTC; a leap second is the second after it."""
+    whole, leap = (text[:17] + "59" + text[19:], 1.0) if text[17:19] == "60" else (text, 0.0)
+    date, dot, rest = whole.removesuffix("Z").partition(".")
+    try:
+        return datetime.fromisoformat(f"{date}+00:00").timestamp() + leap + (float(f"0.{rest}") if dot else 0.0)
+    except ValueError:  # the 31st of February
+        return 0.0
+
+
+def _failure(document: Document) -> Broken:
+    checks, failure = document["checks"], document["failure"]
+    if failure is None:
+        for name in ("zero_exit_code", "no_oom", "completed"):
+            if checks[name] is False and not (name == "zero_exit_code" and any(True for _ in _exit_code(document))):
+                yield "/failure", f"is null though checks.{name} is false"
+    elif checks["completed"] is True and failure["reason"] != "nan_loss" and not _is_cut(document):
+        yield "/checks/completed", f"is true though the run failed with {failure['reason']}"
+
+
+def _is_cut(document: Document) -> bool:
+    """Return whether output is missing at the end of the log: ``log_complete_agrees`` says what follows."""
+    return document["derivation"]["options"].get("log_complete") is False
+
+
+def _no_oom(document: Document) -> Broken:
+    failure, stated = document["failure"], document["checks"]["no_oom"]
+    if failure is None:
+        return  # _failure says so
+    seen = failure["reason"] in _OOM or any(marker["reason"] in _OOM for marker in failure["markers"])
+    if seen and stated is not False:
+        yield "/checks/no_oom", f"is {_said(stated)} though the run failed with {failure['reason']} and ran out of memory"
+    elif stated is False and not seen and len(failure["markers"]) < _MOST_MARKERS and not is_import(document):
+        yield "/checks/no_oom", "is false though no marker of the failure is about memory"
+
+
+def _mfu(document: Document) -> Broken:
+    for at, summary in summaries(document):
+        mfu = summary["metrics"].get("mfu_ratio")
+        if mfu is None or mfu["max"] is None or mfu["max"] <= 1 or is_import(document):
+            continue
+        if mfu["window"] == "steady":
+            yield f"{at}/metrics/mfu_ratio/max", f"is {mfu['max']} though the steady state has no record above 1"
+        if document["checks"]["mfu_plausible"] is not False:
+            yield "/checks/mfu_plausible", f"is {_said(document['checks']['mfu_plausible'])} though an MFU is {mfu['max']}"
+
+
+def _checks_of_phases(document: Document) -> Broken:
+    if document["derivation"]["rules"] in _NOT_HELD or is_import(document) or len(document["phases"]) >= _MOST_PHASES:
+        return
+    checks, every = document["checks"], [summary for _, summary in summaries(document)]
+    compared: list[Any] = [c["consistent"] for s in every for c in s["consistency"] if c["metric"] != "mfu_ratio"]
+    restarts = [s["steps"]["restart_count"] for s in every if s["steps"]["record_count"]]
+    for name, wanted in (
+        ("throughput_consistent", all(compared) if compared else None),
+        ("steps_monotonic", not any(restarts) if restarts else None),
+    ):
+        if checks[name] is not wanted:
+            yield f"/checks/{name}", f"is {_said(checks[name])}, the phases say {_said(wanted)}"
+
+
+def _touched(document: Document) -> Broken:
+    if is_touched(document):
+        yield "/captured_sha256", "is not the digest of run, header and attachments: they were changed since they were written"
+
+
+CAPTURED_RULES: tuple[Rule, ...] = (
+    Rule("exit_code_agrees", ("run", "checks", "derivation"), _exit_code),
+    Rule("wall_agrees", ("run", "derivation"), _wall),
+    Rule("times_in_order", ("run",), _times, "note"),
+    Rule("failure_agrees", ("failure", "checks", "run", "derivation"), _failure),
+    Rule("no_oom_agrees", ("failure", "checks", "derivation"), _no_oom),
+    Rule("mfu_agrees", (*PHASES, "checks", "derivation"), _mfu),
+    Rule("checks_of_phases", (*PHASES, "checks", "derivation"), _checks_of_phases),
+    Rule("captured_touched", CAPTURED, _touched, "note"),
+)
