@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
+from receipt_cli.definitions.reading import similar
+from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import UsageError
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
 from receipt_cli.learn.metric_names import SCORE
@@ -92,11 +92,6 @@ def read_answers(options: Sequence[str]) -> list[Answer]:
     return answers
 
 
-def known_units() -> list[str]:
-    """Return the names of all units, by dimension."""
-    return [*sorted(UNITS, key=lambda name: (UNITS[name].dimension, UNITS[name].factor)), *sorted(SPECIAL_UNITS)]
-
-
 def metric_of(role: str) -> str | None:
     """Return the metric of the registry that ``role`` names or abbreviates, or None."""
     registry = load_registry()
@@ -141,11 +136,8 @@ _ROLES = "step, epoch, loss, time:ms, lr, other, skip, or a metric of: receipt s
 
 
 def _near(word: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.6)
-    if close:
-        return f"did you mean {' or '.join(map(repr, close))}?"
     shown = [safe_text(name, 40) for name in list(known)[:12]]
-    return f"there are {', '.join(shown)}" if shown else "no line of the log has a number"
+    return similar(word, known, f"there are {', '.join(shown)}" if shown else "no line of the log has a number")
 
 
 def assign(reading: Reading, answers: Mapping[str, Answer], record: str | None = None) -> Assignment:
