@@ -105,13 +105,20 @@ def names_of(reading: Reading) -> list[str]:
     return [text if text and told.count(text) == 1 else f"#{at}" for at, text in enumerate(told, start=1)]
 
 
+def spellings(names: Sequence[str]) -> dict[str, str]:
+    """Return what an answer may call each name: in lower case, with ``_`` for blanks, by its last word alone."""
+    tails = [name.lower().split()[-1] for name in names]
+    short = {tail: name for tail, name in zip(tails, names, strict=True) if tails.count(tail) == 1}
+    return {**short, **{name.lower().replace(" ", "_"): name for name in names}, **{name.lower(): name for name in names}}
+
+
 def settle(answers: Sequence[Answer], names: Sequence[str]) -> tuple[dict[str, Answer], str | None]:
     """Return the answers by the names that they are about, and what a record is, if an answer says it.
 
     ``step=epoch`` says that the number called ``step`` is an epoch; where no number is called so, that the step is the
     number called ``epoch``. Raises ``UsageError`` for names that no number has, and for unknown roles.
     """
-    by_word = {**{name.lower().replace(" ", "_"): name for name in names}, **{name.lower(): name for name in names}}
+    by_word = spellings(names)
     found: dict[str, Answer] = {}
     record: str | None = None
     for answer in answers:
