@@ -187,7 +187,7 @@ def learn(
     with progress(log) as bar:
         proposal = propose(log, name, bar, answers=answers)
     if ask and proposal.questions:
-        answers += read_answers([text for question in proposal.questions if (text := _asked(question))])
+        answers += read_answers([text for question in proposal.questions if question.answers and (text := _asked(question))])
         proposal = propose(log, name, answers=answers)
     if output is not None:
         write_new(output, proposal.text)
