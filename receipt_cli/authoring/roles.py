@@ -106,10 +106,12 @@ def names_of(reading: Reading) -> list[str]:
 
 
 def spellings(names: Sequence[str]) -> dict[str, str]:
-    """Return what an answer may call each name: in lower case, with ``_`` for blanks, by its last word alone."""
+    """Return what an answer may call each name: in lower case, with ``_`` for blanks, by its place or its last word."""
     tails = [name.lower().split()[-1] for name in names]
     short = {tail: name for tail, name in zip(tails, names, strict=True) if tails.count(tail) == 1}
-    return {**short, **{name.lower().replace(" ", "_"): name for name in names}, **{name.lower(): name for name in names}}
+    places = {f"#{at}": name for at, name in enumerate(names, start=1)}
+    whole = {text: name for name in names for text in (name.lower().replace(" ", "_"), name.lower())}
+    return {**places, **short, **whole}
 
 
 def settle(answers: Sequence[Answer], names: Sequence[str]) -> tuple[dict[str, Answer], str | None]:
@@ -128,7 +130,7 @@ def settle(answers: Sequence[Answer], names: Sequence[str]) -> tuple[dict[str, A
                 raise UsageError(f"--answer record={role} is unknown", why=f"a record is one of {', '.join(RECORDS)}")
             record = role
             continue
-        if name is None and role.lower() in by_word:
+        if name is None and role.lower() in by_word and (answer.name in COUNTING or metric_of(answer.name) is not None):
             name, role = by_word[role.lower()], answer.name
         if name is None:
             raise UsageError(f"no number of the log is called {answer.name!r}", why=_near(answer.name, names))
@@ -222,7 +224,11 @@ def _count(made: Assignment, names: Sequence[str], told: Mapping[int, Answer], r
         if not each and not epochs:
             text = f"{names[epoch]!r} is taken for the epoch, and each record for a whole one"
             made.questions.append(Question(text, (f"{_word(names[epoch])}=step",)))
-    elif step is not None and counter.mode == GLOBAL and not inside:
+    elif inside:
+        _put(made, inside[0], "epoch_step", "epoch_steps")
+        text = "no number of the record is the epoch: write a rule with event: progress for the line that announces it"
+        made.questions.append(Question(text, ()))
+    elif step is not None and counter.mode == GLOBAL:
         _put(made, step, "step", "planned_steps")
         if epoch is not None:
             _put(made, epoch, "epoch", None, "number")
