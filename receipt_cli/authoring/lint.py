@@ -258,7 +258,7 @@ class _Linter:
             for name in sorted(wanted ^ set(rule.fields)):
                 side = "declared but never captured" if name in rule.fields else "captured but not declared"
                 yield self.finding((*path, "fields", name), f"{rule.name}: field {name} is {side}")
-        if rule.event == "step" and not any(f.target[0] in ("metric", "other") for f in rule.fields.values()):
+        if rule.event == "step" and not rule.redraw and not any(f.target[0] in ("metric", "other") for f in rule.fields.values()):
             yield self.finding(path, f"{rule.name}: a step rule needs a metric")
         if rule.bounds and (rule.table or rule.block):
             name = next(iter(rule.bounds))
