@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from receipt_cli.authoring.explain import Kept, first_readings
 from receipt_cli.authoring.lint import check_index, digit_dependence, lint_grammar, lint_together, sample_failures
 from receipt_cli.authoring.lint_markers import lint_catalogue
 from receipt_cli.authoring.site_search import find_site
@@ -15,7 +16,6 @@ from receipt_cli.definitions.resources import data_root
 from receipt_cli.derive import Options, derive
 from receipt_cli.grammar.catalog import list_grammars, read_entry, shipped
 from receipt_cli.grammar.parse import load_grammar
-from receipt_cli.io.source import Source
 from receipt_cli.problems import Finding
 
 
@@ -43,7 +43,7 @@ def lint_shipped() -> tuple[list[Finding], int]:
 
 
 def test_grammar(name: str, log: str | None) -> tuple[list[dict[str, Any]], bool]:
-    """Return a row for each rule (samples, failures, digits, and with a log the records it matched), and whether all pass.
+    """Return a row for each rule (samples, failures, digits, and with a log the records it read), and whether all pass.
 
     A rule that depends on digits is slower on a large log; see ``digit_dependence``.
     """
@@ -63,10 +63,12 @@ def test_grammar(name: str, log: str | None) -> tuple[list[dict[str, Any]], bool
     ]
     good = not any(failures.values())
     if log is not None:
-        with closing(Source(log)) as source:
+        with closing(Kept(log)) as source:
             derivation = derive(source, Options(grammar=name), workers=1, site=site)
+        first = first_readings(source.kept, grammar)
         for row in rows:
             row["records"] = derivation.rule_records.get((grammar.ref, row["rule"]), 0)
+            row["first"] = first.get(row["rule"])
             row["near misses"] = sum(1 for miss in derivation.near_misses[1] if miss.rule == row["rule"])
         good = good and derivation.checks.get("has_steps") is True
     return rows, good

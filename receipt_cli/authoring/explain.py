@@ -16,7 +16,7 @@ from receipt_cli.records.envelope import unwrap
 from receipt_cli.records.heuristics import METRIC_LINE
 from receipt_cli.records.split import RECORD_CAP
 from receipt_cli.redaction.text import safe_text
-from receipt_cli.scan.extraction import PatternTimeout, read_record
+from receipt_cli.scan.extraction import PatternTimeout, convert, read_record
 
 MAX_LINES = 20
 MAX_KEPT = 64 * 1024 * 1024
@@ -24,7 +24,7 @@ MAX_KEPT = 64 * 1024 * 1024
 PIECE = 1 << 20
 
 
-class _Kept(Source):
+class Kept(Source):
     """A source that keeps its first bytes."""
 
     def __init__(self, path: str, progress: Progress | None = None) -> None:
@@ -41,7 +41,7 @@ class _Kept(Source):
 
 def explain_log(path: str, grammar: str | None = None, progress: Progress | None = None) -> tuple[dict[str, Any], Derivation]:
     """Return the explanation of one log as plain data, and its derivation. Raises as ``derive``."""
-    with closing(_Kept(path, progress)) as source:
+    with closing(Kept(path, progress)) as source:
         derivation = derive(source, Options(grammar=grammar), workers=1, site=find_site(path))
     detection = derivation.detection
     chosen = {c.grammar.id: c for c in detection.chosen}
@@ -117,6 +117,38 @@ def unmatched_lines(raw: bytes | bytearray, grammars: list[Grammar]) -> tuple[in
         line -= raw[end - 1 : end] == b"\n"  # nothing stands after the last line end of a piece
         at = end
     return count, found
+
+
+def first_readings(raw: bytes | bytearray, grammar: Grammar) -> dict[str, dict[str, Any]]:
+    """Return of each rule the first record that it reads: ``line_number``, ``text`` and ``fields``."""
+    found: dict[str, dict[str, Any]] = {}
+    for number, line in enumerate(unwrap(bytes(raw)).split(b"\n"), start=1):
+        for rule in grammar.rules:
+            if rule.name in found or not any(literal in line for literal in rule.literals):
+                continue
+            for record in line.split(b"\r"):
+                fields = _read_fields(rule, record[:RECORD_CAP])
+                if fields is not None:
+                    text = safe_text(record[:EXCERPT_BYTES].decode("utf-8", "replace"), 200)
+                    found[rule.name] = {"line_number": number, "text": text, "fields": fields}
+                    break
+        if len(found) == len(grammar.rules):
+            break
+    return found
+
+
+def _read_fields(rule: Rule, record: bytes) -> dict[str, Any] | None:
+    """Return the fields that ``rule`` reads in a record, those outside the registry too; None where it matches nothing."""
+    try:
+        events = read_record(rule, record)
+    except PatternTimeout:
+        return None
+    if not events:
+        return None
+    values = {name: convert(rule.fields[name], text)[0] for name, text in events[0].texts.items()}
+    whole = {name: int(v) if rule.fields[name].type == "integer" and isinstance(v, float) else v for name, v in values.items()}
+    row = dict([events[0].row]) if events[0].row is not None else {}
+    return {**{name: value for name, value in whole.items() if value is not None}, **events[0].unregistered, **row}
 
 
 def _reads(rule: Rule, record: bytes) -> bool:

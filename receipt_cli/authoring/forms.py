@@ -82,6 +82,8 @@ def forms_of(body: Body, samples: Sequence[Marked], values: Mapping[str, str], l
 
     ``values`` are the patterns of the fields, ``lead`` is the pattern that begins the rule.
     """
+    if not lead and not any(sample.literals[0].strip() for sample in samples):
+        lead = r"(?<!\d)"  # a number is tried from its first digit alone
     for form in (_as_pairs(body, samples, values, lead), _as_line(body, samples, values, lead)):
         if form is not None:
             yield form

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from receipt_cli.authoring.forms import Body, Marked, forms_of
 from receipt_cli.authoring.lint import MIN_LITERAL
-from receipt_cli.authoring.roles import Answer, Assignment, Question, assign, names_of, settle
+from receipt_cli.authoring.roles import Answer, Assignment, Question, assign, names_of, settle, spellings
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.tokens import split
 
@@ -57,7 +57,7 @@ def answered(readings: Sequence[Reading], known: Sequence[Sequence[Reading]], an
 
 def _fit(reading: Reading, answers: Sequence[Answer]) -> int:
     """Return how many answers are about a number of the records."""
-    names = {text for name in names_of(reading) for text in (name.lower(), name.lower().replace(" ", "_"))}
+    names = spellings(names_of(reading))
     return sum(answer.name.lower() in names or answer.role.lower() in names for answer in answers)
 
 

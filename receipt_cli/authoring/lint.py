@@ -16,6 +16,7 @@ from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.model import Block, Grammar, Rule, Sample, compile_pattern
 from receipt_cli.grammar.parse import load_grammar
+from receipt_cli.grammar.parts import PARTS
 from receipt_cli.learn.vocabulary import load_vocabulary
 from receipt_cli.problems import Finding
 from receipt_cli.scan.extraction import TIME_BOX_S, Extraction, PatternTimeout, bind_cells, bind_row, convert, extract
@@ -236,7 +237,8 @@ class _Linter:
                 found = set(compile_pattern(pattern).groupindex)
             except regex.error as error:
                 reason = f"{rule.name}: not a pattern: {getattr(error, 'msg', error)}"
-                yield self.finding(where, reason, snippet=pattern, caret=getattr(error, "pos", None))
+                parts = f"named parts are {', '.join(PARTS)}" if "(?&" in pattern else None
+                yield self.finding(where, reason, snippet=pattern, caret=getattr(error, "pos", None), help=parts)
                 return
             except (RecursionError, MemoryError) as error:
                 yield self.finding(where, f"{rule.name}: not a pattern that can be used: {error}")
@@ -256,7 +258,7 @@ class _Linter:
             for name in sorted(wanted ^ set(rule.fields)):
                 side = "declared but never captured" if name in rule.fields else "captured but not declared"
                 yield self.finding((*path, "fields", name), f"{rule.name}: field {name} is {side}")
-        if rule.event == "step" and not any(f.target[0] in ("metric", "other") for f in rule.fields.values()):
+        if rule.event == "step" and not rule.redraw and not any(f.target[0] in ("metric", "other") for f in rule.fields.values()):
             yield self.finding(path, f"{rule.name}: a step rule needs a metric")
         if rule.bounds and (rule.table or rule.block):
             name = next(iter(rule.bounds))

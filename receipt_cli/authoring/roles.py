@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
+from receipt_cli.definitions.reading import similar
+from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import UsageError
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
 from receipt_cli.learn.metric_names import SCORE
@@ -92,11 +92,6 @@ def read_answers(options: Sequence[str]) -> list[Answer]:
     return answers
 
 
-def known_units() -> list[str]:
-    """Return the names of all units, by dimension."""
-    return [*sorted(UNITS, key=lambda name: (UNITS[name].dimension, UNITS[name].factor)), *sorted(SPECIAL_UNITS)]
-
-
 def metric_of(role: str) -> str | None:
     """Return the metric of the registry that ``role`` names or abbreviates, or None."""
     registry = load_registry()
@@ -110,13 +105,22 @@ def names_of(reading: Reading) -> list[str]:
     return [text if text and told.count(text) == 1 else f"#{at}" for at, text in enumerate(told, start=1)]
 
 
+def spellings(names: Sequence[str]) -> dict[str, str]:
+    """Return what an answer may call each name: in lower case, with ``_`` for blanks, by its place or its last word."""
+    tails = [name.lower().split()[-1] for name in names]
+    short = {tail: name for tail, name in zip(tails, names, strict=True) if tails.count(tail) == 1}
+    places = {f"#{at}": name for at, name in enumerate(names, start=1)}
+    whole = {text: name for name in names for text in (name.lower().replace(" ", "_"), name.lower())}
+    return {**places, **short, **whole}
+
+
 def settle(answers: Sequence[Answer], names: Sequence[str]) -> tuple[dict[str, Answer], str | None]:
     """Return the answers by the names that they are about, and what a record is, if an answer says it.
 
     ``step=epoch`` says that the number called ``step`` is an epoch; where no number is called so, that the step is the
     number called ``epoch``. Raises ``UsageError`` for names that no number has, and for unknown roles.
     """
-    by_word = {**{name.lower().replace(" ", "_"): name for name in names}, **{name.lower(): name for name in names}}
+    by_word = spellings(names)
     found: dict[str, Answer] = {}
     record: str | None = None
     for answer in answers:
@@ -126,7 +130,7 @@ def settle(answers: Sequence[Answer], names: Sequence[str]) -> tuple[dict[str, A
                 raise UsageError(f"--answer record={role} is unknown", why=f"a record is one of {', '.join(RECORDS)}")
             record = role
             continue
-        if name is None and role.lower() in by_word:
+        if name is None and role.lower() in by_word and (answer.name in COUNTING or metric_of(answer.name) is not None):
             name, role = by_word[role.lower()], answer.name
         if name is None:
             raise UsageError(f"no number of the log is called {answer.name!r}", why=_near(answer.name, names))
@@ -141,11 +145,8 @@ _ROLES = "step, epoch, loss, time:ms, lr, other, skip, or a metric of: receipt s
 
 
 def _near(word: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.6)
-    if close:
-        return f"did you mean {' or '.join(map(repr, close))}?"
     shown = [safe_text(name, 40) for name in list(known)[:12]]
-    return f"there are {', '.join(shown)}" if shown else "no line of the log has a number"
+    return similar(word, known, f"there are {', '.join(shown)}" if shown else "no line of the log has a number")
 
 
 def assign(reading: Reading, answers: Mapping[str, Answer], record: str | None = None) -> Assignment:
@@ -223,7 +224,11 @@ def _count(made: Assignment, names: Sequence[str], told: Mapping[int, Answer], r
         if not each and not epochs:
             text = f"{names[epoch]!r} is taken for the epoch, and each record for a whole one"
             made.questions.append(Question(text, (f"{_word(names[epoch])}=step",)))
-    elif step is not None and counter.mode == GLOBAL and not inside:
+    elif inside:
+        _put(made, inside[0], "epoch_step", "epoch_steps")
+        text = "no number of the record is the epoch: write a rule with event: progress for the line that announces it"
+        made.questions.append(Question(text, ()))
+    elif step is not None and counter.mode == GLOBAL:
         _put(made, step, "step", "planned_steps")
         if epoch is not None:
             _put(made, epoch, "epoch", None, "number")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
-from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
+from receipt_cli.definitions.reading import similar
+from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import DataError
 from receipt_cli.lazy_dataclass import dataclass
 
@@ -142,7 +143,8 @@ def with_aliases(registry: Registry, text: bytes, where: str) -> Registry:
     added: dict[str, list[Alias]] = {}
     for name, spellings in entries.items():
         if name not in registry.by_name:
-            raise DataError(f"no metric {name!r}", where=where, try_=_similar(str(name), registry.by_name))
+            near = similar(str(name), registry.by_name, "receipt schema show metrics")
+            raise DataError(f"no metric {name!r}", where=where, try_=near)
         if not isinstance(spellings, list):
             raise DataError(f"the aliases of {name} are no list", where=where)
         given = [{"spelling": each} if isinstance(each, str) else each for each in spellings]
@@ -160,13 +162,6 @@ def with_aliases(registry: Registry, text: bytes, where: str) -> Registry:
 
 SITE = "site"
 """Trainer of the aliases that do not ship."""
-
-
-def _similar(name: str, known: Iterable[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
-    return " or ".join(close) or "receipt schema show metrics"
 
 
 def _metric(entry: Any, place: str) -> Metric:
@@ -221,7 +216,7 @@ def _metric_aliases(entries: Any, place: str) -> Iterator[Alias]:
             raise DataError("an alias has texts without outer blanks", where=here)
         printed_in = entry.get("printed_in")
         if printed_in is not None and printed_in not in UNITS and printed_in not in SPECIAL_UNITS:
-            raise DataError(f"printed_in {printed_in!r} is not a unit", where=here)
+            raise DataError(f"printed_in {printed_in!r} is not a unit", where=here, why=f"units are {', '.join(known_units())}")
         yield Alias(entry["spelling"], entry["trainer"], printed_in)
 
 

@@ -34,6 +34,14 @@ def listed(texts: str | Iterable[str] | None) -> list[str]:
     return [texts] if isinstance(texts, str) else list(texts or ())
 
 
+def similar(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a question with the names of ``known`` that are like ``word``, or ``otherwise`` where none is."""
+    import difflib
+
+    close = difflib.get_close_matches(word, list(known), n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else otherwise
+
+
 def below(fail: Fail, *steps: str | int) -> Fail:
     """Return ``fail`` for places below ``steps``."""
     return lambda reason, *inner, key=None: fail(reason, *steps, *inner, key=key)

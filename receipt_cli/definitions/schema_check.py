@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from receipt_cli.definitions.compiled import find_compiled
-from receipt_cli.definitions.reading import Fail
+from receipt_cli.definitions.reading import Fail, similar
 from receipt_cli.definitions.resources import read_shipped
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jsonschema.protocols import Validator
 
 MAX_REASON = 300
-UNKNOWN = "unknown field"
+UNKNOWN, MISSING = "unknown field", "missing"
 Path = tuple[str | int, ...]
 
 
@@ -68,7 +68,7 @@ def explain(error: ValidationError) -> Iterator[tuple[Path, str]]:
         known = error.schema.get("properties", {}) if isinstance(error.schema, dict) else {}
         yield from (((*path, key), UNKNOWN) for key in instance if key not in known)
     elif keyword == "required":
-        yield from (((*path, key), "missing") for key in stated if key not in instance)
+        yield from (((*path, key), MISSING) for key in stated if key not in instance)
     elif keyword == "type":
         wanted = stated if isinstance(stated, str) else " or ".join(stated)
         yield path, f"is {json_type(instance)}, not {wanted}"
@@ -102,8 +102,15 @@ def check_definition(kind: str, data: Any, fail: Fail, counts: Callable[[Path, s
         for path, reason in _explain_types(error) if _is_of_types(error) else explain(cause):
             if all(counts(path, str(each.validator), each.instance) for each in (error, cause)):
                 if reason == UNKNOWN:
-                    raise fail(f"unknown key {path[-1]!r}", *path[:-1], key=str(path[-1]))
-                raise fail(reason, *path)
+                    near = similar(str(path[-1]), _known_keys(cause))
+                    raise fail(f"unknown key {path[-1]!r}" + f": {near}" * bool(near), *path[:-1], key=str(path[-1]))
+                given = cause.instance if reason == MISSING and isinstance(cause.instance, dict) else {}
+                near = similar(str(path[-1]), [str(key) for key in given if key not in _known_keys(cause)]) if given else ""
+                raise fail(f"{reason}: {near}" if near else reason, *path)
+
+
+def _known_keys(error: ValidationError) -> list[str]:
+    return list(error.schema.get("properties", {})) if isinstance(error.schema, dict) else []
 
 
 def _is_of_types(error: ValidationError) -> bool:

@@ -218,15 +218,14 @@ def _resolve(name: str, others: Sequence[str] = ()) -> tuple[bytes, str]:
 
 def _similar(name: str, others: Sequence[str]) -> str:
     """Return the grammars whose names are like ``name``, or the versions that there are of it, in words."""
-    import difflib
+    from receipt_cli.definitions.reading import similar
 
     known = [*(entry.ref for entry in list_grammars()), *others]
     versions = [ref for ref in known if ref.partition("@")[0] == name.partition("@")[0]]
     if versions:
         return f"there is {', '.join(versions)}"
     ids = list(dict.fromkeys(ref.partition("@")[0] for ref in known))
-    close = difflib.get_close_matches(name.partition("@")[0], ids, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    return similar(name.partition("@")[0], ids)
 
 
 def read_file(path: str) -> bytes:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import regex
 
 from receipt_cli.definitions.metrics import Registry, load_registry
-from receipt_cli.definitions.reading import Fail, below, failing, listed
+from receipt_cli.definitions.reading import Fail, below, failing, listed, similar
 from receipt_cli.definitions.resources import read_shipped
-from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
+from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.grammar.model import FACTS, STRUCTURAL, Field, LazyFields, Target
 from receipt_cli.lazy_pattern import compile_later
 
@@ -36,7 +36,7 @@ def make_field(name: str, body: Mapping[str, Any] | None, registry: Registry, fa
     if data.get("definition") is not None and _SLUG.match(data["definition"]) is None:
         raise fail(f"definition {data['definition']!r} is not a slug")
     if unit is not None and unit not in UNITS and unit not in SPECIAL_UNITS:
-        raise fail(f"unknown unit {unit!r}")
+        raise fail(f"unknown unit {unit!r}: units are {', '.join(known_units())}")
     if least is not None and not math.isfinite(least):
         raise fail("must be a finite number", "at_least")
     if least is not None and kind not in ("number", "integer"):
@@ -72,13 +72,13 @@ def _target(name: str, data: Mapping[str, Any], kind: str, registry: Registry, f
         raise fail("has both a metric and a fact")
     if fact is not None:
         if fact not in FACTS:
-            raise fail(f"unknown fact {fact!r}")
+            raise fail(_unknown("fact", fact, FACTS))
         return ("fact", fact)
     if metric == "other":
         return ("other", name)
     if metric is not None:
         if metric not in registry.by_name:
-            raise fail(f"unknown metric {metric!r}")
+            raise fail(_unknown("metric", metric, registry.by_name))
         return ("metric", metric)
     if name in STRUCTURAL:
         return ("structural", name)
@@ -88,4 +88,10 @@ def _target(name: str, data: Mapping[str, Any], kind: str, registry: Registry, f
         return ("metric", name)
     if kind in ("string", "boolean"):
         return ("text", name)
-    raise fail("is neither a metric, a fact nor structural: name its metric or fact")
+    near = similar(name, [*registry.by_name, *STRUCTURAL, *FACTS], "name its metric or fact, or metric: other")
+    raise fail(f"is neither a metric, a fact nor structural: {near}")
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> str:
+    near = similar(name, known)
+    return f"unknown {what} {name!r}: {near}" if near else f"unknown {what} {name!r}"

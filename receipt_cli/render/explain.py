@@ -144,6 +144,23 @@ def render_learned(reading: Mapping[str, object], style: Style) -> str:
     return page.text()
 
 
+def render_first_records(rows: Sequence[Mapping[str, object]], style: Style) -> str:
+    """Return the first record that each rule reads: rows of ``rule`` and ``first`` (``{line_number, text, fields}`` or None)."""
+    page = Page(style)
+    for row in rows:
+        page.line()
+        first = child(row, "first")
+        if first is None:
+            page.line(Span(page.say(text(row, "rule") or "?"), "strong"), " reads no record")
+            continue
+        page.line(Span(page.say(text(row, "rule") or "?"), "strong"), f" reads first line {_count(first, 'line_number')}")
+        page.line(Span(page.say(f"    {text(first, 'text') or ''}"), "dim"))
+        fields = child(first, "fields")
+        told = fields.items() if isinstance(fields, Mapping) else ()
+        page.line(page.say("    " + ", ".join(f"{name} {value}" for name, value in told)))
+    return page.text()
+
+
 def _score(page: Page, score: object) -> str:
     if isinstance(score, str):
         return page.say(score)

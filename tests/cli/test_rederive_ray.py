@@ -113,3 +113,21 @@ def test_a_cluster_that_is_not_there(archive: Path, tmp_path: Path, process: Inv
     given = ("rederive", archive, "--store", tmp_path / "store", "--engine", "ray")
     done = process(*given, env={"RAY_ADDRESS": "not an address"})
     assert (done.code, "cannot be reached" in done.stderr) == (3, True)
+
+
+def test_the_definitions_of_a_site_reach_the_workers(tmp_path: Path, process: Invoke) -> None:
+    runs = tmp_path / "archive" / "runs"
+    grammars = tmp_path / "archive" / ".receipt" / "grammars"
+    for folder in (runs, grammars):
+        folder.mkdir(parents=True)
+    lines = "".join(f"zug={n} guete={4 - n / 10:.1f}\n" for n in range(1, 9))
+    for name in "ab":
+        (runs / f"{name}.log").write_text(f"{name}\n{lines}", "utf-8")
+    drafted = process("grammar", "learn", runs / "a.log", "--answer", "guete=loss", "--id", "ofen", "-o", grammars / "ofen.yaml")
+    assert drafted.code == 0, drafted.stderr
+    given = ("rederive", runs, "--store", tmp_path / "ray", "--engine", "ray", "--workers", "2")
+    assert process(*given).code == 0
+    assert process("rederive", runs, "--store", tmp_path / "local").code == 0
+    assert tree(tmp_path / "ray") == tree(tmp_path / "local")
+    receipts = [json.loads(text) for path, text in tree(tmp_path / "ray").items() if path.startswith("receipts/")]
+    assert [receipt["derivation"]["grammars"][0]["id"] for receipt in receipts] == ["ofen", "ofen"]

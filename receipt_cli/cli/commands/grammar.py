@@ -110,11 +110,12 @@ def test(
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Run a grammar's samples and, on a log, show what each rule matches.
+    """Run a grammar's samples and, on a log, show what each rule reads: how many records, and the first of them.
 
     Exits 1 when a sample fails, or when the grammar matches no step of the log.
     """
     from receipt_cli.authoring.check import test_grammar
+    from receipt_cli.render.explain import render_first_records
     from receipt_cli.render.terminal.table import render_table
 
     rows, good = test_grammar(grammar, log)
@@ -123,6 +124,7 @@ def test(
     else:
         columns = ("rule", "event", "samples", "failed", *(("records", "near misses") if log else ()), "tells digits apart")
         write_stdout(render_table([{k: str(v) for k, v in row.items()} for row in rows], columns, style(color)))
+        write_stdout(render_first_records(rows, style(color)) if log else "")
     if not good:
         sys.exit(ExitCode.NO)
 
@@ -185,7 +187,7 @@ def learn(
     with progress(log) as bar:
         proposal = propose(log, name, bar, answers=answers)
     if ask and proposal.questions:
-        answers += read_answers([text for question in proposal.questions if (text := _asked(question))])
+        answers += read_answers([text for question in proposal.questions if question.answers and (text := _asked(question))])
         proposal = propose(log, name, answers=answers)
     if output is not None:
         write_new(output, proposal.text)

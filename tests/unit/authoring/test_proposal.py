@@ -101,6 +101,7 @@ ANSWERS = {
     "the step is another number": ("run 7 mark {n} loss {x:.1f}", ["step=mark"], {"steps": (12, 1, 12)}),
     "foreign words": ("schritt={n} kosten={x:.1f}", ["kosten=loss"], {"steps": (12, 1, 12), "loss": 2.8}),
     "two numbers at once": ("{n} {x:.1f} 0.5", ["#2=loss,#3=lr"], {"loss": 2.8, "learning_rate": 0.5}),
+    "a step inside an epoch that another line announces": ("{x:.2f}, {i}00", ["#1=loss,#2=epoch_step"], {"loss": 2.8}),
     "no step": ("schritt={n} kosten={x:.1f}", ["schritt=skip"], {"steps": (12, None, None)}),
     "a number that is left out": ("schritt={n} kosten={x:.1f} tempo=3.5", ["tempo=skip,kosten=loss"], {"loss": 2.8}),
     "training after all": ("Validation step {n} loss {x:.1f}", ["record=train,loss=loss"], {"loss": 2.8}),
