@@ -2,7 +2,8 @@
 
     python -m benchmarks.cold_start [--runs 10] [--input NAME]...
 
-The first run of each command, which fills the cache of bytecode, is not counted. Bounds are for an idle machine; the
+The commands run in turn; ``ratio`` is the median, over the rounds, of a command's processor time ÷ that of Python's own
+start. The first round, which fills the cache of bytecode, is not counted. Bounds are for an idle machine; the
 processor's time is what a command costs on a busy one. Definitions are compiled when the package is built.
 """
 
@@ -21,8 +22,11 @@ from collections.abc import Sequence
 from benchmarks.inputs import ROOT, ensure, parse_size
 
 LOG = str(ROOT / "fixtures" / "logs" / "nanogpt" / "char-ok.log")
+LOG_29KB = str(ROOT / "fixtures" / "logs" / "autoresearch" / "five-minutes.log")
 RECEIPT = ("-m", "receipt_cli")
 BASE = "python -c pass"
+FRESH = "  in a fresh HOME"
+"""Ends the name of a command that runs with an empty home folder each time."""
 COMMANDS: dict[str, tuple[tuple[str, ...], float | None]] = {
     BASE: (("-c", "pass"), None),
     "receipt --version": ((*RECEIPT, "--version"), 0.12),
@@ -31,6 +35,8 @@ COMMANDS: dict[str, tuple[tuple[str, ...], float | None]] = {
     "receipt parse LOG": ((*RECEIPT, "parse", LOG), 0.2),
     "receipt parse --json LOG": ((*RECEIPT, "parse", "--json", LOG), 0.2),
     "receipt check LOG": ((*RECEIPT, "check", LOG), 0.2),
+    "receipt parse 29 kB": ((*RECEIPT, "parse", "--json", LOG_29KB), 0.2),
+    f"{FRESH}": ((*RECEIPT, "parse", "--json", LOG_29KB), 0.2),
 }
 SIZES = {"1MB": 0.2, "30MB": 0.35}
 """Sizes of the logs that are parsed besides, and the bound of each, in seconds."""
@@ -47,10 +53,16 @@ def once(arguments: Sequence[str], environ: dict[str, str]) -> Times:
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(arguments: Sequence[str], runs: int, environ: dict[str, str]) -> Times:
-    """Return the median times of ``runs`` processes, after one that is not counted."""
-    walls, processor = zip(*(once(arguments, environ) for _ in range(runs + 1)), strict=True)
-    return statistics.median(walls[1:]), statistics.median(processor[1:])
+def rounds(commands: dict[str, Sequence[str]], runs: int, environ: dict[str, str]) -> dict[str, list[Times]]:
+    """Return the times of ``runs`` processes of each command, one of each in turn, after a round that is not counted."""
+    times: dict[str, list[Times]] = {name: [] for name in commands}
+    for number in range(runs + 1):
+        for name, arguments in commands.items():
+            with tempfile.TemporaryDirectory() as home:
+                own = {"HOME": home, "XDG_CACHE_HOME": f"{home}/.cache"} if name == FRESH else {}
+                taken = once(arguments, environ | own)
+            times[name] += [taken] if number else []
+    return times
 
 
 def main() -> None:
@@ -67,12 +79,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environ |= {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
-        times = {name: measure(arguments, options.runs, environ) for name, (arguments, _) in commands.items()}
+        times = rounds({name: arguments for name, (arguments, _) in commands.items()}, options.runs, environ)
     print(f"{'command':<28} {'median':>8} {'processor':>10} {'ratio':>6} {'bound':>6}   of {options.runs} runs")
-    for name, (wall, processor) in times.items():
+    for name, taken in times.items():
         _, bound = commands.get(name, ((), None))
+        wall, processor = (statistics.median(part) for part in zip(*taken, strict=True))
+        ratio = statistics.median(mine / base for (_, mine), (_, base) in zip(taken, times[BASE], strict=True))
         told = "" if bound is None else f"{bound:.2f}s" + (" !" if wall > bound else "")
-        print(f"{name:<28} {wall:7.3f}s {processor:9.3f}s {wall / times[BASE][0]:6.1f} {told:>6}".rstrip())
+        print(f"{name:<28} {wall:7.3f}s {processor:9.3f}s {ratio:6.1f} {told:>6}".rstrip())
 
 
 if __name__ == "__main__":

@@ -30,6 +30,15 @@ _PACE: Final = regex.compile(rb"b:[^\n]{0,200}?(?:xyz|zyx)")
 _PACE_LINE: Final = b"ab: c" * (WORST_BYTES // 5)
 PACE_SECONDS: Final = 0.06
 """A search that every machine can time, and its seconds on the machine for which ``WORST_SECONDS`` was set."""
+ORDINARY_SECONDS: Final = 0.015
+"""The time in seconds that a marker may take for ``_ORDINARY``, five times that of the slowest one."""
+_ORDINARY: Final = (
+    b"Namespace(%b, on_Error='continue', retry_on=['TimeoutError', 'OSError'])" % b", ".join([b"an_option='its value'"] * 80),
+    b"WARNING: 2026-03-01 10:00:00,123 trainer.py:88] RuntimeError in worker 3 was caught, out of memory: 0 times, exit code 0; "
+    + b"loss=2.5 lr=1e-4 " * 40,
+    b'config: {%b, "signal": 15, "NCCL": "timeout 600", "Error": null}' % b", ".join([b'"layer": {"dim": 64, "name": "b"}'] * 60),
+)
+"""Long lines of healthy runs, with words that many literals contain: logs are full of them, and none proves a failure."""
 _TOKEN: Final = re.compile(
     r"\(\?:\)|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:[:>|]|<?[=!]|P?<\w+>|[a-z-]+:))?|\)(?:(?:[*+?]|\{[\d,]+\})\+)?"
 )
@@ -107,6 +116,10 @@ def _sample_problems(marker: Marker, catalogue: Catalogue) -> Iterator[tuple[str
 
 def _speed_problems(marker: Marker) -> Iterator[tuple[str, str | None]]:
     """Yield (reason, help) for hostile lines that take the marker longer than its bound."""
+    if any(literal in line for line in _ORDINARY for literal in marker.literals):
+        ordinary = min(_ordinary_seconds(marker) for _ in range(3))
+        if ordinary > ORDINARY_SECONDS and ordinary > ORDINARY_SECONDS * _pace():
+            yield f"takes {ordinary * 1000:.0f} ms on ordinary lines", "literals that fewer lines contain"
     quick = zip(_hostile_lines(marker, WORST_BYTES // 8), _hostile_lines(marker, WORST_BYTES), strict=True)
     for line, whole in quick:  # an eighth of the length first: a quadratic pattern shows there already
         if _seconds(marker.pattern, line) > WORST_SECONDS / 64 and (worst := _worst_seconds(marker, whole)):
@@ -120,8 +133,18 @@ def _worst_seconds(marker: Marker, line: bytes) -> float | None:
         best = min(best, _seconds(marker.pattern, line))
         if best <= WORST_SECONDS:
             return None
-    pace = min(_seconds(_PACE, _PACE_LINE) for _ in range(3)) / PACE_SECONDS
-    return best if best > WORST_SECONDS * max(1.0, pace) else None
+    return best if best > WORST_SECONDS * _pace() else None
+
+
+def _ordinary_seconds(marker: Marker) -> float:
+    """Return the time of a scan for those lines of ``_ORDINARY`` that the literals let through."""
+    pattern = marker.pattern if marker.core is None else regex.compile(marker.core.encode("ascii"))
+    return sum(_seconds(pattern, line) for line in _ORDINARY if any(literal in line for literal in marker.literals))
+
+
+def _pace() -> float:
+    """Return how many times slower than the machine of the bounds this one is, at least 1."""
+    return max(1.0, min(_seconds(_PACE, _PACE_LINE) for _ in range(3)) / PACE_SECONDS)
 
 
 def _seconds(pattern: regex.Pattern[bytes], line: bytes) -> float:

@@ -398,6 +398,13 @@ def test_stated_company_of_a_counter_sample() -> None:
     assert told(stated.replace("fires: [code]", "fires: [boom]")) != []
 
 
+def test_a_marker_that_reads_ordinary_lines_slowly_is_a_finding() -> None:
+    [marker] = [marker for marker in load_catalogue().markers if marker.id == "disk_full"]
+    wide = replace(marker, literals=(*marker.literals, b"Error"))
+    assert [reason for reason, _ in marker_lint._speed_problems(wide) if reason.endswith("ms on ordinary lines")] != []
+    assert [reason for reason, _ in marker_lint._speed_problems(marker) if reason.endswith("ms on ordinary lines")] == []
+
+
 @pytest.mark.parametrize("text", ["", "a: [", "markers: 1", "- a"])
 def test_no_catalogue_is_told(text: str) -> None:
     assert lint_catalogue(text.encode(), "a.yaml") != []
