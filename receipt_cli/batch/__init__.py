@@ -19,6 +19,7 @@ PUBLIC = {
     "fetched_logs": "remote",
     "is_url": "remote",
     "Tally": "summary",
+    "find_causes": "summary",
     "report_document": "summary",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from receipt_cli.batch.model import Report
+from receipt_cli.documents.diff import Difference
 
 MAX_TOLD = 20
 """Logs in quarantine, and logs with differences, that are listed one by one."""
+_CAUSES = {
+    "/derivation/grammars": "grammars",
+    "/derivation/markers": "failure markers",
+    "/derivation/registry": "metrics",
+    "/derivation/peaks": "accelerators",
+    "/derivation/options": "options",
+}
 
 
 @dataclass
@@ -64,4 +72,16 @@ def report_document(report: Report, *, compared: bool = False) -> Mapping[str, A
         "why": failure.why if failure else None,
         "notes": list(report.notes),
     }
-    return {**document, "differences": [d.document() for d in report.differences]} if compared else document
+    if not compared:
+        return document
+    return {**document, "differences": [d.document() for d in report.differences], "causes": find_causes(report.differences)}
+
+
+def find_causes(differences: Sequence[Difference]) -> list[str]:
+    """Return what the derivation of a log was made with and is not any more: its rules, grammars and definitions."""
+    causes: list[str] = []
+    for difference in differences:
+        if difference.pointer == "/derivation/rules":
+            causes.append(f"rules {difference.old} → {difference.new}")
+        causes += [cause for start, cause in _CAUSES.items() if difference.pointer.startswith(start) and cause not in causes]
+    return causes

@@ -58,11 +58,12 @@ def render_quarantine(records: Sequence[tuple[str, str]], total: int, style: Sty
     return page.text()
 
 
-def render_change(path: str, change: str, differences: Sequence[Difference], style: Style) -> str:
-    """Return the fields that a new receipt of the log at ``path`` would change."""
+def render_change(path: str, change: str, differences: Sequence[Difference], style: Style, causes: Sequence[str] = ()) -> str:
+    """Return the fields that a new receipt of the log at ``path`` would change, and what the change comes from."""
     page = Page(style)
     summary = count_kinds(difference.kind for difference in differences) if differences else "a first receipt"
     page.line(Span(page.say(path), "strong"), f"  would be {change}: {summary}")
     if differences:
+        page.line(f"because of: {', '.join(causes) or 'no rule and no definition: the receipt was written otherwise'}", indent=2)
         write_differences(page, differences, old="receipt", new="now")
     return page.text()

@@ -224,6 +224,7 @@ def test_what_the_store_has_captured_stays_when_the_derivation_changes(invoke: I
     old = json.loads(right)
     for summary in (old["summary"], old["phases"][0]["summary"]):
         summary["metrics"]["loss"]["last"] = summary["metrics"]["loss"]["max"]
+    old["derivation"]["rules"] = "derive/2"
     made.write_bytes(canonical_bytes(old))
     assert invoke("store", "add", tmp_path / "store", made).code == 0
     before = tree(tmp_path / "store")
@@ -234,6 +235,9 @@ def test_what_the_store_has_captured_stays_when_the_derivation_changes(invoke: I
     assert tree(tmp_path / "store") == before
     shown = invoke("rederive", log, "--store", tmp_path / "store", "--dry-run").stdout.decode()
     assert "would be replaced" in shown and "/summary/metrics/loss/last" in shown
+    now = json.loads(right)["derivation"]["rules"]
+    assert line["causes"] == [f"rules derive/2 → {now}"]
+    assert f"because of: rules derive/2 → {now}" in shown
     (line,) = lines(run(invoke, log, tmp_path / "store")).values()
     assert (line["outcome"], line["receipt"][-7:]) == ("replaced", ".2.json")
     assert (tmp_path / "store" / line["receipt"]).read_bytes() == right

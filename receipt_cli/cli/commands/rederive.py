@@ -129,9 +129,11 @@ def _tell(report: Report, json_output: bool, dry_run: bool, color: ColorChoice) 
 
         write_stdout(canonical_line(report_document(report, compared=dry_run)))
     elif dry_run and report.same_as is None and report.change in ("written", "replaced"):
+        from receipt_cli.batch.summary import find_causes
         from receipt_cli.render.batch import render_change
 
-        write_stdout(render_change(report.log.name, report.change, report.differences, style(color)))
+        causes = find_causes(report.differences)
+        write_stdout(render_change(report.log.name, report.change, report.differences, style(color), causes))
 
 
 def _summary(tally: Tally, left_out: int, seconds: float, store: str, dry_run: bool, color: ColorChoice) -> str:
