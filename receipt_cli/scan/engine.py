@@ -30,7 +30,7 @@ from receipt_cli.records.split import (
 from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.reader import KernelReader, load_kernel
-from receipt_cli.scan.last_record import certain_part, figures, keep_shared
+from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, keep_shared
 from receipt_cli.scan.layout import MASK, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
@@ -159,6 +159,16 @@ class Engine:
             if figures(part) != figures(whole):
                 begun = True
                 whole.rules, whole.near = kept, part.near
+        if whole.rules:
+            longer = SegmentBody()
+            self.read(longer, record + b"x\n", len(record) + 1)
+            facts = {
+                (g.ref, r.name): {name for name, f in r.fields.items() if f.target[0] == "fact"}
+                for g in self.grammars
+                for r in g.rules
+                if (g.ref, r.name) in whole.rules
+            }
+            begun |= drop_open_texts(whole, longer, facts)
         if model and whole.rules:
             shown = SegmentBody()
             self.read(shown, model + b"\n", len(model))

@@ -7,6 +7,7 @@ where the records before prove its length: they end alike, with as many decimals
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 
 from receipt_cli.records.envelope import plain
 from receipt_cli.scan.segment import SegmentBody
@@ -67,6 +68,21 @@ def figures(body: SegmentBody) -> dict[tuple[str, str], list[object]]:
         values = [{name: list(column.values) for name, column in kind.items()} for kind in named]
         found[key] = [len(columns), *values, *(list(column.values) for column in unnamed)]
     return found
+
+
+def drop_open_texts(body: SegmentBody, longer: SegmentBody, facts: Mapping[tuple[str, str], Collection[str]]) -> bool:
+    """Drop the texts of a cut record in ``body`` that ``longer``, the record with a letter more, has longer; True if any.
+
+    ``facts`` are the names by rule of the fields that may be dropped: a name may go on, a word such as a status is known.
+    """
+    dropped = False
+    for key, columns in body.rules.items():
+        theirs = longer.rules.get(key)
+        for name in [name for name in columns.texts if name in facts.get(key, ())]:
+            if theirs is not None and name in theirs.texts and theirs.texts[name].values != columns.texts[name].values:
+                del columns.texts[name]
+                dropped = True
+    return dropped
 
 
 def keep_shared(body: SegmentBody, model: SegmentBody) -> None:
