@@ -30,7 +30,7 @@ from receipt_cli.records.split import (
 from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.reader import KernelReader, load_kernel
-from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, keep_shared
+from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_shared
 from receipt_cli.scan.layout import MASK, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
@@ -169,6 +169,9 @@ class Engine:
                 if (g.ref, r.name) in whole.rules
             }
             begun |= drop_open_texts(whole, longer, facts)
+        for key in [key for key in whole.rules if key in self._step_rules and key not in body.rules and not is_closed(record)]:
+            del whole.rules[key]  # the first of its kind: nothing shows how such a record ends
+            begun = True
         if model and whole.rules:
             shown = SegmentBody()
             self.read(shown, model + b"\n", len(model))

@@ -15,9 +15,10 @@ from receipt_cli.scan.segment import SegmentBody
 PROOF = 3
 """So many records that end alike prove how long the last number is."""
 _TOKEN = re.compile(rb"(?<![^\s,;=|()\[\]{}\"'<>])[^\s,;=|()\[\]{}\"'<>%]*\d[^\s,;=|()\[\]{}\"'<>%]*(?:[ \t][A-Za-z/]{1,12})?$")
+_GROUPED = re.compile(rb"(?<![\w.,])\d{1,3}(?:,\d{3})*,\d{0,3}$")
 _NUMBER = re.compile(rb"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?", re.IGNORECASE)
 _FIGURE = re.compile(rb"[0-9A-Za-z]")
-_UNIT = re.compile(rb"\d[ \t]?[A-Za-z/]+$")
+_UNIT = re.compile(rb"\d([^\d]*[A-Za-z/])$")
 _DECIMALS = re.compile(rb"[^.]*\d\.(\d+)(\D*)$")
 _BLANKS = re.compile(rb"\s+")
 
@@ -35,10 +36,15 @@ def certain_part(record: bytes, before: bytes) -> tuple[bytes, bytes]:
     alike = [line for other, line in shapes if other == shape]
     longer = [(other[len(shape) :], line) for other, line in shapes if other.startswith(shape)] if b"0" in shape else []
     model = next((line for rest, line in reversed(longer) if _FIGURE.search(rest)), b"") if not alike else b""
-    token = _TOKEN.search(text)
-    if token is None or _is_proven(token[0], [_TOKEN.search(line.rstrip()) for line in alike]):
+    token = _last_token(text)
+    if token is None or _is_proven(token[0], [_last_token(line.rstrip()) for line in alike]):
         return record, model
     return text[: token.start()], model
+
+
+def _last_token(text: bytes) -> re.Match[bytes] | None:
+    """Return the number at the end with what belongs to it, one in groups of three digits as a whole."""
+    return _GROUPED.search(text) or _TOKEN.search(text)
 
 
 def _shape(text: bytes) -> bytes:
@@ -49,14 +55,20 @@ def _shape(text: bytes) -> bytes:
 def _is_proven(token: bytes, others: list[re.Match[bytes] | None]) -> bool:
     """True where the records alike show the unit, the text or the decimals with which the last number ends."""
     ends = [other[0] for other in others if other is not None]
-    if ends and _UNIT.search(token):
-        return True  # it stands behind the number in each of them
+    unit = _UNIT.search(token)
+    if ends and unit is not None and all(end.endswith(unit[1]) for end in ends):
+        return True  # it is behind the number in each of them
     if len(ends) < PROOF:
         return False
     if all(end == token for end in ends):
         return True
     forms = {(len(found[1]), found[2]) if (found := _DECIMALS.match(end)) else None for end in (*ends, token)}
     return len(forms) == 1 and None not in forms
+
+
+def is_closed(record: bytes) -> bool:
+    """True for a record that ends with a bracket: what is in it is whole."""
+    return record.rstrip()[-1:] in (b"}", b"]", b")")
 
 
 def figures(body: SegmentBody) -> dict[tuple[str, str], list[object]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable
 from functools import cache
@@ -19,7 +20,8 @@ from receipt_cli.io.source import Source, Stream
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 LOGS = sorted(path for path in FIXTURES.glob("*/*.log"))
-CUTS = 3
+CUTS = int(os.environ.get("CUTS", "3"))
+"""Places at which each fixture is cut; ``make test-cuts`` takes 50."""
 
 
 @cache

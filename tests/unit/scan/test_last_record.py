@@ -1,0 +1,41 @@
+"""The last record of a log that ends without a line end: what of it counts, and what the receipt says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Receipt = Callable[..., dict[str, Any]]
+STEPS = "".join(f"iter {n}: loss {3 - n / 100:.4f}, time {100 + n:.2f}ms, mfu 40.00%\n" for n in range(6))
+SAVED = "".join(f"[2025-09-21 09:28:2{n},433 INFO] Saving checkpoint model/bima_step_{n}000.pt\n" for n in range(6))
+ONMT = "".join(
+    f"[2025-09-21 09:28:2{n},433 INFO] Step {n}00/ 5000; acc: 5{n}.5; ppl: 12.3; xent: 2.5; lr: 0.00010; "
+    f"sents: 100; bsz: 10/10/ 1; 100/100 tok/s; {n} sec;\n"
+    for n in range(1, 6)
+)
+CUTS = [
+    ("a whole record", STEPS[:-1], 6, False),
+    ("inside the loss", STEPS + "iter 6: loss 2.", 6, True),
+    ("inside the time", STEPS + "iter 6: loss 2.9400, time 10", 7, True),
+    ("inside the step", STEPS + "iter 1", 6, True),
+    ("the first record of all", "iter 0: loss 3.0000, time 100.00ms, mfu 40.00%", 0, True),
+    ("a name with a number inside, whole", ONMT + SAVED[:-1], 5, False),
+    ("a whole line behind all records", STEPS + "saving checkpoint to out", 6, False),
+]
+
+
+@pytest.mark.parametrize(("log", "records", "cut"), [cut[1:] for cut in CUTS], ids=[cut[0] for cut in CUTS])
+def test_what_may_be_cut_is_not_read(receipt_of: Receipt, log: str, records: int, cut: bool) -> None:
+    document = receipt_of(log)
+    problems = [problem["kind"] for problem in document["derivation"]["problems"]["first"]]
+    summary = document["summary"]
+    assert ((summary["steps"]["record_count"] if summary else 0), "last_record_cut" in problems) == (records, cut)
+
+
+@pytest.mark.parametrize("end", ["1,517,", "1,51", "1,517"])
+def test_groups_of_digits_are_one_number(receipt_of: Receipt, end: str) -> None:
+    head = "19-10-10 18:00:00.773 - INFO: Network G structure: DataParallel - MSRResNet, with parameters: "
+    document = receipt_of(f"19-10-10 18:00:00.653 - INFO: Random seed: 0\n{head}{end}")
+    assert document["header"]["model"]["parameter_count"] is None
