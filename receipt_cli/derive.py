@@ -29,6 +29,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_banners
 from receipt_cli.events.build import read_events
 from receipt_cli.events.copies import drop_copies
+from receipt_cli.events.doubts import doubtful_launches
 from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, split_launches, window
@@ -243,8 +244,7 @@ class Reading:
         own = options
         if options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1:
             own = replace(options, wall=None)  # that of a command with several runs belongs to none of them
-        found = _figures(self, number, own) if not self.parts else self._of_part(number, own)
-        return replace(found, options=options)
+        return replace(self._of_part(number, own) if self.parts else _figures(self, number, own), options=options)
 
     def _of_part(self, number: int, options: Options) -> Derivation:
         """Return the figures of a run of one part, with what describes the log as a whole."""
@@ -288,7 +288,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     when = find_time(launch.events, launch.start, edges, is_zoned(_log_edges(reading)))
     for summary in summaries:
         summary.time = when
-    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases)]
+    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *doubtful_launches(phases)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if ending.failed_start is not None:
         start = ending.failed_start

@@ -10,6 +10,7 @@ PUBLIC = {
     "find_banners": "banners",
     "read_events": "build",
     "drop_copies": "copies",
+    "doubtful_launches": "doubts",
     "count_epochs": "epochs",
     "recount_epochs": "epochs",
     "SeveralRuns": "file_order",

@@ -189,3 +189,18 @@ def test_a_banner_that_no_rule_reads_begins_a_launch(
     counts = [document["summary"]["steps"]["record_count"] for document in documents]
     assert counts == expected
     assert documents[-1]["summary"]["steps"]["restart_count"] == (1 if len(expected) == 1 else 0)
+
+
+DOUBTS = [
+    ("other losses from the first step on", iters(range(0, 60, 10)) + "crash\n" + iters(range(0, 120, 10), 2.25), 7),
+    ("the same losses", iters(range(0, 60, 10)) + "crash\n" + iters(range(0, 120, 10)), None),
+    ("other losses behind the first step", iters(range(0, 60, 10)) + "crash\n" + iters(range(20, 120, 10), 2.25), None),
+]
+
+
+@pytest.mark.parametrize(("log", "line"), [one[1:] for one in DOUBTS], ids=[one[0] for one in DOUBTS])
+def test_an_attempt_that_may_be_a_launch_is_doubtful(receipt_of: Receipt, log: str, line: int | None) -> None:
+    document = receipt_of(log)
+    found = [p["line_number"] for p in document["derivation"]["problems"]["first"] if p["kind"] == "launch_doubtful"]
+    assert document["summary"]["steps"]["restart_count"] == 1
+    assert found == ([] if line is None else [line + 1])
