@@ -19,6 +19,7 @@ from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput, Wall
 from receipt_cli.analysis.goodput.timestamps import Edges, find_time, is_zoned, read_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
+from receipt_cli.analysis.omissions import loss_missing
 from receipt_cli.analysis.summary import Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
@@ -32,6 +33,7 @@ from receipt_cli.events.copies import drop_copies
 from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, split_launches, window
+from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
@@ -112,6 +114,7 @@ class Derivation:
     ranks: tuple[Mapping[int, RankFigures], ...]
     """The figures of each rank, phase by phase; empty where only one rank printed."""
     goodput: Goodput | None
+    ledger: Ledger
 
 
 def derive(
@@ -288,7 +291,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     when = find_time(launch.events, launch.start, edges, is_zoned(_log_edges(reading)))
     for summary in summaries:
         summary.time = when
-    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases)]
+    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if ending.failed_start is not None:
         start = ending.failed_start
@@ -324,6 +327,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
         ranks=tuple(map(lowest, ranks)),
         goodput=spent.goodput,
+        ledger=reading.told.ledger,
     )
 
 

@@ -40,6 +40,7 @@ PUBLIC = {
     "left_out": "limits",
     "lowest": "limits",
     "MEMORY_RULE": "memory",
+    "loss_missing": "omissions",
     "SPIKES_RULE": "spikes",
     "Spikes": "spikes",
     "STEADY_RULE": "steady",

@@ -13,7 +13,7 @@ from receipt_cli.analysis.goodput.timestamps import LogTime
 from receipt_cli.analysis.memory import MemoryStory
 from receipt_cli.analysis.recompute import recompute
 from receipt_cli.analysis.spikes import Spikes, find_spikes
-from receipt_cli.analysis.steady import SteadyState, steady_records
+from receipt_cli.analysis.steady import SteadyState, plausible, steady_records
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
@@ -92,7 +92,7 @@ def _metrics(summary: Summary, events: list[Event], steady: Selection, registry:
         if not any(e.rule.event == "step" and e.prints(name) for e in events):
             window = "all"  # printed beside the steps, not for each of them
         scope, definition = _meaning(events, name)
-        summary.metrics[name] = _describe(events, steady, window, metric(name), scope, definition)
+        summary.metrics[name] = _describe(events, steady, window, metric(name), scope, definition, name)
     summary.series = Series(names, events, steady)
 
 
@@ -109,9 +109,15 @@ def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None
 
 
 def _describe(
-    events: Sequence[Event], steady: Selection, window: str, figure: Figure, scope: str | None, definition: str | None
+    events: Sequence[Event],
+    steady: Selection,
+    window: str,
+    figure: Figure,
+    scope: str | None,
+    definition: str | None,
+    name: str = "",
 ) -> Statistic:
-    values = read(events, figure, None if window == "all" else steady)
+    values = plausible(name, read(events, figure, None if window == "all" else steady))
     return describe(ends(events, figure) or (), values, window, scope=scope, definition=definition)
 
 

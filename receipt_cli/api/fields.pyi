@@ -948,6 +948,10 @@ class Derivation(View):
     def lines(self) -> DerivationLines:
         """What became of the records. The four counts add up to log.record_count."""
     @property
+    def cells(self) -> DerivationCells | None:
+        """The ledger of numeric cells of the records that rules read: each is read into a field, kept under its label
+        as another metric, or dropped."""
+    @property
     def near_misses(self) -> DerivationNearMisses:
         """Records that look like a rule's and do not match it: a sign that the format has drifted."""
     @property
@@ -1106,6 +1110,26 @@ class DerivationLines(View):
     @property
     def undecodable(self) -> int:
         """Records that could not be read at all."""
+
+class DerivationCells(View):
+    @property
+    def read(self) -> Cells:
+        """Numbers that a rule reads into a field, by field."""
+    @property
+    def other(self) -> Cells:
+        """Numbers that no rule names, kept in other_metrics, by label."""
+    @property
+    def dropped(self) -> Cells:
+        """Labelled numbers of steps and evaluations that are in no figure, by label: the label is printed twice in a
+        record, or the rule keeps only what it names."""
+
+class Cells(View):
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+    @property
+    def by_key(self) -> Mapping[str, int]:
+        """Number of cells by key: at most 256 keys, those with the most cells."""
 
 class DerivationNearMisses(View):
     @property

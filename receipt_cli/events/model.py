@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.rows import TAIL, ProgressBars, RankCopies, RowRun
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.problems import Problem
@@ -109,12 +110,13 @@ def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
 
 class ReadEvents(NamedTuple):
     """Events in log order, problems of naming them (table rows without a header), and records without an event:
-    those of ranks other than the leading one, and progress bars."""
+    those of ranks other than the leading one, and progress bars. ``ledger`` counts all numeric cells."""
 
     events: list[Event]
     problems: list[Problem]
     copies: list[RankCopies]
     bars: list[ProgressBars]
+    ledger: Ledger
 
     @property
     def unseen_ranks(self) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -28,6 +29,8 @@ from receipt_cli.redaction.text import safe_names, safe_text
 
 Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
+MAX_KEYS = 256
+"""Keys of cells that a receipt lists of each part of the ledger."""
 LOG_KEYS = ("log_complete", "log_loss")
 """Fields of ``run`` that only the receipts of a wrapped job have."""
 
@@ -237,6 +240,7 @@ def _derivation(derivation: Derivation) -> Document:
         },
         **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
         "lines": asdict(derivation.lines),
+        "cells": {part: _cells(getattr(derivation.ledger, part)) for part in ("read", "other", "dropped")},
         "near_misses": {
             "count": near_count,
             "first": [
@@ -258,6 +262,13 @@ def _derivation(derivation: Derivation) -> Document:
         },
         "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],
     }
+
+
+def _cells(counts: Counter[str]) -> Document:
+    """Return how many cells there are, and of which keys: the most frequent ones."""
+    keys = sorted(counts, key=lambda key: (-counts[key], key))[:MAX_KEYS]
+    by_key = {name: counts[key] for name, key in sorted(zip(safe_names(keys), keys, strict=True))}
+    return {"count": counts.total(), "by_key": by_key}
 
 
 def _primary_first(derivation: Derivation) -> list[Any]:

@@ -21,6 +21,7 @@ PUBLIC = {
     "convert": "extraction",
     "extract": "extraction",
     "read_record": "extraction",
+    "read_unregistered": "extraction",
     "MASK": "layout",
     "SegmentBody": "segment",
     "Hits": "segment",

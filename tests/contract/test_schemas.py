@@ -48,7 +48,7 @@ OPTIONAL = {"files", "launches", "ranks", "origin"}
 ADDED = {
     "#/properties/run": {"wall_time_s", "peak_rss_bytes", "log_complete", "log_loss"},
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts", "range", "stalls"},
-    "#/properties/derivation": {"peaks", "redactions"},
+    "#/properties/derivation": {"peaks", "redactions", "cells"},
     "#/properties/derivation/properties/options": {"wall", "log_complete"},
     "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
     "#/$defs/summary": {"flags", "spikes", "bottleneck", "memory", "time"},

@@ -8,6 +8,7 @@ from __future__ import annotations
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import starts
 from receipt_cli.scan.extraction.block import bind_row, find_block_row
+from receipt_cli.scan.extraction.labelled import keep_labelled
 from receipt_cli.scan.extraction.mapping import find_mappings
 from receipt_cli.scan.extraction.model import (
     MAX_EVENTS,
@@ -38,6 +39,7 @@ __all__ = [
     "extract",
     "extract_behind",
     "fields_below",
+    "keep_labelled",
     "read_record",
     "read_unregistered",
 ]  # fmt: skip
