@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import accumulate
 
-from receipt_cli.analysis.checks import Checks, evaluate
+from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
 from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.explanation import Explanation, explain
@@ -115,6 +115,8 @@ class Derivation:
     """The figures of each rank, phase by phase; empty where only one rank printed."""
     goodput: Goodput | None
     ledger: Ledger
+    check_lines: Mapping[str, int | None]
+    """The line that decided each check."""
 
 
 def derive(
@@ -302,6 +304,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
     doubtful = body.step_like >= MAX_SEEN if familiar else near or bool(body.metric_like.count)
     stepless = not has_steps and not doubtful
+    checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     return Derivation(
         log=log,
         options=options,
@@ -309,7 +312,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         summaries=tuple(summaries),
         phase_grammars=tuple(phase.grammar.id for phase in phases),
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
-        checks=evaluate(phases, summaries, ending, unread_steps=near and not familiar),
+        checks=checks,
         ending=ending,
         explanation=explanation,
         tail=tuple(_tail(reading, number, ending)),
@@ -328,6 +331,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         ranks=tuple(map(lowest, ranks)),
         goodput=spent.goodput,
         ledger=reading.told.ledger,
+        check_lines=deciding_lines(checks, summaries, phases, ending),
     )
 
 

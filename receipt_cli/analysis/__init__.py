@@ -11,6 +11,7 @@ PUBLIC = {
     "BOTTLENECK_RULE": "bottleneck",
     "CORE": "checks",
     "Checks": "checks",
+    "deciding_lines": "checks",
     "evaluate": "checks",
     "healthy": "checks",
     "proven": "checks",

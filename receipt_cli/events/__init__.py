@@ -16,6 +16,8 @@ PUBLIC = {
     "steps_missing": "holes",
     "Launch": "launches",
     "Ledger": "ledger",
+    "Places": "places",
+    "find_places": "places",
     "split_launches": "launches",
     "window": "launches",
     "Event": "model",

@@ -203,7 +203,10 @@ def _fold_block(
         bound = bind_row(spec, (key, value)) if key not in block.keys else None
         block.keys.add(key)
         if bound is not None:
+            known = {*block.event.metrics, *block.event.unregistered}
             _put_row(block.event, rule, *bound, problems, named)
+            new = {*block.event.metrics, *block.event.unregistered} - known
+            block.event.elsewhere = {**(block.event.elsewhere or {}), **dict.fromkeys(new, event.line)}
             (ledger.read if isinstance(bound[1], str) else ledger.other)[bound[0]] += 1
         elif key not in spec.ignore and read_unregistered(value) is not None:
             ledger.dropped[key] += 1

@@ -63,6 +63,7 @@ def derive_import(foreign: ForeignRun, log: LogFacts) -> Derivation:
         ranks=({},) * len(summaries),
         goodput=None,
         ledger=Ledger(),
+        check_lines={},
     )
 
 

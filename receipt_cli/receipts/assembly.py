@@ -81,7 +81,8 @@ def derived_bytes(document: Mapping[str, Any]) -> bytes:
 
 def _summary(summary: Summary, derivation: Derivation) -> Document:
     registry = derivation.registry
-    others = zip(safe_names(summary.other_metrics), map(_statistic, summary.other_metrics.values()), strict=True)
+    described = [{**_statistic(s), **_places(summary, name)} for name, s in summary.other_metrics.items()]
+    others = zip(safe_names(summary.other_metrics), described, strict=True)
     return {
         "phase": _name(summary),
         "steps": {
@@ -91,6 +92,8 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
             "record_count": summary.record_count,
             "restart_count": summary.restart_count,
             "superseded_count": summary.superseded_count,
+            "first_line": summary.lines[0],
+            "last_line": summary.lines[1],
         },
         "steady_state": {
             "rule": STEADY_RULE,
@@ -100,7 +103,9 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         },
         "training_time_s": summary.training_time_s,
         "parameter_count": summary.parameter_count,
-        "metrics": {n: {"id": registry.by_name[n].id, **_statistic(s)} for n, s in summary.metrics.items()},
+        "metrics": {
+            n: {"id": registry.by_name[n].id, **_statistic(s), **_places(summary, n)} for n, s in summary.metrics.items()
+        },
         "other_metrics": dict(others),
         "derived": {
             name: {"id": registry.by_name[name].id, **_statistic(s), "inputs": dict(inputs)}
@@ -113,6 +118,11 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "memory": None if summary.memory is None else {"rule": MEMORY_RULE, **summary.memory._asdict()},
         "time": None if summary.time is None else summary.time._asdict(),
     }
+
+
+def _places(summary: Summary, name: str) -> Document:
+    places = summary.places.get(name)
+    return {} if places is None else {"places": asdict(places)}
 
 
 def _spikes(spikes: Spikes | None) -> Document | None:
@@ -260,6 +270,7 @@ def _derivation(derivation: Derivation) -> Document:
                 for p in problems
             ],
         },
+        "check_lines": dict(derivation.check_lines),
         "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],
     }
 
