@@ -17,7 +17,7 @@ from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput, Wall
-from receipt_cli.analysis.goodput.timestamps import Edges, find_time, is_zoned, read_edges
+from receipt_cli.analysis.goodput.timestamps import Edges, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.omissions import loss_missing
 from receipt_cli.analysis.summary import Summary, summarise
@@ -290,7 +290,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spent = Account(None)
     if len(every) == len(phases):
         spent = account(phases, summaries, launch, edges, options.wall)
-    when = find_time(launch.events, launch.start, edges, is_zoned(_log_edges(reading)))
+    when = find_time(launch.events, launch.start, edges, is_zoned(log_edges(reading.gathered)))
     for summary in summaries:
         summary.time = when
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
@@ -343,18 +343,8 @@ def _line_counts(reading: Reading) -> LineCounts:
 
 def _edges(reading: Reading, number: int) -> Edges:
     """Return the timestamps at both ends of the log that belong to run ``number``."""
-    edges, last = _log_edges(reading), len(reading.launches) - 1
+    edges, last = log_edges(reading.gathered), len(reading.launches) - 1
     return Edges(() if number else edges.first, edges.last if number == last else ())
-
-
-def _log_edges(reading: Reading) -> Edges:
-    """Return the timestamps at both ends of the log."""
-    gathered = reading.gathered
-    if gathered.opening != gathered.final:
-        return Edges()
-    (tail, size), before = gathered.tails[gathered.final], gathered.lines[gathered.final]
-    until = [*gathered.lines, gathered.log.line_count][gathered.final + 1]
-    return read_edges(gathered.heads[gathered.final], tail, cut=len(tail) < size, lines=(before, until))
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:

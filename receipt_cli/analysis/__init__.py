@@ -35,7 +35,7 @@ PUBLIC = {
     "Edges": "goodput.timestamps",
     "find_time": "goodput.timestamps",
     "is_zoned": "goodput.timestamps",
-    "read_edges": "goodput.timestamps",
+    "log_edges": "goodput.timestamps",
     "largest": "limits",
     "dropped": "limits",
     "left_out": "limits",

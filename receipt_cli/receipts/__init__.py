@@ -7,7 +7,6 @@ Start with ``production`` (a log to a receipt), ``assembly`` (the document).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "CellOfLine": "reasons",
     "Reason": "reasons",
     "cells_of": "reasons",
     "explain_field": "reasons",
