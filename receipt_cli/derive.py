@@ -10,15 +10,16 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from receipt_cli.analysis.checks import Checks, evaluate
+from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
 from receipt_cli.analysis.consistency import phase_facts
 from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput, Wall
-from receipt_cli.analysis.goodput.timestamps import Edges, find_time, is_zoned, read_edges
+from receipt_cli.analysis.goodput.timestamps import Edges, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
+from receipt_cli.analysis.omissions import loss_missing
 from receipt_cli.analysis.summary import Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
@@ -33,6 +34,7 @@ from receipt_cli.events.doubts import doubtful_launches
 from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, split_launches, window
+from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
@@ -114,6 +116,9 @@ class Derivation:
     ranks: tuple[Mapping[int, RankFigures], ...]
     """The figures of each rank, phase by phase; empty where only one rank printed."""
     goodput: Goodput | None
+    ledger: Ledger
+    check_lines: Mapping[str, int | None]
+    """The line that decided each check."""
 
 
 def derive(
@@ -285,10 +290,11 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spent = Account(None)
     if len(every) == len(phases):
         spent = account(phases, summaries, launch, edges, options.wall)
-    when = find_time(launch.events, launch.start, edges, is_zoned(_log_edges(reading)))
+    when = find_time(launch.events, launch.start, edges, is_zoned(log_edges(reading.gathered)))
     for summary in summaries:
         summary.time = when
-    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *doubtful_launches(phases)]
+    own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
+    own += doubtful_launches(phases)
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if ending.failed_start is not None:
         start = ending.failed_start
@@ -299,6 +305,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
     doubtful = body.step_like >= MAX_SEEN if familiar else near or bool(body.metric_like.count)
     stepless = not has_steps and not doubtful
+    checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     return Derivation(
         log=log,
         options=options,
@@ -306,7 +313,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         summaries=tuple(summaries),
         phase_grammars=tuple(phase.grammar.id for phase in phases),
         primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
-        checks=evaluate(phases, summaries, ending, unread_steps=near and not familiar),
+        checks=checks,
         ending=ending,
         explanation=explanation,
         tail=tuple(_tail(reading, number, ending)),
@@ -324,6 +331,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
         ranks=tuple(map(lowest, ranks)),
         goodput=spent.goodput,
+        ledger=reading.told.ledger,
+        check_lines=deciding_lines(checks, summaries, phases, ending),
     )
 
 
@@ -335,18 +344,8 @@ def _line_counts(reading: Reading) -> LineCounts:
 
 def _edges(reading: Reading, number: int) -> Edges:
     """Return the timestamps at both ends of the log that belong to run ``number``."""
-    edges, last = _log_edges(reading), len(reading.launches) - 1
+    edges, last = log_edges(reading.gathered), len(reading.launches) - 1
     return Edges(() if number else edges.first, edges.last if number == last else ())
-
-
-def _log_edges(reading: Reading) -> Edges:
-    """Return the timestamps at both ends of the log."""
-    gathered = reading.gathered
-    if gathered.opening != gathered.final:
-        return Edges()
-    (tail, size), before = gathered.tails[gathered.final], gathered.lines[gathered.final]
-    until = [*gathered.lines, gathered.log.line_count][gathered.final + 1]
-    return read_edges(gathered.heads[gathered.final], tail, cut=len(tail) < size, lines=(before, until))
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:

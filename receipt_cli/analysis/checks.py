@@ -40,6 +40,30 @@ def evaluate(phases: Sequence[Phase], summaries: Sequence[Summary], ending: Endi
     }
 
 
+def deciding_lines(
+    checks: Checks, summaries: Sequence[Summary], phases: Sequence[Phase], ending: Ending
+) -> dict[str, int | None]:
+    """Return the line that decided each check that is not None; None where no single line does."""
+    losses = [s.places[name] for s in summaries for name in LOSSES if name in s.places]
+    bad = [line for p in losses for line in (p.nan_line, p.inf_line) if line is not None]
+    mfu = [p for s in summaries if (p := s.places.get("mfu_ratio")) is not None]
+    first = [s.lines[0] for s in summaries if s.lines[0] is not None]
+    last = [s.lines[1] for s in summaries if s.lines[1] is not None]
+    again = [attempt[0].line for phase in phases for attempt in phase.attempts[1:] if attempt]
+    end = [event.line for phase in phases for event in phase.standalone_events if event.rule.event == "end"]
+    ended = ending.line_number or max([*end, *last], default=None)
+    lines: dict[str, int | None] = {
+        "finite_losses": min(bad, default=max((p.last_line or 0 for p in losses), default=0)) or None,
+        "zero_exit_code": ended if ending.died or ending.line_number else max(end, default=None),
+        "has_steps": min(first, default=None),
+        "no_oom": ended,
+        "steps_monotonic": min(again, default=max(last, default=None)),
+        "completed": ended,
+        "mfu_plausible": next((p.max_line or p.first_line for p in mfu), None),
+    }
+    return {name: lines.get(name) for name, value in checks.items() if value is not None}
+
+
 def _zero_exit_code(ending: Ending) -> bool | None:
     """As stated or printed; without that, an error that ended the run proves that it was not zero."""
     if ending.exit_code is not None:

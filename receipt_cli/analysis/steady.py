@@ -7,10 +7,12 @@ from typing import NamedTuple
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.rows import RowRun
-from receipt_cli.events.series import Selection, metric, read
+from receipt_cli.events.series import Numbers, Selection, metric, read
 from receipt_cli.numeric.statistics import exact_median, finite
 
 STEADY_RULE = "steady/1"
+RATIOS = ("mfu_ratio",)
+"""Shares of a peak that nothing exceeds."""
 _WARMUP_PARTS = 10
 """A tenth of an attempt warms up: compilation, caches and the data loader's first batches show in its first records."""
 _MOST_WARMUP = 10
@@ -37,8 +39,8 @@ def warmup(records: int) -> int:
 def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
     """Apply ``steady/1``; return the steady records and the counts.
 
-    The first records of each attempt warm up (``warmup``); a record whose MFU is above 1, or whose step time is
-    under a hundredth of the median, is implausible.
+    The first records of each attempt warm up (``warmup``); a record whose step time is under a hundredth of the median is
+    implausible. An MFU above 1 is no more than that itself (see ``plausible``).
     """
     median = exact_median(finite(read(phase.steps, metric("step_time_s"))))
     steady = Selection()
@@ -48,9 +50,7 @@ def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
         skip = warmup(n)  # fewer than any run has records before it
         warming += skip
         for event in attempt[skip:]:
-            if event.metrics.get("mfu_ratio", 0.0) > 1 or (
-                median is not None and event.metrics.get("step_time_s", median) < median / _TOO_FAST
-            ):
+            if median is not None and event.metrics.get("step_time_s", median) < median / _TOO_FAST:
                 implausible += 1
             else:
                 steady.events.add(id(event))
@@ -60,14 +60,22 @@ def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
     return steady, SteadyState(records - implausible, warming, implausible)
 
 
+def plausible(name: str, values: Numbers) -> Numbers:
+    """Return the values of a metric that can be true: no share of the peak is above 1."""
+    if name not in RATIOS:
+        return values
+    if isinstance(values, list):
+        return [value for value in values if not value > 1]
+    kept: Numbers = values[~(values > 1)]
+    return kept
+
+
 def _doubt(steady: Selection, event: Event, run: RowRun, median: float | None) -> int:
     """Leave out the implausible records of a run; return how many there are."""
     import numpy as np
 
     bad = np.zeros(len(run), np.bool_)
-    mfu, times = run.filled("mfu_ratio"), run.filled("step_time_s")
-    if mfu is not None:
-        bad |= mfu > 1
+    times = run.filled("step_time_s")
     if times is not None and median is not None:
         bad |= times < median / _TOO_FAST
     count = int(bad.sum())

@@ -12,14 +12,18 @@ from receipt_cli.analysis.goodput.timestamps import LogTime
 from receipt_cli.analysis.memory import MemoryStory
 from receipt_cli.analysis.recompute import recompute
 from receipt_cli.analysis.spikes import Spikes, find_spikes
-from receipt_cli.analysis.steady import SteadyState, steady_records
+from receipt_cli.analysis.steady import SteadyState, plausible, steady_records
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.places import Places, find_places
 from receipt_cli.events.series import Figure, Selection, Series, ends, metric, read, unregistered
 from receipt_cli.lazy_dataclass import dataclass, field
-from receipt_cli.numeric.statistics import Statistic, describe
+from receipt_cli.numeric.precision import resolution
+from receipt_cli.numeric.statistics import Statistic, describe, finite
 
+LOOKED_AT = 1024
+"""Values of a metric whose digits are looked at for the resolution."""
 TRAINING_ONLY = "training_only"
 """Definition of a printed duration that holds the steps and nothing else."""
 MAX_OTHERS = 256
@@ -51,6 +55,10 @@ class Summary:
     time: LogTime | None = None
     series: Series = field(default_factory=Series)
     dropped_others: int = 0
+    places: dict[str, Places] = field(default_factory=dict)
+    """Where the figures of metrics are in the log, those outside the registry too, by name."""
+    lines: tuple[int | None, int | None] = (None, None)
+    """The lines of the first and of the last step record."""
 
 
 NOTHING = Summary(None, None, None, None, 0, 0, 0, SteadyState(0, 0, 0), None, None)
@@ -74,6 +82,9 @@ def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry
         training_time_s=_number(phase.fact("training_time_s")),
         parameter_count=_parameters(phase),
     )
+    if steps:
+        last = steps[-1]
+        summary.lines = steps[0].line, last.line if last.run is None else last.run.record(len(last.run) - 1)[1]
     events = sorted([*steps, *phase.evals, *phase.standalone_events], key=lambda e: e.at)
     _metrics(summary, events, steady, registry)
     _others(summary, events)
@@ -92,7 +103,8 @@ def _metrics(summary: Summary, events: list[Event], steady: Selection, registry:
         if not any(e.rule.event == "step" and e.prints(name) for e in events):
             window = "all"  # printed beside the steps, not for each of them
         scope, definition = _meaning(events, name)
-        summary.metrics[name] = _describe(events, steady, window, metric(name), scope, definition)
+        summary.metrics[name] = _describe(events, steady, window, metric(name), scope, definition, name)
+        summary.places[name] = _places(events, name, metric(name), steady, summary.metrics[name])
     summary.series = Series(names, events, steady)
 
 
@@ -109,10 +121,25 @@ def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None
 
 
 def _describe(
-    events: Sequence[Event], steady: Selection, window: str, figure: Figure, scope: str | None, definition: str | None
+    events: Sequence[Event],
+    steady: Selection,
+    window: str,
+    figure: Figure,
+    scope: str | None,
+    definition: str | None,
+    name: str = "",
 ) -> Statistic:
-    values = read(events, figure, None if window == "all" else steady)
+    values = plausible(name, read(events, figure, None if window == "all" else steady))
     return describe(ends(events, figure) or (), values, window, scope=scope, definition=definition)
+
+
+def _places(events: Sequence[Event], name: str, figure: Figure, steady: Selection, statistic: Statistic) -> Places:
+    """Return where the figures of a metric are, and the unit of the last digit that its values show."""
+    within = None if statistic.window == "all" else steady
+    places = find_places(events, name, figure, within, statistic)
+    shown = read(events, figure, within)[:LOOKED_AT]
+    places.resolution = resolution(float(value) for value in finite(shown)) or None
+    return places
 
 
 def _others(summary: Summary, events: list[Event]) -> None:
@@ -123,6 +150,7 @@ def _others(summary: Summary, events: list[Event]) -> None:
     summary.dropped_others = max(0, len(names) - MAX_OTHERS)
     for name in sorted(names[:MAX_OTHERS]):
         summary.other_metrics[name] = _describe(events, Selection(), "all", unregistered(name), None, None)
+        summary.places.setdefault(name, _places(events, name, unregistered(name), Selection(), summary.other_metrics[name]))
 
 
 def _derive(summary: Summary, phase: Phase, steady: Selection, facts: Mapping[str, float | str]) -> None:

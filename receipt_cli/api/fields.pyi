@@ -297,6 +297,12 @@ class SummarySteps(View):
     @property
     def superseded_count(self) -> int:
         """Records that a restart overtook; left out of every statistic."""
+    @property
+    def first_line(self) -> int | None:
+        """Line of the first record that stands, from 1; null without records."""
+    @property
+    def last_line(self) -> int | None:
+        """Line of the last record that stands."""
 
 class SummarySteadyState(View):
     @property
@@ -310,7 +316,8 @@ class SummarySteadyState(View):
         """Step records left out as warm-up."""
     @property
     def excluded_implausible(self) -> int:
-        """Step records left out as impossible: MFU above 1, or a step time under 1 % of the median."""
+        """Step records left out as impossible: a step time under 1 % of the median. Until derive/2 also those with an
+        MFU above 1."""
 
 class Stat(View):
     @property
@@ -353,6 +360,39 @@ class Stat(View):
     @property
     def median(self) -> float | None:
         """Exact median of the finite values in the window (mean of the two middle ones); null without one."""
+    @property
+    def places(self) -> Places | None:
+        """Where the figures are in the log."""
+
+class Places(View):
+    @property
+    def first_line(self) -> int | None:
+        """Line of the first printed value, from 1."""
+    @property
+    def last_line(self) -> int | None:
+        """Line of the last printed value."""
+    @property
+    def min_line(self) -> int | None:
+        """Line of the first value that is the minimum; null without one."""
+    @property
+    def max_line(self) -> int | None:
+        """Line of the first value that is the maximum; null without one."""
+    @property
+    def nan_count(self) -> int:
+        """Values in the window that are not a number."""
+    @property
+    def nan_line(self) -> int | None:
+        """Line of the first of them in the window."""
+    @property
+    def inf_count(self) -> int:
+        """Values in the window that are infinite."""
+    @property
+    def inf_line(self) -> int | None:
+        """Line of the first of them in the window."""
+    @property
+    def resolution(self) -> float | None:
+        """Unit of the last digit that the values show, in base units: differences below it mean nothing. Null where it
+        is unknown, as of whole numbers."""
 
 class OtherStat(View):
     @property
@@ -392,6 +432,9 @@ class OtherStat(View):
     @property
     def median(self) -> float | None:
         """Exact median of the finite values in the window (mean of the two middle ones); null without one."""
+    @property
+    def places(self) -> Places | None:
+        """Where the figures are in the log."""
 
 class DerivedStat(View):
     @property
@@ -953,11 +996,18 @@ class Derivation(View):
     def lines(self) -> DerivationLines:
         """What became of the records. The four counts add up to log.record_count."""
     @property
+    def cells(self) -> DerivationCells | None:
+        """The ledger of numeric cells of the records that rules read: each is read into a field, kept under its label
+        as another metric, or dropped."""
+    @property
     def near_misses(self) -> DerivationNearMisses:
         """Records that look like a rule's and do not match it: a sign that the format has drifted."""
     @property
     def problems(self) -> DerivationProblems:
         """What was wrong with the log or ambiguous in it; a value in doubt is left out."""
+    @property
+    def check_lines(self) -> Mapping[str, int | None] | None:
+        """The line that decided each check, by the name of the check; null where no single line does."""
     @property
     def observed(self) -> tuple[Marker, ...]:
         """Every marker that was seen, in log order, at most 20, whether the run got over it or not."""
@@ -1111,6 +1161,26 @@ class DerivationLines(View):
     @property
     def undecodable(self) -> int:
         """Records that could not be read at all."""
+
+class DerivationCells(View):
+    @property
+    def read(self) -> Cells:
+        """Numbers that a rule reads into a field, by field."""
+    @property
+    def other(self) -> Cells:
+        """Numbers that no rule names, kept in other_metrics, by label."""
+    @property
+    def dropped(self) -> Cells:
+        """Labelled numbers of steps and evaluations that are in no figure, by label: the label is printed twice in a
+        record, or the rule keeps only what it names."""
+
+class Cells(View):
+    @property
+    def count(self) -> int:
+        """Number of cells."""
+    @property
+    def by_key(self) -> Mapping[str, int]:
+        """Number of cells by key: at most 256 keys, those with the most cells."""
 
 class DerivationNearMisses(View):
     @property

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import Literal
 
 from receipt_cli.api.view import View
@@ -35,6 +36,8 @@ class Metric(View):
     def mean(self) -> float | None: ...
     @property
     def median(self) -> float | None: ...
+    @property
+    def places(self) -> Mapping[str, float | None] | None: ...
     @property
     def headline(self) -> float | None: ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.rows import CompactRows, KeptRows, are_many
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
@@ -13,7 +14,7 @@ from receipt_cli.problems import EXCERPT_BYTES, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.extraction import bind_cells, bind_row, convert
+from receipt_cli.scan.extraction import bind_cells, bind_row, convert, read_unregistered
 from receipt_cli.scan.segment import SegmentBody
 
 
@@ -28,6 +29,8 @@ def read_events(
     events: list[Event] = []
     problems: list[Problem] = []
     read = [(g, r, columns) for g in grammars for r in g.rules if (columns := engine.columns(body, g, r)) is not None]
+    ledger = Ledger()
+    ledger.take(columns for _, _, columns in read)
     rows = CompactRows(read)
     if runs and any(are_many(columns) for _, _, columns in read):
         from receipt_cli.events.compact.selection import compact  # small logs need nothing of it
@@ -39,13 +42,13 @@ def read_events(
         for _, rule, columns in (entry for entry in rows.read if entry[0] is grammar):
             made = _events_of(columns, grammar, rule, rows)
             if rule.table is not None:
-                made = _name_rows(made, columns, rule, problems)
+                made = _name_rows(made, columns, rule, problems, ledger)
             elif rule.block is not None:
-                made = _fold_block(made, columns, rule, problems, orphans, joined)
+                made = _fold_block(made, columns, rule, problems, orphans, joined, ledger)
             events.extend(made)
         problems += [problem for at, problem in orphans.items() if at not in joined]  # a row may be another block's
     events.sort(key=lambda event: event.at)
-    return ReadEvents(events, problems, rows.copies, rows.bars)
+    return ReadEvents(events, problems, rows.copies, rows.bars, ledger)
 
 
 def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: CompactRows) -> list[Event]:
@@ -121,7 +124,9 @@ def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
         event.unregistered[target] = value
 
 
-def _name_rows(events: list[Event], columns: RuleColumns, rule: Rule, problems: list[Problem]) -> list[Event]:
+def _name_rows(
+    events: list[Event], columns: RuleColumns, rule: Rule, problems: list[Problem], ledger: Ledger
+) -> list[Event]:
     """Bind the cells of each row to the latest header row before it."""
     assert rule.table is not None
     headers = dict(zip(columns.headers.rows, columns.headers.values, strict=True))
@@ -139,6 +144,8 @@ def _name_rows(events: list[Event], columns: RuleColumns, rule: Rule, problems: 
         for name, text in bound[0].items():
             _put_text(event, rule, name, text, problems)
         event.unregistered.update(bound[1])
+        ledger.read.update(bound[0].keys())
+        ledger.other.update(bound[1].keys())
         named.append(event)
     return named
 
@@ -159,6 +166,7 @@ def _fold_block(
     problems: list[Problem],
     orphans: dict[int, Problem],
     joined: set[int],
+    ledger: Ledger,
 ) -> list[Event]:
     """Join the rows of each block to its opening line, or to the row that began it; a rank's rows stay its own.
 
@@ -195,7 +203,13 @@ def _fold_block(
         bound = bind_row(spec, (key, value)) if key not in block.keys else None
         block.keys.add(key)
         if bound is not None:
+            known = {*block.event.metrics, *block.event.unregistered}
             _put_row(block.event, rule, *bound, problems, named)
+            new = {*block.event.metrics, *block.event.unregistered} - known
+            block.event.elsewhere = {**(block.event.elsewhere or {}), **dict.fromkeys(new, event.line)}
+            (ledger.read if isinstance(bound[1], str) else ledger.other)[bound[0]] += 1
+        elif key not in spec.ignore and read_unregistered(value) is not None:
+            ledger.dropped[key] += 1
     return [e for e in folded if spec.requires <= named.get(id(e), set())]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.rows import TAIL, ProgressBars, RankCopies, RowRun
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field, replace
@@ -40,6 +41,12 @@ class Event:
     rules: tuple[str, ...] = ()
     meanings: Mapping[str, Meaning] = field(default_factory=dict)
     run: RowRun | None = None
+    elsewhere: dict[str, int] | None = None
+    """The lines of values that another line prints, by the name of the metric."""
+
+    def line_of(self, name: str) -> int:
+        """Return the line that prints a metric of its own record."""
+        return self.line if self.elsewhere is None else self.elsewhere.get(name, self.line)
 
     @property
     def is_step(self) -> bool:
@@ -92,6 +99,10 @@ class Event:
 
     def fill(self, other: Event) -> None:
         """Add the values that ``other`` has and this event has not."""
+        own = {*self.metrics, *self.unregistered}
+        new = [name for name in (*other.metrics, *other.unregistered) if name not in own]
+        if new:
+            self.elsewhere = {**(self.elsewhere or {}), **{name: other.line_of(name) for name in new}}
         self.metrics = {**other.metrics, **self.metrics}
         self.unregistered = {**other.unregistered, **self.unregistered}
         self.meanings = {**other.meanings, **self.meanings}
@@ -109,12 +120,13 @@ def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
 
 class ReadEvents(NamedTuple):
     """Events in log order, problems of naming them (table rows without a header), and records without an event:
-    those of ranks other than the leading one, and progress bars."""
+    those of ranks other than the leading one, and progress bars. ``ledger`` counts all numeric cells."""
 
     events: list[Event]
     problems: list[Problem]
     copies: list[RankCopies]
     bars: list[ProgressBars]
+    ledger: Ledger
 
     @property
     def unseen_ranks(self) -> set[int]:

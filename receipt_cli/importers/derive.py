@@ -15,6 +15,7 @@ from receipt_cli.definitions.failure_markers import Catalogue, Marker, load_cata
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.derive import Derivation, LaunchFacts, LineCounts, Options
 from receipt_cli.detect.choose import Detection
+from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.phases import Phase, split_phases
 from receipt_cli.events.streams import LogFacts
 from receipt_cli.importers.aggregates import add_declared, summary_of
@@ -61,6 +62,8 @@ def derive_import(foreign: ForeignRun, log: LogFacts) -> Derivation:
         launch=LaunchFacts(1, 1, 1),
         ranks=({},) * len(summaries),
         goodput=None,
+        ledger=Ledger(),
+        check_lines={},
     )
 
 

@@ -7,6 +7,12 @@ Start with ``production`` (a log to a receipt), ``assembly`` (the document).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
+    "Reason": "reasons",
+    "cells_of": "reasons",
+    "explain_field": "reasons",
+    "explain_metric": "reasons",
+    "read_lines": "reasons",
+    "show_line": "reasons",
     "DERIVED": "assembly",
     "Document": "assembly",
     "assemble": "assembly",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ from receipt_cli.redaction.text import safe_names, safe_text
 
 Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
+MAX_KEYS = 256
+"""Keys of cells that a receipt lists of each part of the ledger."""
 LOG_KEYS = ("log_complete", "log_loss")
 """Fields of ``run`` that only the receipts of a wrapped job have."""
 
@@ -85,7 +88,8 @@ def derived_bytes(document: Mapping[str, Any]) -> bytes:
 
 def _summary(summary: Summary, derivation: Derivation) -> Document:
     registry = derivation.registry
-    others = zip(safe_names(summary.other_metrics), map(_statistic, summary.other_metrics.values()), strict=True)
+    described = [{**_statistic(s), **_places(summary, name)} for name, s in summary.other_metrics.items()]
+    others = zip(safe_names(summary.other_metrics), described, strict=True)
     return {
         "phase": _name(summary),
         "steps": {
@@ -95,6 +99,8 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
             "record_count": summary.record_count,
             "restart_count": summary.restart_count,
             "superseded_count": summary.superseded_count,
+            "first_line": summary.lines[0],
+            "last_line": summary.lines[1],
         },
         "steady_state": {
             "rule": STEADY_RULE,
@@ -104,7 +110,9 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         },
         "training_time_s": summary.training_time_s,
         "parameter_count": summary.parameter_count,
-        "metrics": {n: {"id": registry.by_name[n].id, **_statistic(s)} for n, s in summary.metrics.items()},
+        "metrics": {
+            n: {"id": registry.by_name[n].id, **_statistic(s), **_places(summary, n)} for n, s in summary.metrics.items()
+        },
         "other_metrics": dict(others),
         "derived": {
             name: {"id": registry.by_name[name].id, **_statistic(s), "inputs": dict(inputs)}
@@ -117,6 +125,11 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "memory": None if summary.memory is None else {"rule": MEMORY_RULE, **summary.memory._asdict()},
         "time": None if summary.time is None else summary.time._asdict(),
     }
+
+
+def _places(summary: Summary, name: str) -> Document:
+    places = summary.places.get(name)
+    return {} if places is None else {"places": asdict(places)}
 
 
 def _spikes(spikes: Spikes | None) -> Document | None:
@@ -244,6 +257,7 @@ def _derivation(derivation: Derivation) -> Document:
         },
         **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
         "lines": derivation.lines._asdict(),
+        "cells": {part: _cells(getattr(derivation.ledger, part)) for part in ("read", "other", "dropped")},
         "near_misses": {
             "count": near_count,
             "first": [
@@ -263,8 +277,16 @@ def _derivation(derivation: Derivation) -> Document:
                 for p in problems
             ],
         },
+        "check_lines": dict(derivation.check_lines),
         "observed": [_sighting(s) for s in _in_order(derivation.ending.sightings)],
     }
+
+
+def _cells(counts: Counter[str]) -> Document:
+    """Return how many cells there are, and of which keys: the most frequent ones."""
+    keys = sorted(counts, key=lambda key: (-counts[key], key))[:MAX_KEYS]
+    by_key = {name: counts[key] for name, key in sorted(zip(safe_names(keys), keys, strict=True))}
+    return {"count": counts.total(), "by_key": by_key}
 
 
 def _primary_first(derivation: Derivation) -> list[Any]:

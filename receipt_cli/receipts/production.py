@@ -70,9 +70,9 @@ class Product(NamedTuple):
 
     @property
     def clean(self) -> bool:
-        """True when the log has steps, and no problems and no near misses."""
+        """True when the log has steps, and no problems, near misses and dropped cells."""
         derivation = self.derivation
-        quiet = not derivation.problems[0] and not derivation.near_misses[0]
+        quiet = not derivation.problems[0] and not derivation.near_misses[0] and not derivation.ledger.dropped
         return quiet and derivation.checks.get("has_steps") is True
 
 

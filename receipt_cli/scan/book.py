@@ -13,7 +13,16 @@ from receipt_cli.problems import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank, starts
 from receipt_cli.records.place import form_of, read_host
 from receipt_cli.scan.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
-from receipt_cli.scan.extraction import MAX_EVENTS, NOWHERE, Extraction, PatternTimeout, convert, read_record, read_unregistered
+from receipt_cli.scan.extraction import (
+    MAX_EVENTS,
+    NOWHERE,
+    Extraction,
+    PatternTimeout,
+    convert,
+    keep_labelled,
+    read_record,
+    read_unregistered,
+)
 from receipt_cli.scan.layout import Layout, Value
 from receipt_cli.scan.segment import Hits, SegmentBody
 
@@ -67,7 +76,22 @@ def examine(record: bytes, tried: Iterable[tuple[Grammar, Rule, bool]]) -> Outco
             outcome.ignored.append((grammar, rule))
         else:
             outcome.read.append((grammar, rule, events))
+    _keep_labelled(outcome, record)
     return outcome
+
+
+def _keep_labelled(outcome: Outcome, record: bytes) -> None:
+    """Keep the labelled numbers of a record that the rules of a grammar leave over, grammar by grammar."""
+    rules: dict[str, list[tuple[Rule, list[Extraction]]]] = {}
+    for grammar, rule, events in outcome.read:
+        rules.setdefault(grammar.ref, []).append((rule, events))
+    for grammar, rule, _ in outcome.read:
+        read = rules.pop(grammar.ref, None)
+        try:
+            if read is not None:
+                keep_labelled(record, read)
+        except (TimeoutError, MemoryError):
+            outcome.late.append((grammar, rule))
 
 
 def book(body: SegmentBody, outcome: Outcome, record: bytes, ordinal: int, line: int, problems: PlacedProblems) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
 
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.column import Cells, shifted
+from receipt_cli.scan.extraction.model import DROPPED
 
 POSITION_BITS = 17
 """Low bits of ``at``: where in its record an event begins. A record is capped at 2**16 bytes."""
@@ -112,6 +114,7 @@ class RuleColumns:
     ``clock``: seconds of the line's timestamp, NaN where it has none (naive ones as if they were UTC: only their
     differences mean anything). Cells that only other records give a name to are joined by tabs: ``headers`` of a table's
     header rows, ``cells`` of its other rows, ``pairs`` key and value of a block's rows.
+    ``dropped`` counts labelled numbers that nothing reads, by label, once the whole log is read (see ``settle``).
     """
 
     at: Cells[int] = field(default_factory=lambda: Cells("q"))
@@ -124,6 +127,7 @@ class RuleColumns:
     headers: TextColumn = field(default_factory=TextColumn)
     cells: TextColumn = field(default_factory=TextColumn)
     pairs: TextColumn = field(default_factory=TextColumn)
+    dropped: Counter[str] = field(default_factory=Counter)
 
     def __len__(self) -> int:
         return len(self.at)
@@ -147,6 +151,11 @@ class RuleColumns:
         self.at.shift(place(records))
         self.line.shift(lines)
 
+    def settle(self) -> None:
+        """Count the cells of columns that are for counting alone, and let go of these."""
+        for name in [name for name in self.unregistered if name.startswith(DROPPED)]:
+            self.dropped[name.split(DROPPED)[2]] += len(self.unregistered.pop(name).values)
+
     def prepend(self, other: RuleColumns, records: int, lines: int) -> None:
         """Add the few events of the piece before ours, which covers ``records`` records and ``lines`` line ends."""
         self.move(records, lines)
@@ -157,6 +166,7 @@ class RuleColumns:
         self.numbers = _prepended(self.numbers, other.numbers, len(other), NumberColumn)
         self.texts = _prepended(self.texts, other.texts, len(other), TextColumn)
         self.unregistered = _prepended(self.unregistered, other.unregistered, len(other), NumberColumn)
+        self.dropped += other.dropped
         for ours, before in zip(self._unnamed, other._unnamed, strict=True):
             ours.prepend(before, len(other))
 
@@ -173,6 +183,7 @@ class RuleColumns:
             self.texts.setdefault(name, TextColumn()).extend(texts, rows)
         for name, numbers in other.unregistered.items():
             self.unregistered.setdefault(name, NumberColumn()).extend(numbers, rows)
+        self.dropped += other.dropped
         for ours, after in zip(self._unnamed, other._unnamed, strict=True):
             ours.extend(after, rows)
 

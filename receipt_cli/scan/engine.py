@@ -164,6 +164,8 @@ class Engine:
             if not last.carriage:
                 body.lines -= 1
             lines += 1
+        for columns in body.rules.values():
+            columns.settle()
         if self._has_steps(body):
             body.step_like = MAX_SEEN  # they do, and it does not depend on where the log was cut
         return body, lines

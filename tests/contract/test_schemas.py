@@ -49,9 +49,12 @@ ADDED = {
     "#": {"captured_sha256"},
     "#/properties/run": {"wall_time_s", "peak_rss_bytes", "log_complete", "log_loss"},
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts", "range", "stalls"},
-    "#/properties/derivation": {"peaks", "redactions"},
+    "#/properties/derivation": {"peaks", "redactions", "cells", "check_lines"},
     "#/properties/derivation/properties/options": {"wall", "log_complete"},
     "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
+    "#/$defs/summary/properties/steps": {"first_line", "last_line"},
+    "#/$defs/stat": {"places"},
+    "#/$defs/other_stat": {"places"},
     "#/$defs/summary": {"flags", "spikes", "bottleneck", "memory", "time"},
 }
 """Fields of a receipt that a later minor version added where an earlier one has others."""

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from receipt_cli.events.model import Event
+from receipt_cli.events.streams import Gathered
 from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain, read_clock, starts
@@ -91,6 +92,15 @@ def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -
     ends = tail.count(b"\n") + (0 if tail.endswith(b"\n") else 1)
     last = list(_stamps(plain(tail), lines[1] - ends + 1))
     return Edges(first, last)
+
+
+def log_edges(gathered: Gathered) -> Edges:
+    """Return the stamps at both ends of a log; none where it begins in one file and ends in another."""
+    if gathered.opening != gathered.final:
+        return Edges()
+    (tail, size), before = gathered.tails[gathered.final], gathered.lines[gathered.final]
+    until = [*gathered.lines, gathered.log.line_count][gathered.final + 1]
+    return read_edges(gathered.heads[gathered.final], tail, cut=len(tail) < size, lines=(before, until))
 
 
 def is_zoned(edges: Edges) -> bool | None:

@@ -10,6 +10,7 @@ COMMANDS = {
     "parse": ("parse", "parse"),
     "run": ("run", "run"),
     "show": ("show", "show"),
+    "explain": ("explain", "explain"),
     "check": ("check", "check"),
     "ci": ("ci", "ci"),
     "compare": ("compare", "compare"),

@@ -63,7 +63,7 @@ def parse(
     attach: Attach = None,
     header: Annotated[Path | None, Option(help="Header file that `receipt header` wrote at job start.")] = None,
     here: Annotated[bool, Option(help="This machine and this .git are the run's: record them.")] = False,
-    strict: Annotated[bool, Option(help="Exit 1 on unreadable lines, near misses, or a log without steps.")] = False,
+    strict: Annotated[bool, Option(help="Exit 1 on unread lines, near misses, dropped numbers, or a log without steps.")] = False,
     workers: Annotated[int | None, Option(least=1, most=256, help="Processes that scan; by default as many as pay.")] = None,
     color: Color = "auto",
 ) -> None:

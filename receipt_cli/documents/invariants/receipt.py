@@ -18,6 +18,8 @@ from receipt_cli.documents.invariants.text import check_texts
 from receipt_cli.redaction.text import TAIL_BYTES
 
 _LOSSES = ("loss", "val_loss")
+_KEYS = 256
+"""Keys of cells that a receipt lists."""
 _DIGITS = 400
 """A number with more digits than this is no line of any log, and Python reads no more than some thousands of them."""
 
@@ -47,6 +49,13 @@ def _told_and_counted(document: Document) -> Broken:
         told, count = len(document["derivation"][part]["first"]), document["derivation"][part]["count"]
         if told > count:
             yield f"/derivation/{part}/count", f"{told} are told, {count} counted"
+
+
+def _cells_add_up(document: Document) -> Broken:
+    for part, cells in document["derivation"].get("cells", {}).items():
+        total, listed = cells["count"], sum(map(int, cells["by_key"].values()))
+        if listed > total or (listed < total and len(cells["by_key"]) < _KEYS):
+            yield pointer("derivation", "cells", part, "count"), f"is {total}, the keys have {listed} cells"
 
 
 def _grammars_and_summary(document: Document) -> Broken:
@@ -234,6 +243,7 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     *ORIGIN_RULES,
     Rule("lines_add_up", ("derivation",), _lines_add_up),
     Rule("told_and_counted", ("derivation",), _told_and_counted),
+    Rule("cells_add_up", ("derivation",), _cells_add_up),
     Rule("grammars_and_summary", ("derivation", "summary"), _grammars_and_summary),
     Rule("line_numbers", ("derivation", "failure", "header"), _line_numbers),
     Rule("primary_summary", PHASES, _primary_summary),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from receipt_cli.render.fields import UNKNOWN, child, items, mapping, real, text, whole
+from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, whole
 from receipt_cli.render.scale import count, duration, measure, scale_for
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.table import Column, write_table
@@ -65,9 +65,8 @@ def _phase_row(page: Page, phase: object, mark: str) -> list[Span]:
     summary = mapping(phase, "summary")
     name = _name(phase)
     restarts = whole(summary, "steps", "restart_count")
-    loss = next((m for m in ("loss", "val_loss") if child(summary, "metrics", m) is not None), "loss")
-    first, last = (real(summary, "metrics", loss, key) for key in ("first", "last"))
-    scale = scale_for(loss, [v for v in (last, first) if v is not None])
+    first, last = (real(summary, "metrics", "loss", key) for key in ("first", "last"))
+    scale = scale_for("loss", [v for v in (last, first) if v is not None])
     ends = [UNKNOWN if value is None else scale.format(value) for value in (first, last)]
     course = UNKNOWN if first is None and last is None else " → ".join(ends)
     time = real(summary, "training_time_s")

@@ -8,8 +8,10 @@ from __future__ import annotations
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import starts
 from receipt_cli.scan.extraction.block import bind_row, find_block_row
+from receipt_cli.scan.extraction.labelled import keep_labelled
 from receipt_cli.scan.extraction.mapping import find_mappings
 from receipt_cli.scan.extraction.model import (
+    DROPPED,
     MAX_EVENTS,
     NOWHERE,
     TIME_BOX_S,
@@ -26,6 +28,7 @@ from receipt_cli.scan.extraction.pattern import find_matches
 from receipt_cli.scan.extraction.table import bind_cells, find_row
 
 __all__ = [
+    "DROPPED",
     "MAX_EVENTS",
     "NOWHERE",
     "TIME_BOX_S",
@@ -38,6 +41,7 @@ __all__ = [
     "extract",
     "extract_behind",
     "fields_below",
+    "keep_labelled",
     "read_record",
     "read_unregistered",
 ]  # fmt: skip

@@ -88,6 +88,7 @@ def _mapped(spec: Mapped, data: dict[str, Value]) -> Extraction | None:
         if isinstance(value, bool | str) and name not in event.texts:
             event.texts[name] = _utf8(str(value))
             event.spans[name] = _place(value)
+    event.declared += [_place(data[key]) for key in spec.ignore if key in data]
     if spec.other:
         for key, value in data.items():
             if key in spec.keys or key in spec.ignore or not 0 < len(key) <= MAX_KEY or not isinstance(value, str):

@@ -18,6 +18,8 @@ MAX_EVENTS = 64
 MAX_KEY = 64
 MAX_INTEGER = 1 << 53
 """From it on a float64 may hold another integer than the one printed: such a value is not read."""
+DROPPED = "\0"
+"""What the names of columns begin with whose cells are counted and nothing else: ``DROPPED``, a number, ``DROPPED``, the key."""
 Span = tuple[int, int]
 NOWHERE: Span = (-1, -1)
 """The place of a text that the record contains only in another form: escaped, or with marks inside."""
@@ -28,8 +30,8 @@ class Extraction:
     """One event as printed: its span in the record, the text of each field, and values under keys nobody declared.
 
     ``spans`` and ``unregistered_spans`` are the places of these texts and numbers in the record, ``keys`` of what named them
-    does, or decided that this is an event, ``unread`` where values under undeclared keys that are no numbers do. Tables
-    and blocks have none.
+    does, or decided that this is an event, ``unread`` where values under undeclared keys that are no numbers do,
+    ``declared`` of values that the rule names to leave them out. Tables and blocks have none.
 
     ``header`` has the column names of a table's header row; ``cells`` the cells of a value row, not yet named;
     ``row`` key and value of one row of a block; ``parts`` are the places of any of these, blanks around them included.
@@ -43,6 +45,7 @@ class Extraction:
     unregistered_spans: dict[str, Span] = field(default_factory=dict)
     keys: list[Span] = field(default_factory=list)
     unread: list[Span] = field(default_factory=list)
+    declared: list[Span] = field(default_factory=list)
     header: tuple[str, ...] | None = None
     cells: tuple[str, ...] | None = None
     row: tuple[str, str] | None = None
@@ -56,6 +59,7 @@ class Extraction:
         self.keys = [_moved(span, by) for span in self.keys]
         self.unread = [_moved(span, by) for span in self.unread]
         self.parts = [_moved(span, by) for span in self.parts]
+        self.declared = [_moved(span, by) for span in self.declared]
 
 
 class PatternTimeout(Exception):
@@ -111,10 +115,16 @@ def stripped(raw: bytes, start: int) -> Span:
 
 
 def read_unregistered(text: str) -> float | None:
-    """Return the number that an undeclared key's value spells in base units, or None. numpy's own repr counts as a number."""
+    """Return the number that an undeclared key's value spells in base units, or None.
+
+    numpy's own repr counts as a number; a unit counts that the text names without doubt (``38.5%``, ``12 ms``).
+    """
     if text.startswith("np.") and text.endswith(")"):
         text = text[text.find("(") + 1 : -1]
-    return read_number(text) if text[:1] in "+-.0123456789niNI" and text else None
+    if not text or text[0] not in "+-.0123456789niNI":
+        return None
+    number = read_number(text)
+    return read_number(text, "suffix") if number is None else number
 
 
 def convert(spec: Field, text: str) -> tuple[float | str | None, bool]:

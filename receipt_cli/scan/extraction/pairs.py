@@ -54,6 +54,7 @@ def find_pairs(rule: Rule, pairs: Pairs, record: bytes, box: Box) -> Iterator[Ex
                     event.unregistered_spans[key] = span
                 event.end = end
             elif key in pairs.ignore:
+                event.declared.append(stripped(cell.value, cell.value_at))
                 event.end = end
         if pairs.requires <= printed and not pairs.forbids & printed:
             yield event

@@ -45,13 +45,16 @@ def test_every_attempt_warms_up(toy_receipt: Receipt) -> None:
     assert (state["record_count"], state["excluded_warmup"]) == (27, 1 + 2)  # 10 and 20 records stand
 
 
-def test_an_mfu_above_one_is_implausible(toy_receipt: Receipt) -> None:
+def test_an_mfu_above_one_excludes_itself_alone(toy_receipt: Receipt) -> None:
     log = steps(range(5), mfu="0.4") + steps([5], mfu="1.2", time="0.4") + steps([6], mfu="1.0")
     document = toy_receipt(log)
-    assert document["summary"]["steady_state"]["excluded_implausible"] == 1
+    assert document["summary"]["steady_state"]["excluded_implausible"] == 0
     mfu = document["summary"]["metrics"]["mfu_ratio"]
     assert (mfu["record_count"], mfu["max"], mfu["first"], mfu["last"]) == (5, 1.0, 0.4, 1.0)
-    assert document["summary"]["metrics"]["step_time_s"]["min"] == 0.5  # the whole record is out
+    assert document["summary"]["metrics"]["step_time_s"]["min"] == 0.4  # the rest of the record stands
+    every = toy_receipt(steps(range(10), mfu="17.9"))
+    assert every["summary"]["metrics"]["mfu_ratio"]["median"] is None and every["checks"]["mfu_plausible"] is False
+    assert every["summary"]["metrics"]["step_time_s"]["record_count"] == 9
 
 
 @pytest.mark.parametrize(("seconds", "implausible"), [("0.004", 1), ("0.005", 0), ("50", 0)])

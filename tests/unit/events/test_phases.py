@@ -26,7 +26,8 @@ def names(document: dict[str, Any]) -> list[tuple[str | None, int]]:
 def test_a_run_in_one_piece(toy_receipt: Receipt) -> None:
     document = toy_receipt(steps(range(5, 15), plan="/15") + "toy done in 5.0 s\n")
     assert document["summary"]["steps"] == {
-        "first": 5, "last": 14, "planned": 15, "record_count": 10, "restart_count": 0, "superseded_count": 0
+        "first": 5, "last": 14, "planned": 15, "record_count": 10, "restart_count": 0, "superseded_count": 0,
+        "first_line": 1, "last_line": 10,
     }  # fmt: skip
     assert names(document) == [(None, 10)]
 

@@ -146,10 +146,17 @@ def test_steps_missing_from_a_regular_stride_are_reported(
     assert problems(receipt_of(iters(numbers))) == expected
 
 
+def without_lines(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part of a receipt without the lines that its figures are from."""
+    kept = {key: value for key, value in part.items() if not key.endswith("_line")}
+    return {key: without_lines(value) if isinstance(value, dict) else value for key, value in kept.items()}
+
+
 def test_two_launches_of_a_log_appended_to_itself(tmp_path: Path) -> None:
     log = iters(range(0, 120, 10))
     once, twice = all_receipts(tmp_path, log), all_receipts(tmp_path, log * 2)
-    assert [document["summary"]["metrics"] for document in twice] == [once[0]["summary"]["metrics"]] * 2
+    alone, first, second = (without_lines(document["summary"]["metrics"]) for document in (*once, *twice))
+    assert first == second == alone
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
@@ -158,8 +165,8 @@ def test_two_processes_print_one_run(receipt_of: Receipt, size: int) -> None:
     other = [line.replace(".00ms", ".50ms") for line in lines]
     mixed = "".join("".join(lines[at : at + size] + other[at : at + size]) for at in range(0, len(lines), size))
     summary, alone = receipt_of(mixed)["summary"], receipt_of("".join(lines))["summary"]
-    assert summary["steps"] == alone["steps"]
-    assert summary["metrics"]["loss"] == alone["metrics"]["loss"]
+    assert without_lines(summary["steps"]) == without_lines(alone["steps"])
+    assert without_lines(summary["metrics"]["loss"]) == without_lines(alone["metrics"]["loss"])
 
 
 def test_records_of_one_epoch_that_differ_in_their_rate_are_no_copies(receipt_of: Receipt) -> None:

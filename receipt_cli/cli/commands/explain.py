@@ -1,0 +1,61 @@
+"""``receipt explain``: the lines of a log that give a figure of its receipt."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from receipt_cli.cli.output import write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Grammar, Json, Option
+from receipt_cli.errors import UsageError
+
+
+def explain(
+    log: Annotated[str, Argument("LOG", "The log.")],
+    metric: Annotated[str | None, Option(metavar="NAME", help="Explain the figures of a metric.")] = None,
+    line: Annotated[int | None, Option(least=1, help="Show what the grammars read in a line.")] = None,
+    field: Annotated[str | None, Option(metavar="POINTER", help="Explain a field of the receipt.")] = None,
+    grammar: Grammar = None,
+    json_output: Json = False,
+) -> None:
+    """Explain a figure: its lines, their rule and cells, and what was left out.
+
+    Without an option, explain the loss.
+    """
+    from receipt_cli.receipts.production import Request, produce
+    from receipt_cli.receipts.reasons import cells_of, explain_field, explain_metric, read_lines, show_line
+
+    if sum(option is not None for option in (metric, line, field)) > 1:
+        raise UsageError("--metric, --line and --field exclude one another")
+    if log == "-":
+        raise UsageError("a log on standard input cannot be read twice", try_="receipt explain run.log")
+    product = produce(Request(log, grammar=grammar))
+    if line is not None:
+        reasons = []
+    elif field is not None:
+        reasons = [explain_field(product.document, field)]
+    else:
+        reasons = explain_metric(product.document, metric or "loss")
+    numbers = sorted({line} if line is not None else {number for reason in reasons for number in reason.lines})
+    found = read_lines(log, numbers)
+    if line is not None and line not in found:
+        raise UsageError(f"the log has no line {line}")
+    cells = {number: cells_of(product.derivation, found[number]) for number in numbers if number in found}
+    if json_output:
+        lines = [
+            {"line_number": number, "text": show_line(found[number]), "cells": [cell._asdict() for cell in read]}
+            for number, read in cells.items()
+        ]
+        write_json({"reasons": [reason._asdict() for reason in reasons], "lines": lines})
+        return
+    out: list[str] = []
+    for reason in reasons:
+        places = ", ".join(map(str, reason.lines)) or "none"
+        out.append(f"{reason.pointer} = {reason.value}\n  {reason.how}; line {places}\n")
+    for number, read in cells.items():
+        out.append(f"line {number}: {show_line(found[number])}\n")
+        for cell in read:
+            unit = f" in {cell.unit}" if cell.unit else ""
+            out.append(f"  {cell.treatment:<7} {cell.key} = {cell.text!r}{unit} -> {cell.value} ({cell.rule})\n")
+        if not read:
+            out.append("  no rule reads it\n")
+    write_stdout("".join(out).encode("utf-8"))

@@ -1,0 +1,205 @@
+"""Why a figure of a receipt is what it is: the lines of the log that give it, and how it is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from receipt_cli.derive import Derivation
+from receipt_cli.documents.invariants.rule import pointer_parts
+from receipt_cli.errors import UsageError
+from receipt_cli.io.source import Source
+from receipt_cli.records.envelope import plain, without_count
+from receipt_cli.redaction.text import safe_text
+from receipt_cli.scan.extraction import DROPPED, convert, keep_labelled, read_record
+
+Document = Mapping[str, Any]
+ENDS = ("first", "last", "min", "max")
+"""Figures of a metric that one line gives."""
+_SPLIT = b"\r"
+
+
+class Reason(NamedTuple):
+    """A figure, how it is made, and the lines that give it: one line, or the first and the last of those it is over."""
+
+    pointer: str
+    value: object
+    how: str
+    lines: tuple[int, ...]
+
+
+class CellOfLine(NamedTuple):
+    """A number or text of one record: the rule that read the record, the field or label, the text as printed, the value in
+    base units, the unit it is printed in, and the treatment: ``read``, ``other`` or ``dropped``."""
+
+    rule: str
+    key: str
+    text: str
+    value: float | str | None
+    unit: str | None
+    treatment: str
+
+
+def explain_field(document: Document, pointer: str) -> Reason:
+    """Return why the value at a JSON pointer of a receipt is what it is. Raises ``UsageError`` where there is none."""
+    parts = pointer_parts(pointer)
+    value: Any = document
+    for part in parts:
+        try:
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        except (KeyError, IndexError, ValueError, TypeError):
+            hint = "receipt explain LOG --field /summary/metrics/loss/last"
+            raise UsageError(f"the receipt has no {pointer}", try_=hint) from None
+    how, lines = _why(document, parts)
+    return Reason(pointer, value, how, tuple(line for line in lines if line) or _whole(document))
+
+
+def explain_metric(document: Document, name: str) -> list[Reason]:
+    """Return why the figures of a metric of the primary phase are what they are. Raises ``UsageError`` where there is none."""
+    summary = document["summary"] or {"metrics": {}, "other_metrics": {}}
+    for block in ("metrics", "other_metrics"):
+        if name in summary[block]:
+            key = name.replace("~", "~0").replace("/", "~1")
+            return [explain_field(document, f"/summary/{block}/{key}/{figure}") for figure in (*ENDS, "median", "mean")]
+    known = ", ".join([*summary["metrics"], *summary["other_metrics"]][:12]) or "none"
+    raise UsageError(f"the receipt has no metric {name}", why=f"it has {known}")
+
+
+def cells_of(derivation: Derivation, line: bytes) -> list[CellOfLine]:
+    """Return what the grammars of a derivation read in one line, redraw by redraw."""
+    records = plain(line).split(_SPLIT)
+    return [cell for record in records for cell in _cells_of(derivation, without_count(record))]
+
+
+def _cells_of(derivation: Derivation, text: bytes) -> list[CellOfLine]:
+    cells: list[CellOfLine] = []
+    for chosen in derivation.detection.chosen:
+        grammar = chosen.grammar
+        tried = [rule for rule in grammar.rules if any(literal in text for literal in rule.literals)]
+        read = [(rule, events) for rule in tried if (events := read_record(rule, text))]
+        keep_labelled(text, read)
+        for rule, events in read:
+            name = f"{grammar.ref} {rule.name}"
+            for event in events:
+                for key, printed in event.texts.items():
+                    spec = rule.fields[key]
+                    cells.append(CellOfLine(name, key, printed, convert(spec, printed)[0], spec.unit, "read"))
+                for key, number in event.unregistered.items():
+                    start, end = event.unregistered_spans[key]
+                    printed = text[start:end].decode("utf-8", "replace")
+                    treatment = "dropped" if key.startswith(DROPPED) else "other"
+                    cells.append(CellOfLine(name, key.split(DROPPED)[-1], printed, number, None, treatment))
+                whole = event.header or event.cells or event.row or ()
+                cells += [CellOfLine(name, "", cell, None, None, "read") for cell in whole]
+    return cells
+
+
+def read_lines(path: str, wanted: Sequence[int]) -> dict[int, bytes]:
+    """Return some lines of a log by their numbers, from 1. Raises ``InputError``."""
+    missing, found, number, rest = set(wanted), dict[int, bytes](), 0, b""
+    if not missing:
+        return found
+    source = Source(path)
+    try:
+        for block in source.blocks():
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                number += 1
+                if number in missing:
+                    found[number] = line
+            if number >= max(missing):
+                return found
+    finally:
+        source.close()
+    if rest and number + 1 in missing:
+        found[number + 1] = rest
+    return found
+
+
+def show_line(line: bytes) -> str:
+    """Return a line for people to read: its last redraw, masked."""
+    return safe_text(line.rstrip(_SPLIT).rpartition(_SPLIT)[2].decode("utf-8", "replace"))
+
+
+def _why(document: Document, parts: Sequence[str]) -> tuple[str, Sequence[int | None]]:
+    match parts:
+        case ["summary", *rest]:
+            return _of_summary(document["summary"], rest)
+        case ["phases", number, "summary", *rest]:
+            return _of_summary(document["phases"][int(number)]["summary"], rest)
+        case ["checks", name]:
+            return "by the line that decided, or by the caller", [document["derivation"].get("check_lines", {}).get(name)]
+        case ["header", *rest]:
+            return _of_header(document["header"]["sources"], rest)
+        case ["goodput", *_]:
+            return _of_goodput(document, parts)
+    nested = next((line for line in _lines_in(document, parts)), None)
+    if nested is not None:
+        return "as the line says", [nested]
+    return "over the whole log, with the grammars and options that /derivation names", ()
+
+
+def _of_summary(summary: Document | None, parts: Sequence[str]) -> tuple[str, Sequence[int | None]]:
+    if summary is None:
+        return "no step was found", ()
+    steps, steady = summary["steps"], summary["steady_state"]
+    ends = [steps.get("first_line"), steps.get("last_line")]
+    match parts:
+        case ["metrics" | "other_metrics" as block, name, *rest] if name in summary[block]:
+            figures, left = summary[block][name], ""
+            places = figures.get("places") or {}
+            if figures["window"] == "steady":
+                left = f"; {steady['excluded_warmup']} warm-up and {steady['excluded_implausible']} implausible records left out"
+            if rest and rest[0] in ENDS:
+                more = left if rest[0] in ("min", "max") else ", in any window"
+                return f"the {rest[0]} value{more}", [places.get(f"{rest[0]}_line")]
+            if rest[:1] == ["places"] and rest[1:] and isinstance(places.get(rest[1]), int) and rest[1].endswith("_line"):
+                return "the line itself", [places[rest[1]]]
+            span = [places.get("first_line"), places.get("last_line")]
+            return f"over {figures['record_count']} values of the {figures['window']} window, between these lines{left}", span
+        case ["derived", name, *_] if name in summary["derived"]:
+            inputs = ", ".join(f"{key} {value}" for key, value in summary["derived"][name]["inputs"].items())
+            return f"recomputed over the steady records between these lines, from {inputs or 'their figures'}", ends
+        case ["steps", "first" | "first_line"]:
+            return "the first step record that stands", ends[:1]
+        case ["steps", "last" | "last_line"]:
+            return "the last step record that stands", ends[1:]
+        case ["time", *_]:
+            return "the earliest and the latest stamp of the run's lines", ends
+    return "over the step records between these lines, and what the log says beside them", ends
+
+
+def _of_header(sources: Mapping[str, str], parts: Sequence[str]) -> tuple[str, Sequence[int | None]]:
+    for count in range(len(parts), 0, -1):
+        origin = sources.get("/" + "/".join(part.replace("~", "~0").replace("/", "~1") for part in parts[:count]))
+        if origin is not None:
+            return f"captured, from {origin}", [int(origin[4:])] if origin.startswith("log:") else ()
+    return "captured, and not known", ()
+
+
+def _of_goodput(document: Document, parts: Sequence[str]) -> tuple[str, Sequence[int | None]]:
+    nested = list(_lines_in(document, parts))
+    if nested:
+        return "a silence up to this line", nested
+    goodput = document["goodput"] or {}
+    ends = [phase["summary"]["steps"].get(key) for phase in document["phases"] for key in ("first_line", "last_line")]
+    known = [line for line in ends if line]
+    stalls = [stall["line_number"] for stall in ((goodput.get("stalls") or {}).get("longest") or ())[:3]]
+    how = f"wall time by {goodput.get('evidence')}, steps by {goodput.get('step_evidence')}"
+    return how, [*known[:1], *known[-1:], *stalls]
+
+
+def _lines_in(document: Document, parts: Sequence[str]) -> Iterator[int]:
+    """Yield the line of the innermost object on the way to a value that has one."""
+    value: Any = document
+    found: list[int] = []
+    for part in parts:
+        value = value[int(part)] if isinstance(value, list) else value[part]
+        if isinstance(value, dict):
+            found += [line for key in ("line_number", "first_line") if isinstance(line := value.get(key), int)][:1]
+    yield from found[-1:]
+
+
+def _whole(document: Document) -> tuple[int, ...]:
+    count = document["derivation"]["log"]["line_count"]
+    return (1, count) if count > 1 else (1,) * bool(count)

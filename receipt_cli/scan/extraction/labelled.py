@@ -1,0 +1,92 @@
+"""Labelled numbers of a record that no field of its rules reads: kept under their labels, or counted as dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import regex
+
+from receipt_cli.grammar.model import Rule
+from receipt_cli.scan.extraction.model import DROPPED, MAX_KEY, TIME_BOX_S, Extraction, Span, read_unregistered
+
+_KEEPING = ("step", "eval")
+MAX_LABELLED = 64
+"""Labelled numbers that are kept of one record."""
+_LABELLED = regex.compile(
+    rb"(?<![\w./%@#-])(?P<key>[A-Za-z_][\w./@%#-]*+(?: [A-Za-z_][\w./@%#-]*+){0,3}(?: \([\w%/]++\))?+)"
+    rb"[\"']?[ \t]?[=:][ \t]{0,16}"
+    rb"(?P<number>[-+]?(?:\d++(?:,\d{3})*+(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|(?i:[-+]?(?:nan|inf))(?!\w))"
+    rb"(?P<unit>(?: ?[KMGTP]i?B|[A-Za-z%][A-Za-z/%]{0,11})?+)(?<!%(?=\|))(?=[\s,;|)\]}\"'<]|\Z)"
+)
+"""A label of up to four words, a colon or an equals sign, a number, and a unit that is glued on; no bar behind a per cent."""
+_SOURCE = regex.compile(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
+"""A file, whose line follows a colon."""
+
+
+class Cell(NamedTuple):
+    """A labelled number: its key and the number in base units, each with its place in the record; None for digits in doubt."""
+
+    key: str
+    key_span: Span
+    number: float | None
+    span: Span
+
+
+def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]]]) -> None:
+    """Add the labelled numbers that no rule of a grammar reads to the unregistered ones of the event that they follow.
+
+    ``read`` are all rules of the grammar that read the record, with their events. Only events of steps and evaluations
+    keep numbers; those of evaluations under ``eval/KEY``. A label that a record prints twice says nothing without what
+    stands around it, and a mapping keeps what its rule allows: such cells are dropped, and counted (see ``DROPPED``).
+    Raises ``TimeoutError``.
+    """
+    keeping = [(r, e) for r, found in read if r.event in _KEEPING and r.table is None and r.block is None for e in found]
+    if not keeping:
+        return
+    taken = [span for rule, events in read for event in events for span in _read_spans(rule, event)]
+    keeping.sort(key=lambda entry: entry[1].start)
+    cells = list(_labelled(record, keeping[0][1].start))
+    labels = Counter(cell.key for cell in cells)
+    for cell in cells:
+        if any(start < cell.span[1] and cell.span[0] < end for start, end in taken):
+            continue
+        rule, event = next((r, e) for r, e in reversed(keeping) if e.start <= cell.key_span[0] or e is keeping[0][1])
+        key = cell.key if rule.event == "step" else f"eval/{cell.key}"
+        closed = rule.mapping is not None and not rule.mapping.other
+        if closed or labels[cell.key] > 1 or key in event.unregistered:
+            key = f"{DROPPED}{cell.span[0] - event.start}{DROPPED}{cell.key}"
+        event.keys.append(cell.key_span)
+        if cell.number is None:
+            event.unread.append(cell.span)
+        else:
+            event.unregistered[key] = cell.number
+            event.unregistered_spans[key] = cell.span
+
+
+def _read_spans(rule: Rule, event: Extraction) -> Iterator[Span]:
+    """Yield the places that an event has its values from; of a field that picks a part of its text, that part."""
+    yield from event.unregistered_spans.values()
+    yield from event.declared
+    for name, (start, end) in event.spans.items():
+        pick = rule.fields[name].value
+        found = pick.search(event.texts[name], timeout=TIME_BOX_S) if pick is not None else None
+        yield (start, end) if found is None or found.group(1) is None else (start + found.start(1), start + found.end(1))
+
+
+def _labelled(record: bytes, start: int) -> Iterator[Cell]:
+    """Yield the labelled numbers of a record from ``start`` on. A unit that is known converts; another joins the key."""
+    for count, found in enumerate(_LABELLED.finditer(record, start, timeout=TIME_BOX_S)):
+        if count >= MAX_LABELLED:
+            return
+        if _SOURCE.search(found["key"]):
+            continue
+        key, unit = found["key"].decode("ascii", "replace"), found["unit"].decode("ascii")
+        text, span = found["number"].decode("ascii"), found.span("number")
+        if unit and read_unregistered(f"1{unit}") is not None:
+            text, span = text + unit, (span[0], found.end("unit"))
+        elif unit:
+            key = f"{key} ({unit.strip()})"
+        if len(key) <= MAX_KEY:
+            yield Cell(key, found.span("key"), read_unregistered(text), span)

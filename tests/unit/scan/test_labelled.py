@@ -1,0 +1,75 @@
+"""Labelled numbers that no rule reads: kept under their label, dropped and counted where the label says too little."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from receipt_cli.receipts.production import Request, produce
+
+ROOT = Path(__file__).resolve().parents[3]
+NANOGPT = "iter {0}: loss {1:.4f}, time 10.00ms, mfu 0.02%{2}\n"
+MEGATRON = (
+    " iteration {0:8}/     500 | consumed samples: {0} | elapsed time per iteration (ms): 1000.0 | learning rate: 2.8E-04 | "
+    "global batch size:   128 | lm loss: {1:.6E} | loss scale: 1.0 |{2}\n"
+)
+GENERIC = "step={0} loss={1:.3f} grad_norm=1.2{2}\n"
+
+
+def document(folder: Path, text: str) -> dict[str, Any]:
+    path = folder / "run.log"
+    path.write_text(text, "utf-8")
+    return produce(Request(str(path))).document
+
+
+@pytest.mark.parametrize("line", [NANOGPT, MEGATRON, GENERIC])
+@pytest.mark.parametrize(
+    ("more", "key", "value"),
+    [
+        (" util={0}%", "util", 0.39),
+        (" new_term: 1.5e-3", "new_term", 0.0015),
+        (" cache: 1.5 GiB", "cache", 1.5 * 2**30),
+        (" speed: 12.5it/s", "speed (it/s)", 12.5),
+    ],
+)
+def test_what_no_rule_names_is_kept(tmp_path: Path, line: str, more: str, key: str, value: float) -> None:
+    found = document(tmp_path, "".join(line.format(n, 4 - n / 50, more.format(n)) for n in range(40)))
+    assert found["summary"]["metrics"]["loss"]["record_count"] == 40
+    assert found["summary"]["other_metrics"][key]["last"] == value
+    cells = found["derivation"]["cells"]
+    assert cells["other"]["by_key"][key] == 40
+    assert cells["dropped"] == {"count": 0, "by_key": {}}
+
+
+@pytest.mark.parametrize("line", [NANOGPT, MEGATRON, GENERIC])
+def test_a_label_that_is_printed_twice_is_dropped_and_counted(tmp_path: Path, line: str) -> None:
+    found = document(tmp_path, "".join(line.format(n, 4 - n / 50, " [a] acc=0.5 [b] acc=0.7") for n in range(40)))
+    assert "acc" not in found["summary"]["other_metrics"]
+    assert found["derivation"]["cells"]["dropped"] == {"count": 80, "by_key": {"acc": 80}}
+    path = str(tmp_path / "run.log")
+    assert not produce(Request(path)).clean
+
+
+def test_places_in_source_files_bars_and_what_is_read_are_no_cells(tmp_path: Path) -> None:
+    text = "".join(NANOGPT.format(n, 4 - n / 50, f" [model.py:112] Training: {n}%|### | at 10:20:30") for n in range(40))
+    found = document(tmp_path, text)
+    assert found["summary"]["other_metrics"] == {}
+    assert found["derivation"]["cells"]["read"]["by_key"] == {"step": 40, "loss": 40, "step_time": 40, "mfu": 40}
+
+
+def test_what_an_evaluation_prints_more_is_its_own(tmp_path: Path) -> None:
+    text = (ROOT / "fixtures/logs/mmcv/epochs-cpu.log").read_text("utf-8")
+    others = document(tmp_path, text)["summary"]["other_metrics"]
+    assert others["acc"]["record_count"] == 30 and others["eval/acc"]["record_count"] == 6
+
+
+def test_a_loss_that_vanished_is_told_and_no_other_metric_is_shown_as_it(tmp_path: Path) -> None:
+    text = "".join(MEGATRON.format(n, 4 - n / 50, "").replace("lm loss:", "renamed thing:") for n in range(10, 500, 10))
+    text += " validation loss at iteration 490 | lm loss value: 3.9E+00 | lm loss PPL: 4.9E+01 | \n"
+    found = document(tmp_path, text)
+    assert "loss" not in found["summary"]["metrics"] and found["summary"]["metrics"]["val_loss"]["last"] == 3.9
+    assert found["summary"]["other_metrics"]["renamed thing"]["record_count"] == 49
+    assert [problem["kind"] for problem in found["derivation"]["problems"]["first"]] == ["loss_missing"]
+    assert not produce(Request(str(tmp_path / "run.log"))).clean
