@@ -21,6 +21,7 @@ PUBLIC = {
     "figures": "comparison.words",
     "reason_text": "comparison.words",
     "render_document": "document",
+    "render_first_records": "explain",
     "render_explain": "explain",
     "render_findings": "findings",
     "render_history": "history",
