@@ -155,6 +155,7 @@ test-cuts: $(DEV) ## every fixture cut at 50 places: no figure that the whole lo
 .PHONY: metamorphic
 metamorphic: $(DEV) ## logs appended, interleaved and one behind the other: how many give other figures; FOLDER= ARGS=--details
 	$(PY) -m benchmarks.metamorphic $(FOLDER) $(ARGS)
+	$(PY) -m benchmarks.metamorphic.table $(FOLDER) $(if $(FOLDER),,--write benchmarks/results/metamorphic.md)
 
 .PHONY: fuzz
 fuzz: $(DEV) ## fuzz every boundary, coverage-guided where atheris can be installed; TIME= seconds a target, TARGET=, SEED=

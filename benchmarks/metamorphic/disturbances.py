@@ -7,6 +7,7 @@ import gzip
 import lzma
 import re
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 Lines = Sequence[bytes]
@@ -23,6 +24,8 @@ _WARNINGS = (
     b"W0506 07:08:09.123456 140 site.py:12] TracerWarning: this value is treated as a constant\n",
 )
 
+_MOMENT = re.compile(rb"(?<![\d/-])\d{4}-\d\d-\d\d([T ])\d\d:\d\d:\d\d(?![.,\d]*(?:Z|[+-]\d\d))")
+
 
 def _between(lines: Lines, others: Sequence[bytes], every: int) -> bytes:
     """Put a line of others behind each so manieth line that ends by a line end alone."""
@@ -34,6 +37,25 @@ def _between(lines: Lines, others: Sequence[bytes], every: int) -> bytes:
     return b"".join(made)
 
 
+def another_zone(lines: Lines) -> bytes:
+    """Return the log with its ISO moments without a zone five hours later."""
+
+    def later(found: re.Match[bytes]) -> bytes:
+        try:
+            moment = datetime.strptime(found[0].decode().replace("T", " "), "%Y-%m-%d %H:%M:%S") + timedelta(hours=5)
+        except ValueError:
+            return found[0]
+        return moment.strftime(f"%Y-%m-%d{found[1].decode()}%H:%M:%S").encode()
+
+    return _MOMENT.sub(later, b"".join(lines))
+
+
+def folded(lines: Lines) -> bytes:
+    """Return the log as a terminal of 80 columns shows it."""
+    texts = (line.removesuffix(b"\n") for line in lines)
+    return b"".join(text[at : at + 80] + b"\n" for text in texts for at in range(0, max(len(text), 1), 80))
+
+
 TEXTS: dict[str, Callable[[Lines], bytes]] = {
     "CRLF": lambda lines: b"".join(re.sub(rb"\r?\n\Z", b"\r\n", line) for line in lines),
     "byte order mark": lambda lines: b"\xef\xbb\xbf" + b"".join(lines),
@@ -41,7 +63,6 @@ TEXTS: dict[str, Callable[[Lines], bytes]] = {
     "blank lines behind": lambda lines: b"".join(lines) + b"\n" * 40,
     "blank lines before": lambda lines: b"\n" * 7 + b"".join(lines),
     "NULs before": lambda lines: b"\0" * 512 + b"".join(lines),
-    "no last line end": lambda lines: b"".join(lines).removesuffix(b"\n"),
     "lines of others before": lambda lines: b"".join(_NOISE) * 5 + b"".join(lines),
     "lines of others between": lambda lines: _between(lines, _NOISE, 9),
     "lines of others behind": lambda lines: b"".join(lines) + b"".join(_NOISE),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 Lines = Sequence[bytes]
 WORDS = (
@@ -38,18 +38,15 @@ FORMS = (
     '{{"prompt": "why {0}?", "answer": "{1}"}}',
     "docs/errors.md: {0} ({1})",
 )
-PLACES = (0.0, 0.25, 0.5, 0.75, -1.0, 1.0)
-"""Where they stand: as a share of the lines; -1 is before the last line."""
+PLACES = ((0.0, 0.5, -1.0), (0.25, 0.75, 1.0))
+"""Where they stand in one log and in another: as shares of the lines; -1 is before the last line."""
 
 
-def mentions() -> Iterator[tuple[str, str]]:
-    """Yield the name and the line of each form with each word."""
-    for form in FORMS:
-        for number, word in enumerate(WORDS):
-            yield f"{form} | {word}", form.format(word, WORDS[number - 1])
-
-
-def inserted(lines: Lines, texts: Sequence[str], place: float) -> bytes:
-    """Return the log with ``texts`` as lines at ``place``."""
-    at = max(0, len(lines) - 1) if place < 0 else round(place * len(lines))
-    return b"".join((*lines[:at], *(text.encode() + b"\n" for text in texts), *lines[at:]))
+def inserted(lines: Lines, texts: Sequence[str], places: Sequence[float]) -> bytes:
+    """Return the log with ``texts`` as lines at each of ``places``."""
+    block = [text.encode() + b"\n" for text in texts]
+    made = list(lines)
+    for place in sorted(places, key=lambda share: share if share >= 0 else 0.99, reverse=True):
+        at = max(0, len(lines) - 1) if place < 0 else round(place * len(lines))
+        made[at:at] = block
+    return b"".join(made)

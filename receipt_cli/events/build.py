@@ -60,8 +60,12 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
     every = zip(columns.at, columns.line, columns.rank, columns.clock, strict=True)
     places = every if kept is None else kept.places(columns)
     own = (rule.name,)
-    events = [Event(at, line, rank, clock, grammar, rule, rules=own, meanings=meanings) for at, line, rank, clock in places]
-    where = dict(zip(rows, events, strict=True)) if kept is not None else None
+    events = [
+        Event(at, line, rank, math.nan if math.isnan(clock) else clock, grammar, rule, rules=own, meanings=meanings)
+        for at, line, rank, clock in places
+    ]
+    sought = kept is not None and (columns.texts or kept.runs)
+    where = dict(zip(rows, events, strict=True)) if sought else None
     for companion, joined in compacted.companions(grammar, rule, rows):
         for place in joined:
             events[place].rules = (*events[place].rules, companion)
@@ -80,10 +84,11 @@ def _events_of(columns: RuleColumns, grammar: Grammar, rule: Rule, compacted: Co
                 _put(events[row] if where is None else where[row], rule, name, text)
     for name, numbers in columns.unregistered.items():
         for event, value in _pairs(events, numbers, kept):
-            event.unregistered[name] = value
-    if kept is not None and where is not None:
-        for row, run in kept.runs.items():
-            where[row].run = run
+            event.add_unregistered(name, value)
+    if kept is not None:
+        if where is not None:
+            for row, run in kept.runs.items():
+                where[row].run = run
         if kept.rank is not None:
             for event in events:
                 event.rank = kept.rank
@@ -104,13 +109,13 @@ def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
     kind, target = rule.fields[name].target
     if isinstance(value, str):
         if kind == "fact":
-            event.facts[target] = value
+            event.facts = {**event.facts, target: value}
         else:
-            event.texts[target] = value
+            event.texts = {**event.texts, target: value}
     elif kind == "metric":
         event.metrics.setdefault(target, value)
     elif kind == "fact":
-        event.facts[target] = value
+        event.facts = {**event.facts, target: value}
     elif kind == "structural" and math.isfinite(value):
         if target == "step":
             event.step = int(value)
@@ -121,7 +126,7 @@ def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
         elif target in COUNTERS:
             event.counters = {**(event.counters or {}), target: int(value)}
     elif kind == "other":
-        event.unregistered[target] = value
+        event.add_unregistered(target, value)
 
 
 def _name_rows(
@@ -143,7 +148,8 @@ def _name_rows(
             continue
         for name, text in bound[0].items():
             _put_text(event, rule, name, text, problems)
-        event.unregistered.update(bound[1])
+        for name, value in bound[1].items():
+            event.add_unregistered(name, value)
         ledger.read.update(bound[0].keys())
         ledger.other.update(bound[1].keys())
         named.append(event)
@@ -217,7 +223,7 @@ def _put_row(
     event: Event, rule: Rule, name: str, value: str | float, problems: list[Problem], named: dict[int, set[str]]
 ) -> None:
     if isinstance(value, float):
-        event.unregistered[name] = value
+        event.add_unregistered(name, value)
         return
     _put_text(event, rule, name, value, problems)
     named.setdefault(id(event), set()).add(name)

@@ -75,7 +75,10 @@ def _unlabelled(events: list[Event]) -> list[Event]:
     steps = [event for event in single if not event.rule.redraw]  # of a bar the last frame counts
     if len(steps) < 2 * FEWEST or any(event.run is not None for event in events):
         return events
-    keys = [_key(event) for event in steps]
+    if not _repeats(steps):
+        return events
+    distinct: dict[Hashable, Hashable] = {}
+    keys = [distinct.setdefault(key, key) for key in map(_key, steps)]
     if not _interleaved(keys):
         return events
     times = Counter(keys)[keys[0]]
@@ -87,6 +90,17 @@ def _unlabelled(events: list[Event]) -> list[Event]:
             kept.append(event)
         seen[key] += 1
     return kept
+
+
+def _repeats(steps: Sequence[Event]) -> bool:
+    """True when at most half of the records, and one more, may be different ones; no key is kept of a log of millions."""
+    most = len(steps) // 2 + 1
+    hashes: set[int] = set()
+    for event in steps:
+        hashes.add(hash(_key(event)))
+        if len(hashes) > most:
+            return False
+    return True
 
 
 def _interleaved(keys: Sequence[Hashable]) -> bool:

@@ -28,7 +28,7 @@ def count_epochs(events: list[Event]) -> list[Event]:
         if own and (event.grammar.id, event.rule.name) in whole:
             event.counters = {name: value for name, value in own.items() if name not in ("epoch_step", "epoch_steps")}
     events = _without_evaluations(events)
-    _count_all(events, {id(e) for e in events if e.step is not None})
+    _count_all(events, {id(e) for e in events if e.step is None})
     _number_single_passes(events)
     return _records(events)
 
@@ -71,11 +71,11 @@ def _evaluations(passes: Sequence[tuple[int, int, list[Event]]]) -> list[Event]:
 
 def recount_epochs(events: list[Event]) -> None:
     """Count the steps of one launch anew where epochs say them: what another launch printed does not count in it."""
-    printed = {id(event) for event in events if event.step is not None and not _is_counted(event)}
+    unprinted = {id(event) for event in events if event.step is None or _is_counted(event)}
     for event in events:
-        if event.rule.event == "step" and event.step is not None and id(event) not in printed:
+        if event.rule.event == "step" and event.step is not None and id(event) in unprinted:
             event.step = None
-    _count_all(events, printed)
+    _count_all(events, unprinted)
 
 
 def _is_counted(event: Event) -> bool:
@@ -86,8 +86,8 @@ def _is_counted(event: Event) -> bool:
     return rule.counts == "epoch" or ("epoch_step" in own and EPOCH in event.metrics)
 
 
-def _count_all(events: list[Event], printed: set[int]) -> None:
-    """Count ``events``; ``printed`` are the identities of those that print their step."""
+def _count_all(events: list[Event], unprinted: set[int]) -> None:
+    """Count ``events``; ``unprinted`` are the identities of those that print no step."""
     running: dict[tuple[str, int], dict[str, int]] = {}
     lengths: dict[tuple[str, int], _Stretches] = {}
     from_zero = {e.grammar.id for e in events if e.counters and e.counters.get("epoch_number") == 0}
@@ -100,7 +100,7 @@ def _count_all(events: list[Event], printed: set[int]) -> None:
             before = running.get((event.grammar.id, event.rank)) or running.get((event.grammar.id, NO_RANK)) or {}
             first = event.rule.epochs_from
             first = int(event.grammar.id not in from_zero) if first is None else first
-            known = id(event) in printed
+            known = id(event) not in unprinted
             _count(event, own or {}, before, lengths.setdefault((event.grammar.id, event.rank), _Stretches(first)))
             _count_run(event, known)
         elif kind == "eval" and own and "epoch_number" in own:
@@ -245,7 +245,7 @@ def _records(events: list[Event]) -> list[Event]:
                 continue
             if name in done and rule.redraw and event.step is not None and last[name].step == event.step:
                 last[name].metrics.update(event.metrics)
-                last[name].unregistered.update(event.unregistered)
+                last[name].unregistered = {**last[name].unregistered, **event.unregistered}
                 continue
             last[name] = event
             done.discard(name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.rows import TAIL, ProgressBars, RankCopies, RowRun
@@ -14,6 +15,13 @@ from receipt_cli.problems import Problem
 
 Meaning = tuple[str | None, str | None]
 """Scope and definition of a metric, as its grammar declares them."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+def _nothing() -> Mapping[str, Any]:
+    """Return what most events have of most kinds: one for all, for there may be millions of them."""
+    return _NOTHING
 
 
 @dataclass(slots=True)
@@ -35,11 +43,11 @@ class Event:
     planned: int | None = None
     counters: dict[str, int] | None = None
     metrics: dict[str, float] = field(default_factory=dict)
-    unregistered: dict[str, float] = field(default_factory=dict)
-    facts: dict[str, float | str] = field(default_factory=dict)
-    texts: dict[str, str] = field(default_factory=dict)
+    unregistered: Mapping[str, float] = field(default_factory=_nothing)
+    facts: Mapping[str, float | str] = field(default_factory=_nothing)
+    texts: Mapping[str, str] = field(default_factory=_nothing)
     rules: tuple[str, ...] = ()
-    meanings: Mapping[str, Meaning] = field(default_factory=dict)
+    meanings: Mapping[str, Meaning] = field(default_factory=_nothing)
     run: RowRun | None = None
     elsewhere: dict[str, int] | None = None
     """The lines of values that another line prints, by the name of the metric."""
@@ -92,6 +100,13 @@ class Event:
         """How far training is at a step record: its step, or where none is printed its epoch."""
         return float(self.step) if self.step is not None else self.metrics.get("epoch")
 
+    def add_unregistered(self, name: str, value: float) -> None:
+        """Set the value of a metric outside the registry."""
+        if isinstance(self.unregistered, dict):
+            self.unregistered[name] = value
+        else:
+            self.unregistered = {name: value}
+
     def join(self, other: Event) -> None:
         """Add what another line about the same step prints; values of this one are kept."""
         self.rules = (*self.rules, other.rule.name)
@@ -104,7 +119,8 @@ class Event:
         if new:
             self.elsewhere = {**(self.elsewhere or {}), **{name: other.line_of(name) for name in new}}
         self.metrics = {**other.metrics, **self.metrics}
-        self.unregistered = {**other.unregistered, **self.unregistered}
+        if other.unregistered:
+            self.unregistered = {**other.unregistered, **self.unregistered}
         self.meanings = {**other.meanings, **self.meanings}
 
     def same_values(self, other: Event) -> bool:

@@ -21,6 +21,7 @@ CUT_AT = 16 << 10
 """Bytes at which Docker cuts a line: such a part has no line end."""
 _LOOKED_AT = 4096
 """Bytes of an indented document within which its first event begins."""
+_MARK = b"\xef\xbb\xbf"
 _DEEPEST = 3
 """So many packings may lie around one line: Loki around Fluent Bit around Docker."""
 _LINES = ("log", "line", "message", "MESSAGE", "msg", "textPayload")
@@ -56,6 +57,7 @@ class Unpacker:
 
     def __init__(self) -> None:
         self._open = b""
+        self._begun = False  # a byte order mark says nothing of UTF-8
         self._passing = False  # within a line that is too long to be kept
         self._parts: dict[bytes, tuple[bytes, bytes]] = {}  # by stream: the head of a cut line, and the parts so far
         self._document: bool | None = None  # an indented document of events; None until enough of it was seen
@@ -64,6 +66,9 @@ class Unpacker:
     def feed(self, block: bytes) -> bytes:
         """Return the lines that end in ``block``; the open one is kept."""
         data = self._open + block if self._open else block
+        if not self._begun and (len(data) >= len(_MARK) or b"\n" in data):
+            self._begun = True
+            data = data.removeprefix(_MARK)
         end = data.rfind(b"\n") + 1
         self._open = data[end:]
         whole = data[:end] if self._open else data
@@ -154,12 +159,11 @@ class Unpacker:
 
 
 def _may_be_document(text: bytes) -> bool:
-    return text[:4].removeprefix(b"\xef\xbb\xbf")[:1] in (b"{", b"[") and text.split(b"\n", 1)[0].rstrip()[-1:] in (b"{", b"[")
+    return text[:1] in (b"{", b"[") and text.split(b"\n", 1)[0].rstrip()[-1:] in (b"{", b"[")
 
 
 def _is_document(text: bytes) -> bool:
     """True for the indented array of events that ``aws logs`` and ``gcloud logging read`` print."""
-    text = text.removeprefix(b"\xef\xbb\xbf")
     return _DOCUMENT.match(text) is not None and _EVENT_KEY.search(text[: 2 * _LOOKED_AT]) is not None
 
 

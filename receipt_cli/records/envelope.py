@@ -40,7 +40,7 @@ _HEADS = (
     rb"<\d{1,3}>(?:1 " + _DATE + _CLOCK + _ZONE + _SYSLOG + rb")?",  # RFC 5424; the priority of RFC 3164
     rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? [\w.-]{1,64} [\w./@-]{1,64}(?:\[\d{1,10}\])?: ",  # RFC 3164, journald
     rb"(?:" + _MONTH + rb") [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? (?!\d{4} )",  # ts
-    rb"\d{1,7}\.\d{6} (?=[^\d\s.-]| +[^\d\s.-])",  # ts -s %.s
+    rb"\d{1,7}\.\d{6} (?= *(?:-- )?[^\d\s.-]|\d{4}-\d\d-|\d\d:\d\d:)",  # ts -s %.s
     rb"(?<=Z )\d\d[OE](?:\+| )",  # GitLab CI, behind an ISO time
     rb'\{[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"(?:, ?[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"){0,20}\} ',  # Loki
     rb"[A-Z][a-z]{2} (?:[A-Z][a-z]{2} [ \d]\d " + _CLOCK + rb"(?: [A-Z]{2,5})? \d{4}|(?=\d{4}-)) ?",  # ctime; a weekday

@@ -74,8 +74,8 @@ def _range(document: Document) -> Broken:
     low, high, ratio = goodput["range"]["low"], float(goodput["range"]["high"]), float(goodput["goodput_ratio"])
     if low is not None and float(low) > high + _SLACK:
         yield "/goodput/range/low", f"is more than the high end, {high:g}"
-    elif min(abs(ratio - high), abs(ratio - float(high if low is None else low))) > _SLACK:
-        yield "/goodput/range", f"has the goodput, {ratio:g}, at neither end"
+    elif not float(low or 0) - _SLACK <= ratio <= high + _SLACK:
+        yield "/goodput/range", f"does not contain the goodput, {ratio:g}"
 
 
 def _stalls(document: Document) -> Broken:

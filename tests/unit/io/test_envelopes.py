@@ -152,6 +152,7 @@ LINES = st.sampled_from(
         f"{TIME} stdout F two".encode(),
         f"{TIME} stderr P three".encode(),
         b"plain",
+        b"\xef\xbb\xbfmark",
         b"",
         b"{",
         b"\r",
