@@ -19,7 +19,7 @@ class May(NamedTuple):
 
 MISSING = "-"
 _PLACES = re.compile(
-    r"/(?:attachments|derivation/(?:log|lines|near_misses|redactions|problems|grammars|cells))\b|/header/sources|/log_tail|/redactions"
+    r"/(?:attachments|captured_sha256|derivation/(?:log|lines|near_misses|redactions|problems|grammars|cells))\b|/header/sources|/log_tail|/redactions"
     r"|(?:^|[/_])lines?(?:$|/|_number)|/first_line|/last_line|/excerpt|/run/name"
 )
 """Where a record stands and how it looks there: that is what the relations change."""
