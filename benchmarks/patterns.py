@@ -29,7 +29,6 @@ from receipt_cli.learn.metric_names import MAX_NAME
 from receipt_cli.records import envelope
 from receipt_cli.records import heuristics as looks
 from receipt_cli.redaction import text as redact
-from receipt_cli.redaction.lazy import Lazy
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.extraction import PatternTimeout, extract
 
@@ -120,8 +119,6 @@ def patterns_in_code() -> dict[str, tuple[re.Pattern[Any], frozenset[str]]]:
             if not isinstance(node, ast.Attribute):
                 continue
             holder = node.value
-            if isinstance(holder, ast.Attribute) and holder.attr == "compiled":  # of a ``Lazy`` one
-                holder = holder.value
             if isinstance(holder, ast.Name | ast.Attribute):
                 called.setdefault(holder.id if isinstance(holder, ast.Name) else holder.attr, set()).add(node.attr)
         for name, value in vars(module).items():
@@ -141,8 +138,6 @@ def patterns_in_code() -> dict[str, tuple[re.Pattern[Any], frozenset[str]]]:
 
 
 def _compiled(value: object, name: str, depth: int) -> Iterator[tuple[str, re.Pattern[Any]]]:
-    if isinstance(value, Lazy):
-        value = value.compiled
     if hasattr(value, "groupindex") and hasattr(value, "finditer"):
         yield name, value  # type: ignore[misc]
     elif depth < 3 and isinstance(value, dict):
