@@ -108,7 +108,7 @@ def patterns_in_code() -> dict[str, tuple[re.Pattern[Any], frozenset[str]]]:
     """Return the compiled patterns of all modules by name, and the methods that their modules call of them."""
     found: dict[str, tuple[re.Pattern[Any], frozenset[str]]] = {}
     for info in pkgutil.walk_packages(receipt_cli.__path__, "receipt_cli."):
-        if info.name.endswith("__main__") or ".ray_engine" in info.name:
+        if info.name.endswith(("__main__", "._native")) or ".ray_engine" in info.name:
             continue
         try:
             module = importlib.import_module(info.name)
