@@ -9,10 +9,13 @@ from receipt_cli.learn.patterns import literal
 from receipt_cli.learn.proofs import Induced
 
 _BEGINS = re.compile(
-    rb"(?im)^[^\n]{0,120}?(?<![\w/.])(?P<words>(?:(?:start|begin)(?:n?ing|ed)? (?:[\w-]{1,20} ){0,2}training"
+    rb"(?i)[^\n]{0,120}?(?<![\w/.])(?P<words>(?:(?:start|begin)(?:n?ing|ed)? (?:[\w-]{1,20} ){0,2}training"
     rb"|training (?:is |has )?(?:started|starts|begins|begun))(?!\w)(?! (?:epoch|for epoch|step|iter))|Namespace\()[^\n]{0,60}"
 )
+_TELLING = (b"raining", b"RAINING", b"Namespace(")
 MAX_SPELLINGS = 4
+MAX_KEPT = 64
+MAX_LINE = 400
 RARE = 3
 """Records of training that a launch has at least, on average: what is printed more often begins no launch."""
 
@@ -26,17 +29,28 @@ class Banners:
 
     def take(self, buffer: bytes) -> None:
         """Look for such lines in ``buffer``."""
-        for found in _BEGINS.finditer(buffer):
+        for word in _TELLING:
+            at = buffer.find(word)
+            while at >= 0:
+                start, end = buffer.rfind(b"\n", 0, at) + 1, buffer.find(b"\n", at)
+                end = len(buffer) if end < 0 else end
+                self._add(_BEGINS.match(buffer, start, min(end, start + MAX_LINE)))
+                at = buffer.find(word, end)
+
+    def _add(self, found: re.Match[bytes] | None) -> None:
+        if found is not None:
             self.count += 1
-            if len(self.samples) < MAX_SPELLINGS:
-                self.samples.setdefault(found["words"], found.group()[found.start("words") - found.start() :].strip())
+            if len(self.samples) < MAX_KEPT:
+                text = found.group()[found.start("words") - found.start() :].strip()
+                self.samples.setdefault(found["words"], text)
 
 
 def induce_banner(banners: Banners, records: int) -> Induced | None:
     """Return the rule of the lines that begin a launch, if there is more than one in a log with so many ``records``."""
     if not 1 < banners.count <= records // RARE:
         return None
-    pattern = rf"(?<![\w/.])(?:{'|'.join(literal(words) for words in banners.samples)})[^\n]*+"
-    literals = [words.decode("ascii") for words in banners.samples]
+    spelled = sorted(banners.samples)[:MAX_SPELLINGS]
+    pattern = rf"(?<![\w/.])(?:{'|'.join(literal(words) for words in spelled)})[^\n]*+"
+    literals = [words.decode("ascii") for words in spelled]
     body: dict[str, Any] = {"event": "header", "literal": literals, "pattern": pattern, "fields": {}}
-    return Induced("launch_begins", body, pattern, None, list(banners.samples.values()))
+    return Induced("launch_begins", body, pattern, None, [banners.samples[words] for words in spelled])

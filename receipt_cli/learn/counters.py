@@ -88,13 +88,15 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
 
 def _set_aside(readings: Sequence[Reading]) -> None:
     """Take for evaluations the records behind lines that announce one; where only some are, they are left out, or all."""
-    plain = any(r.loss is not None and r.tier and not r.shape.heralded for r in readings)
+    others = [r for r in readings if r.loss is not None and not r.evaluation and not r.shape.heralded]
+    plain = any(r.tier for r in others)
     for reading in readings:
         shape = reading.shape
         if not shape.heralded or not reading.roles:
             continue
         mixed = reading.counter.mode == UNNUMBERED and reading.counter.heading is None and shape.heralded * 4 >= shape.count
-        if plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4):
+        always = bool(others) and shape.heralded == shape.count
+        if always or (plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4)):
             reading.evaluation = True
         elif mixed and (counter := _count_unheralded(reading)) is not None:
             reading.counter = counter

@@ -61,6 +61,8 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
         text, sure, bracket = _name(left[-MAX_NAME:])
         if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
             text = ""  # ``lr(1e-4): 0.01``: the number belongs to the name of the next
+        if number and text == left.strip(" :=,") and shape.literals[number - 1].rstrip().endswith("第".encode()):
+            text = vocabulary.behind_ordinal(text)
         several = bracket and right.lstrip().startswith((",", "/")) and not right.lstrip(", ").startswith((")", "]"))
         behind = _behind(right, vocabulary) if not text and column.kind == NUMBER else ""
         early = "" if text or behind else _before(shape, number, left, vocabulary)

@@ -62,6 +62,11 @@ class Vocabulary:
         behind = right.strip().lower()
         return next((meant for word, meant in self.ordinals.items() if behind.startswith(word)), "")
 
+    def behind_ordinal(self, text: str) -> str:
+        """Return the name that begins behind the word that counts: ``训练损失`` of ``轮 训练损失``."""
+        word = max((word for word in self.ordinals if text.lower().startswith(word)), key=len, default="")
+        return text[len(word) :].strip()
+
     def section(self, line: str) -> int:
         """Return 1 for a line without a value that begins an evaluation, -1 for one that speaks of training alone, else 0.
 

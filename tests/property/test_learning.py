@@ -89,7 +89,45 @@ def test_a_draft_passes_lint_and_reads_what_generic_reading_reads(made: tuple[st
     assert max(map(len, proposal.text.decode().split("\n"))) < 300
 
 
+BANNERS = st.sampled_from(["start training", "Begin the training of resnet", "TRAINING HAS STARTED", "args: Namespace(lr=0.1)"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@given(banner=BANNERS, counts=st.lists(st.integers(4, 12), min_size=2, max_size=4))
+def test_of_launches_that_introduce_themselves_the_last_stands(banner: str, counts: list[int], tmp_path: Path) -> None:
+    lines: list[str] = []
+    for launch, count in enumerate(counts):
+        lines += [banner, *(f"epoch: {n} end, loss: {9 - launch - n / 100:.3f}" for n in range(count)), "Killed"]
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{line}\n" for line in lines))
+    derivation = derive(Source(str(log)), Options(grammar="generic"))
+    assert derivation.primary is not None
+    found = derivation.summaries[derivation.primary]
+    assert (found.record_count, found.metrics["loss"].first) == (counts[-1], 10.0 - len(counts))
+
+
+HERALDS = st.sampled_from(["Test Error: ", "Evaluating ...", "***** Running Evaluation *****", "--- validation ---", "测试:"])
+RESULTS = st.sampled_from(["Accuracy: 4{e}.5%, Avg loss: 9.{e}", "loss = 9.{e}, acc = 0.{e}", "mean loss 9.{e}, f1 0.{e}"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@given(herald=HERALDS, result=RESULTS, epochs=st.integers(2, 6), batches=st.integers(2, 8))
+def test_what_a_line_announces_is_no_training(herald: str, result: str, epochs: int, batches: int, tmp_path: Path) -> None:
+    lines: list[str] = []
+    for e in range(1, epochs + 1):
+        lines += [f"Epoch {e}", *(f"loss: {4 - e / 10 - i / 100:.3f}  [{64 * i + 64}/ {640}]" for i in range(batches))]
+        lines += [herald, result.format(e=e), ""]
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    derivation = derive(Source(str(log)), Options(grammar="generic"))
+    for summary_of in derivation.summaries:
+        loss = summary_of.metrics.get("loss")
+        assert summary_of.record_count in (0, epochs * batches) and (loss is None or (loss.max or 0) < 9)
+
+
 LINES = st.one_of(
+    BANNERS.map(str.encode),
+    HERALDS.map(str.encode),
     st.builds(lambda n, x: f"step {n} loss {x:.3f} lr 0.1".encode(), st.integers(0, 400), st.floats(0, 9)),
     st.builds(lambda n, x: f"[batch={n}/40]:\n\tloss: {x:.3f}".encode(), st.integers(0, 40), st.floats(0, 9)),
     st.builds(lambda n: f"\r 5%|#  | {n}/40 [00:01<00:02, 3.0it/s, loss=1.5]".encode(), st.integers(0, 40)),

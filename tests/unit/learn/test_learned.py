@@ -65,6 +65,7 @@ STEPS: dict[str, tuple[str, Figures]] = {
     "named epochs and steps": ("Epoch [{e}/4], Step [{i}/5], Loss: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
     "an epoch a line": ("Epoch {n}/20 - train loss: {x:.2f} - val loss: 9.9", (20, 1, 20, 4.0, 3.81)),
     "a counted round": ("第{n}轮, 训练损失: {x:.2f}, 准确率: 0.5", (20, 1, 20, 4.0, 3.81)),
+    "a counted round without a comma": ("第{n}轮 训练损失: {x:.2f} 准确率: 0.5", (20, 1, 20, 4.0, 3.81)),
     "a counted epoch": ("第 {n} 个epoch: 训练集loss={x:.2f}, 验证集loss=9.9", (20, 1, 20, 4.0, 3.81)),
     "steps of an environment": ("Ep. {n}, Timesteps {n}00, Return = 9.9, loss = {x:.2f}", (20, 100, 2000, 4.0, 3.81)),
     "a name before the counter": ("Training average loss at step {n}: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
