@@ -20,19 +20,20 @@ def alone(document: Document) -> Any:
     """Return a receipt without what depends on the log around its launch."""
     derivation = {name: value for name, value in document["derivation"].items() if name not in OF_THE_LOG}
     failure = document["failure"] and {name: value for name, value in document["failure"].items() if name != "log_tail"}
-    return _without_places({**document, "derivation": derivation, "failure": failure})
+    return without_places({**document, "derivation": derivation, "failure": failure})
 
 
-def _without_places(value: Any) -> Any:
+def without_places(value: Any) -> Any:
+    """Return a value of a document without line numbers, and without the digest of what they are in."""
     if isinstance(value, Mapping):
-        return {name: _without_places(inner) for name, inner in value.items() if not _is_place(name)}
+        return {name: without_places(inner) for name, inner in value.items() if not _is_place(name)}
     if isinstance(value, list):
-        return [_without_places(inner) for inner in value]
+        return [without_places(inner) for inner in value]
     return "log" if isinstance(value, str) and _PLACE.match(value) else value
 
 
 def _is_place(name: str) -> bool:
-    return name in ("line", "line_number") or name.endswith("_line")
+    return name in ("line", "line_number", "check_lines", "captured_sha256") or name.endswith("_line")
 
 
 def differences(before: Sequence[Document], after: Sequence[Document]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.metamorphic.pairs import without_places
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import ReceiptError
@@ -66,5 +67,5 @@ def test_lines_that_nothing_matches_change_no_figure(path: Path, extra: list[tup
         lines.insert(place % len(lines), line)
     want, got = made(path.read_bytes()).document, made(b"\n".join(lines)).document
     for part in ("summary", "phases", "checks"):
-        assert got[part] == want[part]
+        assert without_places(got[part]) == without_places(want[part])
     assert (got["failure"] or {}).get("reason") == (want["failure"] or {}).get("reason")
