@@ -24,6 +24,9 @@ from receipt_cli.store.files import Store
 SAMPLE = Path(__file__).resolve().parents[1] / "fixtures/receipts/receipt-1.0/valid/healthy.json"
 LANES = ("8xh100-base", "64xh100-large", "1xa100-small", "8xmi300-base")
 RUNS = 75
+FAILURE = {"reason": "unknown", "category": "unknown", "line_number": None, "message": "exit code 1", "log_tail": []}
+FAILURE["markers"] = []
+"""What a receipt states of a run that ended with exit code 1 and without a word."""
 PLANTS = {
     ("8xh100-base", "tokens_per_s", "step"): "/header/software/torch",
     ("64xh100-large", "peak_memory_bytes", "creep"): "/header/software/packages/flash-attn",
@@ -80,7 +83,8 @@ def _put(document: dict[str, Any], speed: float, memory: float) -> None:
 
 
 def _fail(document: dict[str, Any]) -> None:
-    document["checks"]["zero_exit_code"] = False
+    document["checks"] |= {"zero_exit_code": False, "completed": False}
+    document["failure"] = copy.deepcopy(FAILURE)
     document["run"]["exit_code"] = document["derivation"]["options"]["exit_code"] = 1
 
 

@@ -15,7 +15,7 @@ from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.records.envelope import unwrap
 from receipt_cli.records.heuristics import METRIC_LINE
 from receipt_cli.records.split import RECORD_CAP
-from receipt_cli.redaction.text import safe_text
+from receipt_cli.redaction.text import mask_texts, safe_text
 from receipt_cli.scan.extraction import PatternTimeout, convert, read_record
 
 MAX_LINES = 20
@@ -130,7 +130,7 @@ def first_readings(raw: bytes | bytearray, grammar: Grammar) -> dict[str, dict[s
                 fields = _read_fields(rule, record[:RECORD_CAP])
                 if fields is not None:
                     text = safe_text(record[:EXCERPT_BYTES].decode("utf-8", "replace"), 200)
-                    found[rule.name] = {"line_number": number, "text": text, "fields": fields}
+                    found[rule.name] = {"line_number": number, "text": text, "fields": mask_texts(fields)}
                     break
         if len(found) == len(grammar.rules):
             break

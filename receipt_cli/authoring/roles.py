@@ -25,7 +25,8 @@ SHORT = {
 """Words for metrics in answers."""
 COUNTING = ("step", "epoch", "epoch_step")
 PLAIN = ("other", "skip")
-"""Roles outside the registry: ``other`` keeps a number under its printed name, ``skip`` leaves it unread."""
+"""Roles outside the registry: ``other`` keeps a number under its printed name, ``skip`` leaves it
+out of the rule, so that it counts as any other number with a label."""
 RECORDS = ("train", "epoch", "eval")
 """What a record may be: a step of training, the one record of an epoch, an evaluation."""
 _ANSWER = re.compile(r"(?P<name>[^=]+)=(?P<role>[^=:]+)(?::(?P<unit>[^=:]+))?")

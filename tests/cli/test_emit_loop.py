@@ -66,6 +66,7 @@ def test_the_receipt_of_the_loop(finished: Path, invoke: Invoke) -> None:
     assert document["derivation"]["lines"]["unmatched"] == 1  # the script's own line about goodput
     assert document["summary"]["steps"] | {"superseded_count": 0} == {
         "first": 0, "last": 24, "planned": 25, "record_count": 25, "restart_count": 0, "superseded_count": 0,
+        "first_line": 3, "last_line": 30,
     }  # fmt: skip
     assert document["header"]["seeds"] == {"seed": 1337}
     assert document["header"]["model"] == {"architecture": "linear model", "parameter_count": 3}

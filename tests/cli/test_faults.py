@@ -241,7 +241,7 @@ class TestStoreThatCannotBeRead:
 
 
 def test_a_definition_that_cannot_be_read_is_no_fault_of_a_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fingerprint() -> str:
+    def fingerprint(folders: object) -> str:
         raise DataError("cannot be read", where="grammars/index.yaml") from OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(work, "definitions_fingerprint", fingerprint)

@@ -71,7 +71,7 @@ def test_every_instant_counts_once(moves: list[tuple[int, str, int]], kept: int,
         block = tracker.to_receipt_goodput()
         if block is not None:
             rules = [rule for rule in GOODPUT_RULES if rule.parts == ("goodput",)]
-            assert len(rules) == 3
+            assert len(rules) == 4
             assert [broken for rule in rules for broken in rule.check({"goodput": block})] == []
     for pool in pools:
         pool.shutdown()
@@ -230,7 +230,7 @@ def test_every_printed_value_reads_back(
     path.write_text(log.getvalue(), "utf-8")
     product = produce(Request(path=str(path), grammar="receipt-emit"))
     document = product.document
-    assert document["derivation"]["problems"]["count"] == 0
+    assert {problem["kind"] for problem in document["derivation"]["problems"]["first"]} <= {"loss_missing"}
     assert document["summary"]["steps"]["record_count"] == len(records)
     known, others = document["summary"]["metrics"], document["summary"]["other_metrics"]
     names = list(dict.fromkeys(name for record in records for name in record))

@@ -66,6 +66,9 @@ def test_lines_that_nothing_matches_change_no_figure(path: Path, extra: list[tup
     for place, line in extra:
         lines.insert(place % len(lines), line)
     want, got = made(path.read_bytes()).document, made(b"\n".join(lines)).document
+    for summary in (one for made_of in (want, got) for one in (made_of["summary"], *(p["summary"] for p in made_of["phases"]))):
+        if summary is not None:
+            summary.pop("time", None)  # the first and the last stamp of the log, whatever its line is about
     for part in ("summary", "phases", "checks"):
         assert without_places(got[part]) == without_places(want[part])
     assert (got["failure"] or {}).get("reason") == (want["failure"] or {}).get("reason")

@@ -97,7 +97,7 @@ def _lines_of_failure(failure: Document) -> Iterator[tuple[str, int | None]]:
 
 def _failure_parties(document: Document) -> Broken:
     failure = document["failure"]
-    if failure is None or "victims" not in failure:
+    if failure is None or not failure.keys() >= {"victims", "culprit", "retry"}:
         return
     victims, culprit = failure["victims"], failure["culprit"]
     if len(victims["first"]) > victims["count"]:
