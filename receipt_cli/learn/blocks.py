@@ -89,7 +89,7 @@ def _evaluation(reading: Reading, at: int, group: Group, vocabulary: Vocabulary)
     samples = [found.group() for core in shape.samples if (found := compiled.search(core)) is not None]
     if not gates or not samples or any(compiled.search(core) for r in group.readings for core in r.shape.samples):
         return None
-    gate = gates[0].decode("utf-8", "surrogateescape")
+    gate = gates[0].decode("utf-8")
     body: dict[str, Any] = {"event": "eval", "literal": gate, "pattern": pattern, "fields": {value.field: value.spec}}
     return Induced("evaluation", body, pattern, None, samples[:2])
 
@@ -158,9 +158,11 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
         key, before, separator = _parts(reading)
         gate = max(chunks(key + separator), key=len)
         metric, unit = _metric(reading), _role(reading).unit
-        if len(gate) < MIN_GATE or len({token.unit == "%" for token in reading.shape.columns[-1].values}) > 1:
+        if len(gate) < MIN_GATE or chunks(key) != key.split():
+            continue  # the key is no text
+        if len({token.unit == "%" for token in reading.shape.columns[-1].values}) > 1:
             continue
-        keys[key.decode("utf-8", "surrogateescape")] = metric
+        keys[key.decode("utf-8")] = metric
         fields[metric] = {"type": "number"} if unit is None else {"type": "number", "printed_in": unit}
         if _role(reading).metric is None:
             fields[metric]["metric"] = "other"
@@ -179,7 +181,7 @@ def _rule(opening: Reading, loss: Reading, beside: Sequence[Reading]) -> Induced
     body: dict[str, Any] = {
         "event": "step",
         **({"epochs_from": 0} if opening.counter.mode == PER_EPOCH and not opening.counter.epochs_from else {}),
-        "literal": list(dict.fromkeys(g.decode("utf-8", "surrogateescape") for g in gates)),
+        "literal": list(dict.fromkeys(g.decode("utf-8") for g in gates)),
         "block": {"open": begin, "row": row, "gap": GAP, **needs, "keys": keys, "unknown": "ignore"},
         "fields": fields,
     }

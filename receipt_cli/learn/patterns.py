@@ -33,8 +33,17 @@ def _bytes(word: bytes) -> str:
 
 
 def chunks(text: bytes) -> list[bytes]:
-    """Return the runs of visible bytes of a literal, which every record contains."""
-    return text.split()
+    """Return the runs of visible bytes of a literal, which every record contains.
+
+    Of a run that is no UTF-8 the parts around the foreign bytes are returned, since a grammar is text; where nothing else is
+    in it, no bytes.
+    """
+    return [part for word in text.split() for part in ([word] if word.isascii() else _decodable(word))]
+
+
+def _decodable(word: bytes) -> list[bytes]:
+    parts = word.decode("utf-8", "replace").split("\N{REPLACEMENT CHARACTER}")
+    return [part.encode("utf-8") for part in parts if part] or [b""]
 
 
 def context(shape: Shape, at: int, name: Name) -> str:

@@ -31,7 +31,7 @@ def induce_heading(group: Group) -> Induced | None:
     samples = [found.group() for core in heading.samples if (found := compiled.search(core)) is not None][:2]
     if not samples:
         return None
-    gate = max(gates, key=len).decode("utf-8", "surrogateescape")
+    gate = max(gates, key=len).decode("utf-8")
     body: dict[str, Any] = {"event": "progress", "literal": gate, "pattern": pattern, "fields": fields}
     return Induced("epoch_begins", body, pattern, None, [core.strip() for core in samples], heading.count)
 
@@ -43,7 +43,7 @@ def induce_herald(group: Group) -> Induced | None:
     if not lines or any(len(gate) < MIN_GATE for gate in gates):
         return None
     pattern = rf"^[ \t]*+(?:{'|'.join(literal(line) for line in lines)})[ \t]*+$"
-    texts = [gate.decode("utf-8", "surrogateescape") for gate in gates]
+    texts = [gate.decode("utf-8") for gate in gates]
     body: dict[str, Any] = {"event": "progress", "repeats": 1, "literal": texts, "pattern": pattern, "fields": {}}
     return Induced("evaluation_begins", body, pattern, None, lines)
 
@@ -87,7 +87,7 @@ def induce_steps(readings: Iterable[Reading]) -> Induced | None:
     gate = max(shown, key=len)
     pattern = rf"^(?=[^\n]*?{literal(gate)})[^\n]{{0,{REACH}}}?{_DRAWN}[^\n]*+"
     fields: dict[str, Any] = {"step": {"type": "integer", "at_least": 1}, "planned_steps": {"type": "integer"}}
-    text = gate.decode("utf-8", "surrogateescape")
+    text = gate.decode("utf-8")
     body = {"event": "step", "redraw": True, "literal": text, "pattern": pattern, "fields": fields}
     done = [core for core in _found(pattern, reading) if b" 0/" not in core]
     return Induced("train_step", body, pattern, None, done[-2:], reading.shape.count) if done else None

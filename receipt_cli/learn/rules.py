@@ -178,7 +178,7 @@ def _finish(
     starts = [r.counter.epochs_from for r in group.readings if r.counter.mode == main.counter.mode]
     if main.counter.mode in (PER_EPOCH, EPOCHS) and min(starts) == 0:
         body["epochs_from"] = 0
-    texts = sorted({g.decode("utf-8", "surrogateescape") for g in usable})
+    texts = sorted({g.decode("utf-8") for g in usable})
     body["literal"] = texts[0] if len(texts) == 1 else texts
     body["pattern"] = pattern
     body["fields"] = fields

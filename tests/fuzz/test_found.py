@@ -140,3 +140,13 @@ def test_a_long_name_of_memory_is_read_at_once() -> None:
 
 def test_a_long_name_of_a_file_is_read_at_once() -> None:
     assert spent(arrange, ["a.log", "b.log"], ["a" * 60_000, "b" * 60_000]) < 0.5
+
+
+@pytest.mark.parametrize(
+    "line", [b"\xe5poch}h} %d train_loss 2.%d ti\n", b"Epoch %d\n\xe9poque loss: 2.%d\n", b"step %d r\xe9seau_loss 2.%d\n"]
+)
+def test_a_byte_that_is_no_utf8_beside_a_learned_name(line: bytes, tmp_path: Path) -> None:
+    log = tmp_path / "x.log"
+    log.write_bytes(b"".join(line % (n, n) for n in range(1, 40)))
+    document = produce(Request(path=str(log))).document
+    assert document["derivation"]["log"]["record_count"] == 39 * line.count(b"\n")
