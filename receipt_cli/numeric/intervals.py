@@ -37,7 +37,7 @@ _AT_ONCE = 100_000
 """Windows sorted in one piece: 9 MB."""
 _PROBE = 1.96
 """Standard errors from the middle at which the order statistics are taken."""
-_PARTS = ((2, 0.99), (4, 0.999))
+_PARTS = ((2, 0.999), (4, 0.9999))
 """Parts of a run that are compared for drift, and how sure their difference must be: of four parts there are six pairs."""
 _LEAST_FREEDOM = 0.3
 _MOST_PHI = 0.9999
