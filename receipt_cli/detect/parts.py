@@ -36,6 +36,10 @@ SILENCE, APART = 60, 3600
 """Seconds without a line behind which a program may have begun anew; seconds between two runs that part their lines."""
 STAMPED = 100
 """Bytes of a line in which its stamp is."""
+TRAINERS = ("trainer", "benchmark")
+"""Layers whose records show a program; those of a format are printed by any."""
+MIN_FORMAT = 10
+"""Step records of a format that are a run of their own: fewer may be the results that a trainer prints at its end."""
 READ = 3
 """A line that a trainer's rules read counts as so many that look like its lines."""
 HEAD = 12
@@ -76,10 +80,11 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
     if len(known) < 2:
         return []
     alone = find_alone(engine, body, known)
-    layers = {name: c.layer for name, c in known.items() if c.alone_steps >= MIN_SECONDARY}
+    least = {name: MIN_SECONDARY if c.layer in TRAINERS else MIN_FORMAT for name, c in known.items()}
+    layers = {name: c.layer for name, c in known.items() if c.alone_steps >= least[name]}
     found = list(_split({name: alone[name].steps for name in layers}, layers, 0, body.records))
     signs = _signs(engine, body, known)
-    few = [c for name, c in known.items() if name not in layers and c.layer in ("trainer", "benchmark")]
+    few = [c for name, c in known.items() if name not in layers and c.layer in TRAINERS]
     for c in sorted(few, key=lambda c: (-c.alone, c.id)):
         found = _with_few(found, _Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max()), signs, named=c.named)
     gaps = (

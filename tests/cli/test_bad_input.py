@@ -241,7 +241,7 @@ class TestContent:
         ids=["lists", "objects", "signs", "escapes", "braces", "dicts", "mllog", "digits"],
     )
     def test_nested_and_unclosed_mappings(self, log: Path, invoke: Invoke, line: bytes) -> None:
-        log.write_bytes(GOOD + (line + b"\n") * 4)  # of five records, of another trainer, is a launch
+        log.write_bytes(GOOD + (line + b"\n") * 5)
         begun = time.process_time()
         done = invoke("parse", "--json", log)
         assert done.code == 0
