@@ -279,7 +279,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own_body = window(reading.body, launch)
     whole = options.log_complete is not False
     ending = judge(own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), whole=whole)
-    edges = _edges(reading, number)
+    both_ends = log_edges(reading.gathered)
+    edges = _edges(both_ends, number, len(reading.launches) - 1)
     explanation = Explanation()
     if ending.reason is not None:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.last, _last_lines(reading, number))
@@ -290,7 +291,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     spent = Account(None)
     if len(every) == len(phases):
         spent = account(phases, summaries, launch, edges, options.wall)
-    when = find_time(launch.events, launch.start, edges, is_zoned(log_edges(reading.gathered)))
+    when = find_time(launch.events, launch.start, edges, is_zoned(both_ends))
     for summary in summaries:
         summary.time = when
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
@@ -342,9 +343,8 @@ def _line_counts(reading: Reading) -> LineCounts:
     return LineCounts(matched, ignored, body.records - matched - ignored - undecodable, undecodable)
 
 
-def _edges(reading: Reading, number: int) -> Edges:
-    """Return the timestamps at both ends of the log that belong to run ``number``."""
-    edges, last = log_edges(reading.gathered), len(reading.launches) - 1
+def _edges(edges: Edges, number: int, last: int) -> Edges:
+    """Return those of the timestamps at both ends of the log that belong to run ``number`` of ``last + 1``."""
     return Edges(() if number else edges.first, edges.last if number == last else ())
 
 
