@@ -52,7 +52,7 @@ else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from receipt_cli import api, errors
 
-        return getattr(api if name in api.PUBLIC else errors, name)
+        return getattr(api if name in dir(api) else errors, name)
 
     def __dir__():
         return __all__

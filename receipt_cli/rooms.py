@@ -8,11 +8,14 @@ from typing import Any
 
 
 def doors(room: str, public: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of the package ``room``; ``public`` maps each name to the module that has it."""
+    """Return ``__getattr__`` and ``__dir__`` of the package ``room``; ``public`` maps each module to its public names, in one
+    text with blanks between them.
+    """
 
     def load(name: str) -> Any:
-        if name not in public:
+        module = next((module for module, names in public.items() if name in names.split()), None)
+        if module is None:
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
-        return getattr(import_module(f"{room}.{public[name]}"), name)
+        return getattr(import_module(f"{room}.{module}"), name)
 
-    return load, lambda: sorted(public)
+    return load, lambda: sorted(" ".join(public.values()).split())

@@ -8,23 +8,11 @@ Start with ``run`` (a log), ``receipt`` (a document), ``commands`` (verify, comp
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "compare": "commands",
-    "migrate": "commands",
-    "validate": "commands",
-    "verify": "commands",
-    "Receipt": "receipt",
-    "load": "receipt",
-    "Comparison": "results",
-    "Finding": "results",
-    "Metric": "results",
-    "Migration": "results",
-    "Verification": "results",
-    "ReadOptions": "run",
-    "Record": "run",
-    "Run": "run",
-    "read": "run",
-    "read_all": "run",
-    "Store": "store",
-    "View": "view",
+    "commands": "compare migrate validate verify",
+    "receipt": "Receipt load",
+    "results": "Comparison Finding Metric Migration Verification",
+    "run": "ReadOptions Record Run read read_all",
+    "store": "Store",
+    "view": "View",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -7,16 +7,11 @@ Start with ``lint`` (one file), ``check`` (all that ``receipt grammar lint`` doe
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "lint_files": "check",
-    "lint_shipped": "check",
-    "test_grammar": "check",
-    "explain_log": "explain",
-    "Question": "roles",
-    "read_answers": "roles",
-    "find_site": "site_search",
-    "load_site": "site_files",
-    "proposal_id": "proposal",
-    "propose": "proposal",
-    "reading_of": "proposal",
+    "check": "lint_files lint_shipped test_grammar",
+    "explain": "explain_log",
+    "roles": "Question read_answers",
+    "site_search": "find_site",
+    "site_files": "load_site",
+    "proposal": "proposal_id propose reading_of",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -7,19 +7,12 @@ Start with ``coordinator`` (the run of a batch), ``worker`` (one log).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "Batch": "coordinator",
-    "Progress": "coordinator",
-    "rederive": "coordinator",
-    "read_list": "discovery",
-    "walk": "discovery",
-    "Engine": "model",
-    "Report": "model",
-    "LocalPool": "pool",
-    "RayEngine": "ray_engine",
-    "fetched_logs": "remote",
-    "is_url": "remote",
-    "Tally": "summary",
-    "find_causes": "summary",
-    "report_document": "summary",
+    "coordinator": "Batch Progress rederive",
+    "discovery": "read_list walk",
+    "model": "Engine Report",
+    "pool": "LocalPool",
+    "ray_engine": "RayEngine",
+    "remote": "fetched_logs is_url",
+    "summary": "Tally find_causes report_document",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -7,15 +7,12 @@ Start with ``verdict`` (the ruling), ``delivery`` (the outputs).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "Baseline": "baseline",
-    "hold_against": "baseline",
-    "Targets": "delivery",
-    "deliver": "delivery",
-    "DEFAULT": "gates",
-    "Gates": "gates",
-    "read_gates": "gates_file",
-    "Places": "log_locations",
-    "render_page": "page",
-    "rule": "verdict",
+    "baseline": "Baseline hold_against",
+    "delivery": "Targets deliver",
+    "gates": "DEFAULT Gates",
+    "gates_file": "read_gates",
+    "log_locations": "Places",
+    "page": "render_page",
+    "verdict": "rule",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -7,22 +7,10 @@ Start with ``contrasts`` (a comparison), ``comparable`` (the header), ``rerun`` 
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "Verdict": "comparable",
-    "describe_run": "comparable",
-    "judge": "comparable",
-    "Contrast": "contrasts",
-    "Run": "contrasts",
-    "comparison_document": "contrasts",
-    "compare_runs": "contrasts",
-    "contrast": "contrasts",
-    "load_runs": "load",
-    "load_side": "load",
-    "make_run": "load",
-    "short_names": "load",
-    "DEFAULT": "policy",
-    "Policy": "policy",
-    "read_policy": "policy",
-    "STEPS": "rerun",
-    "reproducibility": "rerun",
+    "comparable": "Verdict describe_run judge",
+    "contrasts": "Contrast Run comparison_document compare_runs contrast",
+    "load": "load_runs load_side make_run short_names",
+    "policy": "DEFAULT Policy read_policy",
+    "rerun": "STEPS reproducibility",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

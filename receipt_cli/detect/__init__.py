@@ -7,20 +7,8 @@ Start with ``choose``, then ``parts`` (several trainers in turn) and ``generic``
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "Choice": "choose",
-    "Chosen": "choose",
-    "Detection": "choose",
-    "count_explained": "choose",
-    "detect": "choose",
-    "GENERIC": "generic",
-    "is_generic": "generic",
-    "learn_streams": "generic",
-    "leaves_lines": "generic",
-    "load_generic": "generic",
-    "read_generically": "generic",
-    "wanted": "generic",
-    "gaps_of_launches": "parts",
-    "gaps_of_trainers": "parts",
-    "read_parts": "parts",
+    "choose": "Choice Chosen Detection count_explained detect",
+    "generic": "GENERIC is_generic learn_streams leaves_lines load_generic read_generically wanted",
+    "parts": "gaps_of_launches gaps_of_trainers read_parts",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

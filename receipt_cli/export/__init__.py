@@ -7,9 +7,8 @@ Start with ``formats`` (the list), ``run`` (what every format is written from).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "FORMATS": "formats",
-    "export": "formats",
-    "Name": "names",
-    "gather": "run",
+    "formats": "FORMATS export",
+    "names": "Name",
+    "run": "gather",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -7,10 +7,8 @@ Start with ``loop``, then ``tail`` (files) and ``snapshot`` (the view).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "Until": "loop",
-    "follow": "loop",
-    "Figures": "snapshot",
-    "Snapshot": "snapshot",
-    "Watch": "watch",
+    "loop": "Until follow",
+    "snapshot": "Figures Snapshot",
+    "watch": "Watch",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

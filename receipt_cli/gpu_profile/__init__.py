@@ -7,11 +7,8 @@ Start with ``importing``, then ``session`` (GPU Flight) and ``nsys`` (tables).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "GPUFL_FORMAT": "format",
-    "import_report": "importing",
-    "import_session": "importing",
-    "is_recording": "importing",
-    "is_report": "importing",
-    "NSYS_FORMAT": "nsys",
+    "format": "GPUFL_FORMAT",
+    "importing": "import_report import_session is_recording is_report",
+    "nsys": "NSYS_FORMAT",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -7,20 +7,13 @@ Start with ``collect`` (all sources in order of priority).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "collect_header": "collect",
-    "renew_log_facts": "collect",
-    "empty_header": "document",
-    "merge": "document",
-    "HeaderFact": "facts",
-    "log_facts": "from_log",
-    "header_document": "header_file",
-    "read_header_file": "header_file",
-    "DISTRIBUTIONS": "host",
-    "cuda_of": "host",
-    "now_rfc3339": "host",
-    "run_program": "program",
-    "checked": "values",
-    "escape": "values",
-    "text": "values",
+    "collect": "collect_header renew_log_facts",
+    "document": "empty_header merge",
+    "facts": "HeaderFact",
+    "from_log": "log_facts",
+    "header_file": "header_document read_header_file",
+    "host": "DISTRIBUTIONS cuda_of now_rfc3339",
+    "program": "run_program",
+    "values": "checked escape text",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -7,10 +7,7 @@ Start with ``lane_history``, then ``changes`` (the statistics).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "history": "lane_history",
-    "worsened": "lane_history",
-    "make_lanes": "lanes",
-    "run_time": "lanes",
-    "watch": "lanes",
+    "lane_history": "history worsened",
+    "lanes": "make_lanes run_time watch",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

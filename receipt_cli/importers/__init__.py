@@ -7,7 +7,7 @@ Start with ``importing`` (the door), ``formats`` (the list), then the module of 
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "import_document": "importing",
-    "read_wall": "wall_time",
+    "importing": "import_document",
+    "wall_time": "read_wall",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

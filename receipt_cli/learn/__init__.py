@@ -7,22 +7,13 @@ Start with ``learned``, then ``shapes``, ``counters`` and ``rules`` in this orde
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "Reading": "readings",
-    "Learned": "learned",
-    "learn": "learned",
-    "ABSENT": "counting",
-    "EPOCHS": "counting",
-    "GLOBAL": "counting",
-    "PER_EPOCH": "counting",
-    "SCORE": "metric_names",
-    "field_name": "patterns",
-    "survey": "overview",
-    "FRACTION": "tokens",
-    "NUMBER": "tokens",
-    "split": "tokens",
-    "Vocabulary": "vocabulary",
-    "build_vocabulary": "vocabulary",
-    "load_vocabulary": "vocabulary",
-    "read_vocabulary": "vocabulary",
+    "readings": "Reading",
+    "learned": "Learned learn",
+    "counting": "ABSENT EPOCHS GLOBAL PER_EPOCH",
+    "metric_names": "SCORE",
+    "patterns": "field_name",
+    "overview": "survey",
+    "tokens": "FRACTION NUMBER split",
+    "vocabulary": "Vocabulary build_vocabulary load_vocabulary read_vocabulary",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

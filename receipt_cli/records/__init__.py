@@ -7,45 +7,17 @@ Start with ``split``, then ``envelope`` and ``prefilter``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "ENVELOPE": "envelope",
-    "NO_RANK": "envelope",
-    "REPEATED": "envelope",
-    "before": "envelope",
-    "head_ends": "envelope",
-    "plain": "envelope",
-    "read_clock": "envelope",
-    "read_moment": "envelope",
-    "read_rank": "envelope",
-    "starts": "envelope",
-    "time_of_day": "envelope",
-    "unwrap": "envelope",
-    "without_count": "envelope",
-    "MAX_SEEN": "heuristics",
-    "METRIC_LINE": "heuristics",
-    "count_step_lines": "heuristics",
-    "metric_lines": "heuristics",
-    "NotALiteral": "literals",
-    "Number": "literals",
-    "Text": "literals",
-    "Value": "literals",
-    "parse_object": "literals",
-    "ACTOR": "place",
-    "LOGGED": "place",
-    "MENTIONED": "place",
-    "PRINTED": "place",
-    "form_of": "place",
-    "read_host": "place",
-    "Prefilter": "prefilter",
-    "Fragment": "split",
-    "RECORD_CAP": "split",
-    "Walk": "split",
-    "cap_records": "split",
-    "count_blank": "split",
-    "count_ends": "split",
-    "display_lines": "split",
-    "first_end": "split",
-    "invalid_records": "split",
-    "last_end": "split",
-    "normalise": "split",
+    "envelope": (
+        "ENVELOPE NO_RANK REPEATED before head_ends plain read_clock read_moment read_rank starts time_of_day "
+        "unwrap without_count"
+    ),
+    "heuristics": "MAX_SEEN METRIC_LINE count_step_lines metric_lines",
+    "literals": "NotALiteral Number Text Value parse_object",
+    "place": "ACTOR LOGGED MENTIONED PRINTED form_of read_host",
+    "prefilter": "Prefilter",
+    "split": (
+        "Fragment RECORD_CAP Walk cap_records count_blank count_ends display_lines first_end invalid_records "
+        "last_end normalise"
+    ),
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

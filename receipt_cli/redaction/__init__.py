@@ -7,13 +7,7 @@ Start with ``text`` (the functions for callers), ``mask`` (the classes of secret
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "count_masks": "mask",
-    "mask_secrets": "mask",
-    "TAIL_BYTES": "text",
-    "clean": "text",
-    "log_tail": "text",
-    "mask_texts": "text",
-    "safe_names": "text",
-    "safe_text": "text",
+    "mask": "count_masks mask_secrets",
+    "text": "TAIL_BYTES clean log_tail mask_texts safe_names safe_text",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -7,12 +7,9 @@ Start with ``data`` (what the page contains), ``row`` (one run), ``page`` (the f
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "product_curves": "curves",
-    "one_run_report": "data",
-    "store_report": "data",
-    "render_page": "page",
-    "choose": "plot_data",
-    "plotted": "plot_data",
-    "SeriesFolder": "curves",
+    "curves": "product_curves SeriesFolder",
+    "data": "one_run_report store_report",
+    "page": "render_page",
+    "plot_data": "choose plotted",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

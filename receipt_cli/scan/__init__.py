@@ -7,31 +7,14 @@ Start with ``engine`` (the fold), ``segment`` (its result), ``extraction`` (one 
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "NumberColumn": "columns",
-    "POSITION_BITS": "columns",
-    "RuleColumns": "columns",
-    "place": "columns",
-    "Engine": "engine",
-    "has_kernel": "engine",
-    "Read": "engine",
-    "DROPPED": "extraction",
-    "Extraction": "extraction",
-    "keep_labelled": "extraction",
-    "PatternTimeout": "extraction",
-    "TIME_BOX_S": "extraction",
-    "bind_cells": "extraction",
-    "bind_row": "extraction",
-    "convert": "extraction",
-    "extract": "extraction",
-    "read_record": "extraction",
-    "read_unregistered": "extraction",
-    "MASK": "layout",
-    "SegmentBody": "segment",
-    "Hits": "segment",
-    "Segment": "segment",
-    "TAIL_KEPT": "segment",
-    "AUTO": "workers",
-    "kept_engine": "workers",
-    "scan_source": "workers",
+    "columns": "NumberColumn POSITION_BITS RuleColumns place",
+    "engine": "Engine has_kernel Read",
+    "extraction": (
+        "DROPPED Extraction keep_labelled PatternTimeout TIME_BOX_S bind_cells bind_row convert extract "
+        "read_record read_unregistered"
+    ),
+    "layout": "MASK",
+    "segment": "SegmentBody Hits Segment TAIL_KEPT",
+    "workers": "AUTO kept_engine scan_source",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

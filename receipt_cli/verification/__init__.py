@@ -7,8 +7,6 @@ Start with ``verifier``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "Verification": "verifier",
-    "read_receipt": "verifier",
-    "verify": "verifier",
+    "verifier": "Verification read_receipt verify",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

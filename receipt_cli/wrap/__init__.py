@@ -7,17 +7,9 @@ Start with ``job`` (the run), then ``forwarder`` (the process that copies output
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "set_interpreter": "interpreter",
-    "Ended": "job",
-    "NotStarted": "job",
-    "check_command": "job",
-    "run_job": "job",
-    "hold_standard_streams": "output_streams",
-    "Existing": "paths",
-    "Files": "paths",
-    "check_files": "paths",
-    "default_files": "paths",
-    "is_device": "paths",
-    "open_log": "paths",
+    "interpreter": "set_interpreter",
+    "job": "Ended NotStarted check_command run_job",
+    "output_streams": "hold_standard_streams",
+    "paths": "Existing Files check_files default_files is_device open_log",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -150,7 +150,7 @@ def behind_seams(module: str, source: str) -> list[str]:
         for seam, importer in SEAMS.items():
             if not is_inside(target, seam) or is_inside(module, seam):
                 continue
-            public: dict[str, str] = import_module(f"receipt_cli.{seam}").PUBLIC
+            public = modules_of(seam)
             if module != importer:
                 wrong.append(f"line {line}: {seam} is imported by {importer} alone")
             elif public.get(name.rpartition(".")[2]) != target.removeprefix(f"{seam}."):
@@ -215,8 +215,13 @@ def doors_of(room: str) -> dict[str, str] | None:
     """Return the names that a room makes public, each with its module; None for a room that is a single module."""
     if not (PACKAGE / room / "__init__.py").is_file() or room in ("cli", "emit"):  # read by nobody; a façade of its own
         return None
-    found: dict[str, str] = import_module(f"receipt_cli.{room}").PUBLIC
-    return found
+    return modules_of(room)
+
+
+def modules_of(package: str) -> dict[str, str]:
+    """Return the public names of a package, each with its module."""
+    public: dict[str, str] = import_module(f"receipt_cli.{package}").PUBLIC
+    return {name: module for module, names in public.items() for name in names.split()}
 
 
 PUBLIC = {room: doors for room in ROOMS if (doors := doors_of(room)) is not None}

@@ -52,7 +52,7 @@ GROUPS = {
 def load(name: str) -> Callable[..., None]:
     """Return the function of a command; of all commands, only its module is imported."""
     module, function = COMMANDS[name]
-    found: Callable[..., None] = doors(__name__, {function: module})[0](function)
+    found: Callable[..., None] = doors(__name__, {module: function})[0](function)
     return found
 
 

@@ -5,4 +5,6 @@ In: the columns of the chosen grammars. Out: ``rows.CompactRows``: the rows to m
 Law: the receipt is the one that single objects give, to the last bit. ``events.build`` alone imports this package.
 """
 
-PUBLIC = {"compact": "selection"}
+PUBLIC = {
+    "selection": "compact",
+}

@@ -7,4 +7,6 @@ Law: the body is the one that the patterns give record by record, to the last bi
 works, more slowly. ``scan.engine`` alone imports this package.
 """
 
-PUBLIC = {"KernelReader": "reader", "load_kernel": "reader"}
+PUBLIC = {
+    "reader": "KernelReader load_kernel",
+}
