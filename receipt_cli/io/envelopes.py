@@ -39,15 +39,18 @@ _NUMBERS = frozenset((
     "partial_ordinal", "msecs", "relativeCreated", "monotonic", "ingestionTime", "ingestion_time", "observed_timestamp",
 ))  # fmt: skip
 """Keys of numbers that are no figures of a run: an object with others is a record of its own, not a packing."""
-_OBJECT = compile_later(rb'^(?:[^{}\s][^{}\n]{0,120}\t)?\[?\{ ?"[^\n]*\}\]?,?\r?$', re.MULTILINE)
-_QUOTED = tuple(b'"%b"' % key.encode() for key in _LINES)
+_OBJECT = compile_later(rb'(?:[^{}\s][^{}\n]{0,120}\t)?\[?\{ ?"[^\n]*\}\]?,?\r?\Z')
 _HAS_LINE = compile_later(rb'"(?:%b)" ?: ?["\[]' % "|".join(_LINES).encode())
+_OPENING = (b"", b"\n", b"\t", b"[")
+"""What precedes the brace of an object: a line end, a tab, the bracket of an array."""
+_CUT_LINE = (b" stdout P", b" stderr P")
 _PART = compile_later(rb"^(\d{4}-\d\d-\d\dT\S{8,30}) (stdout|stderr) ([FP])(?::[\w:]{1,20})? ([^\n]*)$", re.MULTILINE)
 _EVENT = compile_later(rb'^[ \t]*"(?:message|textPayload|log|line)": ("[^"\\\n]*(?:\\.[^"\\\n]*)*"),?[ \t\r]*$')
 _EVENT_KEY = compile_later(rb'\n[ \t]*"(?:message|textPayload|log|line)": "')
 _EVENT_TIME = compile_later(rb'^[ \t]*"(?:timestamp|time)": (\d{10,19}|"[^"\\\n]{10,40}"),?[ \t\r]*$')
 _DOCUMENT = compile_later(rb'[ \t]*(?:\{[ \t\r]*\n[ \t]*"events": )?\[[ \t\r]*\n[ \t]*\{[ \t\r]*\n')
 _STAMP = compile_later(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\Z")
+_DECODER = json.JSONDecoder()
 _WORD = {"WARN": "WARNING", "ERR": "ERROR", "PANIC": "FATAL"}
 _LEVEL_WORDS = frozenset(("DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "FATAL"))
 
@@ -102,15 +105,29 @@ class Unpacker:
         """Return whole lines unpacked."""
         if self._document:
             return b"".join(self._event(line) for line in text.splitlines())
-        if b'{"' in text and any(key in text for key in _QUOTED):
-            text = _OBJECT.sub(self._object, text)
-        if self._parts or b" P " in text or b" P:" in text:
-            text = _PART.sub(self._part, text)
-        return text
+        text = self._objects(text)
+        first = 0 if self._parts else _first_part(text)
+        return text if first < 0 else text[:first] + _PART.sub(self._part, text[first:])
 
-    def _object(self, found: re.Match[bytes]) -> bytes:
+    def _objects(self, text: bytes) -> bytes:
+        """Return whole lines with the objects among them unpacked: a line is one if its first brace begins an object."""
+        made: list[bytes] = []
+        done, at = 0, text.find(b"{")
+        while at >= 0:
+            end = text.find(b"\n", at)
+            if end < 0:
+                end = len(text)
+            if text[at - 1 : at] in _OPENING and text[at + 1 : at + 3].startswith((b'"', b' "')):
+                start = text.rfind(b"\n", 0, at) + 1
+                packed = text[start:end]
+                if _OBJECT.match(packed):
+                    made += (text[done:start], self._object(packed))
+                    done = end
+            at = text.find(b"{", end)
+        return b"".join((*made, text[done:])) if made else text
+
+    def _object(self, packed: bytes) -> bytes:
         """Return the line that an object packs, or the object where it packs none."""
-        packed = found[0]
         if not _HAS_LINE.search(packed):
             return packed
         start = packed.index(b"{")
@@ -158,6 +175,21 @@ class Unpacker:
         return self._time + _on_one_line(text.encode("utf-8", "replace")) + b"\n"
 
 
+def _first_part(text: bytes) -> int:
+    """Return where the first line begins that is a part of a line which a runtime cut, or -1."""
+    found = []
+    for words in _CUT_LINE:
+        at = text.find(words)
+        while at >= 0:
+            start = text.rfind(b"\n", 0, at) + 1
+            if _PART.match(text, start):
+                found.append(start)
+                break
+            end = text.find(b"\n", at)
+            at = text.find(words, end) if end >= 0 else -1
+    return min(found, default=-1)
+
+
 def _may_be_document(text: bytes) -> bool:
     return text[:1] in (b"{", b"[") and text.split(b"\n", 1)[0].rstrip()[-1:] in (b"{", b"[")
 
@@ -173,23 +205,24 @@ def _line_of(packed: bytes, beside: str = "", depth: int = 1) -> tuple[bytes, by
     ``beside``: a time that may stand before the object.
     """
     try:
-        outer = json.loads(packed)
+        outer = _DECODER.decode(packed.decode("utf-8", "surrogatepass"))  # loads looks for other encodings first
     except (ValueError, RecursionError):
         return None
     if not isinstance(outer, dict):
         return None
-    inner = next((value for key in _OUTSIDE if isinstance(value := outer.get(key), dict)), outer)
-    key, text = next(((key, text) for key in _LINES if (text := _text(inner.get(key))) is not None), ("", ""))
+    inner = next((value for key in _OUTSIDE if key in outer and isinstance(value := outer[key], dict)), outer)
+    key, text = next(((key, text) for key in _LINES if key in inner and (text := _text(inner[key])) is not None), ("", ""))
     if not key:
         return None
     entry = {**inner, **{name: value for name, value in outer.items() if name not in _OUTSIDE}} if inner is not outer else outer
-    times = (*(entry.get(name) for name in _TIMES), beside)
+    times = (*(entry[name] for name in _TIMES if name in entry), beside)
     time = next((stamp for value in times if (stamp := _stamp(value)) is not None), b"")
     stream = entry.get("stream") if entry.get("stream") in ("stdout", "stderr") else None
     level = _level(entry) if key != "textPayload" and inner is outer else b""  # Cloud Logging calls all of stderr an error
     if not (time or stream or level) or any(_is_figure(name, value) for name, value in entry.items()):
         return None
-    text += "".join("\n" + value for name in _RAISED if isinstance(value := entry.get(name), str) and "Traceback" in value)
+    raised = (entry[name] for name in _RAISED if name in entry)
+    text += "".join("\n" + value for value in raised if isinstance(value, str) and "Traceback" in value)
     line = text.encode("utf-8", "replace")
     within = line.strip()
     if depth < _DEEPEST and within[:1] == b"{" and within[-1:] == b"}":

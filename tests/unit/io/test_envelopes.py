@@ -92,6 +92,14 @@ def test_an_object_that_packs_no_line_stays_as_it_is(line: bytes) -> None:
     assert unpack(line + b"\n") == line + b"\n"
 
 
+def test_an_object_is_unpacked_whatever_stands_in_other_lines() -> None:
+    line = b'{ "log": "it 1", "stream": "stdout", "time": "%b" }\n' % TIME.encode()
+    others = [b"it 0\n", b'sees {"log": "x"} within\n', b"cut by stdout P and P:\n", b'INFO {"log": "y"}\n', b"{\n", b"}\n"]
+    want = HEAD.encode() + b"it 1\n"
+    for other in others:
+        assert unpack(other, line, other) == unpack(other + line + other) == other + want + other
+
+
 def test_lines_that_were_cut_are_whole_again_and_keep_their_places() -> None:
     cri = [
         f"{TIME} {stream} {kind} {text}\n"
