@@ -84,8 +84,8 @@ type: $(DEV) ## mypy --strict
 	$(BIN)/mypy
 
 .PHONY: goldens
-goldens: $(DEV) ## rewrite golden files, the README's help and the types of receipts; review the diff
-	$(PYTEST) tests/golden tests/contract/test_readme.py tests/api/test_typing.py --rewrite-goldens
+goldens: $(DEV) ## rewrite golden files, the help in docs, the manual page and the types of receipts; review the diff
+	$(PYTEST) tests/golden tests/contract/test_readme.py tests/contract/test_manual.py tests/api/test_typing.py --rewrite-goldens
 
 .PHONY: lint-grammars
 lint-grammars: $(DEV) ## let every shipped grammar prove itself

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
 _REFUSED = {errno.EACCES, errno.EPERM, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ESTALE}
 """Why the system may refuse any file to any program. What lies in its name (none there, too long) is for us to expect."""
-COMPLETION = "_RECEIPT_COMPLETE"
-"""Environment variable by which a shell asks for completions."""
 INTERRUPTED = 130
 """``ExitCode.INTERRUPTED``: half of a short command is loading modules, that of exit codes among them."""
 
@@ -41,10 +39,10 @@ def _run() -> NoReturn:
     from receipt_cli.errors import ExitCode, OutputError, ReceiptError
 
     try:
-        if os.environ.get(COMPLETION):
+        if os.environ.get("_RECEIPT_COMPLETE"):
             from receipt_cli.cli.typer_view import complete
 
-            complete()
+            complete(os.environ["_RECEIPT_COMPLETE"])
         command, values = read(sys.argv[1:])
         command(**values)
     except ReceiptError as error:

@@ -17,19 +17,23 @@ METAVARS = {Path: "FILE", int: "N", float: "X", str: "TEXT"}
 
 
 class Argument:
-    """A positional argument; with ``rest`` it takes the remaining words, options of other programs among them."""
+    """A positional argument; with ``rest`` it takes the remaining words, options of other programs among them.
 
-    def __init__(self, metavar: str, help: str, *, rest: bool = False) -> None:
+    ``completes`` is the kind of its values for a shell's completion (``completion.VALUES``).
+    """
+
+    def __init__(self, metavar: str, help: str, *, rest: bool = False, completes: str = "") -> None:
         self.metavar = metavar
         self.help = help
         self.rest = rest
+        self.completes = completes
 
 
 class Option:
     """An option; without ``names`` it is called as its parameter is.
 
     ``off`` is the spelling that turns a flag off, ``aliases`` are spellings without help, ``least`` and ``most`` are the
-    bounds of a number.
+    bounds of a number, ``completes`` is the kind of its values for a shell's completion (``completion.VALUES``).
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class Option:
         aliases: tuple[str, ...] = (),
         least: float = -math.inf,
         most: float = math.inf,
+        completes: str = "",
     ) -> None:
         self.names = names
         self.help = help
@@ -49,6 +54,7 @@ class Option:
         self.aliases = aliases
         self.least = least
         self.most = most
+        self.completes = completes
 
 
 class Parameter:
@@ -128,7 +134,8 @@ Color = Annotated[
     Literal["auto", "always", "never"], Option(help="Colour the output: auto is on a terminal without NO_COLOR.")
 ]
 Grammar = Annotated[
-    str | None, Option("-g", "--grammar", metavar="ID@vN", help="Parse the log with this grammar (or YAML file) only.")
+    str | None,
+    Option("-g", "--grammar", metavar="ID@vN", help="Parse the log with this grammar (or YAML file) only.", completes="grammar"),
 ]
 RunName = Annotated[str | None, Option(metavar="NAME", help="Name of the run.")]
 Lane = Annotated[str | None, Option(metavar="NAME", help="Series of comparable runs (hardware and recipe).")]

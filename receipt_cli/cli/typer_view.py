@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from types import GenericAlias
 from typing import Annotated, Any
@@ -12,11 +13,14 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_install_completion_arguments
 
 from receipt_cli.cli.commands import COMMANDS, GROUPS, load, names
+from receipt_cli.cli.completion import completer
 from receipt_cli.cli.output import write_stdout
 from receipt_cli.cli.parameters import Argument, Option, Parameter, parameters
 from receipt_cli.errors import ExitCode
 
 ABOUT = "Turn the log of a training run into a small, typed record that still opens and compares years later."
+COMPLETION = "_RECEIPT_COMPLETE"
+"""Environment variable by which a shell asks for completions."""
 HELP = ("-h, --help", "Print this help and exit.")
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -25,6 +29,7 @@ class _Command(TyperCommand):
     """A command whose help names values without their Python types."""
 
     declared: list[Parameter]
+    example: str
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         arguments = [each for each in self.declared if isinstance(each.declared, Argument)]
@@ -32,11 +37,15 @@ class _Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         arguments = [(p.metavar, p.declared.help) for p in self.declared if isinstance(p.declared, Argument)]
-        options = [_option_row(p, p.declared) for p in self.declared if isinstance(p.declared, Option)]
+        options = [option_row(p, p.declared) for p in self.declared if isinstance(p.declared, Option)]
         for title, rows in (("Arguments", arguments), ("Options", [*options, HELP])):
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Example"):
+            formatter.write(f"  {self.example}\n")  # whole, to be copied
 
 
 class _Group(TyperGroup):
@@ -54,7 +63,16 @@ class _Group(TyperGroup):
         name = f"{self.group} {cmd_name}".lstrip()
         if name in GROUPS:
             return _Group(name)
-        return None if name not in COMMANDS else _make_command(name) if ctx.resilient_parsing else _outline(name)
+        return _make_command(name) if name in COMMANDS else None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, self._summary(f"{self.group} {name}".lstrip())) for name in names(self.group)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    @staticmethod
+    def _summary(name: str) -> str:
+        return GROUPS[name] if name in GROUPS else help_of(name)[0].partition("\n\n")[0]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Options"):
@@ -67,7 +85,8 @@ class _Group(TyperGroup):
                 formatter.write_dl([(str(code.value), code.meaning) for code in ExitCode])
 
 
-def _option_row(parameter: Parameter, option: Option) -> tuple[str, str]:
+def option_row(parameter: Parameter, option: Option) -> tuple[str, str]:
+    """Return how help shows an option: its spellings with the name of its value, and what it does."""
     spelled = sorted(parameter.names, key=len)
     label = " / ".join([", ".join(spelled), *([option.off] if option.off else [])])
     default = f"default: {parameter.default}" if parameter.default not in (None, False) else ""
@@ -84,15 +103,22 @@ def _typed(parameter: Parameter) -> inspect.Parameter:
     kind: Any = GenericAlias(list, (parameter.kind,)) if parameter.many else parameter.kind
     info: Any
     if isinstance(declared, Argument):
-        info = typer.Argument(metavar=parameter.metavar, help=declared.help)
+        info = typer.Argument(metavar=parameter.metavar, help=declared.help, autocompletion=completer(declared.completes))
     else:
         off = f"/{declared.off}" if declared.off else ""
-        info = typer.Option(*(f"{name}{off}" if name.startswith("--") else name for name in parameter.names), help=declared.help)
+        spelled = (f"{name}{off}" if name.startswith("--") else name for name in parameter.names)
+        info = typer.Option(*spelled, help=declared.help, autocompletion=completer(declared.completes))
     default = inspect.Parameter.empty if parameter.required else parameter.default
     kind = kind if parameter.required else kind | None
     return inspect.Parameter(
         parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
     )
+
+
+def help_of(name: str) -> tuple[str, str]:
+    """Return what a command's docstring says of it, and the command line that it ends with as an example."""
+    about, _, example = (inspect.getdoc(load(name)) or "").partition("\n\nExample: ")
+    return about, example
 
 
 def _make_command(name: str) -> Any:
@@ -107,15 +133,11 @@ def _make_command(name: str) -> Any:
     stub.__signature__ = inspect.Signature(typed)
     stub.__annotations__ = {each.name: each.annotation for each in typed}
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name.rpartition(" ")[2], cls=_Command, help=inspect.getdoc(function), context_settings=SETTINGS)(stub)
+    about, example = help_of(name)
+    app.command(name.rpartition(" ")[2], cls=_Command, help=about, context_settings=SETTINGS)(stub)
     made: Any = get_command(app)
-    made.declared = declared
+    made.declared, made.example = declared, example
     return made
-
-
-def _outline(name: str) -> TyperCommand:
-    """Return a command with its help alone, of which a list shows the first line."""
-    return TyperCommand(name.rpartition(" ")[2], help=inspect.getdoc(load(name)))
 
 
 def print_help(command: str, *, asked: bool) -> None:
@@ -130,7 +152,11 @@ def print_help(command: str, *, asked: bool) -> None:
     sys.exit(ExitCode.USAGE)
 
 
-def complete() -> None:
-    """Answer a shell that asks for completions of words by environment variables; never returns."""
+def complete(instruction: str) -> None:
+    """Answer a shell: ``complete_bash`` asks for completions by environment variables, ``source_bash`` for its script.
+
+    Never returns.
+    """
     get_install_completion_arguments()  # registers the shells
+    os.environ[COMPLETION] = instruction
     _Group("").main(prog_name="receipt")

@@ -143,7 +143,7 @@ def test_help_of_all_lists_commands_and_exit_codes(capfdbinary: pytest.CaptureFi
     print_help("", asked=True)
     lines = capfdbinary.readouterr().out.decode().splitlines()
     commands = lines[lines.index("Commands:") + 1 : lines.index("Exit codes:") - 1]
-    assert [line.split()[0] for line in commands] == names()
+    assert [line.split()[0] for line in commands if line[2] != " "] == names()  # what goes on is indented
     codes = [line.split(maxsplit=1) for line in lines[lines.index("Exit codes:") + 1 :]]
     assert codes == [[str(int(code)), code.meaning] for code in ExitCode]
 

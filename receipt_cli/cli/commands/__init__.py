@@ -9,14 +9,14 @@ from receipt_cli.rooms import doors
 COMMANDS = {
     "parse": ("parse", "parse"),
     "run": ("run", "run"),
-    "show": ("show", "show"),
+    "show": ("documents", "show"),
     "explain": ("explain", "explain"),
     "check": ("check", "check"),
     "ci": ("ci", "ci"),
     "compare": ("compare", "compare"),
     "history": ("history", "history"),
-    "validate": ("validate", "validate"),
-    "migrate": ("migrate", "migrate"),
+    "validate": ("documents", "validate"),
+    "migrate": ("documents", "migrate"),
     "rederive": ("rederive", "rederive"),
     "verify": ("verify", "verify"),
     "header": ("header", "header"),
@@ -39,8 +39,10 @@ COMMANDS = {
     "store query": ("store", "query"),
     "store stats": ("store", "stats"),
     "store export": ("store", "export"),
+    "completion": ("completion", "completion"),
 }
-"""Each command's module in this package, and its function: the parameters are its options, the docstring is its help."""
+"""Each command's module in this package, and its function: the parameters are its options, the docstring is its help,
+the last paragraph of which is an example."""
 GROUPS = {
     "grammar": "List, test, explain and learn the grammars that parse logs.",
     "schema": "List, print and compare the schemas of documents and definitions.",

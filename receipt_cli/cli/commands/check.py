@@ -22,6 +22,8 @@ def check(
 
     Healthy: none of finite_losses, zero_exit_code, has_steps, no_oom is false, has_steps is true, and nothing says that the
     run failed. A log that stops before its run ends is truncated, which is not healthy.
+
+    Example: receipt check run.receipt.json
     """
     from receipt_cli.analysis.checks import CORE, healthy, verdict
     from receipt_cli.analysis.checks import proven as is_proven

@@ -47,6 +47,8 @@ def ci(
 
     Exits 0 when it passes, 1 when a required check or a gate fails. On GitHub the job's page, annotations and outputs are
     written by default; JUnit, SARIF and dotenv files serve other systems.
+
+    Example: receipt ci run.log --baseline main.receipt.json --junit junit.xml
     """
     from receipt_cli.ci.delivery import Targets, deliver
     from receipt_cli.ci.log_locations import Places

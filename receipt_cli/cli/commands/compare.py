@@ -37,6 +37,8 @@ def compare(
     """Compare runs with a baseline: first whether they can be compared, then their figures and loss curves.
 
     Logs show more than receipts: the steps give intervals and curves. Repeats of one lane and preset are pooled.
+
+    Example: receipt compare before.log after.log
     """
     if reproducibility:
         if markdown:

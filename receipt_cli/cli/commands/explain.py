@@ -11,7 +11,7 @@ from receipt_cli.errors import UsageError
 
 def explain(
     log: Annotated[str, Argument("LOG", "The log.")],
-    metric: Annotated[str | None, Option(metavar="NAME", help="Explain the figures of a metric.")] = None,
+    metric: Annotated[str | None, Option(metavar="NAME", help="Explain the figures of a metric.", completes="metric")] = None,
     line: Annotated[int | None, Option(least=1, help="Show what the grammars read in a line.")] = None,
     field: Annotated[str | None, Option(metavar="POINTER", help="Explain a field of the receipt.")] = None,
     grammar: Grammar = None,
@@ -20,6 +20,8 @@ def explain(
     """Explain a figure: its lines, their rule and cells, and what was left out.
 
     Without an option, explain the loss.
+
+    Example: receipt explain run.log --metric loss
     """
     from receipt_cli.receipts.production import Request, produce
     from receipt_cli.receipts.reasons import cells_of, explain_field, explain_metric, read_lines, show_line

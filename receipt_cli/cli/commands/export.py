@@ -28,6 +28,8 @@ def export(
 
     openmetrics, otlp-json, csv, in-toto and bmf go to stdout without -o. mlflow, wandb, tensorboard, csv and parquet take the
     curves of a log; of a receipt, which has none, its figures. Nothing is sent anywhere.
+
+    Example: receipt export run.receipt.json --to csv
     """
     from receipt_cli.export.formats import FORMATS, export
     from receipt_cli.export.run import gather

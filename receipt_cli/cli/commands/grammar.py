@@ -22,6 +22,8 @@ def list_(json_output: Json = False, color: Color = "auto") -> None:
     """List the grammars that ship, and those of the search path, each with its source.
 
     The search path: folders of RECEIPT_PATH, .receipt here and above, that of the user's configuration, and installed packages.
+
+    Example: receipt grammar list
     """
     from receipt_cli.authoring.site_search import find_site
     from receipt_cli.detect.generic import GENERIC, load_generic
@@ -55,6 +57,8 @@ def matrix(
     """List supported trainers with versions, metrics and test logs.
 
     Evidence counts the logs that ship with the grammars: of runs made for them, and written in the trainer's format.
+
+    Example: receipt grammar matrix --markdown
     """
     from dataclasses import asdict
 
@@ -74,9 +78,12 @@ def matrix(
 
 
 def show(
-    grammar: Annotated[str, Argument("GRAMMAR", "ID or ID@vN.")],
+    grammar: Annotated[str, Argument("GRAMMAR", "ID or ID@vN.", completes="grammar")],
 ) -> None:
-    """Print the definition of a grammar."""
+    """Print the definition of a grammar.
+
+    Example: receipt grammar show nanogpt
+    """
     from receipt_cli.authoring.site_search import find_site
 
     write_stdout(find_site().definition(grammar))
@@ -90,6 +97,8 @@ def lint(
     """Lint grammars: schema, samples, counter-samples, worst-case matching time.
 
     Exits 1 when there is any finding.
+
+    Example: receipt grammar lint mine.yaml
     """
     from receipt_cli.authoring.check import lint_files, lint_shipped
     from receipt_cli.render.findings import render_findings
@@ -105,7 +114,7 @@ def lint(
 
 
 def test(
-    grammar: Annotated[str, Argument("GRAMMAR", "A grammar file, ID or ID@vN.")],
+    grammar: Annotated[str, Argument("GRAMMAR", "A grammar file, ID or ID@vN.", completes="grammar")],
     log: Annotated[str | None, Argument("LOG", "A log to parse with it.")] = None,
     json_output: Json = False,
     color: Color = "auto",
@@ -113,6 +122,8 @@ def test(
     """Run a grammar's samples and, on a log, show what each rule reads: how many records, and the first of them.
 
     Exits 1 when a sample fails, or when the grammar matches no step of the log.
+
+    Example: receipt grammar test mine.yaml run.log
     """
     from receipt_cli.authoring.check import test_grammar
     from receipt_cli.render.explain import render_first_records
@@ -138,6 +149,8 @@ def explain(
     """Explain which grammar was chosen and why, what each rule matched, and which lines with metrics were not matched.
 
     Exits 4 when no grammar recognises the log, or two do.
+
+    Example: receipt grammar explain run.log
     """
     from receipt_cli.authoring.explain import explain_log
     from receipt_cli.receipts.production import refusal
@@ -172,6 +185,8 @@ def learn(
     it cannot settle, goes to stderr. NAME is printed beside a number (#2 is the second on its line), ROLE is step, epoch,
     epoch_step, loss, time, lr, any metric, other or skip, with :UNIT where the log prints none. Exits 4 when the draft reads no
     step of the log, 6 when the file exists.
+
+    Example: receipt grammar learn run.log -o mine.yaml
     """
     from receipt_cli.authoring.proposal import proposal_id, propose, reading_of
     from receipt_cli.authoring.roles import read_answers

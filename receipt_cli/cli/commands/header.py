@@ -23,6 +23,8 @@ def header(
 
     Run it on the machine that trains. RECEIPT_GIT_COMMIT, _BRANCH, _DIRTY, _MESSAGE and the JSON blob
     RECEIPT_BUILD_PROVENANCE override what is detected.
+
+    Example: receipt header -o header.json
     """
     from receipt_cli.documents.canonical import canonical_bytes
     from receipt_cli.receipts.production import capture_header, rfc3339_now

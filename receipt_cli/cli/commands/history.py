@@ -22,6 +22,8 @@ def history(
     """Find where throughput, memory, goodput and health of a lane changed, and which header fields changed there.
 
     A single outlier is reported as a spike, not a change.
+
+    Example: receipt history runs/
     """
     from receipt_cli.definitions.metrics import load_registry
     from receipt_cli.history.lane_history import history as find_history

@@ -34,6 +34,8 @@ def import_(
     A session of GPU Flight (gpufl: a folder of device.log, scope.log and system.log) becomes a GPU profile, and so do
     the CSV tables of nsys stats.
     Exits 3 for a document that cannot be read and 4 for one in no known format.
+
+    Example: receipt import wandb-summary.json -o run.receipt.json
     """
     from receipt_cli.documents.canonical import canonical_bytes
     from receipt_cli.io.atomic import write_atomically

@@ -73,6 +73,8 @@ def parse(
     folder, are the ranks and the rotated parts of one run. If a log contains several runs, the receipt covers the last.
     Parsing a failed run still exits 0. Exits 2 for files of several runs, 3 for a log that cannot be read, 4 when no grammar
     recognises it, or two do.
+
+    Example: receipt parse run.log -o run.receipt.json
     """
     from receipt_cli.receipts.production import Request, produce, produce_all, refusal, rfc3339_now
     from receipt_cli.scan.workers import AUTO

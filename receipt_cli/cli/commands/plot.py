@@ -12,7 +12,8 @@ from receipt_cli.cli.parameters import Argument, Color, Option
 def plot(
     file: Annotated[str, Argument("RECEIPT|LOG", "A log, or a receipt, which has no curves; - is stdin.")],
     metric: Annotated[
-        list[str] | None, Option("-m", "--metric", metavar="NAME", help="A metric to draw; may be given several times.")
+        list[str] | None,
+        Option("-m", "--metric", metavar="NAME", help="A metric to draw; may be given several times.", completes="metric"),
     ] = None,
     height: Annotated[int, Option(least=3, most=60, help="Lines of each curve.")] = 10,
     color: Color = "auto",
@@ -20,6 +21,8 @@ def plot(
     """Draw the curves of a log: by default loss, gradient norm and throughput.
 
     For a receipt (no per-step records), draws the range of each metric.
+
+    Example: receipt plot run.log --metric loss
     """
     from receipt_cli.receipts.open import read_given
     from receipt_cli.render.plot import render_curves, render_ranges

@@ -48,6 +48,8 @@ def rederive(
     attachments of an existing receipt are carried over unchanged. --json prints a line of JSON for each log, ordered by
     path. Exits 0 when every log has its receipt, else with the worst code of those in quarantine: 3 for a log that cannot be
     read, 70 for one that crashed its process or met an internal error; 6 when the store cannot be written.
+
+    Example: receipt rederive logs/ --store runs/
     """
     from receipt_cli.authoring.site_search import find_site
     from receipt_cli.batch.coordinator import Batch, rederive

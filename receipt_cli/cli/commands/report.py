@@ -26,6 +26,8 @@ def report(
 
     Throughput, goodput, memory and checks over time, what changed in each lane and why, failures, signs of drift,
     and a page for every run. The output is deterministic.
+
+    Example: receipt report runs/ -o report.html
     """
     from receipt_cli.definitions.metrics import load_registry
     from receipt_cli.io.atomic import write_atomically

@@ -51,6 +51,8 @@ def run(
     Writes the header (git, GPUs, packages, host) before the command starts, the log while it runs, and the receipt when it
     exits for any reason. Output and signals pass through unchanged. Exits as the command does; 127 or 126 where it cannot be
     started.
+
+    Example: receipt run --log run.log -- python train.py
     """
     if os.name == "nt":
         raise UsageError("receipt run needs the signals and terminals of POSIX", try_="receipt parse LOG --here")

@@ -9,7 +9,10 @@ from receipt_cli.cli.parameters import Argument, Color, Json, Option
 
 
 def list_(json_output: Json = False, color: Color = "auto") -> None:
-    """List the schemas that ship."""
+    """List the schemas that ship.
+
+    Example: receipt schema list
+    """
     from receipt_cli.documents.schemas import list_schemas
     from receipt_cli.render.terminal.table import render_table
 
@@ -28,7 +31,10 @@ def show(
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Print a schema, the field reference; --fields prints a readable list."""
+    """Print a schema, the field reference; --fields prints a readable list.
+
+    Example: receipt schema show receipt
+    """
     from receipt_cli.documents.schema_fields import list_fields
     from receipt_cli.documents.schemas import find_entry, get_json_schema, read_entry
     from receipt_cli.render.schema import render_fields
@@ -50,7 +56,10 @@ def diff(
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """List what changed from A to B, and whether a reader of A can read documents of B."""
+    """List what changed from A to B, and whether a reader of A can read documents of B.
+
+    Example: receipt schema diff receipt/1.0 receipt/1.1
+    """
     from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
     from receipt_cli.documents.schemas import find_entry, get_json_schema
     from receipt_cli.render.schema import render_changes

@@ -28,6 +28,8 @@ def add(store: StoreFolder, files: Documents, json_output: Json = False) -> None
 
     Each is checked first. Exits 1 when one is invalid, 2 when a store does not accept it, 3 when it cannot be read, 6 when
     the store cannot be written; the others are added all the same.
+
+    Example: receipt store add runs/ *.receipt.json
     """
     from receipt_cli.documents.canonical import canonical_line
     from receipt_cli.store.files import Store
@@ -54,7 +56,10 @@ def ls(
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """List the current receipts of a store, ordered by the digest of their log; --json prints a line of JSON for each."""
+    """List the current receipts of a store, ordered by the digest of their log; --json prints a line of JSON for each.
+
+    Example: receipt store ls runs/
+    """
     from receipt_cli.store.files import Store
 
     kept = Store(store)
@@ -85,6 +90,8 @@ def query(
 
     The view runs has a row for each run; the others are phases, metrics, checks, failures and history. Exits 2 if the query
     is not a single SELECT or fails.
+
+    Example: receipt store query runs/ 'SELECT name, last_step FROM runs'
     """
     from receipt_cli.render.store import render_answer
     from receipt_cli.store.query import csv_text, names, records, view_columns
@@ -113,6 +120,8 @@ def stats(
     """Show how the runs of a store went: throughput, goodput and memory over time, and the share that passes each check.
 
     A run's time is its start, else its end, else when its header was collected.
+
+    Example: receipt store stats runs/ tokens --by week
     """
     from receipt_cli.render.store import render_panel
     from receipt_cli.store.stats import QUESTIONS, ask_panel, contradictions, panel_document
@@ -133,7 +142,10 @@ def export(
     view: Annotated[str | None, Option(metavar="NAME", help="Write this view alone; a file contains runs by default.")] = None,
     json_output: Json = False,
 ) -> None:
-    """Write the views of a store as Parquet files, for any program that reads tables."""
+    """Write the views of a store as Parquet files, for any program that reads tables.
+
+    Example: receipt store export runs/ -o tables/
+    """
     from receipt_cli.store.query import export as write_views
 
     written = write_views(_open(store), output, view)

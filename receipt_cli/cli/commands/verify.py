@@ -29,6 +29,8 @@ def verify(
     The log is parsed with the recorded grammars, options and run, whatever was added since. Exits 0 where the derived part is
     the same byte for byte, 1 with the fields that differ, 3 for a receipt or log that cannot be read, 5 for an unknown
     grammar.
+
+    Example: receipt verify run.receipt.json run.log
     """
     from receipt_cli.api.commands import verify as derive_again
     from receipt_cli.render.verification import Title, render_verification

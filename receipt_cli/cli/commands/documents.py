@@ -1,17 +1,80 @@
-"""``receipt migrate``: documents in a newer version of their schema."""
+"""``receipt show``, ``validate`` and ``migrate``: documents for people, against their contract, in a newer version."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from receipt_cli.cli.output import note, tell, write_json, write_stdout
-from receipt_cli.cli.parameters import Documents, Json, Option
-from receipt_cli.errors import ReceiptError, UsageError
+from receipt_cli.cli.output import note, read_bytes, style, tell, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option
+from receipt_cli.errors import ExitCode, InputError, ReceiptError, UsageError
 
 if TYPE_CHECKING:
     from receipt_cli.api.results import Migration
+
+
+def show(
+    file: Annotated[Path, Argument("FILE", "A receipt, or a document of another kind.")],
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Show a receipt, or a document of another kind.
+
+    A receipt looks as `receipt parse` shows it. Exits 1 when the document is not valid; what can be read of it is shown
+    all the same.
+
+    Example: receipt show run.receipt.json
+    """
+    from receipt_cli.documents.validate import has_errors, validate_bytes
+    from receipt_cli.redaction.text import mask_texts
+    from receipt_cli.render.document import render_document
+
+    data = read_bytes(file)
+    try:
+        findings = validate_bytes(data, str(file))
+    except InputError as error:  # most likely a log
+        error.try_ = error.try_ or f"receipt parse {file}"
+        raise
+    document = mask_texts(json.loads(data))  # whoever wrote it may have masked less
+    if json_output:
+        write_json(document)
+    elif isinstance(document, dict):
+        write_stdout(render_document(document, style=style(color)))
+    if has_errors(findings):
+        note([f"{file} is not valid: receipt validate {file}"])
+        sys.exit(ExitCode.NO)
+
+
+def validate(files: Documents, json_output: Json = False, color: Color = "auto") -> None:
+    """Check documents against their schema and the rules between fields.
+
+    All findings are listed. Exits 1 when a document is invalid, 3 when one cannot be read, 5 when a schema is unknown;
+    the worst of several files wins.
+
+    Example: receipt validate *.receipt.json
+    """
+    from receipt_cli.api.commands import validate as find_wrong
+    from receipt_cli.problems import Finding
+    from receipt_cli.render.findings import render_findings
+
+    found = find_wrong(files)
+    errors = [finding.refusal for finding in found if finding.refusal is not None]
+    invalid = {finding.file for finding in found if finding.severity == "error" and finding.refusal is None}
+    if json_output:
+        write_json([finding.to_dict() for finding in found])
+    else:
+        shown = [Finding(f.severity, f"{f.file}#{f.pointer}", f"{f.reason} [{f.rule}]") for f in found if f.refusal is None]
+        if shown:
+            write_stdout(render_findings(shown, style(color)))
+        write_stdout(f"{len(files) - len(invalid) - len(errors)} of {len(files)} valid\n")
+    for error in errors:
+        tell(error)
+    if errors:
+        sys.exit(max(error.exit_code for error in errors))
+    if invalid:
+        sys.exit(ExitCode.NO)
 
 
 def migrate(
@@ -29,6 +92,8 @@ def migrate(
     --in-place. Captured and derived values stay as they are; the result is validated before it is written. --json lists
     what was done, or would be, field by field. Exits 2 for a downgrade, 3 when a document cannot be read or is not
     valid, 5 for an unknown version, 6 when a file cannot be written; the worst of several files wins.
+
+    Example: receipt migrate old.receipt.json
     """
     from receipt_cli.api.commands import migrate as migrate_file
 

@@ -1,0 +1,48 @@
+"""The manual page of ``receipt`` in roff, from the declarations that help is made of."""
+
+from receipt_cli import __version__
+from receipt_cli.cli.commands import COMMANDS, GROUPS, load
+from receipt_cli.cli.parameters import Argument, Option, parameters
+from receipt_cli.cli.typer_view import ABOUT, HELP, help_of, option_row
+from receipt_cli.errors import ExitCode
+
+
+def escape(text: str) -> str:
+    """Return ``text`` as roff prints it: backslashes and hyphens as they are, ASCII alone, no line read as a request."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-")
+    escaped = "".join(char if char.isascii() else f"\\[u{ord(char):04X}]" for char in escaped)
+    return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in escaped.split("\n"))
+
+
+def entry(term: str, text: str) -> str:
+    """Return a term and, indented below it, what it means."""
+    return f".TP\n.B {escape(term)}\n{escape(text)}\n"
+
+
+def command_section(name: str) -> str:
+    """Return the section of a command: its usage, its help, its arguments and options, its example."""
+    declared = parameters(load(name))
+    about, example = help_of(name)
+    arguments = [(p.metavar, p.declared.help) for p in declared if isinstance(p.declared, Argument)]
+    options = [option_row(p, p.declared) for p in declared if isinstance(p.declared, Option)]
+    words = (p.metavar if p.required else f"[{p.metavar}]" for p in declared if isinstance(p.declared, Argument))
+    usage = " ".join(["receipt", name, "[OPTIONS]", *words])
+    paragraphs = "\n.PP\n".join(escape(paragraph) for paragraph in about.split("\n\n"))
+    entries = "".join(entry(*row) for row in (*arguments, *options))
+    shown = f".PP\nExample:\n.PP\n.nf\n.RS\n{escape(example)}\n.RE\n.fi\n"
+    return f'.SS "{escape(usage)}"\n{paragraphs}\n{entries}{shown}'
+
+
+def manual() -> str:
+    """Return the page."""
+    first = ABOUT[0].lower() + ABOUT[1:].removesuffix(".")
+    groups = "".join(entry(f"receipt {name}", about) for name, about in GROUPS.items())
+    codes = "".join(entry(str(code.value), code.meaning) for code in ExitCode)
+    return (
+        f'.TH RECEIPT 1 "" "receipt {__version__}" "User Commands"\n.ad l\n.nh\n'
+        f".SH NAME\nreceipt \\- {escape(first)}\n"
+        ".SH SYNOPSIS\n.B receipt\n.I COMMAND\n[OPTIONS] [ARGS...]\n"
+        f".SH OPTIONS\n{entry('--version', 'Print the version and exit.')}{entry(*HELP)}"
+        f".SH COMMANDS\n{groups}{''.join(map(command_section, COMMANDS))}"
+        f".SH EXIT STATUS\n{codes}"
+    )
