@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Figure
+from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import distinct_values
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
-    Mask: TypeAlias = NDArray[np.bool_]
 
 
 class StepRate(NamedTuple):

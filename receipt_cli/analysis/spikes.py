@@ -11,18 +11,13 @@ import math
 from array import array
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import metric, read, steps_at
 from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import is_large
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
 
 Values: TypeAlias = "Sequence[float] | Floats"
 

@@ -6,19 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import Selection, Series
 from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.statistics import exact_mean, exact_median, exact_sum
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
-    Numbers: TypeAlias = list[float] | Floats
+Numbers: TypeAlias = "list[float] | Floats"
 
 
 class Line(NamedTuple):

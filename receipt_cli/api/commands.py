@@ -94,7 +94,7 @@ def migrate(file: FilePath, *, to: str | None = None, output: FilePath | None = 
     is then kept beside it; else nowhere. Raises ``InputError`` for what is no valid document, ``UsageError`` for a downgrade,
     ``DataError`` for a version that is not known, and ``OutputError``.
     """
-    from receipt_cli.documents.migrate_file import migrate_bytes, replace_original, write_beside
+    from receipt_cli.documents.migrate import migrate_bytes, replace_original, write_beside
 
     if output is not None and in_place:
         raise UsageError("an output and in_place exclude each other")

@@ -12,7 +12,7 @@ from typing import Any
 
 from receipt_cli.analysis.goodput.model import recorded_wall
 from receipt_cli.derive import Derivation, Options
-from receipt_cli.documents.captured import is_touched
+from receipt_cli.documents.canonical import is_touched
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import DataError, InputError, ReceiptError
 from receipt_cli.header.collect import collect_header, renew_log_facts

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
 
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.numeric.intervals import interval, mean_spread
 from receipt_cli.numeric.precision import resolution
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
 
 MIN_COMMON = 4
 """Places that both curves need for a comparison."""

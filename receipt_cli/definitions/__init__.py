@@ -18,7 +18,7 @@ PUBLIC = {
     "reading": "Fail below failing listed similar",
     "search_path": "Folder LOCAL find_folders",
     "schema_check": "Path check_definition explain generated_validator json_type make_validator",
-    "strict_yaml": "locate read_yaml",
+    "strict_yaml": "locate read_yaml write_yaml",
     "units": "MAX_TEXT SPECIAL_UNITS UNITS find_factor is_grouped known_units read_number shift_of split_suffix",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

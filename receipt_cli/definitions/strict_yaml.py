@@ -1,7 +1,8 @@
-"""YAML text of a grammar, catalogue or registry → plain data, safely: no tags, no duplicate keys, no aliases."""
+"""Read the YAML text of a definition as plain data, safely: no tags, no duplicate keys, no aliases; and write such data."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import yaml
@@ -94,3 +95,25 @@ def locate(text: bytes, path: tuple[str | int, ...]) -> int:
             return line
         node = found
     return line
+
+
+class _Writer(yaml.SafeDumper):
+    """Writes a text of several lines as a block, a list below its key, and no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style="|" if "\n" in data else None)
+
+
+_Writer.add_representer(str, _Writer.represent_str)
+
+
+def write_yaml(data: Any, *, flow: bool | None = None) -> str:
+    """Return ``data`` as YAML that reads back as the same; unless ``flow`` is False, what holds scalars alone is on one line."""
+    text: str = yaml.dump(data, Dumper=_Writer, default_flow_style=flow, sort_keys=False, allow_unicode=True, width=math.inf)
+    return text

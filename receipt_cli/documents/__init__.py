@@ -7,11 +7,11 @@ Start with ``validate``, then ``schemas`` (what ships) and ``migrate``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "canonical": "canonical_bytes canonical_line",
-    "captured": "captured_digest is_touched",
+    "canonical": "canonical_bytes canonical_line captured_digest is_touched",
     "diff": "Difference differences",
+    "invariants.figures": "column_figures",
     "invariants.rule": "pointer pointer_parts",
-    "migrate_file": "migrate_bytes replace_original write_beside",
+    "migrate": "migrate_bytes replace_original write_beside",
     "schema_diff": "Change compare_schemas is_compatible",
     "schema_fields": "Field list_fields",
     "schemas": "find_entry get_json_schema keep_known list_schemas read_entry",

@@ -1,7 +1,8 @@
-"""Canonical JSON: the bytes of a document, which never differ for equal values."""
+"""Canonical JSON: the bytes of a document, which never differ for equal values; and the digest of a receipt's captured parts."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -15,3 +16,17 @@ def canonical_bytes(document: Mapping[str, Any]) -> bytes:
 def canonical_line(document: Mapping[str, Any]) -> bytes:
     """Return the document as one line of JSON Lines."""
     return (json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n").encode("utf-8")
+
+
+CAPTURED = ("run", "header", "attachments")
+
+
+def captured_digest(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of the captured parts of a receipt as one line of JSON, in hexadecimal."""
+    return hashlib.sha256(canonical_line({part: document[part] for part in CAPTURED})).hexdigest()
+
+
+def is_touched(document: Mapping[str, Any]) -> bool | None:
+    """Return whether the captured parts were changed since the receipt was written; None where it has no digest of them."""
+    stated = document.get("captured_sha256")
+    return None if stated is None else stated != captured_digest(document)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from receipt_cli.documents.invariants.rule import pointer
+
 Schema = Mapping[str, Any]
 
 _UNITS = (
@@ -86,7 +88,7 @@ def _inside(node: Schema, root: Schema, at: str, told: dict[str, str], open_: tu
     """Yield the fields of the objects and entries of the arrays that ``node`` allows at the pointer ``at``."""
     required = node.get("required", ())
     for name, inner in node.get("properties", {}).items():
-        yield from _field(inner, root, f"{at}/{_escape(name)}", name in required, told, open_)
+        yield from _field(inner, root, at + pointer(name), name in required, told, open_)
     for keyword in ("items", "additionalProperties"):
         if isinstance(node.get(keyword), dict):
             yield from _field(node[keyword], root, f"{at}/*", False, told, open_)
@@ -140,7 +142,3 @@ def _limits(node: Schema) -> dict[str, Any]:
 def _defined(root: Schema, reference: str) -> Schema:
     found: Schema = root["$defs"][reference.removeprefix("#/$defs/")]
     return found
-
-
-def _escape(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Literal
 
 from receipt_cli.definitions.schema_check import Path, explain, generated_validator, json_type, make_validator
+from receipt_cli.documents import invariants
 from receipt_cli.documents.invariants.rule import Rule, Severity, pointer, pointer_parts
 from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
 from receipt_cli.errors import DataError, InputError
@@ -101,25 +102,8 @@ def validate_document(document: object) -> list[Finding]:
 
 def rules_of(kind: str) -> tuple[Rule, ...]:
     """Return the rules between the fields of a document of ``kind``, one of ``KINDS``; loads those of no other kind."""
-    if kind == "receipt":
-        from receipt_cli.documents.invariants.receipt import RECEIPT_RULES
-
-        return RECEIPT_RULES
-    if kind == "header":
-        from receipt_cli.documents.invariants.header import HEADER_RULES
-
-        return HEADER_RULES
-    if kind == "evaluation":
-        from receipt_cli.documents.invariants.evaluation import EVALUATION_RULES
-
-        return EVALUATION_RULES
-    if kind == "ablation":
-        from receipt_cli.documents.invariants.ablation import ABLATION_RULES
-
-        return ABLATION_RULES
-    from receipt_cli.documents.invariants.gpu_profile import GPU_PROFILE_RULES
-
-    return GPU_PROFILE_RULES
+    rules: tuple[Rule, ...] = getattr(invariants, f"{kind.upper()}_RULES")
+    return rules
 
 
 def has_errors(findings: list[Finding]) -> bool:

@@ -16,8 +16,7 @@ from receipt_cli.emit.document import (
     header_block,
     producer_block,
     run_block,
-    to_text,
-    write_text,
+    write_document,
 )
 
 SCHEMA_VERSION = "ablation/1.0"
@@ -168,7 +167,7 @@ class AblationReceipt:
         problems = self.validate()
         if problems:
             raise NotConforming(problems)
-        write_text(path, to_text(self.to_json()))
+        write_document(path, self.to_json())
 
 
 def _put(curve: Curve, place: int, value: float | None) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from receipt_cli import __version__
@@ -57,19 +57,12 @@ def rfc3339(seconds: float) -> str:
 
 def figures(values: Iterable[float | None]) -> Document:
     """Return the figures of a curve; None is a step without a value, and NaN and infinities are counted and left out."""
+    from receipt_cli.documents.invariants.figures import column_figures
+
     known = [value for value in values if value is not None]
     finite = [value for value in known if math.isfinite(value)]
-    ordered = sorted(finite)
-    return {
-        "record_count": len(known),
-        "nonfinite_count": len(known) - len(finite),
-        "first": finite_or_none(known[0]) if known else None,
-        "last": finite_or_none(known[-1]) if known else None,
-        "min": ordered[0] if ordered else None,
-        "max": ordered[-1] if ordered else None,
-        "mean": _mean(finite),
-        "median": _median(ordered),
-    }
+    ends = {"first": finite_or_none(known[0]), "last": finite_or_none(known[-1])} if known else {}
+    return {"record_count": len(known), "nonfinite_count": len(known) - len(finite), **column_figures(finite), **ends}
 
 
 def finite_or_none(value: float | None) -> float | None:
@@ -77,34 +70,11 @@ def finite_or_none(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _mean(finite: Sequence[float]) -> float | None:
-    if not finite:
-        return None
-    try:
-        return math.fsum(finite) / len(finite)
-    except OverflowError:  # the sum is beyond float64, the mean is not
-        return math.fsum(value / len(finite) for value in finite)
-
-
-def _median(ordered: Sequence[float]) -> float | None:
-    if not ordered:
-        return None
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    middle = (low + high) / 2
-    return middle if math.isfinite(middle) else low / 2 + high / 2
-
-
-def to_text(document: Document) -> str:
-    """Return the document as JSON text: keys in their order, shortest floats that read back as the same, one newline."""
-    import json
-
-    return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
-
-
-def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write ``text`` to ``path``: all of it under that name, or the old file untouched. Raises ``OutputError``."""
+def write_document(path: str | os.PathLike[str], document: Document) -> None:
+    """Write ``document`` to ``path``: all of it under that name, or the old file untouched. Raises ``OutputError``."""
     from pathlib import Path
 
+    from receipt_cli.documents.canonical import canonical_bytes
     from receipt_cli.io.atomic import write_atomically
 
-    write_atomically(Path(path), text.encode("utf-8"))
+    write_atomically(Path(path), canonical_bytes(document))

@@ -25,8 +25,7 @@ from receipt_cli.emit.document import (
     producer_block,
     rfc3339,
     run_block,
-    to_text,
-    write_text,
+    write_document,
 )
 
 SCHEMA_VERSION = "evaluation/1.0"
@@ -184,7 +183,7 @@ class TemporalPerformanceTracker:
 
         Raises ``OutputError``, ``NotConforming``, and ``RuntimeError`` before ``start_run``.
         """
-        write_text(path, to_text(require(self.to_json(), "evaluation")))
+        write_document(path, require(self.to_json(), "evaluation"))
 
     def _make_room(self) -> bool:
         """Return whether there is room for another record. The caller holds the lock."""

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from receipt_cli.definitions.metrics import Metric
 from receipt_cli.events.series import placed, unregistered
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import last_of_each
 from receipt_cli.receipts.production import Product
 from receipt_cli.redaction.mask import mask_secrets
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
 
 MAX_CURVES = 400
 """More metrics than this are not exported step by step."""

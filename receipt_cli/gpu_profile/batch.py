@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from receipt_cli.gpu_profile.format import Batch
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Whole: TypeAlias = NDArray[np.int64]
+from receipt_cli.numeric.array_types import Integers
 
 Json: TypeAlias = "dict[str, Any]"
 """A JSON object as ``json.loads`` returns it."""
@@ -93,7 +88,7 @@ def rows_of(record: Json, known: Batch) -> Rows:
     return Rows(int(base), named, len(rows) - torn, torn, unknown)  # type: ignore[arg-type]
 
 
-def whole_columns(rows: Rows, bounds: dict[str, tuple[int, int]]) -> Iterator[tuple[dict[str, Whole], int]]:
+def whole_columns(rows: Rows, bounds: dict[str, tuple[int, int]]) -> Iterator[tuple[dict[str, Integers], int]]:
     """Yield chunks of the columns of ``bounds`` as int64 [n], and how many rows were left out of each.
 
     A row is left out where one of its values is no integer from the least to below the most of its column.
@@ -117,7 +112,7 @@ def whole_columns(rows: Rows, bounds: dict[str, tuple[int, int]]) -> Iterator[tu
         yield ({name: column[good] for name, column in result.items()} if lost else result), lost
 
 
-def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]], size: int) -> tuple[dict[str, Whole], int]:
+def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]], size: int) -> tuple[dict[str, Integers], int]:
     import numpy as np
 
     good = [
@@ -130,7 +125,7 @@ def _sifted(chunk: dict[str, tuple[Any, ...]], bounds: dict[str, tuple[int, int]
     return result, size - len(good)
 
 
-def exact_total(values: Whole) -> int:
+def exact_total(values: Integers) -> int:
     """Return the sum of integers from 0 to below 2**62, which may lie beyond 64 bits; at most ``CHUNK`` of them."""
     low = values & 0xFFFFFFFF
     return (int((values >> 32).sum()) << 32) + int(low.sum())

@@ -19,6 +19,7 @@ from receipt_cli.gpu_profile.spans import Spans
 from receipt_cli.gpu_profile.timing import NS, Timing, Timings
 from receipt_cli.header.document import merge
 from receipt_cli.header.facts import HeaderFact
+from receipt_cli.receipts.production import UNDECLARED, Declared
 
 SCHEMA_VERSION = "gpu_profile/1.0"
 RULES = "gpu_profile/1"
@@ -33,8 +34,8 @@ _SOURCED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 Document: TypeAlias = "dict[str, Any]"
 
 
-def build_document(session: Session, run: Mapping[str, str | None], attachments: Sequence[Mapping[str, Any]]) -> Document:
-    """Return the document of ``session``; ``run`` may lack keys."""
+def build_document(session: Session, declared: Declared = UNDECLARED) -> Document:
+    """Return the document of ``session``."""
     spans = _spans(session)
     busy = {device: None if span is None else span.total() for device, span in spans.items()}
     times = times_of(session, max((length for length in busy.values() if length is not None), default=None))
@@ -64,33 +65,34 @@ def build_document(session: Session, run: Mapping[str, str | None], attachments:
     }
     records = {"read": session.read, "ignored": session.ignored, "unread": session.unread}
     label = session.application or session.session_id or ""
-    origin = Origin(label, {**run, "exit_code": session.exit_code}, _header(session), attachments, session.files, records)
+    stated = declared._replace(run={**declared.run, "exit_code": session.exit_code})
+    origin = Origin(label, stated, _header(session), session.files, records)
     return assemble(origin, events, session.problems)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The document's parts beside the events. ``run`` may lack keys; ``files`` and ``records`` describe the input."""
+    """The document's parts beside the events; ``files`` and ``records`` describe the input."""
 
     label: str
-    run: Mapping[str, Any]
+    declared: Declared
     header: Document
-    attachments: Sequence[Mapping[str, Any]]
     files: Sequence[ReadFile]
     records: Mapping[str, int]
 
 
 def assemble(origin: Origin, events: Document, problems: StreamProblems) -> Document:
     """Return the document of ``events``: keys in schema order."""
+    run, attachments = origin.declared
     return {
         "schema_version": SCHEMA_VERSION,
-        "run": {key: origin.run.get(key) for key in ("name", "lane", "preset", "started_at", "finished_at", "exit_code")},
+        "run": {key: run.get(key) for key in ("name", "lane", "preset", "started_at", "finished_at", "exit_code")},
         "header": origin.header,
         "profile": {"label": (shown(origin.label) or str(events["format"]))[:_SHORT]},
         "lanes": [],
         "comparison": None,
         "events": events,
-        "attachments": [dict(attachment) for attachment in origin.attachments],
+        "attachments": [dict(attachment) for attachment in attachments],
         "derivation": {
             "rules": RULES,
             "files": [

@@ -93,33 +93,29 @@ class Sampled:
     """A sampled column: its metric, base units = value * ``times`` / ``over``, and the largest possible value."""
 
     metric: str
-    times: int
-    over: int
-    most: float
-
-
-def _sampled(metric: str, times: int = 1, over: int = 1, most: float = 2.0**63) -> Sampled:
-    return Sampled(metric, times, over, most)
+    times: int = 1
+    over: int = 1
+    most: float = 2.0**63
 
 
 _MIB, _MHZ = 1 << 20, 10**6
 _SHARE, _HOT, _POWER, _CLOCK, _MEMORY = 1.0, 200.0, 5000.0, 20e9, 2.0**50
 DEVICE_COLUMNS: Mapping[str, Sampled] = {
-    "gpu_util": _sampled("utilization_ratio", over=100, most=_SHARE),
-    "mem_util": _sampled("memory_utilization_ratio", over=100, most=_SHARE),
-    "used_mib": _sampled("memory_used_bytes", _MIB, most=_MEMORY),
-    "temp_c": _sampled("temperature_celsius", most=_HOT),
-    "temp_mem_c": _sampled("memory_temperature_celsius", most=_HOT),
-    "temp_junction_c": _sampled("junction_temperature_celsius", most=_HOT),
-    "power_mw": _sampled("power_w", over=1000, most=_POWER),
-    "energy_uj": _sampled("energy_j", over=10**6),
-    "clock_sm": _sampled("sm_clock_hz", _MHZ, most=_CLOCK),
-    "clock_mem": _sampled("memory_clock_hz", _MHZ, most=_CLOCK),
-    "clock_gfx": _sampled("graphics_clock_hz", _MHZ, most=_CLOCK),
-    "fan_speed_pct": _sampled("fan_speed_ratio", over=100, most=_SHARE),
-    "voltage_mv": _sampled("voltage_v", over=1000, most=100.0),
-    "ecc_corrected": _sampled("ecc_corrected_count"),
-    "ecc_uncorrected": _sampled("ecc_uncorrected_count"),
+    "gpu_util": Sampled("utilization_ratio", over=100, most=_SHARE),
+    "mem_util": Sampled("memory_utilization_ratio", over=100, most=_SHARE),
+    "used_mib": Sampled("memory_used_bytes", _MIB, most=_MEMORY),
+    "temp_c": Sampled("temperature_celsius", most=_HOT),
+    "temp_mem_c": Sampled("memory_temperature_celsius", most=_HOT),
+    "temp_junction_c": Sampled("junction_temperature_celsius", most=_HOT),
+    "power_mw": Sampled("power_w", over=1000, most=_POWER),
+    "energy_uj": Sampled("energy_j", over=10**6),
+    "clock_sm": Sampled("sm_clock_hz", _MHZ, most=_CLOCK),
+    "clock_mem": Sampled("memory_clock_hz", _MHZ, most=_CLOCK),
+    "clock_gfx": Sampled("graphics_clock_hz", _MHZ, most=_CLOCK),
+    "fan_speed_pct": Sampled("fan_speed_ratio", over=100, most=_SHARE),
+    "voltage_mv": Sampled("voltage_v", over=1000, most=100.0),
+    "ecc_corrected": Sampled("ecc_corrected_count"),
+    "ecc_uncorrected": Sampled("ecc_uncorrected_count"),
 }
 """Columns of a device, by the name that batches have for them. Energy and error counts are cumulative, and stay so. The rate of
 the bus has no place: not all backends write it in the same unit."""
@@ -129,9 +125,9 @@ DEVICE_ALIASES: Mapping[str, str] = {
 }  # fmt: skip
 """Names that older generations have for the same columns."""
 HOST_COLUMNS: Mapping[str, Sampled] = {
-    "cpu_pct_x100": _sampled("cpu_ratio", over=10**4, most=_SHARE),
-    "cpu_pct": _sampled("cpu_ratio", over=100, most=_SHARE),
-    "ram_used_mib": _sampled("ram_used_bytes", _MIB, most=_MEMORY),
-    "ram_total_mib": _sampled("ram_total_bytes", _MIB, most=_MEMORY),
+    "cpu_pct_x100": Sampled("cpu_ratio", over=10**4, most=_SHARE),
+    "cpu_pct": Sampled("cpu_ratio", over=100, most=_SHARE),
+    "ram_used_mib": Sampled("ram_used_bytes", _MIB, most=_MEMORY),
+    "ram_total_mib": Sampled("ram_total_bytes", _MIB, most=_MEMORY),
 }
 """Columns of a host."""

@@ -15,7 +15,7 @@ from receipt_cli.gpu_profile.format import GPUFL_FORMAT, TYPES
 from receipt_cli.gpu_profile.lines import first_lines
 from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import read_session
-from receipt_cli.receipts.production import read_attachment, require_valid, run_texts
+from receipt_cli.receipts.production import UNDECLARED, Declared, require_valid
 
 _LOOKED_AT = 3
 """Lines at the beginning of a file of which one must be a known record."""
@@ -34,46 +34,26 @@ def is_report(paths: Sequence[str]) -> bool:
     return all(path.is_file() and nsys.is_report(_head(path)) for path in map(Path, paths))
 
 
-def import_report(
-    paths: Sequence[str],
-    *,
-    name: str | None = None,
-    lane: str | None = None,
-    preset: str | None = None,
-    attachments: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Return the document of the tables in the files ``paths``. Raises ``InputError`` and ``UsageError``."""
-    run = run_texts(name=name, lane=lane, preset=preset)
-    attached = [read_attachment(attachment) for attachment in attachments]
+def import_report(paths: Sequence[str], declared: Declared = UNDECLARED) -> dict[str, Any]:
+    """Return the document of the tables in the files ``paths``. Raises ``InputError``."""
     windows = list_files([Path(path) for path in paths]).windows
-    document = nsys.read_report([(window.name, window.open) for window in windows], run, attached)
+    document = nsys.read_report([(window.name, window.open) for window in windows], declared)
     if not document["derivation"]["records"]["read"]:
         raise InputError("holds no table of kernels or copies that can be read", where=paths[0])
     require_valid(document, "document", paths[0])
     return document
 
 
-def import_session(
-    paths: Sequence[str],
-    *,
-    session: str | None = None,
-    name: str | None = None,
-    lane: str | None = None,
-    preset: str | None = None,
-    attachments: Sequence[str] = (),
-) -> dict[str, Any]:
+def import_session(paths: Sequence[str], declared: Declared = UNDECLARED, *, session: str | None = None) -> dict[str, Any]:
     """Return the document of the session ``session`` (None: the only one) in the folder, or the files, ``paths``.
 
-    Raises ``InputError`` for input that cannot be read, ``OtherSessions`` where it has several sessions or lacks that one,
-    and ``UsageError`` for options that no document can contain.
+    Raises ``InputError`` for input that cannot be read, and ``OtherSessions`` where it has several sessions or lacks that one.
     """
-    run = run_texts(name=name, lane=lane, preset=preset)
-    attached = [read_attachment(attachment) for attachment in attachments]
     problems = StreamProblems()
     read = read_session(_listing([Path(path) for path in paths], problems), problems, session)
     if not read.read:
         raise InputError(f"holds no record of {GPUFL_FORMAT} that can be read", where=paths[0])
-    document = build_document(read, run, attached)
+    document = build_document(read, declared)
     require_valid(document, "document", paths[0])
     return document
 

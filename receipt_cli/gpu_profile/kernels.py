@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from receipt_cli.gpu_profile.batch import LATEST_NS, LONGEST_NS, MAX_DEVICE, Json, Rows, real, whole, whole_columns
 from receipt_cli.gpu_profile.dictionaries import MAX_NAME
 from receipt_cli.gpu_profile.spans import Spans
 from receipt_cli.gpu_profile.timing import Timing, Timings
-
-if TYPE_CHECKING:
-    from receipt_cli.gpu_profile.batch import Whole
+from receipt_cli.numeric.array_types import Integers
 
 MAX_NAMES = 1 << 16
 _MAX_OPEN = 1 << 18
@@ -57,7 +53,7 @@ class Kernels:
             self._add(columns["kernel_id"], starts, columns["duration_ns"], columns.get("device_id"))
         return lost
 
-    def _add(self, names: Whole, starts: Whole, durations: Whole, devices: Whole | None) -> None:
+    def _add(self, names: Integers, starts: Integers, durations: Integers, devices: Integers | None) -> None:
         import numpy as np
 
         if not len(starts):

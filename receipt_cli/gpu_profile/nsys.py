@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from receipt_cli.errors import InputError
 from receipt_cli.gpu_profile.batch import LONGEST_NS
@@ -21,6 +21,7 @@ from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import ReadFile
 from receipt_cli.gpu_profile.timing import Timing, Timings
 from receipt_cli.header.document import merge
+from receipt_cli.receipts.production import UNDECLARED, Declared
 
 NSYS_FORMAT = "nsys-stats"
 _TOTAL = "Total Time (ns)"
@@ -108,9 +109,7 @@ def is_report(lines: Iterable[bytes]) -> bool:
     return any(set(_KERNELS) <= set(cells) or set(_COPIES) <= set(cells) for cells in map(cells_of, lines) if _is_header(cells))
 
 
-def read_report(
-    files: Iterable[tuple[str, Callable[[], BinaryIO]]], run: Mapping[str, str | None], attachments: Sequence[Mapping[str, Any]]
-) -> Document:
+def read_report(files: Iterable[tuple[str, Callable[[], BinaryIO]]], declared: Declared = UNDECLARED) -> Document:
     """Return the document of a report in one or several files. Raises ``InputError`` where two tables are of the same."""
     tables, read = _Tables(), []
     for name, opener in files:
@@ -125,7 +124,7 @@ def read_report(
         "busy_s": None, "busy_ratio": None, "kernels": kernel_table(tables.kernels.of, tables.all, tables.all.count),
         "copies": directions(tables.moved), "scopes": [], "devices": [], "hosts": [],
     }  # fmt: skip
-    return assemble(Origin("", run, merge(()), attachments, read, tables.records), events, tables.problems)
+    return assemble(Origin("", declared, merge(()), read, tables.records), events, tables.problems)
 
 
 def cells_of(line: bytes) -> list[str]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from receipt_cli.errors import GrammarChoiceError
 from receipt_cli.gpu_profile import format as gpufl
 from receipt_cli.gpu_profile.batch import LATEST_NS, LONGEST_NS, Json, Rows, Unreadable, is_whole, rows_of, whole
 from receipt_cli.gpu_profile.copies import Copies
 from receipt_cli.gpu_profile.dictionaries import Dictionary
-from receipt_cli.gpu_profile.files import Listing, Window, gaps, list_streams
+from receipt_cli.gpu_profile.files import Listing, Window, gaps
 from receipt_cli.gpu_profile.inventory import Inventory
 from receipt_cli.gpu_profile.kernels import Kernels
 from receipt_cli.gpu_profile.lines import Line, Lines
@@ -97,18 +97,11 @@ class Session:
         self.last_event = time if self.last_event is None else max(self.last_event, time)
 
 
-def read_streams(streams: Iterable[tuple[str, Callable[[], BinaryIO]]], wanted: str | None = None) -> Session:
-    """Return the session in ``streams``, pairs of a file's name (``device.1.log.gz``) and a function that opens it.
-
-    For any bytes it returns a session or raises a ``ReceiptError``.
-    """
-    return read_session(list_streams(streams), StreamProblems(), wanted)
-
-
 def read_session(listing: Listing, problems: StreamProblems, wanted: str | None = None) -> Session:
     """Return the session ``wanted``, or the only one, in the files of ``listing``.
 
-    Raises ``OtherSessions`` where there are several, or that one is missing; ``InputError`` for a file that cannot be opened.
+    For any bytes it returns a session or raises a ``ReceiptError``: ``OtherSessions`` where there are several, or that one is
+    missing, ``InputError`` for a file that cannot be opened.
     """
     reader = _Reader(Session(wanted=wanted, problems=problems))
     for window in listing.windows:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.column import Cells
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Whole = NDArray[np.int64]
 
 _GATHERED = 1 << 20
 """Intervals that are gathered before overlapping ones are joined."""
@@ -37,13 +32,13 @@ class Spans:
     def __init__(self) -> None:
         self.first: int | None = None
         self.last: int | None = None
-        self._gathered: list[tuple[Whole, Whole]] = []
+        self._gathered: list[tuple[Integers, Integers]] = []
         self._count = 0
-        self._kept: tuple[Whole, Whole] | None = None
+        self._kept: tuple[Integers, Integers] | None = None
         self._runs: list[_Run] = []
         self._starts, self._ends = array("q"), array("q")
 
-    def add(self, starts: Whole, ends: Whole) -> None:
+    def add(self, starts: Integers, ends: Integers) -> None:
         """Add intervals, int64 [n] each, ``ends`` not before ``starts``."""
         if not len(starts):
             return
@@ -100,7 +95,7 @@ class Spans:
             self._spill(*self._kept)
             self._kept = None
 
-    def _spill(self, starts: Whole, ends: Whole) -> None:
+    def _spill(self, starts: Integers, ends: Integers) -> None:
         run = _Run(Cells("q"), Cells("q"))
         run.starts.extend(Cells.of(starts))
         run.ends.extend(Cells.of(ends))
@@ -111,7 +106,7 @@ def _chosen(one: int | None, other: int | None, choose: Callable[[int, int], int
     return other if one is None else one if other is None else choose(one, other)
 
 
-def _union(starts: Whole, ends: Whole) -> tuple[Whole, Whole]:
+def _union(starts: Integers, ends: Integers) -> tuple[Integers, Integers]:
     """Return the same union as intervals that do not overlap, in order."""
     import numpy as np
 

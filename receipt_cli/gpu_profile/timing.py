@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from receipt_cli.gpu_profile.batch import Whole
+from receipt_cli.numeric.array_types import Integers
 
 Key = TypeVar("Key")
 NS = 10**9
@@ -57,7 +56,7 @@ class Timings(Generic[Key]):
             return found
         return self.of.setdefault(key, Timing()) if len(self.of) < self._most else self.left_out
 
-    def add_grouped(self: Timings[int], keys: Whole, durations: Whole) -> None:
+    def add_grouped(self: Timings[int], keys: Integers, durations: Integers) -> None:
         """Add a duration (int64 [n], from 0 to below 2**50, at most 4,096 of them) to each of ``keys`` (int64 [n])."""
         import numpy as np
 

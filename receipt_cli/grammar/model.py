@@ -15,49 +15,17 @@ COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 """What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
 STRUCTURAL = frozenset({"step", "planned_steps", "timestamp", "rank", "phase", "status", *COUNTERS})
 FACTS = frozenset(
-    [
-        "parameter_count",
-        "training_time_s",
-        "run_started",
-        "world_size",
-        "data_parallel",
-        "tensor_parallel",
-        "pipeline_parallel",
-        "context_parallel",
-        "expert_parallel",
-        "seed",
-        "tokens_per_step",
-        "samples_per_step",
-        "micro_batch_size",
-        "sequence_length",
-        "gradient_accumulation_steps",
-        "flops_per_token",
-        "peak_flops_per_s_per_device",
-        "accelerator_name",
-        "accelerator_memory_bytes",
-        "accelerator_count",
-        "model_name",
-        "start_step",
-        "exit_code",
-        "torch_version",
-        "cuda_version",
-        "python_version",
-        "trainer_version",
-        "git_commit",
-        "git_branch",
-        "precision",
-        "optimizer",
-        "tokens_per_micro_batch",
-        "tokens_per_micro_batch_per_rank",
-        "parameter_count_per_rank",
-        "trainer_name",
-        "layer_count",
-        "hidden_size",
-        "data_seed",
-        "deterministic",
+    {
+        "parameter_count", "training_time_s", "run_started", "world_size", "data_parallel", "tensor_parallel",
+        "pipeline_parallel", "context_parallel", "expert_parallel", "seed", "tokens_per_step", "samples_per_step",
+        "micro_batch_size", "sequence_length", "gradient_accumulation_steps", "flops_per_token",
+        "peak_flops_per_s_per_device", "accelerator_name", "accelerator_memory_bytes", "accelerator_count", "model_name",
+        "start_step", "exit_code", "torch_version", "cuda_version", "python_version", "trainer_version", "git_commit",
+        "git_branch", "precision", "optimizer", "tokens_per_micro_batch", "tokens_per_micro_batch_per_rank",
+        "parameter_count_per_rank", "trainer_name", "layer_count", "hidden_size", "data_seed", "deterministic",
         "cudnn_benchmark",
-    ]
-)
+    }
+)  # fmt: skip
 """Single values that a run prints about itself; they become header facts or inputs of derived figures."""
 
 Target = tuple[str, str]

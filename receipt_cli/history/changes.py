@@ -14,13 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
+from receipt_cli.numeric.array_types import Floats
 
 Kind = Literal["step", "creep"]
 

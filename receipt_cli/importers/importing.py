@@ -16,7 +16,7 @@ from receipt_cli.importers.formats import check_format, read_format
 from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import Document, read_beside, read_document
 from receipt_cli.receipts.assembly import assemble
-from receipt_cli.receipts.production import read_attachment, require_valid, run_texts
+from receipt_cli.receipts.production import UNDECLARED, Declared, require_valid
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import mask_texts, safe_text
 
@@ -39,32 +39,22 @@ class Imported:
         return self.derivation.summaries[primary].series if primary is not None else {}
 
 
-def import_document(
-    path: str,
-    *,
-    wanted: str | None = None,
-    name: str | None = None,
-    lane: str | None = None,
-    preset: str | None = None,
-    attachments: Sequence[str] = (),
-) -> Imported:
+def import_document(path: str, declared: Declared = UNDECLARED, *, wanted: str | None = None) -> Imported:
     """Return the receipt of the run in the document at ``path`` (``-``: stdin).
 
-    ``wanted`` is its format; by default that is recognised. ``attachments`` are ``kind=uri``, beside those that the document
-    names. Raises ``InputError`` for a document that cannot be read, ``UnknownFormat`` for an unknown one, and ``UsageError``
-    for options that no receipt can contain.
+    ``wanted`` is its format; by default that is recognised. The attachments of ``declared`` come behind those that the document
+    names. Raises ``InputError`` for a document that cannot be read, ``UnknownFormat`` for an unknown one, and ``UsageError`` for
+    an unknown format.
     """
     check_format(wanted)
-    declared = run_texts(name=name, lane=lane, preset=preset)
-    attached = [read_attachment(attachment) for attachment in attachments]
     document = read_document(path)
     foreign = read_format(document, partial(read_beside, path), wanted)
     derivation = derive_import(foreign, _log_facts(document, foreign))
     run = {key: value for key, value in foreign.run.items() if value is not None}
     masked = {key: safe_text(value) or None if isinstance(value, str) else value for key, value in run.items()}
     header = mask_texts(merge(foreign.header))
-    attached = [*mask_texts(foreign.attachments), *attached]
-    receipt = assemble(derivation, run={**masked, **declared}, header=header, attachments=attached)
+    attached = [*mask_texts(foreign.attachments), *declared.attachments]
+    receipt = assemble(derivation, run={**masked, **declared.run}, header=header, attachments=attached)
     result = _with_origin(receipt, foreign)
     require_valid(result, "receipt", document.name)
     return Imported(result, derivation)

@@ -7,7 +7,7 @@ Start with ``column`` (storage), ``statistics``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "array_types": "Bytes Floats Integers Mask Words",
+    "array_types": "Array Floats Integers Mask",
     "arrays": "Joined distinct_values is_large last_of_each",
     "column": "Cells shifted",
     "intervals": "INTERVAL_RULE MIN_VALUES Spread difference drift interval mean_spread median_spread without_outliers",

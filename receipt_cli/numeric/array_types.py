@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Array: TypeAlias = "NDArray[Any]"
-Bytes: TypeAlias = "NDArray[np.uint8]"
 Floats: TypeAlias = "NDArray[np.float64]"
 Integers: TypeAlias = "NDArray[np.int64]"
 Mask: TypeAlias = "NDArray[np.bool_]"
-Words: TypeAlias = "NDArray[np.uint64]"

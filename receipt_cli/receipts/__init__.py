@@ -11,8 +11,8 @@ PUBLIC = {
     "assembly": "DERIVED Document assemble derived_bytes",
     "open": "MAX_DOCUMENT read_given",
     "production": (
-        "InvalidReceipt Product Request capture_header find_paths open_streams produce produce_all produce_from "
-        "read_attachment refusal require_valid rfc3339_now run_texts split_attachment"
+        "Declared InvalidReceipt Product Request UNDECLARED capture_header declare find_paths open_streams produce produce_all "
+        "produce_from read_attachment refusal require_valid rfc3339_now split_attachment"
     ),
     "series_file": "SeriesRows write_series",
     "versions": "RULES SCHEMA_VERSION",

@@ -18,8 +18,7 @@ from receipt_cli.analysis.steady import STEADY_RULE
 from receipt_cli.analysis.summary import NOTHING, Summary
 from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.derive import Derivation
-from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.documents.captured import captured_digest
+from receipt_cli.documents.canonical import canonical_bytes, captured_digest
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.lazy_dataclass import asdict
 from receipt_cli.numeric.statistics import Statistic

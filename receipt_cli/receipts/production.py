@@ -249,6 +249,22 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     return GrammarChoiceError(unread, where=name, why=why, try_=help_text)
 
 
+class Declared(NamedTuple):
+    """What the caller of an import states of a run: the texts of ``run``, and its attachments."""
+
+    run: Mapping[str, Any]
+    attachments: Sequence[Mapping[str, Any]]
+
+
+UNDECLARED = Declared({}, ())
+
+
+def declare(*, name: str | None, lane: str | None, preset: str | None, attachments: Sequence[str]) -> Declared:
+    """Return what options state of a run; ``attachments`` are ``kind=uri``. Raises ``UsageError`` for other values."""
+    run = run_texts(name=name, lane=lane, preset=preset)
+    return Declared(run, [read_attachment(attachment) for attachment in attachments])
+
+
 def split_attachment(option: str) -> tuple[str, str]:
     """Return kind and URI of ``kind=uri``. Raises ``UsageError``."""
     kind, separator, uri = option.partition("=")

@@ -16,22 +16,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from receipt_cli import __version__
 from receipt_cli.derive import Derivation
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.io.duckdb import Database, quoted
+from receipt_cli.numeric.array_types import Array, Floats, Mask
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.redaction.text import safe_names, safe_text
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
-    Mask: TypeAlias = NDArray[np.bool_]
 
 FORMAT = "series/1"
 """Version of the columns, in the footer."""
@@ -145,13 +139,13 @@ class SeriesRows:
                 if values is not None:
                     self._values[of, name].put_all(row, *values)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Return the columns, under short names: those of a log may contain anything.
 
         ``v0`` and so on are the values of ``names`` (float64 [n], NaN where missing), ``n0`` and so on mark non-finite ones,
         if there are any; ``rank`` is ``NO_RANK`` and ``no_step`` is set where unknown.
         """
-        arrays: dict[str, NDArray[Any]] = {**self._whole, "no_step": self._no_step}
+        arrays: dict[str, Array] = {**self._whole, "no_step": self._no_step}
         for number, column in enumerate(self._values.values()):
             arrays[f"v{number}"] = column.values
             if column.nonfinite.any():

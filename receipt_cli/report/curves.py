@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.receipts.production import Product
 from receipt_cli.report.packing import number
 from receipt_cli.store.series_files import SeriesFiles
@@ -13,8 +14,6 @@ from receipt_cli.store.series_files import SeriesFiles
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    Floats: TypeAlias = NDArray[np.float64]
 
 SHOWN_FIRST = (
     "loss", "val_loss", "val_bpb", "grad_norm", "learning_rate", "tokens_per_s", "tokens_per_s_per_device", "samples_per_s",

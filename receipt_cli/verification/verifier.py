@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from receipt_cli.derive import read_log
-from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.documents.captured import is_touched
+from receipt_cli.documents.canonical import canonical_bytes, is_touched
 from receipt_cli.documents.diff import Difference, differences
 from receipt_cli.documents.schemas import keep_known
 from receipt_cli.documents.validate import Finding, validate_bytes

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.documents.captured import captured_digest
+from receipt_cli.documents.canonical import canonical_bytes, captured_digest
 from receipt_cli.documents.schemas import keep_known
 
 ROOT = Path(__file__).resolve().parents[2]

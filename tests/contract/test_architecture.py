@@ -51,11 +51,11 @@ ROOMS: dict[str, str] = {
         "analysis definitions derive detect errors events grammar header io numeric problems receipts "
         "records redaction scan"
     ),
-    "history": "analysis comparison definitions documents",
+    "history": "analysis comparison definitions documents numeric",
     "render": "analysis documents follow problems redaction",
     "verification": "analysis derive detect documents errors events grammar header importers io receipts redaction",
     "ci": "analysis comparison definitions documents errors io render",
-    "report": "analysis comparison definitions errors history receipts redaction render store",
+    "report": "analysis comparison definitions errors history numeric receipts redaction render store",
     "api": (
         "analysis authoring batch comparison definitions documents errors grammar importers io receipts records redaction render "
         "scan store verification"

@@ -17,9 +17,11 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import ExitCode, ReceiptError
 from receipt_cli.gpu_profile.document import build_document
+from receipt_cli.gpu_profile.files import list_streams
 from receipt_cli.gpu_profile.format import BATCHES, TYPES
 from receipt_cli.gpu_profile.nsys import read_report
-from receipt_cli.gpu_profile.session import read_streams
+from receipt_cli.gpu_profile.problems import StreamProblems
+from receipt_cli.gpu_profile.session import read_session
 from receipt_cli.gpu_profile.spans import Spans
 
 FLIGHT = Path(__file__).resolve().parents[2] / "fixtures" / "flight"
@@ -60,11 +62,11 @@ def opener(data: bytes) -> Callable[[], BinaryIO]:
 def profile(streams: Streams) -> dict[str, Any] | None:
     """Return the document of ``streams``, or None where they are refused as they may be."""
     try:
-        session = read_streams([(name, opener(data)) for name, data in streams])
+        session = read_session(list_streams([(name, opener(data)) for name, data in streams]), StreamProblems())
     except ReceiptError as error:
         assert error.exit_code in (ExitCode.INPUT, ExitCode.GRAMMAR), error.render()
         return None
-    document = build_document(session, {}, [])
+    document = build_document(session)
     findings = [finding for finding in validate_document(json.loads(canonical_bytes(document))) if finding.severity == "error"]
     assert not findings, findings[:3]
     lines = sum(line.strip() != b"" for _, data in streams for line in data.split(b"\n"))
@@ -156,7 +158,7 @@ def test_any_batch_gives_a_valid_document(streams: Streams) -> None:
 @settings(max_examples=150)
 def test_other_bytes_of_a_table_give_a_valid_document_or_an_error_of_ours(streams: Streams) -> None:
     try:
-        document = read_report([(name, opener(data)) for name, data in streams], {}, [])
+        document = read_report([(name, opener(data)) for name, data in streams])
     except ReceiptError as error:
         assert error.exit_code == ExitCode.INPUT
         return

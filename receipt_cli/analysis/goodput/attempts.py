@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.rows import RowRun
 from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.statistics import exact_median, exact_sum, finite
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from receipt_cli.numeric.statistics import Values
-
-    Floats: TypeAlias = NDArray[np.float64]
 
 
 LONGEST = 1e9

@@ -6,43 +6,18 @@ from collections.abc import Callable
 
 from receipt_cli.rooms import doors
 
-COMMANDS = {
-    "parse": ("parse", "parse"),
-    "run": ("run", "run"),
-    "show": ("documents", "show"),
-    "explain": ("explain", "explain"),
-    "check": ("check", "check"),
-    "ci": ("ci", "ci"),
-    "compare": ("compare", "compare"),
-    "history": ("history", "history"),
-    "validate": ("documents", "validate"),
-    "migrate": ("documents", "migrate"),
-    "rederive": ("rederive", "rederive"),
-    "verify": ("verify", "verify"),
-    "header": ("header", "header"),
-    "import": ("import_", "import_"),
-    "export": ("export", "export"),
-    "report": ("report", "report"),
-    "plot": ("plot", "plot"),
-    "grammar list": ("grammar", "list_"),
-    "grammar matrix": ("grammar", "matrix"),
-    "grammar show": ("grammar", "show"),
-    "grammar lint": ("grammar", "lint"),
-    "grammar test": ("grammar", "test"),
-    "grammar explain": ("grammar", "explain"),
-    "grammar learn": ("grammar", "learn"),
-    "schema list": ("schema", "list_"),
-    "schema show": ("schema", "show"),
-    "schema diff": ("schema", "diff"),
-    "store add": ("store", "add"),
-    "store ls": ("store", "ls"),
-    "store query": ("store", "query"),
-    "store stats": ("store", "stats"),
-    "store export": ("store", "export"),
-    "completion": ("completion", "completion"),
-}
-"""Each command's module in this package, and its function: the parameters are its options, the docstring is its help,
-the last paragraph of which is an example."""
+_NAMES = (
+    ("", "parse run show explain check ci compare history validate migrate rederive verify header import export report plot"),
+    ("grammar", "list matrix show lint test explain learn"),
+    ("schema", "list show diff"),
+    ("store", "add ls query stats export"),
+    ("", "completion"),
+)
+COMMANDS = tuple(f"{group} {name}".lstrip() for group, commands in _NAMES for name in commands.split())
+"""Each command is a function of its name: its parameters are the options, the docstring is the help, the last paragraph of
+which is an example. The function is in the module of the group, else in one of the same name."""
+_MODULES = dict.fromkeys(("show", "validate", "migrate"), "documents")
+"""Commands that share a module."""
 GROUPS = {
     "grammar": "List, test, explain and learn the grammars that parse logs.",
     "schema": "List, print and compare the schemas of documents and definitions.",
@@ -53,8 +28,9 @@ GROUPS = {
 
 def load(name: str) -> Callable[..., None]:
     """Return the function of a command; of all commands, only its module is imported."""
-    module, function = COMMANDS[name]
-    found: Callable[..., None] = doors(__name__, {module: function})[0](function)
+    group, _, command = name.rpartition(" ")
+    function = f"{command}_" if command in ("import", "list") else command  # names that Python has taken
+    found: Callable[..., None] = doors(__name__, {group or _MODULES.get(command, function): function})[0](function)
     return found
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from receipt_cli.cli.output import style, write_stdout
 from receipt_cli.cli.parameters import Argument, Attach, Color, Json, Lane, Option, Preset, RunName
 from receipt_cli.errors import UsageError
 from receipt_cli.io.compression import SUFFIXES
+
+if TYPE_CHECKING:
+    from receipt_cli.receipts.production import Declared
 
 
 def import_(
@@ -39,9 +42,10 @@ def import_(
     """
     from receipt_cli.documents.canonical import canonical_bytes
     from receipt_cli.io.atomic import write_atomically
+    from receipt_cli.receipts.production import declare
 
-    stated = {"name": name, "lane": lane, "preset": preset, "attachments": tuple(attach or ())}
-    document, series = _imported(files, format_name, session, stated)
+    declared = declare(name=name, lane=lane, preset=preset, attachments=attach or ())
+    document, series = _imported(files, format_name, session, declared)
     data = canonical_bytes(document)
     if output is not None:
         write_atomically(output, data)
@@ -58,24 +62,24 @@ def import_(
 
 
 def _imported(
-    files: Sequence[str], format_name: str | None, session: str | None, stated: dict[str, Any]
+    files: Sequence[str], format_name: str | None, session: str | None, declared: Declared
 ) -> tuple[dict[str, Any], Mapping[str, Sequence[float]] | None]:
     """Return the document, and of a receipt the values of its metrics."""
     if _is_session(files, format_name):
         from receipt_cli.gpu_profile.importing import import_session
 
-        return import_session(files, session=session, **stated), None
+        return import_session(files, declared, session=session), None
     if session is not None:
         raise UsageError("--session goes with recorded sessions", why="this is not one", where=files[0])
     if _is_report(files, format_name):
         from receipt_cli.gpu_profile.importing import import_report
 
-        return import_report(files, **stated), None
+        return import_report(files, declared), None
     if len(files) > 1:
         raise UsageError("imports one document at a time", why="only a recorded session may be several files")
     from receipt_cli.importers.importing import import_document
 
-    imported = import_document(files[0], wanted=format_name, **stated)
+    imported = import_document(files[0], declared, wanted=format_name)
     return imported.document, imported.series
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from receipt_cli.documents.captured import CAPTURED, is_touched
-from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, is_import, summaries
+from receipt_cli.documents.canonical import CAPTURED, is_touched
+from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, is_import, said, summaries
 
 _OOM = ("cuda_oom", "host_oom")
 _MOST_PHASES = 1000
@@ -23,17 +23,13 @@ _CLOCK_SLACK_S = 2.0
 """Times are in whole seconds; more than their rounding is a clock that was set, or a changed document."""
 
 
-def _said(check: bool | None) -> str:
-    return "null" if check is None else str(check).lower()
-
-
 def _exit_code(document: Document) -> Broken:
     code, stated = document["derivation"]["options"]["exit_code"], document["checks"]["zero_exit_code"]
     captured = document["run"]["exit_code"]
     if code is not None and stated is not (code == 0):
-        yield "/checks/zero_exit_code", f"is {_said(stated)} though the caller stated exit code {code}"
+        yield "/checks/zero_exit_code", f"is {said(stated)} though the caller stated exit code {code}"
     elif captured is not None and stated is not (captured == 0):
-        yield "/run/exit_code", f"is {captured} though /checks/zero_exit_code is {_said(stated)}"
+        yield "/run/exit_code", f"is {captured} though /checks/zero_exit_code is {said(stated)}"
     elif code is not None and captured != code:
         yield "/run/exit_code", f"is {'null' if captured is None else captured}, the derivation used {code}"
 
@@ -90,7 +86,7 @@ def _no_oom(document: Document) -> Broken:
         return  # _failure says so
     seen = failure["reason"] in _OOM or any(marker["reason"] in _OOM for marker in failure["markers"])
     if seen and stated is not False:
-        yield "/checks/no_oom", f"is {_said(stated)} though the run failed with {failure['reason']} and ran out of memory"
+        yield "/checks/no_oom", f"is {said(stated)} though the run failed with {failure['reason']} and ran out of memory"
     elif stated is False and not seen and len(failure["markers"]) < _MOST_MARKERS and not is_import(document):
         yield "/checks/no_oom", "is false though no marker of the failure is about memory"
 
@@ -103,7 +99,7 @@ def _mfu(document: Document) -> Broken:
         if mfu["window"] == "steady":
             yield f"{at}/metrics/mfu_ratio/max", f"is {mfu['max']} though the steady state has no record above 1"
         if document["checks"]["mfu_plausible"] is not False:
-            yield "/checks/mfu_plausible", f"is {_said(document['checks']['mfu_plausible'])} though an MFU is {mfu['max']}"
+            yield "/checks/mfu_plausible", f"is {said(document['checks']['mfu_plausible'])} though an MFU is {mfu['max']}"
 
 
 def _checks_of_phases(document: Document) -> Broken:
@@ -117,7 +113,7 @@ def _checks_of_phases(document: Document) -> Broken:
         ("steps_monotonic", not any(restarts) if restarts else None),
     ):
         if checks[name] is not wanted:
-            yield f"/checks/{name}", f"is {_said(checks[name])}, the phases say {_said(wanted)}"
+            yield f"/checks/{name}", f"is {said(checks[name])}, the phases say {said(wanted)}"
 
 
 def _touched(document: Document) -> Broken:

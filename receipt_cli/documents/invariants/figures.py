@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -78,7 +78,7 @@ def check_column(at: str, figures: Figures, column: Column) -> Broken:
     if figures["record_count"] - figures["nonfinite_count"] != len(finite) or figures["nonfinite_count"] > missing:
         yield f"{at}/record_count", f"{len(finite)} of {len(column)} values are finite"
         return
-    for name, wanted in _wanted(finite):
+    for name, wanted in column_figures(finite).items():
         stated = figures[name]
         if name in ("first", "last") and stated is None and figures["nonfinite_count"]:
             continue  # the value in that place may be one that is not finite
@@ -98,26 +98,26 @@ def ratio(above: float | None, below: float | None) -> float | None:
     return None if above is None or not below else float(above) / float(below)
 
 
-def _wanted(finite: Sequence[float]) -> Iterator[tuple[str, float | None]]:
-    yield "first", finite[0] if finite else None
-    yield "last", finite[-1] if finite else None
-    yield "min", min(finite) if finite else None
-    yield "max", max(finite) if finite else None
-    yield "mean", _mean(finite) if finite else None
-    yield "median", _median(finite) if finite else None
+def column_figures(finite: Sequence[float]) -> Figures:
+    """Return first, last, min, max, mean and median of finite values; each None where there is no value."""
+    if not finite:
+        return dict.fromkeys(("first", "last", "min", "max", *_MIDDLES))
+    ordered = sorted(finite)
+    ends = {"first": finite[0], "last": finite[-1], "min": ordered[0], "max": ordered[-1]}
+    return {**ends, "mean": _mean(finite), "median": _median(ordered)}
 
 
 def _mean(finite: Sequence[float]) -> float:
     try:
         return math.fsum(finite) / len(finite)
     except OverflowError:  # the sum lies beyond float64, the mean does not
-        return sum(value / len(finite) for value in finite)
+        return math.fsum(value / len(finite) for value in finite)
 
 
-def _median(finite: Sequence[float]) -> float:
-    ordered = sorted(finite)
+def _median(ordered: Sequence[float]) -> float:
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return low / 2 + high / 2
+    middle = (low + high) / 2
+    return middle if math.isfinite(middle) else low / 2 + high / 2
 
 
 def _is_over_all(figures: Figures) -> bool:

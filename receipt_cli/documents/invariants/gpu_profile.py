@@ -9,8 +9,7 @@ from typing import Any
 
 from receipt_cli.documents.invariants.figures import close, figure_rules, ratio
 from receipt_cli.documents.invariants.header import HEADER_RULES
-from receipt_cli.documents.invariants.rule import Broken, Document, Rule, pointer
-from receipt_cli.documents.invariants.text import check_texts
+from receipt_cli.documents.invariants.rule import Broken, Document, Rule, check_texts, pointer
 
 _MATCHED = ("batch_size", "sequence_length", "warmup_step_count", "step_count")
 _SLACK = 1 + 1e-9

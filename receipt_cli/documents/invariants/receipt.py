@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from receipt_cli.documents.invariants.captured import CAPTURED_RULES
-from receipt_cli.documents.invariants.diagnosis import DIAGNOSIS_RULES
-from receipt_cli.documents.invariants.flags import ODDITY_RULES
+from receipt_cli.documents.invariants.diagnosis import DIAGNOSIS_RULES, ODDITY_RULES
 from receipt_cli.documents.invariants.goodput import GOODPUT_RULES
 from receipt_cli.documents.invariants.header import HEADER_RULES
 from receipt_cli.documents.invariants.origin import ORIGIN_RULES
-from receipt_cli.documents.invariants.redactions import REDACTION_RULES
-from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, is_import, pointer, summaries
+from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, check_texts, is_import, pointer, said, summaries
 from receipt_cli.documents.invariants.statistics import STATISTIC_RULES
-from receipt_cli.documents.invariants.text import check_texts
+from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import TAIL_BYTES
 
 _LOSSES = ("loss", "val_loss")
@@ -31,10 +29,6 @@ def _markers(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
             yield pointer("failure", "markers", number), marker
     for number, marker in enumerate(document["derivation"]["observed"]):
         yield pointer("derivation", "observed", number), marker
-
-
-def _said(check: bool | None) -> str:
-    return "null" if check is None else str(check).lower()
 
 
 def _lines_add_up(document: Document) -> Broken:
@@ -116,7 +110,7 @@ def _failure_stalled(document: Document) -> Broken:
         return
     known = progress["silence_s"] is not None and progress["usual_s"] is not None
     if (progress["stalled"] is not None) is not known:
-        yield "/failure/progress/stalled", f"is {_said(progress['stalled'])}; it follows from silence_s and usual_s"
+        yield "/failure/progress/stalled", f"is {said(progress['stalled'])}; it follows from silence_s and usual_s"
 
 
 def _primary_summary(document: Document) -> Broken:
@@ -169,7 +163,7 @@ def _has_steps(document: Document) -> Broken:
     if stated is None and not seen and (is_import(document) or document["summary"] is None):
         return  # a document without steps does not prove that there were none, nor does a log with unread lines
     if stated is not seen:
-        yield "/checks/has_steps", f"is {_said(stated)}, the phases say {_said(seen)}"
+        yield "/checks/has_steps", f"is {said(stated)}, the phases say {said(seen)}"
 
 
 def _finite_losses(document: Document) -> Broken:
@@ -177,7 +171,7 @@ def _finite_losses(document: Document) -> Broken:
     losses = [s["metrics"][name] for _, s in summaries(document) for name in _LOSSES if name in s["metrics"]]
     nonfinite = sum(int(loss["nonfinite_count"]) for loss in losses)
     if nonfinite and stated is not False:
-        yield "/checks/finite_losses", f"is {_said(stated)} though {nonfinite} losses are not finite"
+        yield "/checks/finite_losses", f"is {said(stated)} though {nonfinite} losses are not finite"
     elif stated is True and not any(loss["record_count"] for loss in losses) and not is_import(document):
         yield "/checks/finite_losses", "is true though no loss was printed"
 
@@ -238,6 +232,18 @@ def _marker_lines(document: Document) -> Broken:
             yield at, f"seen {count} times, from line {first} to line {last}"
 
 
+def _redactions(document: Document) -> Broken:
+    derivation = document["derivation"]
+    stated = derivation.get("redactions")
+    if stated is None:
+        return  # of a version that does not say
+    told = {key: value for key, value in derivation.items() if key != "redactions"}
+    held = count_masks(document["phases"], document["failure"], told)
+    for kind in sorted({*stated, *held}):
+        if stated.get(kind, 0) != held.get(kind, 0):
+            yield pointer("derivation", "redactions", kind), f"is {stated.get(kind, 0)}, the document holds {held.get(kind, 0)}"
+
+
 RECEIPT_RULES: tuple[Rule, ...] = (
     *HEADER_RULES,
     *ORIGIN_RULES,
@@ -264,7 +270,7 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     Rule("marker_lines", ("failure", "derivation"), _marker_lines),
     *ODDITY_RULES,
     *GOODPUT_RULES,
-    *REDACTION_RULES,
+    Rule("redactions_counted", ("phases", "failure", "derivation"), _redactions),
     *STATISTIC_RULES,
     *DIAGNOSIS_RULES,
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal
 
 from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.lazy_pattern import compile_later
 
 Severity = Literal["error", "note"]
 Document = dict[str, Any]
@@ -21,6 +22,11 @@ class Rule:
     parts: tuple[str, ...]
     check: Callable[[Document], Broken]
     severity: Severity = "error"
+
+
+def said(check: bool | None) -> str:
+    """Return the value of a check as JSON has it."""
+    return "null" if check is None else str(check).lower()
 
 
 def pointer(*parts: str | int) -> str:
@@ -49,3 +55,14 @@ def is_import(document: Document) -> bool:
     """Return whether the document was made from one of another system, which states figures without their records."""
     rules: str = document["derivation"]["rules"]
     return rules.startswith("import/")
+
+
+_CONTROL = compile_later(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
+"""C0 but for the tab, DEL and C1."""
+
+
+def check_texts(texts: Iterable[tuple[str, str | None]]) -> Broken:
+    """Yield the pointers of the texts that hold a control character."""
+    for at, text in texts:
+        if text is not None and _CONTROL.search(text):
+            yield at, "holds a control character"

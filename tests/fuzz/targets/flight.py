@@ -10,7 +10,9 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
 from receipt_cli.gpu_profile.document import build_document
-from receipt_cli.gpu_profile.session import read_streams
+from receipt_cli.gpu_profile.files import list_streams
+from receipt_cli.gpu_profile.problems import StreamProblems
+from receipt_cli.gpu_profile.session import read_session
 from tests.fuzz.feed import Feed
 from tests.fuzz.harness import ROOT
 
@@ -31,8 +33,9 @@ def target(data: bytes) -> None:
     for (name, packed), part in zip(chosen, parts, strict=False):
         files[name] = gzip.compress(part, 1) if packed and name.endswith(".gz") else part
     try:
-        session = read_streams([(name, lambda body=body: io.BytesIO(body)) for name, body in files.items()])  # type: ignore[misc]
-        document = build_document(session, {}, [])
+        listing = list_streams([(name, lambda body=body: io.BytesIO(body)) for name, body in files.items()])  # type: ignore[misc]
+        session = read_session(listing, StreamProblems())
+        document = build_document(session)
     except ReceiptError as error:
         assert error.exit_code in (2, 3, 4), error.render()
         return

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from receipt_cli.gpu_profile.document import build_document
+from receipt_cli.gpu_profile.files import list_streams
 from receipt_cli.gpu_profile.format import (
     BATCHES,
     CUPTI_COPIES,
@@ -22,7 +23,8 @@ from receipt_cli.gpu_profile.format import (
     SINGLE,
     TYPES,
 )
-from receipt_cli.gpu_profile.session import read_streams
+from receipt_cli.gpu_profile.problems import StreamProblems
+from receipt_cli.gpu_profile.session import read_session
 
 T0 = 1_700_000_000 * 10**9
 _DEVICE = "dt_ns,device_id,gpu_util,mem_util,temp_c,power_mw,used_mib"
@@ -71,7 +73,7 @@ def told(*records: dict[str, Any]) -> dict[str, Any]:
     start = {"type": "job_start", "ts_ns": T0, "gpu_static_devices": [{"id": 0, "name": "x", "vendor": "NVIDIA"}]}
     text = "".join(f"{json.dumps(record)}\n" for record in (start, *records, {"type": "shutdown", "ts_ns": T0 + 10**6}))
     opener: Callable[[], BinaryIO] = partial(io.BytesIO, text.encode())
-    return build_document(read_streams([("device.log", opener)]), {}, [])
+    return build_document(read_session(list_streams([("device.log", opener)]), StreamProblems()))
 
 
 @pytest.mark.parametrize(("kind", "version", "header"), HEADERS)
