@@ -16,6 +16,8 @@ from receipt_cli.records.envelope import NO_RANK
 
 FEWEST = 4
 """Different step records that must come in copies: fewer may repeat by chance."""
+MAX_DRAWN = 64
+"""Rows that a table drawn again has at most: the screen is no longer."""
 _RECORDS = ("step", "eval", "progress")
 _TIMED = ("_s", "_s_per_device", "_bytes", "_ratio")
 """Endings of the metrics that differ between two processes at the same step."""
@@ -26,8 +28,35 @@ def drop_copies(events: list[Event], aside: Iterable[RankCopies] = ()) -> list[E
 
     ``aside``: step records of other ranks that have no events, since the leading rank prints them, too.
     """
-    kept = _of_ranks(events, aside)
+    kept = _of_ranks(_once(events), aside)
     return _unlabelled(kept) if len({event.rank for event in kept}) == 1 else kept
+
+
+def _once(events: list[Event]) -> list[Event]:
+    """Leave out the rows of a table that is drawn again with each new row: they go back, their times included.
+
+    A launch that begins again prints the same steps, but other times.
+    """
+    if not any(event.rule.redraw and event.is_step and event.run is None and _has_times(event) for event in events):
+        return events
+    last: dict[str, int] = {}
+    drawn: dict[str, deque[Hashable]] = {}
+    kept: list[Event] = []
+    for event in events:
+        if event.rule.redraw and event.is_step and event.run is None and event.step is not None and _has_times(event):
+            latest = last.get(event.rule.name, -1)
+            rows = drawn.setdefault(event.rule.name, deque(maxlen=MAX_DRAWN))
+            printed = _printed(event)
+            if event.step < latest and printed in rows:
+                continue
+            last[event.rule.name] = event.step
+            rows.append(printed)
+        kept.append(event)
+    return kept
+
+
+def _has_times(event: Event) -> bool:
+    return any(name.endswith("_s") and not name.endswith("per_s") for name in event.metrics)
 
 
 def _key(event: Event) -> Hashable:

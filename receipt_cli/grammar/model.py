@@ -136,6 +136,7 @@ class Table:
     ignore: frozenset[str]
     other: bool
     skip_cells: int = 0
+    cell: str = " "
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,9 @@ _SPEEDS = (
 _RESULTS = {
     "val_map": "mAP", "val_mask_map": "mAP of masks", "val_keypoint_map": "mAP of keypoints", "val_map_50": "mAP 50",
     "val_word_error_rate": "WER", "val_character_error_rate": "CER", "val_bleu": "BLEU", "val_pass_at_1": "pass@1",
-    "frechet_inception_distance": "FID", "eval_episode_return_mean": "return", "episode_return_mean": "return",
+    "val_f1": "F1", "val_auc": "AUC", "val_ndcg": "NDCG", "val_recall": "recall", "val_psnr_db": "PSNR",
+    "val_lddt": "lDDT", "frechet_inception_distance": "FID",
+    "eval_episode_return_mean": "return", "episode_return_mean": "return",
 }  # fmt: skip
 """What people train for, by its usual name: of several the first is shown."""
 

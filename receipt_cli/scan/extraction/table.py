@@ -9,21 +9,25 @@ from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_te
 
 _WORD = regex.compile(rb"[^ \t\n\r\x0b\f]++")
 _CELL = regex.compile(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
+_WIDE = regex.compile(rb"\S++(?: \S++)*+")
+"""A cell between two or more blanks."""
 
 
 def find_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
     """Return the header or the row of a table that ``record`` is, if it is one."""
     header, row = rule.table_patterns
+    assert rule.table is not None
+    word, cell = (_WORD, _CELL) if rule.table.cell == " " else (_WIDE, _WIDE)
     found = header.search(record, timeout=box.left())
     if found is not None:
-        words = list(_WORD.finditer(record, found.start()))
-        names = tuple(clean_text(word.group()) for word in words)
-        return [Extraction(found.start(), len(record), header=names, parts=[word.span() for word in words])]
+        words = list(word.finditer(record, found.start()))
+        names = tuple(clean_text(part.group()) for part in words)
+        return [Extraction(found.start(), len(record), header=names, parts=[part.span() for part in words])]
     found = row.search(record, timeout=box.left())
     if found is None:
         return []
-    parts = list(_CELL.finditer(record, found.start()))
-    cells = tuple(clean_text(cell.group()) for cell in parts)
+    parts = list(cell.finditer(record, found.start()))
+    cells = tuple(clean_text(part.group()) for part in parts)
     return [Extraction(found.start(), len(record), cells=cells, parts=[part.span() for part in parts])]
 
 
