@@ -237,6 +237,9 @@ NANOCHAT = {
     "autoresearch-memory": Case(
         "".join(map(research, range(40))) + RESEARCH_END, {"peak_memory_bytes": 14230.8 * 2**20}
     ),
+    "autoresearch-stored": Case(
+        "".join(map(research, range(40))).replace("\r", "") + "\n", {"/summary/steps/record_count": 40, "loss": 1.1}
+    ),
     "autoresearch-fork-lr": Case("".join(map(research, range(40))).replace("lrm:", "lr:"), {"loss": 1.1, "/summary/steps/record_count": 40}),
     "autoresearch-fork-rates": Case(
         "".join(map(research, range(40))).replace("lrm: 1.00", "lrm_muon: 1.00 lrm_adam: 0.50").replace("tok/sec:", "tok/s:"),
