@@ -16,10 +16,13 @@ from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
-from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput, Wall
+from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
 from receipt_cli.analysis.goodput.timestamps import Edges, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.omissions import loss_missing
+from receipt_cli.analysis.stated.completion import contradicted
+from receipt_cli.analysis.stated.cost import Cost, find_cost
+from receipt_cli.analysis.stated.options import Options as Options
 from receipt_cli.analysis.summary import Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
@@ -54,17 +57,6 @@ from receipt_cli.scan.workers import kept_engine
 
 OFTEN = 5
 """Unread records of one kind that may be steps; a setting or a heading comes less often."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Options of a derivation; recorded in the receipt."""
-
-    grammar: str | None = None
-    exit_code: int | None = None
-    wall: Wall | None = None
-    log_complete: bool | None = None
-    """False where output is missing at the end of the log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +108,7 @@ class Derivation:
     ranks: tuple[Mapping[int, RankFigures], ...]
     """The figures of each rank, phase by phase; empty where only one rank printed."""
     goodput: Goodput | None
+    cost: Cost | None
     ledger: Ledger
     check_lines: Mapping[str, int | None]
     """The line that decided each check."""
@@ -274,7 +267,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     for index, phase in enumerate(every):
         known = phase_facts(phase, known)
         if index in among:
-            summaries.append(summarise(phase, known, registry))
+            summaries.append(summarise(phase, known, registry, options.facts))
     has_steps = any(summary.record_count for summary in summaries)
     own_body = window(reading.body, launch)
     whole = options.log_complete is not False
@@ -295,7 +288,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     for summary in summaries:
         summary.time = when
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
-    own += doubtful_launches(phases)
+    own += [*doubtful_launches(phases), *contradicted(summary.contradictions for summary in summaries)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if ending.failed_start is not None:
         start = ending.failed_start
@@ -307,13 +300,15 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     doubtful = body.step_like >= MAX_SEEN if familiar else near or bool(body.metric_like.count)
     stepless = not has_steps and not doubtful
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
+    primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
+    metrics = {} if primary is None else summaries[primary].metrics
     return Derivation(
         log=log,
         options=options,
         detection=reading.detection,
         summaries=tuple(summaries),
         phase_grammars=tuple(phase.grammar.id for phase in phases),
-        primary=max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None),
+        primary=primary,
         checks=checks,
         ending=ending,
         explanation=explanation,
@@ -332,6 +327,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
         ranks=tuple(map(lowest, ranks)),
         goodput=spent.goodput,
+        cost=find_cost(options, known, metrics, spent.goodput, when),
         ledger=reading.told.ledger,
         check_lines=deciding_lines(checks, summaries, phases, ending),
     )

@@ -55,6 +55,8 @@ PARTS = (
     "generation_time_s",
 )
 STEP = "step_time_s"
+CYCLE = "cycle_time_s"
+"""A metric outside the registry: the time from one step to the next, waits among it."""
 
 
 class Bottleneck(NamedTuple):
@@ -66,17 +68,20 @@ class Bottleneck(NamedTuple):
 
 
 class _Vote(NamedTuple):
-    """What one comparison says, and the comparison. ``sure`` is False where another may stand against it."""
+    """What one comparison says, and the comparison. A ``sure`` one decides, whatever the others say."""
 
     verdict: Verdict
     because: str
+    sure: bool = False
 
 
-def judge(metrics: Mapping[str, Statistic], series: Series, *, restarted: bool = False) -> Bottleneck | None:
+def judge(
+    metrics: Mapping[str, Statistic], series: Series, *, cycle: float | None = None, restarted: bool = False
+) -> Bottleneck | None:
     """Return what holds a phase up, by the statistics of its metrics and their values.
 
-    A pool that was ``restarted`` with its run says nothing by its course. None where the phase prints none of the
-    figures that could tell.
+    ``cycle`` is the median time from one step to the next, where a bar prints it. A pool that was ``restarted`` with its run
+    says nothing by its course. None where the phase prints none of the figures that could tell.
     """
     printed = {name: metrics[name] for name in (*FEEDING, STEP, *PARTS) if name in metrics}
     medians = {name: s.median for name, s in printed.items() if s.median is not None}
@@ -88,7 +93,7 @@ def judge(metrics: Mapping[str, Statistic], series: Series, *, restarted: bool =
     if not any(name in known for name in (*FEEDING, *PARTS)):
         return Bottleneck("unknown", medians, f"fewer than {MIN_RECORDS} steady records say it")
     pool = course(series, POOL) if POOL in known and not restarted else None
-    votes = _feeding_votes(pool, known, doubt, medians)
+    votes = _feeding_votes(pool, known, doubt, medians, cycle)
     vote = _decide_feeding(votes, known, doubt) if votes else None
     parts = _parts_vote(known, doubt, medians)
     if vote is None:
@@ -99,16 +104,24 @@ def judge(metrics: Mapping[str, Statistic], series: Series, *, restarted: bool =
 
 
 def _feeding_votes(
-    pool: Course | None, known: Mapping[str, float], doubt: Mapping[str, float], medians: dict[str, float]
+    pool: Course | None,
+    known: Mapping[str, float],
+    doubt: Mapping[str, float],
+    medians: dict[str, float],
+    cycle: float | None,
 ) -> list[_Vote]:
     """Return what the wait, the capacities and the pool say; the ratios and the slope join ``medians``."""
     votes: list[_Vote] = []
     wait, step = known.get("dispatch_wait_s"), known.get(STEP)
+    if step is None and wait is not None and cycle is not None and wait <= ALIKE * cycle:
+        step = max(0.0, cycle - wait)
+        medians[CYCLE] = cycle
     if wait is not None and step is not None and wait + step > 0:
         share = medians["dispatch_wait_ratio"] = wait / (wait + step)
         least = max(0.0, wait - doubt["dispatch_wait_s"])
         if least / (least + step) >= WAITS:
-            votes.append(_Vote("inference", f"training waits {_n(wait)} s for samples beside {_n(step)} s a step ({_p(share)})"))
+            says = f"training waits {_n(wait)} s for samples beside {_n(step)} s a step ({_p(share)})"
+            votes.append(_Vote("inference", says, sure=known.get(POOL, 1.0) < 1))
     infer, train = known.get(FEEDING[0]), known.get(FEEDING[1])
     if infer is not None and train is not None and infer > 0 and train > 0 and math.isfinite(infer / train):
         ratio = medians["infer_over_train_ratio"] = infer / train
@@ -127,7 +140,7 @@ def _feeding_votes(
 
 def _decide_feeding(votes: list[_Vote], known: Mapping[str, float], doubt: Mapping[str, float]) -> _Vote:
     because = "; ".join(vote.because for vote in votes)
-    sides = {vote.verdict for vote in votes} - {"balanced"}
+    sides = {vote.verdict for vote in votes if vote.sure} or {vote.verdict for vote in votes} - {"balanced"}
     if len(sides) > 1:
         return _Vote("unknown", f"the figures contradict one another: {because}")
     if not sides:

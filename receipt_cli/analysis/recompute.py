@@ -24,10 +24,11 @@ from receipt_cli.analysis.flops import (
     world_size,
 )
 from receipt_cli.analysis.rates import StepRate, scaled
+from receipt_cli.analysis.stated.completion import Completed
 from receipt_cli.definitions.accelerators import Device
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import Figure, ends, metric
-from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.precision import TOLERANCE
 from receipt_cli.numeric.statistics import Statistic
 
@@ -66,18 +67,18 @@ class Workings:
 
 def recompute(
     steps: Sequence[Event],
-    facts: Facts,
-    parameters: int | None,
+    known: Completed,
     metrics: Mapping[str, Statistic],
     trainer: str,
     describe: Describe,
 ) -> Workings:
-    """Return the figures of a phase that follow from its step records, what it printed about itself and ``parameters``.
+    """Return the figures of a phase that follow from its step records and what is ``known`` of it.
 
     ``metrics`` are the statistics of what was printed, ``trainer`` is the id of the grammar that read it.
     """
     mfu = metrics.get("mfu_ratio")
     definition = None if mfu is None else mfu.definition
+    facts = known.facts
     made = Workings(facts, world_size(facts), device_of(facts), own_peak(facts, definition))
     tokens = StepRate(facts.get("sequence_length"), tokens_per_step(facts))
     samples = StepRate(1.0, positive(facts, "samples_per_step"))
@@ -85,11 +86,25 @@ def recompute(
         for name, figure, scope, inputs in _rates(unit, rate, per_sample, steps, made, metrics):
             statistic = describe(figure, scope, f"{unit}_per_step_over_step_time")
             made.found[name] = Recomputed(statistic, figure, inputs, _each_record(metrics.get(name)))
-    flops = token_flops(facts, parameters, metrics, definition, trainer)
+    flops = known.flops or token_flops(facts, known.parameters, metrics, definition, trainer)
     if flops is not None:
-        _add_flops(made, flops, metrics, describe)
-    _add_mfu(made, flops, steps, metrics, trainer, describe)
+        work = made.found.get("tokens_per_s") or _printed_rate(steps, known, metrics, describe)
+        _add_flops(made, flops, work, metrics, describe)
+    _add_mfu(made, flops, known.peak, steps, metrics, trainer, describe)
+    for name, one in made.found.items():
+        made.found[name] = replace(one, inputs=known.named(one.inputs))
     return made
+
+
+def _printed_rate(
+    steps: Sequence[Event], known: Completed, metrics: Mapping[str, Statistic], describe: Describe
+) -> Recomputed | None:
+    """Return the tokens per second that each record prints, where somebody stated facts to complete them with."""
+    printed = metrics.get("tokens_per_s")
+    if printed is None or not known.used or not _each_record(printed):
+        return None
+    figure = metric("tokens_per_s")
+    return Recomputed(describe(figure, None, None), figure, {"tokens_per_s": "as each record prints it"}, False)
 
 
 def _rates(
@@ -126,12 +141,13 @@ def _each_record(printed: Statistic | None) -> bool:
     return printed is not None and printed.window == "steady" and printed.definition not in _TOTALS
 
 
-def _add_flops(made: Workings, flops: TokenFlops, metrics: Mapping[str, Statistic], describe: Describe) -> None:
+def _add_flops(
+    made: Workings, flops: TokenFlops, tokens: Recomputed | None, metrics: Mapping[str, Statistic], describe: Describe
+) -> None:
     """Add the FLOP/s of a device, from the tokens of the job.
 
     By a count of parameters it is left out where the trainer prints less: then not every parameter works on every token.
     """
-    tokens = made.found.get("tokens_per_s")
     if tokens is None or made.world is None:
         return
     factor = flops.value / made.world[0]
@@ -156,18 +172,19 @@ def _more(statistic: Statistic, printed: Statistic | None) -> bool:
 def _add_mfu(
     made: Workings,
     flops: TokenFlops | None,
+    stated: Peak | None,
     steps: Sequence[Event],
     metrics: Mapping[str, Statistic],
     trainer: str,
     describe: Describe,
 ) -> None:
-    """Add the MFU: FLOP/s of a device over its peak, the trainer's own where it has one.
+    """Add the MFU: FLOP/s of a device over its peak: the trainer's own, else the ``stated`` one, else that of the table.
 
     The FLOP/s are those of FLOPs that the trainer prints, else its own FLOP/s, else those of a count of parameters.
     """
     printed_rate = metrics.get("flops_per_s_per_device")
     work = made.found.get("flops_per_s_per_device")
-    peak = made.own or (table_peak(made.device) if made.device is not None else None)
+    peak = made.own or stated or (table_peak(made.device) if made.device is not None else None)
     if peak is None:
         return
     counted = flops is not None and flops.convention != PRINTED

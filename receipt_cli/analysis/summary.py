@@ -12,6 +12,8 @@ from receipt_cli.analysis.goodput.timestamps import LogTime
 from receipt_cli.analysis.memory import MemoryStory
 from receipt_cli.analysis.recompute import recompute
 from receipt_cli.analysis.spikes import Spikes, find_spikes
+from receipt_cli.analysis.stated.completion import Contradiction, complete
+from receipt_cli.analysis.stated.options import StatedFact
 from receipt_cli.analysis.steady import SteadyState, plausible, steady_records
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.events.model import Event, expand
@@ -59,14 +61,21 @@ class Summary:
     """Where the figures of metrics are in the log, those outside the registry too, by name."""
     lines: tuple[int | None, int | None] = (None, None)
     """The lines of the first and of the last step record."""
+    contradictions: tuple[Contradiction, ...] = ()
+    """Stated facts that the phase contradicts."""
 
 
 NOTHING = Summary(None, None, None, None, 0, 0, 0, SteadyState(0, 0, 0), None, None)
 """The summary of a log without a phase: no steps, which is a finding and not an absence."""
 
 
-def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry) -> Summary:
-    """Return the summary of ``phase``; ``facts`` are the run's, as far as they hold for this phase."""
+def summarise(
+    phase: Phase, facts: Mapping[str, float | str], registry: Registry, stated: Sequence[StatedFact] = ()
+) -> Summary:
+    """Return the summary of ``phase``; ``facts`` are the run's, as far as they hold for this phase.
+
+    ``stated`` facts complete what is recomputed where the log prints none.
+    """
     steps = phase.steps
     numbered = [e for e in steps if e.step is not None]
     steady, state = steady_records(phase)
@@ -88,7 +97,7 @@ def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry
     events = sorted([*steps, *phase.evals, *phase.standalone_events], key=lambda e: e.at)
     _metrics(summary, events, steady, registry)
     _others(summary, events)
-    _derive(summary, phase, steady, facts)
+    _derive(summary, phase, steady, facts, stated)
     if summary.training_time_s is None:
         summary.training_time_s = _elapsed(summary)
     summary.spikes = find_spikes(steps, phase.standalone_events)
@@ -153,14 +162,19 @@ def _others(summary: Summary, events: list[Event]) -> None:
         summary.places.setdefault(name, _places(events, name, unregistered(name), Selection(), summary.other_metrics[name]))
 
 
-def _derive(summary: Summary, phase: Phase, steady: Selection, facts: Mapping[str, float | str]) -> None:
+def _derive(
+    summary: Summary, phase: Phase, steady: Selection, facts: Mapping[str, float | str], stated: Sequence[StatedFact]
+) -> None:
     """Recompute what the trainer prints, set it beside the printed figures, and name what is odd about them."""
     steps = phase.steps
 
     def described(figure: Figure, scope: str | None, definition: str | None) -> Statistic:
         return _describe(steps, steady, "steady", figure, scope, definition)
 
-    made = recompute(steps, facts, summary.parameter_count, summary.metrics, phase.grammar.id, described)
+    mfu = summary.metrics.get("mfu_ratio")
+    known = complete(facts, summary.parameter_count, stated, None if mfu is None else mfu.definition)
+    summary.contradictions = known.contradictions
+    made = recompute(steps, known, summary.metrics, phase.grammar.id, described)
     for name, one in made.found.items():
         summary.derived[name] = (one.statistic, one.inputs)
         summary.series.recomputed[name] = (steps, one.figure)

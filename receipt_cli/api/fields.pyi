@@ -33,6 +33,10 @@ class ReceiptFields(View):
     def goodput(self) -> Goodput | None:
         """Where the wall time went, or null without wall-clock evidence."""
     @property
+    def cost(self) -> Cost | None:
+        """What the run cost, in money and in energy. Absent where neither a price nor the power of a device is
+        known."""
+    @property
     def attachments(self) -> tuple[AttachmentsItem, ...]:
         """Heavy artefacts out of band (profiles, traces, checkpoints); never inlined."""
     @property
@@ -945,6 +949,51 @@ class GoodputStallsLongestItem(View):
     def duration_s(self) -> float:
         """Seconds beyond the ordinary steps."""
 
+class Cost(View):
+    @property
+    def rule(self) -> str:
+        """Version of the rule."""
+    @property
+    def wall_time_s(self) -> float | None:
+        """Seconds that were paid for: the wall time of goodput, else the stated one, else that from the first stamp of
+        the log to the last."""
+    @property
+    def wall_evidence(self) -> str | None:
+        """Slug of where the time comes from, as in goodput.evidence."""
+    @property
+    def device_count(self) -> int | None:
+        """Devices of the job."""
+    @property
+    def device_count_source(self) -> str | None:
+        """Where their number comes from: a fact of the log, stated, or header:POINTER."""
+    @property
+    def device_hours(self) -> float | None:
+        """Devices times hours."""
+    @property
+    def price_per_hour(self) -> float | None:
+        """Stated price of an hour of the whole job, in the currency."""
+    @property
+    def price_per_device_hour(self) -> float | None:
+        """Stated price of an hour of one device, in the currency."""
+    @property
+    def price_source(self) -> str | None:
+        """Where the price comes from: stated, or header:POINTER."""
+    @property
+    def currency(self) -> str | None:
+        """Currency of prices and amount; null where nobody stated one."""
+    @property
+    def amount(self) -> float | None:
+        """Price times the hours that it is of."""
+    @property
+    def power_w_per_device(self) -> float | None:
+        """Power of one device in watts: the mean of what the log prints, else stated."""
+    @property
+    def power_source(self) -> str | None:
+        """Where the power comes from: metric:NAME, stated, or header:POINTER."""
+    @property
+    def energy_j(self) -> float | None:
+        """Power times devices times seconds, in joules."""
+
 class AttachmentsItem(View):
     @property
     def kind(self) -> str:
@@ -1124,6 +1173,10 @@ class DerivationOptions(View):
     def log_complete(self) -> bool | None:
         """False where the caller stated that output is missing at the end of the log, which then cannot prove that the
         run completed; null or absent otherwise."""
+    @property
+    def facts(self) -> tuple[DerivationOptionsFactsItem, ...] | None:
+        """Facts that the caller stated, one for each name, ordered by name; they complete figures where the log prints
+        none. Absent where none were stated."""
 
 class DerivationOptionsWall(View):
     @property
@@ -1136,6 +1189,23 @@ class DerivationOptionsWall(View):
     @property
     def phase(self) -> str | None:
         """Phase that it is of; null for the whole run."""
+
+class DerivationOptionsFactsItem(View):
+    @property
+    def name(self) -> Literal[
+        "accelerator_name", "currency", "flops_per_token", "parameter_count", "peak_flops_per_s_per_device",
+        "power_w_per_device", "price_per_device_hour", "price_per_hour", "samples_per_step", "sequence_length",
+        "tokens_per_step", "world_size",
+    ]:
+        """Name of the fact, in base units: a price is per hour, of the job or of one device; power is that of one
+        device, in watts."""
+    @property
+    def value(self) -> float | str:
+        """The value: a text for accelerator_name and currency, else a number above 0."""
+    @property
+    def source(self) -> str:
+        """Where it comes from: stated (by the caller), or header:POINTER, a value of the header that the job
+        collected."""
 
 class DerivationLaunches(View):
     @property

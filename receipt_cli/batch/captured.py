@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from receipt_cli.analysis.goodput.model import recorded_wall
 from receipt_cli.derive import Derivation, Options
 from receipt_cli.documents.canonical import is_touched
 from receipt_cli.documents.validate import has_errors, validate_bytes
@@ -20,6 +19,7 @@ from receipt_cli.header.from_log import log_facts
 from receipt_cli.header.header_file import read_header_file
 from receipt_cli.io.beside import header_name, receipt_names
 from receipt_cli.receipts.assembly import Document, assemble
+from receipt_cli.receipts.stated import header_facts
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.store.files import Store
 
@@ -78,7 +78,8 @@ def captured(store: Store, sha256: str, beside: Sequence[str]) -> Captured:
     for path in beside:
         header = Path(path).with_name(header_name(os.path.basename(path)))
         if os.path.isfile(header):  # false for a name that is too long
-            return Captured(Options(), file=read_header_file(header), notes=tuple(notes))
+            file = read_header_file(header)
+            return Captured(Options(facts=header_facts(file["header"])), file=file, notes=tuple(notes))
     return Captured(Options(), notes=tuple(notes))
 
 
@@ -115,5 +116,4 @@ def _receipt(data: bytes) -> Document | None:
 
 
 def _options(receipt: Mapping[str, Any]) -> Options:
-    options = receipt["derivation"]["options"]
-    return Options(options["grammar"], options["exit_code"], recorded_wall(options), options.get("log_complete"))
+    return Options.recorded(receipt["derivation"]["options"])

@@ -143,6 +143,10 @@ Preset = Annotated[str | None, Option(metavar="NAME", help="Name of the recipe."
 Attach = Annotated[
     list[str] | None, Option(metavar="KIND=URI", help="An artefact, stored by reference; may be given several times.")
 ]
+Fact = Annotated[
+    list[str] | None,
+    Option(metavar="NAME=VALUE", help="A fact that the log lacks, such as devices=8 or peak_flops=989e12; docs/derived.md."),
+]
 Policy = Annotated[Path | None, Option(help="YAML: which fields block a comparison, warn or are ignored.")]
 AllowTruncated = Annotated[bool, Option(help="Pass a log that stops before its run ends: the run may go on.")]
 StoreFolder = Annotated[Path, Argument("STORE", "Folder of the receipts.")]

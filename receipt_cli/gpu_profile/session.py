@@ -233,7 +233,7 @@ class _Reader:
     def _batch(self, kind: str, record: Json, line: Line) -> None:
         session, known = self.session, gpufl.BATCHES[kind]
         version = record.get("version")
-        if not is_whole(version) or version not in known.versions:
+        if version is not None and (not is_whole(version) or version not in known.versions):
             self._unread(line, "unknown_version", f"{kind}: version {str(version)[:20]} is not known")
             return
         try:

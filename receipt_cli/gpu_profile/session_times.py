@@ -52,7 +52,7 @@ def times_of(session: Session, busy: int | None) -> SessionTimes:
     if duration is not None and busy is not None and busy > duration:
         problems.add("contradicting_times", "a device was busy for longer than the session lasted")
         duration = None
-    return SessionTimes(started, duration, not silent and bool(session.lifecycle))
+    return SessionTimes(started, duration, not silent and bool(session.lifecycle) and not session.unread)
 
 
 def _only(times: set[int], what: str, problems: StreamProblems) -> int | None:

@@ -61,6 +61,7 @@ def derive_import(foreign: ForeignRun, log: LogFacts) -> Derivation:
         changed=False,
         launch=LaunchFacts(1, 1, 1),
         ranks=({},) * len(summaries),
+        cost=None,
         goodput=None,
         ledger=Ledger(),
         check_lines={},

@@ -6,7 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from receipt_cli.errors import GrammarChoiceError, InputError, UsageError
-from receipt_cli.importers import cppmega, cppmega_mlx, forgather_logs, hf_trainer_state, megacpp, nanochat_report, wandb_summary
+from receipt_cli.importers import (
+    cppmega,
+    cppmega_mlx,
+    forgather_logs,
+    hf_trainer_state,
+    megacpp,
+    megacpp_samples,
+    nanochat_report,
+    wandb_summary,
+)
 from receipt_cli.importers.json_text import JsonText, NotJson, Value
 from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import Document
@@ -48,6 +57,21 @@ _OBJECTS = (
         "MegaCpp kernel receipt (FA4)",
         megacpp.recognise_kernel_receipt,
         _alone(megacpp.read_kernel_receipt),
+    ),
+    JsonFormat(
+        megacpp_samples.LANE, "timed lane of MegaCpp's samples", megacpp_samples.recognise_lane, _alone(megacpp_samples.read_lane)
+    ),
+    JsonFormat(
+        megacpp_samples.COMPILATION,
+        "compile receipt of MegaCpp's samples",
+        megacpp_samples.recognise_compilation,
+        _alone(megacpp_samples.read_compilation),
+    ),
+    JsonFormat(
+        megacpp_samples.GOODPUT,
+        "goodput summary of MegaCpp's samples",
+        megacpp_samples.recognise_goodput,
+        _alone(megacpp_samples.read_goodput),
     ),
     JsonFormat(
         wandb_summary.FORMAT, "wandb-summary.json, with its metadata and config", wandb_summary.recognise, wandb_summary.read

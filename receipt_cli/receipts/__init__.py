@@ -15,6 +15,7 @@ PUBLIC = {
         "produce_from read_attachment refusal require_valid rfc3339_now split_attachment"
     ),
     "series_file": "SeriesRows write_series",
+    "stated": "header_facts read_facts",
     "versions": "RULES SCHEMA_VERSION",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -14,6 +14,7 @@ from receipt_cli.analysis.failure import Sighting
 from receipt_cli.analysis.goodput.model import CLASSES, GOODPUT_RULE, Goodput
 from receipt_cli.analysis.memory import MEMORY_RULE
 from receipt_cli.analysis.spikes import SPIKES_RULE, Spikes
+from receipt_cli.analysis.stated.cost import COST_RULE
 from receipt_cli.analysis.steady import STEADY_RULE
 from receipt_cli.analysis.summary import NOTHING, Summary
 from receipt_cli.definitions.accelerators import load_peaks
@@ -61,6 +62,7 @@ def assemble(
         "checks": dict(derivation.checks),
         "failure": failure,
         "goodput": _goodput(derivation.goodput),
+        **({} if derivation.cost is None else {"cost": {"rule": COST_RULE, **derivation.cost._asdict()}}),
         "attachments": captured["attachments"],
         "captured_sha256": captured_digest(captured),
         "derivation": provenance,
@@ -76,11 +78,12 @@ def _primary(derivation: Derivation, phases: Sequence[Document]) -> Document | N
 
 
 DERIVED = ("summary", "phases", "checks", "failure", "goodput", "derivation")
+"""The derived blocks that every receipt has; ``cost`` is absent where nothing states a price or a power."""
 
 
 def derived_bytes(document: Mapping[str, Any]) -> bytes:
     """Return the canonical bytes of the derived blocks, without the tool's version: equal for equal logs and definitions."""
-    blocks = {key: document[key] for key in DERIVED}
+    blocks = {key: document[key] for key in (*DERIVED, "cost") if key in document or key in DERIVED}
     blocks["derivation"] = {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}
     return canonical_bytes(blocks)
 
@@ -248,12 +251,7 @@ def _derivation(derivation: Derivation) -> Document:
             "record_count": derivation.log.record_count,
             **({"files": [asdict(file) for file in derivation.log.files]} if derivation.log.files else {}),
         },
-        "options": {
-            "grammar": derivation.options.grammar,
-            "exit_code": derivation.options.exit_code,
-            "wall": None if derivation.options.wall is None else derivation.options.wall._asdict(),
-            **({} if derivation.options.log_complete is not False else {"log_complete": False}),
-        },
+        "options": derivation.options.document(),
         **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),
         "lines": derivation.lines._asdict(),
         "cells": {part: _cells(getattr(derivation.ledger, part)) for part in ("read", "other", "dropped")},

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from receipt_cli.analysis.goodput.model import Wall
+from receipt_cli.analysis.stated.options import StatedFact
 from receipt_cli.authoring.site_search import find_site
 from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.documents.validate import validate_document
@@ -25,6 +26,7 @@ from receipt_cli.io.discovery import arrange, find_logs
 from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.receipts.assembly import Document, assemble
+from receipt_cli.receipts.stated import header_facts, merge_facts
 from receipt_cli.redaction.mask import count_masks, mask_secrets
 from receipt_cli.redaction.text import mask_texts, safe_text
 
@@ -39,6 +41,8 @@ class Request:
     grammar: str | None = None
     exit_code: int | None = None
     wall: Wall | None = None
+    facts: tuple[StatedFact, ...] = ()
+    """Facts of the run that the caller states (``receipts.stated.read_facts``)."""
     log_complete: bool | None = None
     """Whether a wrapper of the job wrote the whole log; None without one."""
     captured: Mapping[str, Any] = field(default_factory=dict)
@@ -91,26 +95,28 @@ def produce_all(request: Request) -> Iterator[Product]:
 
 
 def _produce(request: Request, every: bool) -> Iterator[Product]:
-    def read(notes: list[str]) -> Iterator[Reading]:
+    def read(options: Options, notes: list[str]) -> Iterator[Reading]:
         paths, left_out = find_paths([request.path, *request.more])
         notes += [f"{left_out} {'file looks' if left_out == 1 else 'files look'} like no log: left out"] if left_out else []
-        return _read(request, open_streams(paths, progress=request.progress), every, notes)
+        return _read(request, options, open_streams(paths, progress=request.progress), every, notes)
 
     return produce_from(request, read, every=every)
 
 
-def produce_from(request: Request, read: Callable[[list[str]], Iterable[Reading]], *, every: bool = False) -> Iterator[Product]:
+def produce_from(
+    request: Request, read: Callable[[Options, list[str]], Iterable[Reading]], *, every: bool = False
+) -> Iterator[Product]:
     """Yield the receipt of the last run of each reading that ``read`` yields; with ``every``, of all its runs.
 
-    ``read`` is called once the rest of the request is known to be sound, and may add notes to its argument.
-    Raises ``ReceiptError``.
+    ``read`` is called with the options of the derivation once the rest of the request is known to be sound, and may add notes
+    to its second argument. Raises ``ReceiptError``.
     """
     captured = read_header_file(request.header_file) if request.header_file is not None else None
     attachments = [read_attachment(text) for text in request.attachments]
     run = mask_texts(dict(captured["run"])) if captured is not None else {}
     run |= {**_declared(request), **request.captured}
-    notes: list[str] = []
-    for reading in read(notes):
+    options, notes = _options(request, captured)
+    for reading in read(options, notes):
         count = len(reading.launches)
         numbers = range(count) if every else [count - 1]
         if count > 1 and not every:
@@ -141,12 +147,20 @@ def open_streams(paths: Sequence[str], names: Sequence[str] | None = None, *, pr
     return streams
 
 
-def _read(request: Request, streams: Sequence[Stream], every: bool, notes: list[str]) -> Iterator[Reading]:
+def _options(request: Request, captured: Document | None) -> tuple[Options, list[str]]:
+    """Return the options of the derivation, with what the header of the job states, and notes."""
+    header, _ = collect_header(environ=request.environ, header_file=captured, log_facts=(), here=None, now=None)
+    facts, notes = merge_facts(request.facts, header_facts(mask_texts(header)))
+    return Options(request.grammar, request.exit_code, request.wall, request.log_complete, facts), notes
+
+
+def _read(
+    request: Request, options: Options, streams: Sequence[Stream], every: bool, notes: list[str]
+) -> Iterator[Reading]:
     """Yield the reading of the streams; with ``every``, one reading for each run where they belong to several.
 
     Adds to ``notes`` whose definitions are used.
     """
-    options = Options(request.grammar, request.exit_code, request.wall, request.log_complete)
     try:
         site = find_site(request.path)
         notes += site.notes

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from receipt_cli.analysis.goodput.model import recorded_wall
 from receipt_cli.derive import Options
 from receipt_cli.detect.choose import Choice, Chosen
 from receipt_cli.grammar.catalog import INDUCED, find_recorded, shipped_by
@@ -37,7 +36,7 @@ class Recorded:
         options, launches = derivation["options"], derivation.get("launches")
         return cls(
             grammars=tuple(derivation["grammars"]),
-            options=Options(options["grammar"], options["exit_code"], recorded_wall(options), options.get("log_complete")),
+            options=Options.recorded(options),
             launch=launches["used"] - 1 if launches else None,
             files=tuple(RecordedFile(file["name"], file["sha256"]) for file in derivation["log"].get("files", ())),
             tool_version=derivation["tool_version"],

@@ -200,7 +200,7 @@ def _import(files: Sequence[str], format_name: str) -> Document:
 
 def _derived(document: Mapping[str, Any]) -> Document:
     """Return the derived blocks that are present, without the tool's version."""
-    blocks = {key: document[key] for key in DERIVED if key in document}
+    blocks = {key: document[key] for key in (*DERIVED, "cost") if key in document}
     return {**blocks, "derivation": {k: v for k, v in blocks["derivation"].items() if k != "tool_version"}}
 
 

@@ -226,6 +226,22 @@ def test_a_column_that_was_inserted_shifts_nothing(profile: Profile, tmp_path: P
     assert "total" not in "".join(device["metrics"])
 
 
+def test_batches_without_a_version_are_read_by_their_columns(profile: Profile, tmp_path: Path) -> None:
+    bare = {key: value for key, value in kernels((1, 3), (4, 5)).items() if key != "version"}
+    samples = batch("device_metric_batch", ["dt_ns", "device_id", "power_mw"], [[0, 0, 700_000]])
+    del samples["version"]
+    events = profile(write(tmp_path / "device.log", start(), bare, samples, NAMES, shutdown(10)))["events"]
+    assert (events["kernels"]["launch_count"], events["kernels"]["total_s"], events["busy_s"]) == (2, 0.003, 0.003)
+    assert events["devices"][0]["metrics"]["power_w"]["last"] == 700.0
+    assert (events["complete"], events["lossy"]) == (True, False)
+
+
+def test_a_session_beside_an_unread_record_is_not_complete(profile: Profile, tmp_path: Path) -> None:
+    other = batch("kernel_event_batch", KERNELS, [[0, 1, 0, MS]], version=99)
+    events = profile(write(tmp_path / "device.log", start(), kernels((1, 3)), other, shutdown(10)))["events"]
+    assert (events["complete"], events["lossy"]) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("record", "kind", "loss"),
     [

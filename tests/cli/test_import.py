@@ -23,6 +23,9 @@ FORMATS = {
     "megacpp-training-receipt.json": "megacpp-training-receipt",
     "megacpp-training-receipt-oom.json": "megacpp-training-receipt",
     "megacpp-fa4-receipt.json": "megacpp-fa4-receipt",
+    "megacpp-profile-lane.json": "megacpp-profile-lane",
+    "megacpp-compile-receipt.json": "megacpp-compile-receipt",
+    "megacpp-goodput-summary.json": "megacpp-goodput-summary",
     "cppmega-run-summary.json": "cppmega-run-summary",
     "cppmega-mlx-receipt.json": "cppmega-mlx-receipt",
     "nanochat-report.md": "nanochat-report",
@@ -215,6 +218,30 @@ def test_a_run_summary_keeps_last_values_means_and_artefacts(imported: Import) -
     assert receipt["run"]["name"] == "bf16"
     assert [a["kind"] for a in receipt["attachments"]] == ["log", "torch_trace"]
     assert ("artifact_missing", "/artifacts/1") in problems(receipt)
+
+
+def test_a_timed_lane_has_its_rate_and_the_kernel_that_was_asked_for(imported: Import) -> None:
+    receipt = imported("megacpp-profile-lane.json")
+    assert figures(receipt, "tokens_per_s")["mean"] == 162000.5
+    assert receipt["summary"]["metrics"]["tokens_per_s"]["definition"] == "timed_loop_without_warmup"
+    assert (receipt["summary"]["steps"]["record_count"], receipt["summary"]["training_time_s"]) == (12, 31.25)
+    assert receipt["header"]["execution"] == {"dense_fa4": {"observed": False, "requested": True}}
+    assert problems(receipt) == [("ambiguous_unit", "/peak_mem_gb")]
+
+
+def test_how_a_run_was_compiled_is_in_its_header(imported: Import) -> None:
+    receipt = imported("megacpp-compile-receipt.json")
+    flags = receipt["header"]["flags"]
+    assert (flags["compile_enabled"], flags["compile_warmup_reason"]) == (True, "explicit_cuda_warmup")
+    assert receipt["header"]["sources"]["/flags/compile_warmup"] == "import:/compile_warmup/enabled"
+    assert receipt["checks"]["has_steps"] is None
+
+
+def test_the_summary_of_a_goodput_tracker(imported: Import) -> None:
+    receipt = imported("megacpp-goodput-summary.json")
+    assert figures(receipt, "step_time_s")["mean"] == 0.49
+    assert receipt["summary"]["other_metrics"]["goodput"]["last"] == 0.9173
+    assert receipt["summary"]["training_time_s"] == 10485.12
 
 
 def test_nested_steps_give_statistics_and_a_recomputed_rate(imported: Import) -> None:

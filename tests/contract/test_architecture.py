@@ -42,7 +42,7 @@ ROOMS: dict[str, str] = {
     "receipts": (
         "analysis authoring definitions derive documents errors events header io numeric problems records redaction scan"
     ),
-    "batch": "analysis authoring definitions derive documents errors grammar header io receipts redaction store",
+    "batch": "authoring definitions derive documents errors grammar header io receipts redaction store",
     "comparison": "definitions documents errors events io numeric receipts store",
     "export": "analysis definitions documents errors events io numeric receipts redaction",
     "follow": "analysis derive errors events io receipts scan",
@@ -53,7 +53,7 @@ ROOMS: dict[str, str] = {
     ),
     "history": "analysis comparison definitions documents numeric",
     "render": "analysis documents follow problems redaction",
-    "verification": "analysis derive detect documents errors events grammar header importers io receipts redaction",
+    "verification": "derive detect documents errors events grammar header importers io receipts redaction",
     "ci": "analysis comparison definitions documents errors io render",
     "report": "analysis comparison definitions errors history numeric receipts redaction render store",
     "api": (

@@ -46,11 +46,11 @@ CONCLUSIONS = {"truncated", "no_grammar_match", "unknown"}
 OPTIONAL = {"files", "launches", "ranks", "origin"}
 """Fields that only a log of several files, several runs or several ranks has, or an imported document."""
 ADDED = {
-    "#": {"captured_sha256"},
+    "#": {"captured_sha256", "cost"},
     "#/properties/run": {"wall_time_s", "peak_rss_bytes", "log_complete", "log_loss"},
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts", "range", "stalls"},
     "#/properties/derivation": {"peaks", "redactions", "cells", "check_lines"},
-    "#/properties/derivation/properties/options": {"wall", "log_complete"},
+    "#/properties/derivation/properties/options": {"wall", "log_complete", "facts"},
     "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
     "#/$defs/summary/properties/steps": {"first_line", "last_line"},
     "#/$defs/stat": {"places"},

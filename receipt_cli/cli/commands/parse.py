@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
-from receipt_cli.cli.parameters import Argument, Attach, Color, Grammar, Json, Lane, Option, Preset, RunName
+from receipt_cli.cli.parameters import Argument, Attach, Color, Fact, Grammar, Json, Lane, Option, Preset, RunName
 from receipt_cli.errors import ExitCode, OutputError, UsageError
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.lazy_dataclass import replace
 
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.model import Wall
-    from receipt_cli.derive import Reading
+    from receipt_cli.derive import Options, Reading
     from receipt_cli.follow.loop import Until
     from receipt_cli.follow.snapshot import Snapshot
     from receipt_cli.follow.watch import Watch
@@ -57,6 +57,7 @@ def parse(
         str | None,
         Option(metavar="TIME|FILE", help="Wall time of the job: 3h10m, seconds, or a wandb-summary.json, report.md or receipt."),
     ] = None,
+    fact: Fact = None,
     name: RunName = None,
     lane: Lane = None,
     preset: Preset = None,
@@ -77,6 +78,7 @@ def parse(
     Example: receipt parse run.log -o run.receipt.json
     """
     from receipt_cli.receipts.production import Request, produce, produce_all, refusal, rfc3339_now
+    from receipt_cli.receipts.stated import read_facts
     from receipt_cli.scan.workers import AUTO
 
     if html is not None and all_runs:
@@ -87,6 +89,7 @@ def parse(
         grammar=grammar,
         exit_code=exit_code,
         wall=_read_wall(wall) if wall is not None else None,
+        facts=read_facts(fact) if fact else (),
         name=name,
         lane=lane,
         preset=preset,
@@ -197,7 +200,7 @@ def _follow(
     ``idle`` (seconds) and ``pid`` as ``Until`` has them; ``output`` is the file of the receipt. Raises ``ReceiptError``.
     """
     from receipt_cli.authoring.site_search import find_site
-    from receipt_cli.derive import Options, plan_reading
+    from receipt_cli.derive import plan_reading
     from receipt_cli.follow.loop import Until, follow
     from receipt_cli.receipts.production import produce_from
 
@@ -208,10 +211,10 @@ def _follow(
     gc.enable()  # this may take days
     until = Until(idle, pid)
 
-    def read(notes: list[str]) -> list[Reading]:
+    def read(options: Options, notes: list[str]) -> list[Reading]:
         site = find_site(request.path)
         notes += site.notes
-        plan = plan_reading(Options(request.grammar, request.exit_code, request.wall), site=site)
+        plan = plan_reading(options, site=site)
         with _watch(request.path, until, color) as watch:
             return [follow(request.path, plan, until, notes, watch=watch, workers=request.workers)]
 

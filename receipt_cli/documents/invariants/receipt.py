@@ -11,6 +11,7 @@ from receipt_cli.documents.invariants.goodput import GOODPUT_RULES
 from receipt_cli.documents.invariants.header import HEADER_RULES
 from receipt_cli.documents.invariants.origin import ORIGIN_RULES
 from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, check_texts, is_import, pointer, said, summaries
+from receipt_cli.documents.invariants.stated import STATED_RULES
 from receipt_cli.documents.invariants.statistics import STATISTIC_RULES
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.redaction.text import TAIL_BYTES
@@ -270,6 +271,7 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     Rule("marker_lines", ("failure", "derivation"), _marker_lines),
     *ODDITY_RULES,
     *GOODPUT_RULES,
+    *STATED_RULES,
     Rule("redactions_counted", ("phases", "failure", "derivation"), _redactions),
     *STATISTIC_RULES,
     *DIAGNOSIS_RULES,

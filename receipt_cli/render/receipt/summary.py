@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from receipt_cli.redaction.mask import count_masks
+from receipt_cli.render.receipt.cost import write_cost
 from receipt_cli.render.receipt.diagnosis import write_bottleneck, write_memory
 from receipt_cli.render.receipt.goodput import write_goodput
 from receipt_cli.render.receipt.identity import write_identity
@@ -32,6 +33,7 @@ def render_receipt(document: Mapping[str, object], *, series: Mapping[str, Seque
     write_phases(page, document)
     write_metrics(page, document, series)
     write_goodput(page, document)
+    write_cost(page, document)
     write_bottleneck(page, document)
     write_memory(page, document)
     write_failure(page, document)

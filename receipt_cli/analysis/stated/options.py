@@ -1,0 +1,52 @@
+"""Options of a derivation: what a caller states about a log. A receipt records them, so that they can be replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from receipt_cli.analysis.goodput.model import Wall, recorded_wall
+from receipt_cli.lazy_dataclass import dataclass
+
+STATED = "stated"
+"""Source of a fact that the caller states."""
+
+
+class StatedFact(NamedTuple):
+    """A fact that the caller states: its name, its value in base units, and its source.
+
+    The source is ``stated`` or ``header:POINTER``, a value of the header that the job collected.
+    """
+
+    name: str
+    value: float | str
+    source: str = STATED
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of a derivation; recorded in the receipt."""
+
+    grammar: str | None = None
+    exit_code: int | None = None
+    wall: Wall | None = None
+    log_complete: bool | None = None
+    """False where output is missing at the end of the log."""
+    facts: tuple[StatedFact, ...] = ()
+    """Facts that the caller states, one a name, in the order of their names."""
+
+    @classmethod
+    def recorded(cls, options: Mapping[str, Any]) -> Options:
+        """Return the options that a receipt of any version records."""
+        facts = tuple(StatedFact(**fact) for fact in options.get("facts", ()))
+        return cls(options["grammar"], options["exit_code"], recorded_wall(options), options.get("log_complete"), facts)
+
+    def document(self) -> dict[str, Any]:
+        """Return the block that a receipt records. A key of receipt/1.3 is absent where nothing was stated."""
+        return {
+            "grammar": self.grammar,
+            "exit_code": self.exit_code,
+            "wall": None if self.wall is None else self.wall._asdict(),
+            **({} if self.log_complete is not False else {"log_complete": False}),
+            **({"facts": [fact._asdict() for fact in self.facts]} if self.facts else {}),
+        }

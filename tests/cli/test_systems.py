@@ -1,0 +1,622 @@
+"""What the systems that this project grew from print, as short logs; ``docs/systems.md`` names each case.
+
+The lines are written in the formats of the programs' public sources (karpathy/nanochat, lightseekorg/TorchSpec,
+jdinalt/forgather, AI-Hypercomputer/maxtext, and DatasunriseOU's cppmega for MegaCpp); no line is copied from a run.
+"""
+
+# ruff: noqa: E501 (lines as the programs print them)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.cli.conftest import Invoke
+
+
+class Case(NamedTuple):
+    """A log, and what its receipt must say: a metric's name for its last value, or a JSON pointer."""
+
+    log: str
+    says: dict[str, Any]
+    options: tuple[str, ...] = ()
+
+
+def lines(make: Callable[[int], str], count: int = 12, first: int = 0) -> str:
+    return "".join(f"{make(n)}\n" for n in range(first, first + count))
+
+
+# --------------------------------------------------------------------------------------------- nanochat and MegaCpp
+
+BATCH = (
+    "Tokens / micro-batch / rank: 32 x 2048 = 65,536\nTokens / micro-batch: 524,288\n"
+    "Total batch size 524,288 => gradient accumulation steps: 1\n"
+)
+
+
+def base(tail: str = "", *, mfu: str = "mfu", norm: str = "", rate: int = 1_048_576) -> str:
+    def line(n: int) -> str:
+        return (
+            f"step {n:05d}/21400 ({n / 214:.2f}%) | loss: {11 - n / 10:.6f} |{norm} lrm: 1.00 | dt: 500.00ms | tok/sec: {rate:,} | "
+            f"{mfu}: 48.50 |{tail} total time: {max(0, n - 10) * 0.5 / 60:.2f}m"
+        )
+
+    return BATCH + lines(line)
+
+
+def mega(n: int) -> str:
+    return (
+        f"step {n:05d}/30000 ({n / 300:.2f}%) | loss: {10 - n / 10:.4f} | lrm: 0.55 | dt: 412.10ms | tok/sec: 254,128 | mfu: 17.8 | "
+        f"gnorm: 1.4231 | total time: {n * 0.00687:.2f}m"
+    )
+
+
+def iteration(n: int) -> str:
+    return (
+        f" [2026-04-27 00:00:{4 * n:02d}] iteration {n:8d}/      12 | consumed samples: {2 * n:12d} | elapsed time per iteration (ms): "
+        f"{1000 if n % 2 else 500}.0 | learning rate: 1.000000E-04 | global batch size:     2 | lm loss: {3 - n / 10:.6E} | "
+        "mtp_1 loss: 4.000000E+00 | loss scale: 1.0 | grad norm: 1.0 | number of skipped iterations:   0 | "
+        "number of nan iterations:   0 |"
+    )
+
+
+def sft(n: int) -> str:
+    return f"Step {n:05d}/00682 | Training loss: {0.8 - n / 100:.6f}| lrm: 1.000000| num_tokens: 8,804"
+
+
+def reinforce(n: int) -> str:
+    return (
+        f"Step {n}/467 | Example step 3 | Pass 1 | loss: 0.012345 | Average reward: 0.25\n"
+        f"Step {n}/467 | Average reward: {0.2 + n / 100} | Average sequence length: 123.45"
+    )
+
+
+def research(n: int) -> str:
+    return (
+        f"\rstep {n:05d} ({n}.3%) | loss: {5 - n / 10:.6f} | lrm: 1.00 | dt: 312ms | tok/sec: 1,680,000 | mfu: 45.2% | epoch: 1 | "
+        f"remaining: {300 - n}s    "
+    )
+
+
+RESEARCH_END = (
+    "\n---\nval_bpb:          1.187432\ntraining_seconds: 300.1\ntotal_seconds:    342.5\npeak_vram_mb:     14230.8\n"
+    "mfu_percent:      44.50\ntotal_tokens_M:   95.4\nnum_steps:        182\nnum_params_M:     46.2\ndepth:            8\n"
+)
+
+NANOCHAT = {
+    "megacpp-step": Case(BATCH + lines(mega), {"loss": 8.9, "grad_norm": 1.4231, "mfu_ratio": 0.178, "step_time_s": 0.4121}),
+    "megacpp-total-time": Case(lines(mega), {"elapsed_time_s": 4.8, "/summary/training_time_s": 4.8}),
+    "megacpp-spike-warning": Case(
+        lines(mega) + "[GRAD SPIKE WARNING] gnorm 15.2 > 10x EMA\n" + lines(mega, 12, 12), {"/summary/spikes/marked_count": 1}
+    ),
+    "megacpp-spike-critical": Case(
+        lines(mega) + "[GRAD SPIKE CRITICAL] gnorm 152 > 100x EMA\n" + lines(mega, 12, 12), {"/summary/spikes/marked_count": 1}
+    ),
+    "megacpp-peak-memory": Case(
+        BATCH + lines(mega) + "Peak memory usage: 75422.02MiB\n", {"peak_memory_allocated_bytes": 75422.02 * 2**20}
+    ),
+    "cppmega-iteration": Case(
+        lines(iteration, 12, 1),
+        {"loss": 1.8, "step_time_s": 0.5, "global_batch_size": 2, "grad_norm": 1.0, "/summary/steps/planned": 12},
+    ),
+    "cppmega-auxiliary-loss": Case(lines(iteration, 12, 1), {"mtp_loss": 4.0}),
+    "cppmega-counters": Case(lines(iteration, 12, 1), {"skipped_step_count": 0, "nan_step_count": 0}),
+    "cppmega-memory-hook": Case(
+        lines(iteration, 3, 1)
+        + "[mem_profile] step_1_post: alloc=5.000 GiB reserved=7.000 GiB max_alloc=8.000 GiB max_reserved=9.000 GiB\n"
+        + lines(iteration, 9, 4),
+        {"memory_allocated_bytes": 5 * 2**30, "peak_memory_reserved_bytes": 9 * 2**30},
+    ),
+    "cppmega-parameters": Case(
+        "[mem_profile] total_params=2,000 param_bytes=0.004 GiB\n" + lines(iteration, 12, 1), {"/summary/parameter_count": 2000}
+    ),
+    "cppmega-rank-memory": Case(
+        lines(iteration, 3, 1)
+        + "[Rank 0] (after 3 iterations) memory (MB) | allocated: 100.0 | max allocated: 200.0 | reserved: 300.0 | max reserved: 400.0\n"
+        + lines(iteration, 9, 4),
+        {"memory_allocated_bytes": 100 * 2**20, "peak_memory_reserved_bytes": 400 * 2**20},
+    ),
+    "cppmega-validation": Case(
+        lines(iteration, 12, 1) + " validation loss at iteration 12 on validation set | lm loss value: 1.250000E+00 |\n",
+        {"val_loss": 1.25},
+    ),
+    "cppmega-test-loss": Case(
+        lines(iteration, 12, 1) + " validation loss at iteration 12 on test set | lm loss value: 1.350000E+00 |\n",
+        {"test_loss": 1.35},
+    ),
+    "cppmega-configuration": Case(
+        "  seq_length ...................................... 1024\n" + lines(iteration, 12, 1),
+        {"/header/flags/sequence_length": 1024},
+    ),
+    "cppmega-mean-of-rates": Case(
+        "  seq_length ...................................... 1024\n" + lines(iteration, 12, 1),
+        {"/summary/derived/tokens_per_s/mean": pytest.approx(3072, rel=0.08)},
+    ),
+    "nanochat-n1": Case(base(), {"loss": 9.9, "learning_rate_multiplier": 1.0, "step_time_s": 0.5, "tokens_per_s": 1_048_576}),
+    "nanochat-n1s": Case(
+        BATCH.replace("steps: 1", "steps: 2").replace("524,288\nT", "262,144\nT") + base(rate=524_288).removeprefix(BATCH),
+        {"/summary/consistency/0/ratio": pytest.approx(0.5)},
+    ),
+    "nanochat-n2": Case(base(norm=" grad norm: 1.2345 |"), {"grad_norm": 1.2345}),
+    "nanochat-n3": Case(base().replace("m\n", "m | eta: 12.3m\n"), {"loss": 9.9, "/derivation/lines/unmatched": 0}),
+    "nanochat-n5": Case(base(" epoch: 1 |"), {"epoch": 1}),
+    "nanochat-n5s": Case(
+        "GPU: NVIDIA H100 80GB HBM3 | Peak FLOPS (BF16): 9.89e+14\nEstimated FLOPs per token: 3.491758e+09\n" + base(" epoch: 1 |"),
+        {
+            "/summary/derived/mfu_ratio/inputs/peak_flops_per_s_per_device": 989e12,
+            "/header/hardware/accelerators/0/name": "NVIDIA H100 80GB HBM3",
+        },
+    ),
+    "nanochat-n5s-unknown": Case(
+        "GPU: NVIDIA Foo | Peak FLOPS (BF16): inf\n" + base(" epoch: 1 |").replace("48.50", "0.00"),
+        {"/summary/flags/0/kind": "peak_unknown", "/summary/metrics/mfu_ratio": None},
+    ),
+    "nanochat-n6": Case(base(" epoch: 1 |", mfu="bf16_mfu"), {"mfu_ratio": 0.485}),
+    "nanochat-n7": Case(base(" epoch: 1 pq: 0 rg: 33 |", mfu="bf16_mfu"), {"other:pq": 0, "other:rg": 33}),
+    "nanochat-mid": Case(
+        lines(lambda n: f"step {n:05d} ({n}.28%) | loss: {2 - n / 10:.6f} | lrm: 1.00 | dt: 500.00ms | tok/sec: 1,048,576 | mfu: 48.50 | total time: 0.00m"),
+        {"loss": 0.9, "/summary/steps/planned": None},
+    ),
+    "nanochat-sft": Case(lines(sft), {"loss": 0.69, "/summary/steps/planned": 682}),
+    "nanochat-sft-validation": Case(lines(sft) + "Step 00011 | Validation loss: 1.010513\n", {"val_loss": 1.010513}),
+    "nanochat-sft-scores": Case(
+        lines(sft) + "Step 00011 | mmlu_acc: 0.347656, arc_easy_acc: 0.441406\n",
+        {"other:mmlu_acc": 0.347656, "other:arc_easy_acc": 0.441406},
+    ),
+    "nanochat-rl": Case(lines(reinforce), {"reward_mean": pytest.approx(0.31)}),
+    "nanochat-rl-pass": Case(
+        lines(reinforce) + "Step 11 | Pass@1: 0.1234, Pass@2: 0.2345\n", {"other:Pass@1": 0.1234, "other:Pass@2": 0.2345}
+    ),
+    "nanochat-bpb": Case(base() + "Step 00011 | Validation bpb: 3.301312\n", {"val_bpb": 3.301312}),
+    "nanochat-core": Case(base() + "Step 00011 | CORE metric: 0.1212\n", {"core_metric_ratio": 0.1212}),
+    "nanochat-tasks": Case(
+        base() + "Evaluating: piqa (10-shot, type: multiple_choice)... accuracy: 0.6540 | centered: 0.3080 | time: 1.21s\n",
+        {"/derivation/lines/unmatched": 0},
+    ),
+    "nanochat-eval-counter": Case(
+        lines(sft) + "\r\033[KRank 0 | 12/50 (24.00%)\r\033[KRank 0 | 13/50 (26.00%)\n",
+        {"/summary/steps/record_count": 12, "loss": 0.69},
+    ),
+    "nanochat-chatcore": Case(
+        lines(sft) + "Step 00011 | ChatCORE: 0.1234 | ChatCORE_cat: 0.2345\n", {"other:ChatCORE": 0.1234}
+    ),
+    "nanochat-batch": Case(base(), {"/header/flags/tokens_per_step": 524288, "/header/flags/micro_batch_size": 32}),
+    "nanochat-world": Case(
+        "Estimated FLOPs per token: 3.491758e+09\n" + base(),
+        {"/summary/derived/mfu_ratio/inputs/world_size": 8.0},
+    ),
+    "nanochat-parameters": Case("Number of parameters: 560,988,160\n" + base(), {"/summary/parameter_count": 560988160}),
+    "nanochat-parameters-scaling": Case(
+        "Number of parameters: 560,988,160 (scaling: 435,159,040)\n" + base(), {"/summary/parameter_count": 560988160}
+    ),
+    "nanochat-parameters-block": Case(
+        "Parameter counts:\nwte                     : 25,165,824\ntotal                   : 560,988,160\n" + base(),
+        {"/summary/parameter_count": 560988160},
+    ),
+    "nanochat-flops": Case(
+        "Estimated FLOPs per token: 3.491758e+09\n" + base(),
+        {"/summary/derived/flops_per_s_per_device/inputs/flops_per_token": 3.491758e9},
+    ),
+    "nanochat-plan": Case(
+        "Calculated number of iterations from target data:param ratio: 21,400\n" + base(), {"/summary/steps/planned": 21400}
+    ),
+    "nanochat-startup": Case(
+        "Vocab size: 65,536\nTotal number of training tokens: 11,219,763,200\nTotal training FLOPs estimate: 3.917670e+19\n"
+        "Overriding: depth = 20\n" + base(),
+        {"/derivation/lines/unmatched": 0},
+    ),
+    "nanochat-resume": Case("Resuming optimization from step 500\n" + base(), {"/header/flags/start_step": 500}),
+    "nanochat-configuration": Case(
+        'Model config:\n{\n  "sequence_len": 2048,\n  "vocab_size": 65536,\n  "n_layer": 20,\n  "n_head": 10\n}\n' + base(" epoch: 1 |", mfu="bf16_mfu"),
+        {"/header/flags/sequence_length": 2048, "loss": 9.9},
+    ),
+    "nanochat-precision": Case("COMPUTE_DTYPE: torch.bfloat16 (auto-detected)\n" + base(), {"/header/flags/precision": "bfloat16"}),
+    "nanochat-peak-memory": Case(base() + "Peak memory usage: 75422.02MiB\n", {"peak_memory_allocated_bytes": 75422.02 * 2**20}),
+    "nanochat-no-memory": Case(base() + "Peak memory usage: 0.00MiB\n", {"/summary/metrics/peak_memory_allocated_bytes": None}),
+    "nanochat-training-time": Case(base() + "Total training time: 170.39m\n", {"/summary/training_time_s": 10223.4}),
+    "nanochat-logger": Case(
+        "2025-10-23 22:34:49,731 - nanochat.checkpoint_manager - \x1b[32m\x1b[1mINFO\x1b[0m - Loading model from out\n" + base(),
+        {"loss": 9.9, "/derivation/lines/matched": 15},
+    ),
+    "nanochat-screen": Case(
+        base().replace("step 00003", "^[[B^[[Bstep 00003").replace("step 00005", "\x1b[Astep 00005").replace("\n", "\r\n"),
+        {"/summary/steps/record_count": 12, "loss": 9.9},
+    ),
+    "nanochat-eras-share-bytes": Case(base(), {"/derivation/grammars/0/id": "nanochat"}),
+    "autoresearch-line": Case(
+        "".join(map(research, range(40))) + RESEARCH_END,
+        {"loss": 1.1, "mfu_ratio": 0.452, "step_time_s": 0.312, "tokens_per_s": 1_680_000},
+    ),
+    "autoresearch-end": Case(
+        "".join(map(research, range(40))) + RESEARCH_END,
+        {"val_bpb": 1.187432, "/summary/training_time_s": 300.1, "/summary/parameter_count": 46_200_000},
+    ),
+    "autoresearch-memory": Case(
+        "".join(map(research, range(40))) + RESEARCH_END, {"peak_memory_bytes": 14230.8 * 2**20}
+    ),
+    "autoresearch-stored": Case(
+        "".join(map(research, range(40))).replace("\r", "") + "\n", {"/summary/steps/record_count": 40, "loss": 1.1}
+    ),
+    "autoresearch-fork-lr": Case("".join(map(research, range(40))).replace("lrm:", "lr:"), {"loss": 1.1, "/summary/steps/record_count": 40}),
+    "autoresearch-fork-rates": Case(
+        "".join(map(research, range(40))).replace("lrm: 1.00", "lrm_muon: 1.00 lrm_adam: 0.50").replace("tok/sec:", "tok/s:"),
+        {"loss": 1.1, "/summary/steps/record_count": 40},
+    ),
+    "autoresearch-fork-end": Case(
+        "".join(map(research, range(40))) + "\nTraining completed in 301.2s\n", {"/checks/completed": True}
+    ),
+}  # fmt: skip
+
+# ------------------------------------------------------------------------------------------------------- TorchSpec
+
+
+def bar(n: int, *, infer: float = 18.5, train: float = 13.2, wait: float = 0.1, pool: str = "24", perf: bool = True) -> str:
+    figures = f", I={infer}, T={train}, wait={wait}s, pool={pool}" if perf else ""
+    return (
+        f"\rTraining:  {n}%|#         | {n}/1000 [05:00<45:00,  3.00s/step, loss={2 - n / 100:.3f}, acc=0.830, acc_len=2.31, "
+        f"thru={min(infer, train):.1f}{figures}, epoch=1/10]"
+    )
+
+
+def bars(count: int = 40, **figures: Any) -> str:
+    return "".join(bar(n, **figures) for n in range(1, count + 1)) + "\n"
+
+
+def timing(n: int, step: float = 1.2, data: float = 0.9, compute: float = 0.25) -> str:
+    return (
+        f"[2026-04-13 10:{n // 20:02d}:{n % 20 * 3:02d},123] loop.py:340 INFO TIMING step={n}: step={step:.3f}s data={data:.3f}s "
+        f"compute={compute:.3f}s [fwd=0.100s bwd=0.120s opt=0.030s] dispatch=0.050s"
+    )
+
+
+def timed(**parts: float) -> str:
+    return "".join(f"{bar(n)}\n{timing(n, **parts)}\n" for n in range(1, 41))
+
+
+def perf(n: int, **more: float) -> dict[str, float]:
+    return {
+        "train/step": n, "train/avg_loss": 2 - n / 100, "perf/step_time": 1.2, "perf/data_time": 0.9, "perf/compute_time": 0.25,
+        "perf/forward_time": 0.1, "perf/backward_time": 0.12, "perf/optimizer_time": 0.03, "perf/train_capacity": 13.333,
+        "perf/infer_capacity": 25.0, "perf/dispatch_wait": 0.0, **more,
+    }  # fmt: skip
+
+
+def json_line(record: dict[str, float]) -> str:
+    return "{" + ", ".join(f'"{name}": {value}' for name, value in record.items()) + "}"
+
+
+START = (
+    "[2026-04-13 09:59:00,000] loop.py:100 INFO Starting: num_steps=1000, num_epochs=10, steps_per_epoch=100, "
+    "global_batch_size=16, accumulation_steps=2, dp_size=2, per_dp_rank_batch_size=4\n"
+)
+
+TORCHSPEC = {
+    "torchspec-bar": Case(bars(), {"loss": 1.6, "/summary/steps/planned": 1000, "/summary/steps/last": 40}),
+    "torchspec-accuracy": Case(bars(), {"train_accuracy": 0.83, "other:simulated_acc_len": 2.31}),
+    "torchspec-capacities": Case(bars(), {"infer_capacity_samples_per_s": 18.5, "train_capacity_samples_per_s": 13.2}),
+    "torchspec-wait-pool": Case(bars(), {"dispatch_wait_s": 0.1, "pooled_sample_count": 24}),
+    "torchspec-pool-exponent": Case(bars(pool="1e+5"), {"pooled_sample_count": 100_000}),
+    "torchspec-zeros": Case(
+        bars(infer=0.0, train=0.0), {"/summary/metrics/infer_capacity_samples_per_s": None, "loss": 1.6}
+    ),
+    "torchspec-without-figures": Case(bars(perf=False), {"loss": 1.6, "/summary/bottleneck": None}),
+    "torchspec-redraws": Case(bars() + bar(40) + "\n", {"/summary/steps/record_count": 40}),
+    "torchspec-glued": Case(
+        "".join(f"{bar(n)}2026-07-07 22:20:{n:02d} | INFO | pool has room\n" for n in range(1, 41)),
+        {"/summary/steps/record_count": 40, "loss": 1.6},
+    ),
+    "torchspec-throughput": Case(bars(), {"other:inference_entries_per_s": 13.2}),
+    "torchspec-timing": Case(timed(), {"step_time_s": 1.2, "data_time_s": 0.9, "compute_time_s": 0.25}),
+    "torchspec-timing-parts": Case(timed(), {"forward_time_s": 0.1, "backward_time_s": 0.12, "optimizer_time_s": 0.03}),
+    "torchspec-actor-head": Case(
+        "".join(f"{bar(n)}\n{timing(n).replace(',123]', ',12310.0.0.7 RANK:0]')}\n" for n in range(1, 41)), {"step_time_s": 1.2}
+    ),
+    "torchspec-ray-head": Case(
+        "".join(f"{bar(n)}\n(TrainerActor pid=123, ip=10.0.0.7) {timing(n)}\n" for n in range(1, 41)), {"step_time_s": 1.2}
+    ),
+    "torchspec-start": Case(
+        START + bars(), {"/header/flags/global_batch_size": 16, "/header/flags/gradient_accumulation_steps": 2}
+    ),
+    "torchspec-evaluation": Case(
+        bars() + "[2026-04-13 10:10:00,000] loop.py:400 INFO Step 40 eval: loss=0.1234, acc=0.8300, sim_acc_len=2.31\n",
+        {"val_loss": 0.1234},
+    ),
+    "torchspec-checkpoint": Case(
+        bars() + "[2026-04-13 10:10:00,000] loop.py:400 INFO Saving checkpoint at step 40...\n", {"/derivation/lines/unmatched": 0}
+    ),
+    "torchspec-messages": Case(
+        bars() + "[2026-04-13 10:10:00,000] loop.py:400 INFO Epoch 1 completed (100 steps). Total steps: 100/1000\n"
+        "[2026-04-13 10:10:00,000] loop.py:400 INFO Dataset exhausted, reloading (epoch 2)...\n"
+        "[2026-04-13 10:10:00,000] loop.py:400 INFO New best checkpoint: iter_0000100 (simulated_acc_len=2.31)\n"
+        "[2026-04-13 10:10:00,000] loop.py:400 INFO Still waiting for pool capacity (waited 5.0s): 3 of 8\n",
+        {"/derivation/lines/unmatched": 0},
+    ),
+    "torchspec-end": Case(
+        bars() + "[2026-04-13 11:00:00,000] loop.py:500 INFO Training completed: 1000 steps in 3600.0s | "
+        "avg inference=12.3 entries/s | avg training=12.1 entries/s\n",
+        {"/checks/completed": True, "/summary/training_time_s": 3600.0},
+    ),
+    "torchspec-jsonl": Case(
+        lines(lambda n: json_line(perf(n)), 40, 1), {"step_time_s": 1.2, "infer_capacity_samples_per_s": 25.0, "loss": 1.6}
+    ),
+    "torchspec-dictionaries": Case(
+        lines(lambda n: repr(perf(n)), 40, 1), {"step_time_s": 1.2, "train_capacity_samples_per_s": 13.333, "data_time_s": 0.9}
+    ),
+    "torchspec-verdict-inference": Case(
+        bars(infer=8.0, train=13.2, wait=2.1, pool="0"), {"/summary/bottleneck/verdict": "inference"}
+    ),
+    "torchspec-verdict-wait": Case(bars(infer=25.0, train=12.3, wait=2.1, pool="0"), {"/summary/bottleneck/verdict": "inference"}),
+    "torchspec-verdict-wait-balanced": Case(
+        bars(infer=12.4, train=12.3, wait=2.1, pool="0"), {"/summary/bottleneck/verdict": "inference"}
+    ),
+    "torchspec-verdict-training": Case(bars(infer=25.0, train=12.3, wait=0.0), {"/summary/bottleneck/verdict": "training"}),
+    "torchspec-verdict-balanced": Case(bars(infer=12.4, train=12.3, wait=0.0), {"/summary/bottleneck/verdict": "balanced"}),
+    "torchspec-verdict-pool": Case(
+        "".join(bar(n, infer=12.4, train=12.3, wait=0.0, pool=str(4 * n)) for n in range(1, 41)) + "\n",
+        {"/summary/bottleneck/verdict": "training"},
+    ),
+    "torchspec-verdict-data": Case(
+        lines(lambda n: repr(perf(n)), 40, 1), {"/summary/bottleneck/because": lambda text: "within training, data takes" in text}
+    ),
+}  # fmt: skip
+
+# ------------------------------------------------------------------------------------------------------- Forgather
+
+
+def stamp(n: int) -> str:
+    return f"2025-08-24 09:{n // 60:02d}:{n % 60:02d}"
+
+
+TABLE = (
+    f"{stamp(0)}         step     epoch      loss      grad      maxg          lr      tokens   total_tok       tok/s     mfu     peak_mem\n"
+)
+
+
+def row(n: int) -> str:
+    return (
+        f"{stamp(12 * n)}   {n:>6},000    {n / 70:.4f}   {3 - n / 50:.5f}    0.4613    1.0218    1.00e-04   1,638,400        "
+        f"{1.6384 * n:.3g}M     142,857   38.5%   12.345 GiB\n"
+    )
+
+
+FINAL = (
+    "Training complete:\n  Runtime:                     155.50 s\n  Total steps:                 40,000\n"
+    "  Total samples:               212,000\n  Effective batch size:        32\n  Samples/sec:                 1363.34\n"
+    "  Steps/sec:                   42.61\n  Epoch:                       1.00\n  Total tokens:                65,536,000\n"
+    "  Tokens/sec:                  421,453\n  Total FLOPs:                 3.82e+16\n  FLOPs/sec:                   3.17e+14\n"
+)
+
+
+def first(n: int) -> str:
+    return f"{stamp(n)}        {n:,}00  0.{n:02d}  train-loss: {3 - n / 50:.5f}   learning-rate: 9.71e-04"
+
+
+def third(n: int) -> str:
+    return (
+        f"{stamp(n)}      {n},000  0.02   epoch: 0.0151  loss: {3 - n / 50:.5f}  grad: 0.4614  maxg: 1.0218  lr: 1.00e-04  "
+        "tokens: 1,638,400  tok/s: 142,857  mfu: 38.5%  peak_mem: 12.345 GiB"
+    )
+
+
+FORGATHER = {
+    "forgather-f0": Case(
+        lines(lambda n: f"{stamp(n)}          {n}00  0.11  train-loss: {3 - n / 50:.3f}     ", 12, 1)
+        + f"{stamp(20)}         1,200  0.11  eval-loss:  2.14191   accuracy: 50.9\n",
+        {"loss": 2.76, "val_loss": 2.14191},
+    ),
+    "forgather-f1": Case(lines(first, 40, 1), {"loss": 2.2, "learning_rate": 9.71e-4}),
+    "forgather-f2": Case(
+        lines(lambda n: f"{first(n).replace('learning-rate', 'grad-norm: 0.65267   learning-rate')}", 40, 1), {"grad_norm": 0.65267}
+    ),
+    "forgather-f3": Case(
+        lines(third, 9, 1), {"loss": 2.82, "tokens_per_s": 142857, "mfu_ratio": 0.385, "peak_memory_bytes": 12.345 * 2**30}
+    ),
+    "forgather-f4": Case(
+        TABLE + "".join(map(row, range(1, 20))), {"loss": 2.62, "tokens_per_s": 142857, "grad_norm_max": 1.0218, "mfu_ratio": 0.385}
+    ),
+    "forgather-f4-header-again": Case(
+        TABLE + "".join(map(row, range(1, 20))) + TABLE.replace("maxg", "maxg     gn_std")
+        + row(20).replace("1.0218 ", "1.0218    0.1000 "),
+        {"loss": 2.6, "learning_rate": 1e-4},
+    ),
+    "forgather-f4-goodput": Case(
+        TABLE + "".join(map(row, range(1, 20))), {"/goodput/evidence": "log_timestamps"}
+    ),
+    "forgather-total-tokens": Case(TABLE + "".join(map(row, range(1, 20))), {"tokens_total": pytest.approx(31.1e6)}),
+    "forgather-eval": Case(
+        lines(first, 40, 1) + f"{stamp(59)}        4,000  0.41  eval-loss:  2.62731   \n", {"val_loss": 2.62731}
+    ),
+    "forgather-eval-new": Case(
+        TABLE + "".join(map(row, range(1, 20))) + f"{stamp(300)}       19,000    0.2714  eval-loss: 2.62731\n", {"val_loss": 2.62731}
+    ),
+    "forgather-seed-line": Case(
+        lines(lambda n: f"{stamp(n)}   {n}00  0.1   train-loss: {3 - n / 50:.5f}  learning-rate: 1.00e-04  tok/s: 142857  mfu: 38.5%", 40, 1),
+        {"tokens_per_s": 142857, "mfu_ratio": 0.385},
+    ),
+    "forgather-mfu-convention": Case(
+        lines(third, 9, 1), {"/summary/metrics/mfu_ratio/definition": "18n_flops", "/summary/flags/0/kind": "other_flops_convention"}
+    ),
+    "forgather-final-line": Case(
+        lines(first, 40, 1) + "train_runtime: 163.9 train_samples: 212,000 step: 6,625 train_samples_per_second: 1.294e+03 "
+        "train_steps_per_second: 40.43 epoch: 1.0 effective_batch_size: 32 \n",
+        {"/checks/completed": True, "/summary/training_time_s": 163.9},
+    ),
+    "forgather-final-keys": Case(
+        lines(first, 40, 1) + "train_runtime: 163.9\ntrain_samples: 212,000\nstep: 6,625\ntrain_samples_per_second: 1.294e+03\n"
+        "train_steps_per_second: 40.43\nepoch: 1.0\neffective_batch_size: 32\n",
+        {"/checks/completed": True, "/summary/training_time_s": 163.9},
+    ),
+    "forgather-final-block": Case(
+        TABLE + "".join(map(row, range(1, 41))) + FINAL, {"/checks/completed": True, "/summary/training_time_s": 155.5}
+    ),
+    "forgather-closing-figures": Case(
+        TABLE + "".join(map(row, range(1, 41))) + FINAL,
+        {"/derivation/lines/unmatched": 0, "total_flops": 3.82e16, "tokens_total": 65_536_000},
+    ),
+    "forgather-start": Case(
+        "[INFO|info_logger] total_examples: 212,000\n[INFO|info_logger] total_parameters: 4.4M\n" + lines(first, 40, 1),
+        {"/summary/parameter_count": 4_400_000, "/derivation/lines/unmatched": 0},
+    ),
+    "forgather-dictionary": Case(
+        lines(first, 40, 1) + "INFO:forgather.ml.training_script:{'train_runtime': 135.47123, 'train_samples': 212000}\n",
+        {"/derivation/lines/unmatched": 0},
+    ),
+    "forgather-padded-zeros": Case(
+        lines(lambda n: f"{stamp(n)}          {n}00  0.02  train-loss: 2.212     grad-norm: 0.5       learning-rate: 2.00e-04", 9, 1),
+        {"loss": 2.212, "grad_norm": 0.5},
+    ),
+}  # fmt: skip
+
+# --------------------------------------------------------------------------------------------------------- MaxText
+
+
+def maxtext(n: int, tail: str = "") -> str:
+    seconds = {0: 38.2, 1: 0.319, 2: 0.002}.get(n, 2.167)
+    return f"completed step: {n}, seconds: {seconds}, TFLOP/s/device: {78.4 / seconds:.3f}, Tokens/s/device: {8192 / seconds:.3f},{tail} loss: {10.4 - n / 50:.3f}"
+
+
+MAXTEXT = {
+    "maxtext-2023": Case(lines(lambda n: f"completed step: {n}, seconds: 2.167, TFLOP/s: 36.722, loss: {3 - n / 50:.3f}"), {"loss": 2.78, "step_time_s": 2.167}),
+    "maxtext-device": Case(
+        lines(lambda n: f"completed step: {n}, seconds: 2.167, TFLOP/s/device: 36.722, loss: {3 - n / 50:.3f}"),
+        {"flops_per_s_per_device": 36.722e12, "/summary/metrics/flops_per_s_per_device/scope": lambda scope: scope in (None, "device")},
+    ),
+    "maxtext-tokens": Case(lines(maxtext, 30), {"tokens_per_s_per_device": pytest.approx(3780.342, rel=1e-4)}),
+    "maxtext-weights": Case(lines(lambda n: maxtext(n, " total_weights: 196608,"), 30), {"loss": 9.82}),
+    "maxtext-perplexity": Case(
+        lines(lambda n: f"{maxtext(n)}, lm_loss: {10.4 - n / 50:.3f}, perplexity: 1200.5", 30), {"perplexity": 1200.5, "other:lm_loss": 9.82}
+    ),
+    "maxtext-mixture": Case(
+        lines(lambda n: f"{maxtext(n)}, moe_lb_loss: 0.012345, mtp_loss: 2.5", 30), {"moe_aux_loss": 0.012345, "mtp_loss": 2.5}
+    ),
+    "maxtext-rampup": Case(lines(lambda n: f"[Rampup Batch Size Phase] {maxtext(n)}", 30), {"/summary/steps/record_count": 30}),
+    "maxtext-profiler": Case(
+        lines(maxtext, 10) + "completed profiler activation/deactivation step: 10\n" + lines(maxtext, 19, 11),
+        {"/summary/steps/record_count": 29, "/derivation/lines/unmatched": 0},
+    ),
+    "maxtext-eval-old": Case(lines(maxtext, 30) + "eval metrics after step: 29, loss=2.345, total_weights=196608.0\n", {"val_loss": 2.345}),
+    "maxtext-eval": Case(
+        lines(maxtext, 30) + "Completed eval after train step 29, loss=2.345, perplexity=10.4, total_weights=196608.0, avg_z_loss=0.000\n",
+        {"val_loss": 2.345},
+    ),
+    "maxtext-eval-steps": Case(
+        lines(maxtext, 30) + "Completed eval step: 0, running loss=2.4\nCompleted eval step: 1, running loss=2.3\n",
+        {"/summary/steps/record_count": 30, "/derivation/lines/unmatched": 0},
+    ),
+    "maxtext-nan": Case(
+        lines(maxtext, 30).rsplit("loss: ", 1)[0] + "loss: nan\nAborting training due to NaN loss.\n", {"/failure/reason": "nan_loss"}
+    ),
+    "maxtext-inf": Case(
+        lines(maxtext, 30).rsplit("loss: ", 1)[0] + "loss: inf\nAborting training due to Inf loss.\n", {"/failure/reason": "nan_loss"}
+    ),
+    "maxtext-parameters": Case("number parameters: 15.933 billion\n" + lines(maxtext, 30), {"/summary/parameter_count": 15_933_000_000}),
+    "maxtext-startup": Case(
+        "Config param per_device_batch_size: 12.0\nPer train step:\n Total TFLOPs: 764.67\nUsing (GB) 44.63 / 95.74 (46.615835%) on TPU_0(process=0,(0,0,0,0))\n"
+        + lines(maxtext, 30),
+        {"/summary/steps/record_count": 30},
+    ),
+    "maxtext-exit-code": Case(lines(maxtext, 30) + "Job End: Tue Feb 3\nEXIT_CODE=0\n", {"/checks/zero_exit_code": True}),
+    "maxtext-exit-code-1": Case(lines(maxtext, 30) + "EXIT_CODE=1\n", {"/checks/zero_exit_code": False}),
+    "maxtext-rewind": Case(
+        lines(maxtext, 150) + lines(maxtext, 100, 101), {"/summary/steps/restart_count": 1, "/summary/steps/superseded_count": 49}
+    ),
+    "maxtext-impossible-steps": Case(
+        lines(maxtext, 30), {"/summary/metrics/step_time_s/max": 2.167, "/summary/metrics/step_time_s/min": 2.167}
+    ),
+    "maxtext-several-hosts": Case(
+        "".join(f"[{host}] {maxtext(n)}\n" for n in range(30) for host in (0, 1)), {"/summary/steps/record_count": 30}
+    ),
+}  # fmt: skip
+
+# ----------------------------------------------------------------------------------- what other tools were asked for
+
+
+def plain(n: int) -> str:
+    return f"iter {n}: loss {4 - n / 100:.4f}, time {500 + n % 3:.2f}ms, mfu 20.00%"
+
+
+DEMAND = {
+    "number-thousands": Case("Number of parameters: 560,988,160\n" + base(), {"/summary/parameter_count": 560988160}),
+    "line-ends": Case(lines(plain, 40).replace("\n", "\r\n"), {"loss": 3.61}),
+    "colours": Case("".join(f"\x1b[32m{plain(n)}\x1b[0m\n" for n in range(40)), {"loss": 3.61}),
+    "no-newline": Case(lines(plain, 40).rstrip("\n"), {"/summary/steps/record_count": 40}),
+    "out-of-memory": Case(
+        lines(plain, 40) + "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
+        {"/failure/reason": "cuda_oom"},
+    ),
+    "out-of-memory-new": Case(
+        lines(plain, 40) + "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n"
+        "    torch.cuda.set_device(0)\ntorch.AcceleratorError: CUDA error: out of memory\n"
+        "Search for `cudaErrorMemoryAllocation' in https://docs.nvidia.com/cuda for more information.\n",
+        {"/failure/reason": "cuda_oom"},
+    ),
+    "disk-full": Case(
+        lines(plain, 40) + "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\nOSError: [Errno 28] No space left on device\n",
+        {"/failure/reason": "disk_full"},
+    ),
+    "not-enough-disk": Case(
+        lines(plain, 40) + "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\n"
+        "RuntimeError: Data processing error: I/O error: No space left on device (os error 28)\nNot enough disk space to download the file.\n",
+        {"/failure/reason": "disk_full"},
+    ),
+    "child-failed": Case(
+        lines(plain, 40) + "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
+        "============================================================\nscripts.base_train FAILED\n"
+        "------------------------------------------------------------\nRoot Cause (first observed failure):\n[0]:\n"
+        "  time      : 2025-10-23_22:34:49\n  host      : node1\n  rank      : 6 (local_rank: 6)\n  exitcode  : 1 (pid: 4711)\n"
+        "  error_file: <N/A>\n  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n",
+        {"/failure/culprit/rank": 6, "/checks/zero_exit_code": False},
+    ),
+    "rank-of-a-traceback": Case(
+        lines(plain, 40) + "[rank6]: Traceback (most recent call last):\n[rank6]:   File \"t.py\", line 3, in <module>\n[rank6]: ValueError: bad\n",
+        {"/failure/message": lambda text: "ValueError: bad" in text, "/failure/culprit/rank": 6},
+    ),
+    "interrupted": Case(
+        lines(plain, 40) + "Traceback (most recent call last):\n  File \"t.py\", line 3, in <module>\nKeyboardInterrupt\n",
+        {"/failure/reason": "interrupted"},
+    ),
+    "mfu-above-one": Case(
+        lines(plain, 40).replace("mfu 20.00%", "mfu 105.70%"), {"/checks/mfu_plausible": False, "/summary/flags/0/kind": "mfu_above_one"}
+    ),
+}  # fmt: skip
+
+CASES = {**NANOCHAT, **TORCHSPEC, **FORGATHER, **MAXTEXT, **DEMAND}
+
+
+def found(document: dict[str, Any], at: str) -> Any:
+    """Return what the receipt has at a pointer, or the last value of a metric (``other:NAME`` of one outside the registry)."""
+    if not at.startswith("/"):
+        kind, _, name = at.rpartition(":")
+        metrics = document["summary"]["other_metrics" if kind else "metrics"]
+        return metrics[name]["last"] if name in metrics else None
+    value: Any = document
+    for key in at[1:].split("/"):
+        if isinstance(value, list):
+            value = value[int(key)] if int(key) < len(value) else None
+        else:
+            value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def says(document: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Return what the receipt says instead of what is ``wanted``."""
+    wrong: dict[str, Any] = {}
+    for at, value in wanted.items():
+        stated = found(document, at)
+        good = value(stated) if callable(value) else stated == (pytest.approx(value) if isinstance(value, float) else value)
+        if not good:
+            wrong[at] = stated
+    return wrong
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_log(name: str, tmp_path: Path, invoke: Invoke) -> None:
+    case = CASES[name]
+    (tmp_path / "run.log").write_bytes(case.log.encode())
+    made = invoke("parse", str(tmp_path / "run.log"), "--json", *case.options)
+    assert made.code == 0, made.stderr
+    assert says(made.document, case.says) == {}
