@@ -83,6 +83,13 @@ lint: $(DEV) ## ruff check
 type: $(DEV) ## mypy --strict
 	$(BIN)/mypy
 
+.PHONY: docs
+docs: $(DEV) ## build the site of docs/ into build/site; a broken link or an unlisted page is an error
+	test -x build/docs/bin/mkdocs || $(PY) -m venv build/docs
+	build/docs/bin/python -m pip install --quiet --disable-pip-version-check 'mkdocs-material>=9.5'
+	build/docs/bin/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
 .PHONY: goldens
 goldens: $(DEV) ## rewrite golden files, the help in docs, the manual page and the types of receipts; review the diff
 	$(PYTEST) tests/golden tests/contract/test_readme.py tests/contract/test_manual.py tests/api/test_typing.py --rewrite-goldens
