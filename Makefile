@@ -116,6 +116,16 @@ wheel-check: $(DEV) ## build the wheel with the kernel and the pure one, install
 	done; ls build/wheel-check/*/*.whl; cmp build/wheel-check/0/receipt.json build/wheel-check/1/receipt.json
 	$(PY) hatch_build.py kernel  # each build leaves its own in the checkout
 
+.PHONY: sbom
+sbom: ## write build/sbom.cdx.json, a CycloneDX bill of the packages that an installation has
+	rm -rf build/sbom && $(firstword $(PYTHON) python3) -m venv build/sbom
+	build/sbom/bin/python -m pip install --quiet --disable-pip-version-check .
+	$(firstword $(PYTHON) python3) -m venv build/cyclonedx
+	build/cyclonedx/bin/python -m pip install --quiet --disable-pip-version-check 'cyclonedx-bom>=5'
+	build/cyclonedx/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
+	  --output-file build/sbom.cdx.json build/sbom/bin/python
+	@echo "build/sbom.cdx.json"
+
 .PHONY: bench
 bench: $(DEV) ## this program beside others on generated logs: one table; SIZE=1GiB ROUNDS=5
 	$(PY) -m benchmarks.compare --size $(SIZE) --rounds $(ROUNDS)
