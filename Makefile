@@ -83,6 +83,13 @@ lint: $(DEV) ## ruff check
 type: $(DEV) ## mypy --strict
 	$(BIN)/mypy
 
+.PHONY: docs
+docs: $(DEV) ## build the site of docs/ into build/site; a broken link or an unlisted page is an error
+	test -x build/docs/bin/mkdocs || $(PY) -m venv build/docs
+	build/docs/bin/python -m pip install --quiet --disable-pip-version-check 'mkdocs-material>=9.5'
+	build/docs/bin/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
+
 .PHONY: goldens
 goldens: $(DEV) ## rewrite golden files, the help in docs, the manual page and the types of receipts; review the diff
 	$(PYTEST) tests/golden tests/contract/test_readme.py tests/contract/test_manual.py tests/api/test_typing.py --rewrite-goldens
@@ -108,6 +115,16 @@ wheel-check: $(DEV) ## build the wheel with the kernel and the pure one, install
 	    $$receipt parse "$$checkout/$(DEMO_LOG)" --json > "$$checkout/$$folder/receipt.json"); \
 	done; ls build/wheel-check/*/*.whl; cmp build/wheel-check/0/receipt.json build/wheel-check/1/receipt.json
 	$(PY) hatch_build.py kernel  # each build leaves its own in the checkout
+
+.PHONY: sbom
+sbom: ## write build/sbom.cdx.json, a CycloneDX bill of the packages that an installation has
+	rm -rf build/sbom && $(firstword $(PYTHON) python3) -m venv build/sbom
+	build/sbom/bin/python -m pip install --quiet --disable-pip-version-check .
+	$(firstword $(PYTHON) python3) -m venv build/cyclonedx
+	build/cyclonedx/bin/python -m pip install --quiet --disable-pip-version-check 'cyclonedx-bom>=5'
+	build/cyclonedx/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
+	  --output-file build/sbom.cdx.json build/sbom/bin/python
+	@echo "build/sbom.cdx.json"
 
 .PHONY: bench
 bench: $(DEV) ## this program beside others on generated logs: one table; SIZE=1GiB ROUNDS=5

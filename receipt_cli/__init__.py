@@ -27,6 +27,8 @@ __all__ = [
     "Verification",
     "View",
     "__version__",
+    "attest",
+    "check_attestation",
     "compare",
     "load",
     "migrate",
@@ -38,7 +40,7 @@ __all__ = [
 
 TYPE_CHECKING = False  # typing's constant: to import typing takes as long as all else here
 if TYPE_CHECKING:
-    from receipt_cli.api.commands import compare, migrate, validate, verify
+    from receipt_cli.api.commands import attest, check_attestation, compare, migrate, validate, verify
     from receipt_cli.api.receipt import Receipt, load
     from receipt_cli.api.results import Comparison, Finding, Metric, Migration, Verification
     from receipt_cli.api.run import ReadOptions, Record, Run, read, read_all

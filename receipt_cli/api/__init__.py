@@ -8,7 +8,7 @@ Start with ``run`` (a log), ``receipt`` (a document), ``commands`` (verify, comp
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "commands": "compare migrate validate verify",
+    "commands": "attest check_attestation compare migrate validate verify",
     "receipt": "Receipt load",
     "results": "Comparison Finding Metric Migration Verification",
     "run": "ReadOptions Record Run read read_all",

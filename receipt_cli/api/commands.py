@@ -1,4 +1,4 @@
-"""``verify``, ``compare``, ``migrate`` and ``validate``: what the commands of these names do, and what they print as JSON."""
+"""``verify``, ``attest``, ``compare``, ``migrate``, ``validate``: what the commands of these names do, and print as JSON."""
 
 from __future__ import annotations
 
@@ -47,6 +47,50 @@ def verify(
     )
     row = {"receipt": where, "logs": paths, "newest": newest, **found.document()}
     return Verification(row, verified=found.verified, notes=found.notes, found=found)
+
+
+def attest(
+    receipt: FilePath, key: FilePath, output: FilePath | None = None, *, password: str | None = None
+) -> tuple[Path, ...]:
+    """Sign what a receipt states about its log, and return the files that were written.
+
+    The first is the attestation, a DSSE envelope (``RECEIPT.dsse.json`` without ``output``); for a key of SSH, the statement
+    and its signature lie beside it. Raises ``UsageError`` without the extra ``attest``, ``InputError`` for a receipt or key that
+    cannot be read, and ``OutputError``.
+    """
+    from receipt_cli.io.atomic import write_atomically
+    from receipt_cli.verification.attestation import attest as sign
+
+    document, data = _receipt(os.fsdecode(receipt))
+    password_bytes = password.encode("utf-8") if password else None
+    signed = sign(document, data, os.path.basename(os.fsdecode(receipt)), Path(os.fsdecode(key)), password_bytes)
+    target = f"{os.fsdecode(receipt)}.dsse.json" if output is None else os.fsdecode(output)
+    files = {Path(target): signed.envelope}
+    if signed.ssh_signature is not None:
+        files |= {Path(f"{target}.statement"): signed.statement, Path(f"{target}.statement.sig"): signed.ssh_signature}
+    for path, content in files.items():
+        write_atomically(path, content)
+    return tuple(files)
+
+
+def check_attestation(receipt: FilePath, attestation: FilePath, signer: FilePath) -> str:
+    """Return the id of the key that signed the attestation of a receipt.
+
+    ``signer`` is a file with the public key (PEM or OpenSSH's) or the X.509 certificate of the person who is trusted. Raises
+    ``NotAttested`` where the signature does not hold, or is about another receipt, log or definitions; else as ``attest``.
+    """
+    from receipt_cli.verification.attestation import check
+
+    document, data = _receipt(os.fsdecode(receipt))
+    where = os.fsdecode(attestation)
+    return check(_read(where), Path(os.fsdecode(signer)), document, data, where)
+
+
+def _receipt(where: str) -> tuple[Any, bytes]:
+    from receipt_cli.verification.verifier import read_receipt
+
+    data = _read(where)
+    return read_receipt(data, where)[0], data
 
 
 def compare(

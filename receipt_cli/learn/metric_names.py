@@ -171,7 +171,7 @@ def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
         rest = " ".join(w for w in own if w not in vocabulary.evaluation)
         plain = kind == NUMBER and set(words) & vocabulary.evaluation and rest in vocabulary.validation_loss and name.unit is None
         return Role(VALIDATION_LOSS, metric="val_loss") if plain else None
-    counter = _counter(words, vocabulary)
+    counter = _counter(words, vocabulary) if _rate_in_name(name.text, vocabulary) is None else None
     if counter is not None and not name.glued and not name.several:
         return counter
     if kind != NUMBER or (name.bracket and not name.sure):
@@ -231,7 +231,7 @@ _RATE_UNITS = {"tok", "toks", "tokens", "words", "samples", "images", "img", "im
 
 def _metric(name: Name, vocabulary: Vocabulary) -> Role | None:
     """Return the registry's metric of that spelling; of a dimension only where the log states the unit."""
-    found = vocabulary.names.get(name.words)
+    found = vocabulary.names.get(name.words) or _rate_in_name(name.text, vocabulary)
     if found is None:
         return None
     metric, unit = found
@@ -248,6 +248,16 @@ def _metric(name: Name, vocabulary: Vocabulary) -> Role | None:
             return Role(METRIC, metric=metric)
         return Role(METRIC, metric=metric, unit="si") if stated in ("K", "k", "M", "G", "B", "T") else None
     return Role(METRIC, metric=metric) if stated is None and unit is None else None
+
+
+_RATE = re.compile(r"([A-Za-z]+) ?/ ?([A-Za-z]+)")
+
+
+def _rate_in_name(text: str, vocabulary: Vocabulary) -> tuple[str, str | None] | None:
+    """Return the metric and the unit of a name that is a unit: ``tokens/s: 51200``, ``ms/step 120``."""
+    found = _RATE.fullmatch(text)
+    metric = vocabulary.units.get(f"{found.group(1)}/{found.group(2)}".lower()) if found is not None else None
+    return (metric, _TIMES.get(found.group(1).lower())) if found is not None and metric is not None else None
 
 
 def _by_unit(name: Name, vocabulary: Vocabulary) -> Role | None:

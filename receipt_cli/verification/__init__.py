@@ -7,6 +7,7 @@ Start with ``verifier``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
+    "attestation": "attest check",
     "verifier": "Verification read_receipt verify",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

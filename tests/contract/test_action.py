@@ -56,6 +56,8 @@ class TestShape:
         assert used
         for name in used:
             kind, first, *rest = name.split(".")
+            if name == "github.token":
+                continue
             assert kind in ("inputs", "steps")
             assert first in (action["inputs"] if kind == "inputs" else steps), name
             if kind == "steps" and "run" in steps[first] and first != "judge":
@@ -77,7 +79,9 @@ class Runner:
     def value(self, text: str, inputs: Mapping[str, str]) -> str:
         def one(found: re.Match[str]) -> str:
             kind, first, *rest = found[1].split(".")
-            return inputs[first] if kind == "inputs" else self.steps.get(first, {}).get(rest[-1], "")
+            if kind == "github":
+                return f"the {first}"
+            return self.value(inputs[first], {}) if kind == "inputs" else self.steps.get(first, {}).get(rest[-1], "")
 
         return EXPRESSION.sub(one, text)
 
@@ -136,6 +140,8 @@ def runner(action: dict[str, Any], root: Path, tmp_path: Path) -> Runner:
         "LC_ALL": "C.UTF-8",
         "GITHUB_ACTIONS": "true",
         "GITHUB_ACTION_PATH": str(root),
+        "GITHUB_REF": "refs/heads/main",
+        "GITHUB_REPOSITORY": "someone/model",
         "GITHUB_WORKSPACE": str(folder),
         "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
         "RUNNER_TEMP": str(tmp_path / "temp"),
@@ -176,6 +182,32 @@ class TestScripts:
         assert runner.outputs()["comparability"] == "caveats"
         assert "a b.log, c.log" in runner.printed
         assert "::error" not in runner.printed
+
+    def test_one_comment_is_kept_up_to_date(self, runner: Runner, tmp_path: Path) -> None:
+        asked, body = tmp_path / "asked", tmp_path / "body"
+        gh = tmp_path / "bin" / "gh"
+        gh.write_text(
+            f'#!/bin/sh\nprintf "%s " "$GH_TOKEN" "$@" >> "{asked}"\necho >> "{asked}"\n'
+            f'for last; do :; done\ncase "$last" in\n'
+            f'body=@*) cat "${{last#body=@}}" > "{body}" ;;\n*) [ ! -f "{body}" ] || echo 42 ;;\nesac\n'
+        )
+        gh.chmod(0o755)
+        assert runner.run(log="run.log", comment="true") == 0
+        assert not asked.exists()  # no pull request
+        runner.environ["GITHUB_REF"] = "refs/pull/7/merge"
+        assert runner.run(log="run.log", comment="true") == 0
+        assert runner.run(log="run.log", exit_code="1", comment="true") == 1
+        calls = [re.sub(r" --field .*| --jq .*", "", line) for line in asked.read_text().splitlines()]
+        comments = "repos/someone/model/issues/7/comments"
+        assert calls == [
+            f"the token api --paginate {comments}",
+            f"the token api --silent --method POST {comments}",
+            f"the token api --paginate {comments}",
+            "the token api --silent --method PATCH repos/someone/model/issues/comments/42",
+        ]
+        assert body.read_text().startswith("<!-- receipt of run.receipt.json -->\n")
+        assert "Training run failed" in body.read_text()
+        assert "Training run failed" in (tmp_path / "summary.md").read_text()
 
     def test_a_log_that_nobody_knows_is_reported(self, runner: Runner) -> None:
         (runner.folder / "run.log").write_text("hello\nworld\n")
@@ -231,7 +263,7 @@ class TestDocumentation:
     def test_the_workflow_uses_the_action_as_it_is(self, recipes: dict[str, str], action: dict[str, Any]) -> None:
         workflow = yaml.safe_load(recipes[".github/workflows/train.yml"])
         steps = workflow["jobs"]["smoke"]["steps"]
-        mine = [step for step in steps if step.get("uses") == "OWNER/receipt@COMMIT"]
+        mine = [step for step in steps if step.get("uses") == "receipt-cli/receipt@v1"]
         assert len(mine) == 1
         assert set(mine[0]["with"]) <= set(action["inputs"])
         assert all(PINNED.match(step["uses"]) for step in steps if "uses" in step and step is not mine[0])
@@ -245,6 +277,18 @@ class TestDocumentation:
         assert check_ran(gitlab) == ["junit.xml", "receipt.env", "receipt.md", "run.receipt.json"]
         assert check_ran(generic) == ["verdict.json"]
         assert check_ran(jenkins) == ["junit.xml", "run.sarif"]
+
+    def test_the_script_of_the_gitlab_component_runs(self, root: Path, check_ran: Callable[[str], list[str]]) -> None:
+        head, job = yaml.safe_load_all((root / "templates" / "receipt" / "template.yml").read_text("utf-8"))
+        inputs = head["spec"]["inputs"]
+        ((_, body),) = job.items()
+        used = set(re.findall(r"\$\[\[ inputs\.([a-z-]+) \]\]", json.dumps(job)))
+        assert used == set(inputs)
+        given = {"log": "ci/baseline.receipt.json", "exit-code": "", "gates": "ci/gates.yaml", "baseline": "", "package": ""}
+        named = {name: value.removeprefix("$[[ inputs.").removesuffix(" ]]") for name, value in body["variables"].items()}
+        variables = "".join(f"{name}={given[value]}\n" for name, value in named.items())
+        script = "\n".join(body["script"][1:])
+        assert check_ran(variables + script) == ["junit.xml", "receipt.env", "receipt.md", "run.receipt.json"]
 
     @pytest.fixture
     def check_ran(self, runner: Runner, root: Path) -> Callable[[str], list[str]]:

@@ -81,6 +81,7 @@ SEAMS = {"scan.kernel": "scan.engine", "events.compact": "events.build"}
 OWNERS: dict[str, tuple[str, ...]] = {
     "ahocorasick_rs": ("records.prefilter",),
     "charset_normalizer": ("io.encoding",),
+    "cryptography": ("verification.attestation",),
     "duckdb": ("io.duckdb",),
     "fsspec": ("batch.remote",),
     "git": ("header.git",),
@@ -100,6 +101,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "pyroaring": ("numeric.ordinals",),
     "regex": ("definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
     "rich": ("render.*",),
+    "securesystemslib": ("verification.attestation",),
     "sqlalchemy": ("export.mlflow_store",),
     "typer": ("cli.*",),
     "yaml": ("definitions.strict_yaml",),

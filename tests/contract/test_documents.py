@@ -25,7 +25,7 @@ MOST_LINES = 250
 MOST_COLUMNS = 120
 MOST_FILES = 4
 
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w*)[^\n`]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SPAN = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"(?:[\w.-]+/)+|(?:[\w.-]+/)*[\w.-]+\.(?:py|js|md|toml|ya?ml|json|txt)|Makefile")

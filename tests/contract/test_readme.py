@@ -4,7 +4,8 @@ In a ``console`` block every command starts with ``$ receipt`` (``> `` continues
 order, in one folder with copies of ``fixtures/`` and ``grammars/``. A command exits with 0, or with N if it ends in
 ``# exit N``. The lines below a command must be what it prints, stdout and stderr together; ``...`` replaces a part
 of a line, or alone on a line any lines. Without lines below it, only the exit code counts. Blocks of the language
-``sh`` are examples with the reader's own files: ``test_documents.py`` parses their commands.
+``sh`` are examples with the reader's own files: ``test_documents.py`` parses their commands. A block with a title is a
+file of that name, which lies in the folder.
 """
 
 import doctest
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     str(page.relative_to(ROOT)): page.read_text("utf-8") for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 }
+FILE = re.compile(r'^```\w+ title="([\w.-]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 HELP = re.compile(r"(<!-- begin: (receipt[^>]*--help) -->\n```text\n)(.*?)(```\n<!-- end -->)", re.DOTALL)
 EXIT = re.compile(r"# exit (\d+)$")
 
@@ -106,6 +108,8 @@ def test_commands_of_a_page_do_what_it_shows(name: str, root: Path, tmp_path: Pa
     work = tmp_path / "work"
     for folder in ("fixtures", "grammars"):
         shutil.copytree(root / folder, work / folder)
+    for file, content in FILE.findall(PAGES[name]):
+        (work / file).write_text(content)
     wrong = []
     for command in read_commands(PAGES[name], name):
         code, output = run(command.text, work, shell)

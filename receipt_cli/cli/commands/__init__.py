@@ -7,7 +7,8 @@ from collections.abc import Callable
 from receipt_cli.rooms import doors
 
 _NAMES = (
-    ("", "parse run show explain check ci compare history validate migrate rederive verify header import export report plot"),
+    ("", "parse run show explain check ci compare history validate migrate rederive verify attest header"),
+    ("", "import export report plot"),
     ("grammar", "list matrix show lint test explain learn"),
     ("schema", "list show diff"),
     ("store", "add ls query stats export"),
@@ -16,7 +17,7 @@ _NAMES = (
 COMMANDS = tuple(f"{group} {name}".lstrip() for group, commands in _NAMES for name in commands.split())
 """Each command is a function of its name: its parameters are the options, the docstring is the help, the last paragraph of
 which is an example. The function is in the module of the group, else in one of the same name."""
-_MODULES = dict.fromkeys(("show", "validate", "migrate"), "documents")
+_MODULES = {**dict.fromkeys(("show", "validate", "migrate"), "documents"), "attest": "verify"}
 """Commands that share a module."""
 GROUPS = {
     "grammar": "List, test, explain and learn the grammars that parse logs.",

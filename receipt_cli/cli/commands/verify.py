@@ -1,14 +1,15 @@
-"""``receipt verify``: does the log still give this receipt?"""
+"""``receipt verify`` and ``attest``: does the log still give this receipt, and who says so?"""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 from receipt_cli.cli.output import note, progress, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option
-from receipt_cli.errors import ExitCode
+from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.compression import SUFFIXES
 
 
@@ -21,30 +22,63 @@ def verify(
     grammar: Annotated[
         list[Path] | None, Option("-g", "--grammar", help="File of a recorded grammar that does not ship.")
     ] = None,
+    attestation: Annotated[
+        Path | None, Option(help="What `receipt attest` wrote: its signature and what it states are checked, too.")
+    ] = None,
+    signer: Annotated[
+        Path | None, Option(help="With --attestation: the public key (PEM, OpenSSH) or the X.509 certificate of who signed.")
+    ] = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
     """Derive a receipt from its log once more, and compare.
 
     The log is parsed with the recorded grammars, options and run, whatever was added since. Exits 0 where the derived part is
-    the same byte for byte, 1 with the fields that differ, 3 for a receipt or log that cannot be read, 5 for an unknown
-    grammar.
+    the same byte for byte, 1 with the fields that differ or for an attestation of something else, 3 for a receipt or log that
+    cannot be read, 5 for an unknown grammar.
 
     Example: receipt verify run.receipt.json run.log
     """
+    from receipt_cli.api.commands import check_attestation
     from receipt_cli.api.commands import verify as derive_again
     from receipt_cli.render.verification import Title, render_verification
 
+    if (attestation is None) != (signer is None):
+        raise UsageError("--attestation and --signer go together", why="a signature proves something of a trusted key alone")
+    signed_by = check_attestation(receipt, attestation, signer) if attestation is not None and signer is not None else None
     with progress(logs[0]) as bar:
         verification = derive_again(receipt, logs, newest=newest, grammars=grammar or (), workers=None, progress=bar)
     note(verification.notes)
     if json_output:
-        write_json(verification.to_dict())
+        write_json({**verification.to_dict(), **({"signed_by": signed_by} if signed_by is not None else {})})
     else:
         found = verification.found
         broken = [f"{f.pointer}: {f.reason}" for f in found.invalid]
         title = Title(str(receipt), logs[0], found.refs, newest)
         page = render_verification(found.differences, found.other, broken, title, style(color), touched=found.touched is True)
         write_stdout(page)
+        if signed_by is not None:
+            write_stdout(f"attested: signed by key {signed_by}\n")
     if not verification.verified:
         sys.exit(ExitCode.NO)
+
+
+def attest(
+    receipt: Annotated[Path, Argument("RECEIPT", "A receipt.")],
+    key: Annotated[Path, Option(help="Private key: OpenSSH's, or PEM (PKCS #8, RSA, EC). RECEIPT_KEY_PASSWORD opens it.")],
+    output: Annotated[
+        Path | None, Option("-o", "--output", help="The attestation; by default RECEIPT with .dsse.json behind it.")
+    ] = None,
+) -> None:
+    """Sign what a receipt states about its log: both digests, and those of the definitions.
+
+    Writes an in-toto statement in a DSSE envelope, which `receipt verify --attestation` checks, and beside it, for a key of SSH,
+    the statement and its signature for `ssh-keygen -Y verify -n receipt`. Needs the extra attest. Exits 3 for a receipt or key
+    that cannot be read.
+
+    Example: receipt attest run.receipt.json --key ~/.ssh/id_ed25519
+    """
+    from receipt_cli.api.commands import attest as sign
+
+    written = sign(receipt, key, output, password=os.environ.get("RECEIPT_KEY_PASSWORD"))
+    note(f"wrote {path}" for path in written)

@@ -29,6 +29,9 @@ def roles(record: bytes) -> list[tuple[str, str | None, str | None] | None]:
         (b"step_time: 25.0ms", [("metric", "step_time_s", "ms")]),
         (b"val_loss: 2.5", [("validation loss", "val_loss", None)]),
         (b"speed 12.5 tok/s", [("metric", "tokens_per_s", None)]),
+        (b"lr 3e-4, tokens/s 51200.5", [("metric", "learning_rate", None), ("metric", "tokens_per_s", None)]),
+        (b"img/s: 812.5", [("metric", "samples_per_s", None)]),
+        (b"ms/step = 12.5", [("metric", "step_time_s", "ms")]),
         (b"port: 8080", [None]),
     ],
 )  # fmt: skip
