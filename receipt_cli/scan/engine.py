@@ -78,6 +78,7 @@ class Engine:
         self.by_layout = by_layout
         native = load_kernel() if by_layout else None
         self.kernel = KernelReader(native, self.prefilter.literals) if native is not None else None
+        self._likely = native.likely if native is not None else None
 
     def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
@@ -237,11 +238,11 @@ class Engine:
         """
         missing = MAX_SEEN - body.metric_like.count
         uncertain = body.step_like < MAX_SEEN and not self._has_steps(body)
-        for offset, record in metric_lines(buffer, missing) if missing else ():
+        for offset, record in metric_lines(buffer, missing, self._likely) if missing else ():
             ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
             body.metric_like.add(place(first + ordinal), excerpt(without_count(record)))
         if uncertain:
-            body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like)
+            body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like, self._likely)
 
     def _has_steps(self, body: SegmentBody) -> bool:
         return sum(len(columns) for key, columns in body.rules.items() if key in self._step_rules) >= MAX_SEEN
@@ -266,14 +267,17 @@ class Engine:
         """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so."""
         masked = b""
         record = without_count(record)
-        if self.by_layout and len(record) <= MAX_LENGTH and not bad:
+        if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
             if layout is not None:
                 if self.kernel is not None:
                     self.kernel.add(layout)
-                    self.kernel.settle(body, [event.key for event in layout.events])
+                    self.kernel.settle(body, (event.key for event in layout.events), (one.marker for one in layout.marks))
                 replay(body, layout, record, ordinal, line, problems)
+                if bad and (layout.events or layout.ignored):
+                    body.undecodable -= 1
+                    body.undecodable_matched.add(ordinal)
                 return
         literals = self.prefilter.literals_in(record)
         tried = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
@@ -281,13 +285,17 @@ class Engine:
         markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
         outcome.marks = search_markers(markers.values(), record)
         if self.kernel is not None:
-            self.kernel.settle(body, [(grammar.ref, rule.name) for grammar, rule, _ in outcome.read])
+            keys = ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read)
+            self.kernel.settle(body, keys, (hit.marker.id for hit in outcome.marks))
         book(body, outcome, record, ordinal, line, problems)
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
         if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.prefilter.numbered))
+            layout = learn_layout(record, outcome, list(markers.values()), self.prefilter.possible_in(masked))
+            self.layouts.add(masked, layout)
+            if self.kernel is not None and layout is not None:
+                self.kernel.add(layout)
 
 
 def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[bytes, PlacedProblems]:
