@@ -9,12 +9,11 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "batch": "render_change render_quarantine render_summary",
-    "store": "render_receipts render_answer render_panel",
     "comparison.markdown": "render_markdown",
-    "comparison.terminal": "render_reproducibility render_comparison",
+    "comparison.terminal": "render_comparison render_reproducibility",
     "comparison.words": "VERDICTS field_name field_value figures reason_text",
     "document": "render_document",
-    "explain": "render_first_records render_explain render_learned",
+    "explain": "render_explain render_first_records render_learned",
     "findings": "render_findings",
     "history": "render_history",
     "live": "render_live",
@@ -25,7 +24,7 @@ PUBLIC = {
     "scale": "byte_size count duration kind_of measure percent scale_for",
     "schema": "render_changes render_fields",
     "terminal.page": "Page Span",
-    "terminal.progress": "BatchBar ReadingBar Screen shows_progress",
+    "terminal.progress": "BatchBar BatchLines ReadingBar Screen shows_progress",
     "terminal.style": "Role Style",
     "terminal.table": "Column render_table write_table",
     "terminal.text": "clean disarm",
