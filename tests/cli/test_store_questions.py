@@ -54,6 +54,7 @@ def variant(
         spent = {"goodput_ratio": goodput, "wall_time_s": 100.0, "step_time_s": goodput * 100}
         made["goodput"] = {**spent, "badput_s": dict.fromkeys(BADPUT), "evidence": "log_timestamps"}
     for summary in [made["summary"], *(phase["summary"] for phase in made["phases"])]:
+        summary["time"] = None
         for key in ("first", "last", "min", "max", "mean", "median"):
             for statistic in (summary["metrics"].get("tokens_per_s"), summary["metrics"].get("peak_memory_allocated_bytes")):
                 if statistic is not None:
