@@ -20,6 +20,7 @@ from receipt_cli.errors import ExitCode, ReceiptError
 from receipt_cli.store.files import Quarantined, Store
 from receipt_cli.store.fingerprints import Known, KnownLog
 from receipt_cli.store.places import place_files, place_name, write_place
+from receipt_cli.store.resolve import note_root
 
 Progress = Callable[[str, int, int, int, int], None]
 """Called with the activity, logs done and in all, bytes done and in all."""
@@ -48,6 +49,8 @@ class Batch:
     progress: Progress | None = None
     manner: Manner = MANNER
     labels: Labels = BY_STEM
+    root: str | None = None
+    """Folder that the names of logs are relative to: noted in the store's cache, so that the logs are found again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,9 @@ class _Run:
     def start(self) -> Rederived:
         """Hash the logs, and return the lazy reports."""
         identities, failures, left_out = self._identities()
+        if self.batch.root and not self.batch.compare:
+            self._check_store()
+            note_root(self.batch.store, self.batch.root)
         groups: dict[str, list[int]] = {}
         for at, identity in identities.items():
             groups.setdefault(identity.sha256, []).append(at)

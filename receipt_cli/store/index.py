@@ -44,7 +44,7 @@ def open_store(root: Path, progress: Progress | None = None) -> Database:
     """
     store = Store(root)
     store.check_exists()
-    files = {file.name: file for file in _listed(store)}
+    files = {file.name: file for file in list_files(store)}
     database = Database()
     known = _load(database, root / ".cache")
     gone = [name for name, stamp in known.items() if name not in files or files[name].stamp != stamp]
@@ -67,7 +67,7 @@ def open_store(root: Path, progress: Progress | None = None) -> Database:
     return database
 
 
-def _listed(store: Store) -> Iterator[RowFiles]:
+def list_files(store: Store) -> Iterator[RowFiles]:
     """Yield all receipt files that are there, with the places of their logs and the marks of their runs."""
     places: dict[str, list[tuple[Path, str]]] = {}
     for path in place_files(store.root):

@@ -97,10 +97,10 @@ def placed(document: Mapping[str, Any], places: Sequence[Place]) -> dict[str, An
     return {**document, "run": {**describe(document, places)[0], "log_paths": [place.path for place in places]}}
 
 
-def place_files(root: Path) -> Iterator[Path]:
-    """Yield the files of all places, ordered by log."""
-    for folder in _entries(root / "places"):
-        yield from _entries(folder)
+def place_files(root: Path, log_sha256: str = "") -> Iterator[Path]:
+    """Yield the files of all places, ordered by log; or those of one log."""
+    for folder in [root / "places" / log_sha256[:2]] if log_sha256 else _entries(root / "places"):
+        yield from (path for path in _entries(folder) if path.name.startswith(log_sha256))
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -100,7 +100,7 @@ def rederive(
     tally = Tally()
     try:
         with _progress() as bar, _engine(engine, workers) as made:
-            done = rederive(archive.logs, Batch(Path(store), made, again, dry_run, bar, manner, labels))
+            done = rederive(archive.logs, Batch(Path(store), made, again, dry_run, bar, manner, labels, archive.base))
             others = sorted((*archive.left_out, *done.left_out), key=lambda each: each.name)
             for report in merge(done.reports, map(left_out_report, others), key=lambda each: each.log.name):
                 tally.add(report)

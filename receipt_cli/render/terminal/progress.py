@@ -21,6 +21,8 @@ MIN_BYTES = 32 * 1024 * 1024
 """A smaller file is read before a bar would be seen."""
 LINE_S = 10.0
 """Seconds between the lines of a batch whose stderr is no terminal."""
+MIN_LOGS = 50
+"""A smaller batch has no such lines."""
 _NAME_WIDTH = 32
 
 
@@ -97,7 +99,7 @@ class BatchLines:
     def __call__(self, what: str, logs: int, all_logs: int, done: int, total: int) -> None:
         """Write that ``logs`` of ``all_logs`` logs are done, which are ``done`` of ``total`` bytes, if it is time for a line."""
         now = self._clock()
-        if now - self._last >= LINE_S:
+        if all_logs >= MIN_LOGS and now - self._last >= LINE_S:
             self._last = now
             self._write(f"receipt: {what}: {count(logs)} of {count(all_logs)} logs, {byte_size(done)} of {byte_size(total)}")
 
