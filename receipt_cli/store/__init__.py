@@ -7,7 +7,7 @@ Start with ``files`` (the folder), ``views`` (the columns), ``query``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "files": "Outcome Quarantined Store StoredReceipt",
+    "files": "Outcome Quarantined Store",
     "fingerprints": "Known KnownLog",
     "index": "open_store",
     "listing": "list_runs",
@@ -15,7 +15,7 @@ PUBLIC = {
     "places": "FIELDS Place place_files place_name write_place",
     "query": "csv_text export names records view_columns",
     "reading": "read_receipt read_receipts",
-    "recipes": "RECIPES Recipe fill",
+    "recipes": "RECIPES fill",
     "resolve": "NamedRun find_log find_run note_root",
     "series_files": "SeriesFiles",
     "stats": "Period QUESTIONS Question ask_panel contradictions panel_document",
