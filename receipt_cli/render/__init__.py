@@ -9,11 +9,12 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "batch": "render_change render_quarantine render_summary",
+    "store": "render_receipts render_answer render_panel",
     "comparison.markdown": "render_markdown",
-    "comparison.terminal": "render_comparison render_reproducibility",
+    "comparison.terminal": "render_reproducibility render_comparison",
     "comparison.words": "VERDICTS field_name field_value figures reason_text",
     "document": "render_document",
-    "explain": "render_explain render_first_records render_learned",
+    "explain": "render_first_records render_explain render_learned",
     "findings": "render_findings",
     "history": "render_history",
     "live": "render_live",
