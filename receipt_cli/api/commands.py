@@ -96,7 +96,7 @@ def _receipt(where: str) -> tuple[Any, bytes]:
 def compare(
     *runs: FilePath | Run,
     policy: FilePath | None = None,
-    align: Literal["step", "tokens"] = "step",
+    align: Literal["step", "tokens", "samples", "time"] = "step",
     workers: int | None = 1,
     progress: Callable[[str], AbstractContextManager[Progress | None]] | None = None,
 ) -> Comparison:

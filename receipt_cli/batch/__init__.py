@@ -8,11 +8,12 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "coordinator": "Batch Progress rederive",
-    "discovery": "read_list walk",
-    "model": "Engine Report",
+    "discovery": "moment read_list walk",
+    "labels": "Labels read_mapping",
+    "model": "Engine Manner REASONS Report",
     "pool": "LocalPool",
     "ray_engine": "RayEngine",
     "remote": "fetched_logs is_url",
-    "summary": "Tally find_causes report_document",
+    "summary": "Tally find_causes left_out_report report_document",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -37,8 +37,10 @@ class Captured:
     current: Document | None = None
     notes: tuple[str, ...] = ()
 
-    def assemble(self, derivation: Derivation) -> tuple[Document, tuple[str, ...]]:
+    def assemble(self, derivation: Derivation, *, last: bool = True) -> tuple[Document, tuple[str, ...]]:
         """Return the receipt of ``derivation`` with what was captured, and notes.
+
+        The captured exit code is that of the ``last`` run of a log.
 
         The captured parts of an old receipt are kept, but what its header has from the log is read anew; where they were changed
         since they were written, their old digest goes on saying so. Otherwise the header comes from the header file and the log;
@@ -47,11 +49,13 @@ class Captured:
         """
         if self.old is not None:
             header = mask_texts(renew_log_facts(self.old["header"], log_facts(derivation.facts)[0]))
-            document = assemble(derivation, run=self.old["run"], header=header, attachments=self.old["attachments"])
+            run = self.old["run"] if last else {**self.old["run"], "exit_code": None}
+            document = assemble(derivation, run=run, header=header, attachments=self.old["attachments"])
             return document | ({"captured_sha256": self.old["captured_sha256"]} if is_touched(self.old) else {}), self.notes
         from_log, notes = log_facts(derivation.facts)
         header, more = collect_header(environ={}, header_file=self.file, log_facts=from_log, here=None, now=None)
         run = self.file["run"] if self.file is not None else {}
+        run = run if last else {**run, "exit_code": None}
         return assemble(derivation, run=run, header=mask_texts(header)), (*self.notes, *notes, *more)
 
 

@@ -8,16 +8,19 @@ store does not depend on the order of the paths or of the work.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Report, Task
-from receipt_cli.batch.worker import definitions_fingerprint, derive_receipt, identify
-from receipt_cli.definitions.search_path import Folder
+from receipt_cli.batch.labels import BY_STEM, Labels
+from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Manner, Report, Task
+from receipt_cli.batch.worker import MANNER, definitions_fingerprint, derive_receipt, identify
 from receipt_cli.errors import ExitCode, ReceiptError
 from receipt_cli.store.files import Quarantined, Store
 from receipt_cli.store.fingerprints import Known, KnownLog
+from receipt_cli.store.places import place_files, place_name, write_place
+from receipt_cli.store.resolve import note_root
 
 Progress = Callable[[str, int, int, int, int], None]
 """Called with the activity, logs done and in all, bytes done and in all."""
@@ -34,22 +37,27 @@ class BatchStopped(ReceiptError):
 
 @dataclass(frozen=True)
 class Batch:
-    """What to do: ``again`` also does what is done or in quarantine; ``compare`` writes nothing and reports the differences."""
+    """What to do: ``again`` also does what is done or in quarantine; ``compare`` writes nothing and reports the differences.
+
+    ``labels`` name the runs by the paths of their logs.
+    """
 
     store: Path
     engine: Engine
     again: bool = False
     compare: bool = False
     progress: Progress | None = None
-    folders: tuple[Folder, ...] = ()
-    """Those of the definitions that do not ship."""
+    manner: Manner = MANNER
+    labels: Labels = BY_STEM
+    root: str | None = None
+    """Folder that the names of logs are relative to: noted in the store's cache, so that the logs are found again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rederived:
-    """Result of an archive: the number of files that are not logs, and a report for each other file, by name."""
+    """Result of an archive: the files that are not logs, and a report for each other file, both by name."""
 
-    left_out: int
+    left_out: tuple[LeftOut, ...]
     reports: Iterator[Report]
 
 
@@ -69,9 +77,14 @@ class _Run:
         self.logs = logs
         self.checked = False
         self.store = Store(batch.store)
-        self.definitions = definitions_fingerprint(batch.folders)
+        self.definitions = definitions_fingerprint(batch.manner)
         self.known = Known(batch.store, self.definitions, writes=not batch.compare)
-        self.generations = {receipt.log_sha256: receipt.generation for receipt in self.store.receipts()}
+        self.generations: dict[str, int] = {}
+        self.runs: Counter[str] = Counter()
+        for receipt in self.store.receipts():
+            self.generations[receipt.log_sha256] = receipt.generation
+            self.runs[receipt.log_sha256] += 1
+        self.placed = {path.name for path in place_files(self.store.root)}
         self.quarantined = {record.key: record for record in self.store.quarantined()}
         self.keys_of: dict[str, list[str]] = {}
         for record in self.quarantined.values():
@@ -80,6 +93,9 @@ class _Run:
     def start(self) -> Rederived:
         """Hash the logs, and return the lazy reports."""
         identities, failures, left_out = self._identities()
+        if self.batch.root and not self.batch.compare:
+            self._check_store()
+            note_root(self.batch.store, self.batch.root)
         groups: dict[str, list[int]] = {}
         for at, identity in identities.items():
             groups.setdefault(identity.sha256, []).append(at)
@@ -88,12 +104,12 @@ class _Run:
         reports = self._reports(groups, identities, failures)
         return Rederived(left_out, _in_order(reports, sorted([*identities, *failures])))
 
-    def _identities(self) -> tuple[dict[int, Identity], dict[int, Failure], int]:
-        """Return the identity of each log, or its failure, by position; and the number of files that are not logs."""
+    def _identities(self) -> tuple[dict[int, Identity], dict[int, Failure], tuple[LeftOut, ...]]:
+        """Return the identity of each log, or its failure, by position; and the files that are not logs."""
         identities: dict[int, Identity] = {}
         failures: dict[int, Failure] = {}
         unknown: list[int] = []
-        left_out = 0
+        left_out: list[LeftOut] = []
         for at, log in enumerate(self.logs):
             known = self.known.identity(log.path, log.stamp) if log.settled else None
             if known is None:
@@ -104,7 +120,7 @@ class _Run:
             self._check_store()
         for at, answer in self._work("reading", identify, unknown, [self.logs[at] for at in unknown]):
             if isinstance(answer, LeftOut):
-                left_out += 1
+                left_out.append(answer)
             elif isinstance(answer, Identity):
                 identities[at] = answer
                 log = self.logs[at]
@@ -112,7 +128,7 @@ class _Run:
                     self.known.note_path(log.path, log.stamp, answer.sha256, answer.size_bytes)
             else:
                 failures[at] = _failure(answer)
-        return identities, failures, left_out
+        return identities, failures, tuple(sorted(left_out, key=lambda each: each.name))
 
     def _reports(
         self, groups: dict[str, list[int]], identities: dict[int, Identity], failures: dict[int, Failure]
@@ -127,8 +143,11 @@ class _Run:
                 if done is None:
                     logs = tuple(self.logs[at] for at in positions)
                     store, batch = str(self.batch.store.absolute()), self.batch
-                    tasks.append(Task(sha256, logs, store, self.definitions, batch.compare, batch.folders))
+                    places = tuple(batch.labels.place(log.name) for log in logs)
+                    tasks.append(Task(sha256, logs, store, self.definitions, batch.manner, batch.compare, places))
                 else:
+                    if done.receipt is not None:
+                        self._place(sha256, positions)
                     yield from self._spread(positions, replace(done, identity=identities[positions[0]]))
             if tasks:
                 self._check_store()
@@ -137,6 +156,7 @@ class _Run:
                 identity = identities[at]
                 positions = groups[identity.sha256]
                 if isinstance(answer, Derived):
+                    self._note_places(answer.sha256, positions)
                     yield from self._spread(positions, self._derived(self.logs[at], answer))
                 else:
                     yield from self._spread(positions, self._failed(self.logs[at], identity, _failure(answer)))
@@ -168,9 +188,26 @@ class _Run:
             return None
         if known.generation:
             path = f"receipts/{sha256[:2]}/{sha256}.{generation}.json"
-            return Report(_NOBODY, "unchanged", receipt=path, recognised=known.recognised)
+            return Report(_NOBODY, "unchanged", receipt=path, recognised=known.recognised, runs=self.runs[sha256])
         record = self.quarantined.get(sha256)
         return Report(_NOBODY, "quarantined", failure=Failure(record.exit_code, record.error, record.why)) if record else None
+
+    def _place(self, sha256: str, positions: Sequence[int]) -> None:
+        """Store where the logs with this digest are, unless that is known to be stored."""
+        if self.batch.compare:
+            return
+        for at in positions:
+            place = self.batch.labels.place(self.logs[at].name)
+            name = place_name(sha256, place).rpartition("/")[2]
+            if name not in self.placed or not self.known.is_placed(sha256, place):
+                self._check_store()
+                write_place(self.store.root, self.store.scratch, sha256, place)
+                self.known.note_placed(sha256, place)
+
+    def _note_places(self, sha256: str, positions: Sequence[int]) -> None:
+        """Keep in the cache that a worker stored where the logs with this digest are."""
+        for at in positions if not self.batch.compare else ():
+            self.known.note_placed(sha256, self.batch.labels.place(self.logs[at].name))
 
     def _spread(self, positions: Sequence[int], report: Report) -> Iterator[tuple[int, Report]]:
         """Yield the report of the first of the logs with the same bytes, and the same report for the others."""
@@ -190,9 +227,8 @@ class _Run:
             now = int(derived.receipt.rsplit(".", 2)[-2])
             change = "unchanged" if now <= before else "replaced" if before else "written"
             self.known.note_log(derived.sha256, KnownLog(now, derived.recognised))
-        return Report(
-            log, change, identity, derived.receipt, derived.recognised, True, notes=derived.notes, differences=derived.differences
-        )
+        found = Report(log, change, identity, derived.receipt, derived.recognised, True, notes=derived.notes)
+        return replace(found, differences=derived.differences, runs=derived.runs)
 
     def _failed(self, log: Log, identity: Identity | None, failure: Failure) -> Report:
         """Return the report of a log that gave no receipt, and put it into quarantine."""

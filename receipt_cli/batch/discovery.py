@@ -2,65 +2,98 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
+import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
-from receipt_cli.batch.model import Log
+from receipt_cli.batch.model import LeftOut, Log, Reason
 from receipt_cli.batch.remote import find_remote, is_url
 from receipt_cli.errors import InputError, UsageError
-from receipt_cli.io.discovery import has_log_name
+from receipt_cli.io.discovery import HEAD_BYTES, document_kind, has_log_name
 
 SETTLED_S = 2.0
 """A file that changed less than this before it was looked at may change again under the same time stamp."""
+_FOOTER = 1 << 16
+"""Bytes at the end of a Parquet file that contain the texts of its footer."""
+_AGE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[mhdw])")
+_SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The logs that were found, how many files of folders were left out by their names, and what could not be listed."""
+    """The logs that were found, the paths of folders that are none, ordered by name, and what could not be listed."""
 
     logs: tuple[Log, ...]
-    left_out: int
+    left_out: tuple[LeftOut, ...]
     unlisted: tuple[str, ...]
     base: str | None = None
     """The folder that names are relative to; None where all logs are behind URLs."""
 
 
-def walk(paths: Sequence[str], root: str | None = None, clock: Callable[[], float] = time.time) -> Archive:
+def walk(
+    paths: Sequence[str],
+    root: str | None = None,
+    clock: Callable[[], float] = time.time,
+    *,
+    since: float | None = None,
+    store: str | None = None,
+) -> Archive:
     """Return the logs that ``paths`` name: files, folders (searched through), patterns (``runs/**/*.log``) and URLs.
 
-    Links to folders are not followed, hidden files and folders are skipped. Whether a file of a folder is a log
-    is decided by its content, when it is read. Names are relative to ``root``, by default the folder that all paths have in
-    common. Raises ``InputError`` where nothing is found for a path, ``UsageError`` for a path outside of ``root``.
+    Links to folders are not followed, hidden files and folders are skipped, and so is the folder ``store``. Whether a file of a
+    folder is a log is decided by its content, when it is read. Names are relative to ``root``, by default the folder that all
+    paths have in common. Local files that did not change after ``since`` (seconds since 1970) are left out. Raises
+    ``InputError`` where nothing is found for a path, ``UsageError`` for a path outside of ``root``.
     """
     roots = [root for path in paths for root in ([path] if is_url(path) else _matches(path))]
     local = [os.path.abspath(root) for root in roots if not is_url(root)]
     base = _base(local, root)
     logs_by_path: dict[str, Log] = {}
     unlisted: list[str] = []
-    left_out = 0
+    left_out: dict[str, LeftOut] = {}
     for place in roots:
+        found: Iterable[tuple[str, Log | LeftOut]]
         if is_url(place):
-            logs, others = find_remote(place, clock())
-            left_out += others
+            found = find_remote(place, clock())
         else:
-            logs = []
-            for path, named in _files(os.path.abspath(place), unlisted):
-                if not named and not has_log_name(os.path.basename(path)):
-                    left_out += 1
-                elif (log := _local(path, base, named, clock())) is not None:
-                    logs.append(log)
-        for log in logs:
-            if log.named or log.path not in logs_by_path:
-                logs_by_path[log.path] = log
+            found = _local_files(os.path.abspath(place), base, clock(), since, store and os.path.abspath(store), unlisted)
+        for path, each in found:
+            if isinstance(each, LeftOut):
+                left_out[path] = each
+            elif each.named or each.path not in logs_by_path:
+                logs_by_path[each.path] = each
+    others = sorted((left_out[path] for path in left_out.keys() - logs_by_path.keys()), key=lambda each: each.name)
     if not logs_by_path and not unlisted:
-        raise InputError("no log was found", where=", ".join(paths)[:200], why=f"{left_out} files do not look like logs")
-    return Archive(tuple(sorted(logs_by_path.values(), key=lambda log: (log.name, log.path))), left_out, tuple(unlisted), base)
+        counts = Counter(each.reason for each in others)
+        why = ", ".join(f"{number} {reason}" for reason, number in sorted(counts.items())) or "the folder is empty"
+        raise InputError("no log was found", where=", ".join(paths)[:200], why=f"left out: {why}" if counts else why)
+    logs = sorted(logs_by_path.values(), key=lambda log: (log.name, log.path))
+    return Archive(tuple(logs), tuple(others), tuple(unlisted), base)
+
+
+def moment(text: str, now: float) -> float:
+    """Return the time that ``text`` means, in seconds since 1970: a date, RFC 3339, or an age such as ``36h`` or ``7d``.
+
+    A time without a zone is UTC. Raises ``UsageError``.
+    """
+    age = _AGE.fullmatch(text)
+    if age is not None:
+        return now - float(age["number"]) * _SECONDS[age["unit"]]
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        why = "neither a date (2026-01-31), nor a time (RFC 3339), nor an age (36h, 7d)"
+        raise UsageError(f"--since cannot be {text!r}", why=why) from None
+    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
 
 
 def local_stamp(status: os.stat_result) -> str:
@@ -102,34 +135,82 @@ def _matches(path: str) -> list[str]:
     return matches
 
 
-def _files(root: str, unlisted: list[str]) -> Iterator[tuple[str, bool]]:
-    """Yield the files at or below ``root``, and whether it is one that was named."""
+def _local_files(
+    root: str, base: str, now: float, since: float | None, store: str | None, unlisted: list[str]
+) -> Iterator[tuple[str, Log | LeftOut]]:
+    """Yield every path at or below ``root`` as a log, or with the reason why it is none; a skipped folder once, as a whole."""
     if not os.path.isdir(root):
-        yield root, True
+        yield from _local(root, base, True, now, since)
         return
 
     def missed(error: OSError) -> None:
         unlisted.append(f"{error.filename}: {error.strerror or error}")
 
     for parent, folders, files in os.walk(root, onerror=missed):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        kept: list[str] = []
+        for name in sorted(folders):
+            path = os.path.join(parent, name)
+            reason = _skipped(name, path, store)
+            if reason is None:
+                kept.append(name)
+            else:
+                yield path, LeftOut(f"{_name(path, base)}/", reason)
+        folders[:] = kept
         for name in files:
-            if not name.startswith("."):
-                yield os.path.join(parent, name), False
+            path = os.path.join(parent, name)
+            if name.startswith("."):
+                yield path, LeftOut(_name(path, base), "hidden")
+            elif not has_log_name(name):
+                yield path, LeftOut(_name(path, base), _kind(path))
+            else:
+                yield from _local(path, base, False, now, since)
 
 
-def _local(path: str, base: str, named: bool, now: float) -> Log | None:
-    """Return the log at ``path``; None for a missing file and for anything but a file."""
+def _skipped(name: str, path: str, store: str | None) -> Reason | None:
+    """Return why a folder is not searched, None for one that is."""
+    if name.startswith((".", "__")):
+        return "hidden"
+    if os.path.islink(path):
+        return "link"
+    return "store" if path == store else None
+
+
+def _kind(path: str) -> Reason:
+    """Return what a local file is whose name is not that of a log."""
+    if path.endswith(".json"):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            return reason_of(file.read(HEAD_BYTES)) or "name"
+    if path.endswith(".parquet"):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            file.seek(max(0, os.path.getsize(path) - _FOOTER))
+            return "series" if b"receipt_series" in file.read() else "name"
+    return "name"
+
+
+def reason_of(head: bytes) -> Reason | None:
+    """Return which document of this program a file with this ``head`` is; None where it is none."""
+    kind = document_kind(head)
+    return None if kind is None else "receipt" if kind == "receipt" else "header" if kind == "header" else "document"
+
+
+def _local(path: str, base: str, named: bool, now: float, since: float | None) -> Iterator[tuple[str, Log | LeftOut]]:
+    """Yield the log at ``path``, or why it is none."""
+    name = _name(path, base)
     try:
         status = os.stat(path)
     except OSError:  # a broken link, or gone: reading a named one raises the error
-        return Log(_name(path, base), path, named, 0, "", False) if named else None
+        yield path, Log(name, path, named, 0, "", False) if named else LeftOut(name, "link")
+        return
     if not stat.S_ISREG(status.st_mode):
         if named:
             raise InputError("not a file", where=path, why="an archive is made of files and folders")
-        return None
+        yield path, LeftOut(name, "special")
+        return
+    if since is not None and status.st_mtime <= since:
+        yield path, LeftOut(name, "older")
+        return
     age = now - max(status.st_mtime, status.st_ctime)
-    return Log(_name(path, base), path, named, status.st_size, local_stamp(status), age > SETTLED_S)
+    yield path, Log(name, path, named, status.st_size, local_stamp(status), age > SETTLED_S)
 
 
 def _name(path: str, base: str) -> str:

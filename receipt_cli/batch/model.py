@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeVar
 
 from receipt_cli.definitions.search_path import Folder
 from receipt_cli.documents.diff import Difference
 from receipt_cli.errors import ExitCode, ReceiptError
+from receipt_cli.store.places import Place
 
-Change = Literal["written", "unchanged", "replaced", "quarantined", "gone"]
-"""Outcome of a log. ``gone``: listed in the archive, but missing when it was to be read."""
+Change = Literal["written", "unchanged", "replaced", "quarantined", "gone", "left_out"]
+"""Outcome of a path. ``gone``: listed in the archive, but missing when it was to be read; ``left_out``: no log."""
+Reason = Literal[
+    "hidden", "link", "special", "name", "older", "empty", "binary", "script", "receipt", "header", "document", "series", "store"
+]
+"""Why a path is no log of the archive: see ``REASONS``."""
+REASONS: Mapping[str, str] = {
+    "hidden": "hidden file or folder, or one of a tool",
+    "link": "link to a folder, or to nothing",
+    "special": "no file: a pipe, a socket or a device",
+    "name": "no log has such a name",
+    "older": "not changed since --since",
+    "empty": "empty file",
+    "binary": "no text",
+    "script": "a script",
+    "receipt": "a receipt: receipt store add",
+    "header": "the header of a run",
+    "document": "another document of this program: receipt store add",
+    "series": "records that --series wrote",
+    "store": "inside a store of receipts",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +81,41 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file of a folder that is not a log."""
+    """A path of a folder that is not a log: ``name`` is its path below the archive's root."""
+
+    name: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the logs of a batch are read.
+
+    ``folders`` are those of the definitions that do not ship; ``grammar`` is the only one to read logs with, as ``--grammar``
+    takes it; with ``all_runs`` every run of a log has its receipt, else the last; with ``series`` its records are written, too.
+    """
+
+    folders: tuple[Folder, ...] = ()
+    grammar: str | None = None
+    all_runs: bool = True
+    series: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """Derive the receipt of the bytes ``sha256``, which all of ``logs`` contain, into the store at ``store``.
 
-    ``definitions`` is the fingerprint of those to derive with, ``folders`` are those of the definitions that do not ship. With
-    ``compare`` nothing is written: the result contains the differences.
+    ``definitions`` is the fingerprint of those to derive with. ``places`` are those of the logs. With ``compare`` nothing is
+    written: the result contains the differences.
     """
 
     sha256: str
     logs: tuple[Log, ...]
     store: str
     definitions: str
+    manner: Manner
     compare: bool = False
-    folders: tuple[Folder, ...] = ()
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +123,7 @@ class Derived:
     """A receipt was made of the bytes ``sha256``, which are those of the task unless the log changed meanwhile.
 
     ``receipt`` is its path below the store (in a comparison: empty), ``recognised`` whether a
-    grammar knew the log.
+    grammar knew the log; ``runs`` is the number of its runs that have a receipt.
     """
 
     sha256: str
@@ -95,6 +133,7 @@ class Derived:
     recognised: bool
     notes: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = ()
+    runs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +160,9 @@ class Report:
     failure: Failure | None = None
     notes: tuple[str, ...] = ()
     differences: tuple[Difference, ...] = field(default=())
+    runs: int = 1
+    reason: Reason | None = None
+    """Why the path was left out."""
 
 
 T = TypeVar("T")

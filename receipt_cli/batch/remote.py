@@ -15,7 +15,7 @@ from datetime import datetime
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from receipt_cli.batch.model import Log
+from receipt_cli.batch.model import LeftOut, Log
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.io.discovery import has_log_name
 from receipt_cli.redaction.mask import mask_secrets
@@ -36,8 +36,8 @@ def is_url(path: str) -> bool:
     return _URL.match(path) is not None
 
 
-def find_remote(url: str, now: float) -> tuple[list[Log], int]:
-    """Return the logs at or below ``url``, which may be a pattern, and how many files there were left out by their names.
+def find_remote(url: str, now: float) -> list[tuple[str, Log | LeftOut]]:
+    """Return the path of each file at or below ``url``, which may be a pattern, with its log, or why it is none.
 
     Raises ``UsageError`` where fsspec, or what it needs for this protocol, is not installed, ``InputError`` where nothing
     can be listed.
@@ -53,16 +53,19 @@ def find_remote(url: str, now: float) -> tuple[list[Log], int]:
             infos = system.find(root, detail=True)
     except Exception as error:  # every protocol raises errors of its own
         raise _unread(url, error) from error
-    files = {path: info for path, info in infos.items() if info.get("type") == "file" and not _hidden(path, root)}
+    files = {path: info for path, info in infos.items() if info.get("type") == "file"}
     if not files:
         raise InputError("no such file or folder", where=mask_secrets(url))
-    logs = []
+    found: list[tuple[str, Log | LeftOut]] = []
     for path, info in files.items():
-        if named or has_log_name(posixpath.basename(path)):
-            full = system.unstrip_protocol(path)
+        full = system.unstrip_protocol(path)
+        hidden = _hidden(path, root)
+        if not hidden and (named or has_log_name(posixpath.basename(path))):
             stamp, settled = _stamp(info, now)
-            logs.append(Log(mask_secrets(full), full, named, int(info.get("size") or 0), stamp, settled))
-    return logs, len(files) - len(logs)
+            found.append((full, Log(mask_secrets(full), full, named, int(info.get("size") or 0), stamp, settled)))
+        else:
+            found.append((full, LeftOut(mask_secrets(full), "hidden" if hidden else "name")))
+    return found
 
 
 @contextmanager
@@ -94,7 +97,7 @@ def fetched_logs(urls: Sequence[str]) -> Iterator[dict[str, str]]:
 
     The copies have the names that the logs have below what their URLs have in common. Raises as ``find_remote`` does.
     """
-    found = {log.path: log for url in urls for log in find_remote(url, time.time())[0]}
+    found = {path: each for url in urls for path, each in find_remote(url, time.time()) if isinstance(each, Log)}
     if not found:
         raise InputError("no log was found", where=mask_secrets(urls[0]), why="no file has a name that logs have")
     common = len(posixpath.commonpath([posixpath.dirname(path) for path in found]))

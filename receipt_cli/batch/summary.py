@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from receipt_cli.batch.model import Report
+from receipt_cli.batch.model import REASONS, LeftOut, Log, Report
 from receipt_cli.documents.diff import Difference
 
 MAX_TOLD = 20
@@ -30,6 +30,10 @@ class Tally:
     derived_bytes: int = 0
     same: int = 0
     unrecognised: int = 0
+    runs: int = 0
+    """Those of logs with several runs."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Paths that are no logs, by reason."""
     quarantine: list[Report] = field(default_factory=list)
     """The first ones."""
     worst_exit_code: int = 0
@@ -44,7 +48,11 @@ class Tally:
         if report.same_as is not None:
             self.same += 1
             return
+        if report.reason is not None:
+            self.left_out[report.reason] += 1
+            return
         self.changes[report.change] += 1
+        self.runs += report.runs if report.runs > 1 else 0
         self.unrecognised += report.recognised is False
         if report.derived and report.identity is not None:
             self.derived += 1
@@ -53,6 +61,11 @@ class Tally:
             self.worst_exit_code = max(self.worst_exit_code, report.failure.exit_code)
             if len(self.quarantine) < MAX_TOLD:
                 self.quarantine.append(report)
+
+
+def left_out_report(path: LeftOut) -> Report:
+    """Return the report of a path that is no log."""
+    return Report(Log(path.name, path.name, False, 0, "", False), "left_out", reason=path.reason)
 
 
 def report_document(report: Report, *, compared: bool = False) -> Mapping[str, Any]:
@@ -67,9 +80,10 @@ def report_document(report: Report, *, compared: bool = False) -> Mapping[str, A
         "recognised": report.recognised,
         "derived": report.derived,
         "same_as": report.same_as,
+        "runs": report.runs if report.receipt else 0,
         "exit_code": failure.exit_code if failure else None,
-        "error": failure.error if failure else None,
-        "why": failure.why if failure else None,
+        "error": failure.error if failure else report.reason,
+        "why": failure.why if failure else REASONS[report.reason] if report.reason else None,
         "notes": list(report.notes),
     }
     if not compared:

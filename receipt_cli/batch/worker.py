@@ -15,40 +15,49 @@ from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
 from receipt_cli.batch.captured import Captured, captured
-from receipt_cli.batch.discovery import local_stamp
-from receipt_cli.batch.model import Derived, Failure, Identity, LeftOut, Log, Task
+from receipt_cli.batch.discovery import local_stamp, reason_of
+from receipt_cli.batch.model import Derived, Failure, Identity, LeftOut, Log, Manner, Reason, Task
 from receipt_cli.batch.remote import fetched, is_url
 from receipt_cli.definitions.accelerators import load_peaks
 from receipt_cli.definitions.search_path import Folder
-from receipt_cli.derive import Derivation, Options, read_log
+from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.documents.diff import Difference, differences
+from receipt_cli.documents.identity import run_id
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import DataError, ExitCode, InputError, ReceiptError
 from receipt_cli.grammar.catalog import list_grammars, read_entry
 from receipt_cli.grammar.site import NO_SITE, Site
+from receipt_cli.io.atomic import make_folder
 from receipt_cli.io.beside import header_name, receipt_names
 from receipt_cli.io.compression import unpacked
-from receipt_cli.io.discovery import HEAD_BYTES, is_log_text
+from receipt_cli.io.discovery import is_log_text, read_head
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import DERIVED, Document
 from receipt_cli.receipts.production import InvalidReceipt
+from receipt_cli.receipts.series_file import write_series
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 from receipt_cli.store.files import Outcome, Store
+from receipt_cli.store.places import write_place
 
+MANNER = Manner()
 _OFTEN_EMPTY = (".err", "")
 """Suffixes of files that many jobs leave empty; empty ones are not logs."""
 
 
 @cache
-def definitions_fingerprint(folders: tuple[Folder, ...] = ()) -> str:
-    """Return 16 hex digits of the rules, the schema version and the bytes of every definition, also of those in ``folders``.
+def definitions_fingerprint(manner: Manner = MANNER) -> str:
+    """Return 16 hex digits of all that decides the receipts of a log: rules, schema version, definitions, and the manner.
 
-    Raises ``DataError``.
+    Raises ``DataError``, and ``UsageError`` for a malformed grammar name.
     """
-    site = _site(folders)
+    site = _site(manner.folders)
     parts = [f"{RULES} {SCHEMA_VERSION} {site.catalogue.sha256} {site.registry.sha256} {load_peaks().sha256}"]
     parts += [f"{e.ref} {e.status} {hashlib.sha256(read_entry(e)).hexdigest()}" for e in list_grammars()]
     parts += [f"{grammar.ref} {grammar.sha256}" for grammar in site.grammars]
+    if manner.grammar is not None:
+        forced = site.find(manner.grammar)
+        parts.append(f"only {forced.ref} {forced.sha256}")
+    parts.append(f"{'every run' if manner.all_runs else 'last run'}{', series' if manner.series else ''}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
@@ -72,15 +81,25 @@ def identify(log: Log) -> Identity | Failure | LeftOut:
 
 def _identify(log: Log, path: str) -> Identity | LeftOut:
     with open(path, "rb") as file:
-        head = file.read(HEAD_BYTES)
-    empty = not head
-    if not log.named and (PurePath(unpacked(log.name)).suffix in _OFTEN_EMPTY if empty else not is_log_text(head)):
-        return LeftOut()
+        head = read_head(file)
+    reason = _no_log(log, head)
+    if reason is not None:
+        return LeftOut(log.name, reason)
     identity = _digest(path)
     if not identity.size_bytes:
         raise InputError("the log is empty")
     steady = is_url(log.path) or local_stamp(os.stat(path)) == log.stamp
     return Identity(identity.sha256, identity.size_bytes, steady)
+
+
+def _no_log(log: Log, head: bytes) -> Reason | None:
+    """Return why a file with this ``head`` is no log; one that was named is none only where it is a document of this program."""
+    document = reason_of(head)
+    if document is not None or log.named:
+        return document
+    if not head:
+        return "empty" if PurePath(unpacked(log.name)).suffix in _OFTEN_EMPTY else None
+    return None if is_log_text(head) else "script" if head.startswith(b"#!") else "binary"
 
 
 def _digest(path: str) -> Identity:
@@ -99,7 +118,7 @@ def derive_receipt(task: Task) -> Derived | Failure:
     Every error is returned as an answer, so that one log never stops the others.
     """
     try:
-        if definitions_fingerprint(task.folders) != task.definitions:
+        if definitions_fingerprint(task.manner) != task.definitions:
             why = "this worker has other grammars, schemas or rules than the machine that leads the batch"
             return Failure(int(ExitCode.DATA), "definitions differ", why, fatal=True)
         if not task.compare and not Path(task.store).is_dir():
@@ -139,8 +158,8 @@ def _derive_at(task: Task, log: Log) -> Derived | None:
     with _at_hand(log, _siblings(log)) as path:
         beside = [path] if is_url(log.path) else [other.path for other in task.logs if not is_url(other.path)]
         kept = captured(Store(Path(task.store)), task.sha256, beside)
-        derivation = _derivation(path, kept.options, _site(task.folders))
-        return _deliver(task, kept, derivation) if derivation.log.sha256 == task.sha256 else None
+        reading = _read(path, kept.options, task.manner)
+        return _deliver(task, kept, reading) if reading.gathered.log.sha256 == task.sha256 else None
 
 
 def _derive_copy(task: Task, log: Log) -> Derived:
@@ -149,34 +168,55 @@ def _derive_copy(task: Task, log: Log) -> Derived:
         copy = os.path.join(folder, os.path.basename(path))
         shutil.copyfile(path, copy)
         kept = captured(Store(Path(task.store)), _digest(copy).sha256, [path])
-        derivation = _derivation(copy, kept.options, _site(task.folders))
-        size = derivation.log.size_bytes
-        return _deliver(task, kept, derivation, f"the log is being written to: the receipt is of its first {size} bytes")
+        reading = _read(copy, kept.options, task.manner)
+        size = reading.gathered.log.size_bytes
+        return _deliver(task, kept, reading, f"the log is being written to: the receipt is of its first {size} bytes")
 
 
-def _derivation(path: str, options: Options, site: Site) -> Derivation:
+def _read(path: str, options: Options, manner: Manner) -> Reading:
     source = Source(path)
     try:
         streams = [Stream((source,), (os.path.basename(path),))]
-        return read_log(streams, options, workers=1, site=site, one_of_many=True).derivation()
+        options = replace(options, grammar=manner.grammar or options.grammar)
+        return read_log(streams, options, workers=1, site=_site(manner.folders), one_of_many=True)
     finally:
         source.close()
 
 
-def _deliver(task: Task, kept: Captured, derivation: Derivation, *more: str) -> Derived:
-    """Assemble, check and store the receipt, or compare it."""
-    document, notes = kept.assemble(derivation)
-    wrong = next((f for f in validate_document(document) if f.severity == "error"), None)
-    if wrong is not None:
-        raise InvalidReceipt("produced an invalid receipt", why=f"{wrong.pointer}: {wrong.reason}")
+def _deliver(task: Task, kept: Captured, reading: Reading, *more: str) -> Derived:
+    """Assemble, check and store the receipts of the runs, or compare that of the last one."""
+    count = len(reading.launches)
+    derivations = [reading.derivation(number) for number in (range(count) if task.manner.all_runs else [count - 1])]
+    documents: list[Document] = []
+    notes: tuple[str, ...] = ()
+    for derivation in derivations:
+        document, notes = kept.assemble(derivation, last=derivation is derivations[-1])
+        wrong = next((f for f in validate_document(document) if f.severity == "error"), None)
+        if wrong is not None:
+            raise InvalidReceipt("produced an invalid receipt", why=f"{wrong.pointer}: {wrong.reason}")
+        documents.append(document)
     changes: tuple[Difference, ...] = ()
     if task.compare:
-        changes = tuple(differences(_derived_part(kept.current), _derived_part(document))) if kept.current else ()
+        changes = tuple(differences(_derived_part(kept.current), _derived_part(documents[-1]))) if kept.current else ()
         outcome = Outcome("written" if not kept.current else "replaced" if changes else "unchanged", "")
     else:
-        outcome = Store(Path(task.store)).add(document)
-    log, known = derivation.log, bool(derivation.detection.chosen)
-    return Derived(log.sha256, log.size_bytes, outcome.change, outcome.path, known, (*notes, *more), changes)
+        store = Store(Path(task.store))
+        if task.manner.series:
+            _write_series(store, documents, derivations)
+        outcome = store.add_runs(documents) if task.manner.all_runs else store.add(documents[-1])
+        for place in task.places:
+            write_place(store.root, store.scratch, derivations[-1].log.sha256, place)
+    log, known = derivations[-1].log, bool(derivations[-1].detection.chosen)
+    more = (*notes, *more)
+    return Derived(log.sha256, log.size_bytes, outcome.change, outcome.path, known, more, changes, len(documents))
+
+
+def _write_series(store: Store, documents: Sequence[Document], derivations: Sequence[Derivation]) -> None:
+    """Write the records of each run to its file in the store, in place of an older one."""
+    for document, derivation in zip(documents, derivations, strict=True):
+        path = store.root / "series" / derivation.log.sha256[:2] / f"{run_id(document)}.parquet"
+        make_folder(path.parent)
+        write_series(derivation, path)
 
 
 def _derived_part(document: Document) -> Document:

@@ -169,6 +169,8 @@ def _change(gate: Change, gates: Gates, baseline: Baseline | None) -> Ruling:
     entry = baseline.metric(gate.metric) if baseline is not None else None
     if reason is not None or entry is None:
         return _unanswered("changes", gate.name, wanted, reason or "not every run has this metric", fail)
+    if entry["outcome"] == "lost":
+        return Ruling("gate", gate.name, False, True, wanted, "the run prints no such metric, the baseline does")
     unit, a, b = figures(entry)
     bounds = "" if entry["low"] is None else f" (95 %: {_share(entry, 'low')} to {_share(entry, 'high')})"
     found = f"{a} → {b} {unit}".rstrip() + f", {_share(entry, 'delta')}{bounds}"
@@ -189,6 +191,10 @@ def _no_comparison(gate: Change, baseline: Baseline | None) -> str | None:
         return None
     if entry["outcome"] == "incomparable":
         return str(entry["reason"])
+    if entry["outcome"] == "gained":
+        return "the baseline has no such metric"
+    if entry["outcome"] == "lost":
+        return None
     if entry["a"] == 0 != entry["b"]:
         return "the baseline is zero, and nothing is a share of it"
     if gate.interval == "required" and entry["low"] is None:

@@ -15,8 +15,8 @@ from receipt_cli.comparison.stalls import compare_stalls
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.numeric.intervals import INTERVAL_RULE, MIN_VALUES
 
-SCHEMA_VERSION = "comparison/1.1"
-Axis = Literal["step", "tokens"]
+SCHEMA_VERSION = "comparison/1.2"
+Axis = Literal["step", "tokens", "samples", "time"]
 
 FLOPS_COUNTED = ("flops_per_s", "flops_per_s_per_device", "mfu_ratio", "hfu_ratio", "hardware_flops_per_s_per_device")
 """Metrics that rest on a count of FLOPs: 6N of one trainer are not the 18N of another."""
@@ -47,9 +47,9 @@ class Contrast:
 
     @property
     def bad(self) -> bool:
-        """True where these runs are worse in any metric or check, or not comparable."""
+        """True where these runs are worse in any metric or check, lack one, or are not comparable."""
         checks = any(check["a"] is not False and check["b"] is False for check in self.document["outcome"]["checks"])
-        return checks or self.judgement.verdict == "not_comparable" or any(m.outcome == "worse" for m in self.metrics)
+        return checks or self.judgement.verdict == "not_comparable" or any(m.outcome in ("worse", "lost") for m in self.metrics)
 
 
 def group(runs: Sequence[Run], policy: Policy) -> list[list[Run]]:
@@ -108,7 +108,7 @@ def compare_runs(
 
 
 def comparison_document(baseline: Sequence[str], contrasts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the document (``comparison/1.1``) of ``contrasts`` with the runs named ``baseline``."""
+    """Return the document (``comparison/1.2``) of ``contrasts`` with the runs named ``baseline``."""
     return {
         "schema_version": SCHEMA_VERSION,
         "baseline": {"runs": list(baseline)},
@@ -131,7 +131,7 @@ def _figures(run: Run) -> dict[str, Figures]:
     for name in FLOPS_COUNTED:
         if name in printed and printed[name]["definition"] is None:
             statistics[name] = {**printed[name], "definition": trainer}
-    return {name: Figures(statistic, run.steady.get(name)) for name, statistic in statistics.items()}
+    return {name: Figures(statistic, run.steady.get(name), name in printed) for name, statistic in statistics.items()}
 
 
 def _outcomes(a: Document, b: Document) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _outcomes(a: Document, b: Document) -> dict[str, Any]:
 def _curves(a: Run, b: Run, axis: Axis) -> list[dict[str, Any]]:
     comparisons: list[dict[str, Any]] = []
     for name, curve in a.curves.items():
-        compared = compare_curves(curve, b.curves[name], between=axis == "tokens") if name in b.curves else None
+        compared = compare_curves(curve, b.curves[name], between=axis != "step") if name in b.curves else None
         if compared is not None:
             comparisons.append({"metric": name, "axis": axis, **asdict(compared)})
     return comparisons
@@ -157,7 +157,7 @@ def _notes(baseline: Sequence[Run], others: Sequence[Run], metrics: Sequence[Met
     if min(counts) == 1:
         sizes = f"n = {counts[0]} and n = {counts[1]}"
         notes.append(f"no between-run variance: {sizes}; an interval here is of these runs' own steps alone")
-    if not metrics:
+    if all(m.outcome in ("lost", "gained") for m in metrics):
         notes.append("the runs have no metric in common")
     elif not all(run.steady for run in (*baseline, *others)):
         notes.append("a receipt holds no steps: give the logs, and rates get intervals and curves are compared")

@@ -67,24 +67,52 @@ def _curves(product: Product, axis: Axis) -> dict[str, Curve]:
         metric = registry.by_name[name]
         if metric.klass == "curve" and metric.better != "none" and len(curves) < _MAX_CURVES:
             steps, values = series.curve(name)
-            places = _tokens(product, steps) if axis == "tokens" else steps
+            places = steps if axis == "step" else _places(product, steps, axis)
             if places is not None:
                 curves[name] = Curve(places, values)
     return curves
 
 
-def _tokens(product: Product, steps: Floats) -> Floats | None:
-    """Return the tokens trained by each of ``steps``: as printed, else from the batch size; None if unknown."""
+_TOTALS = {"tokens": "tokens_total", "samples": "samples_total", "time": "elapsed_time_s"}
+"""The metric that counts along each axis."""
+
+
+def _places(product: Product, steps: Floats, axis: Axis) -> Floats | None:
+    """Return the tokens or samples trained, or the seconds passed, by each of ``steps``; None if unknown.
+
+    As printed, else from the batch size or the step times.
+    """
     import numpy as np
 
-    places, totals = product.series.curve("tokens_total")
-    if len(places) > 1:
-        known = np.isfinite(totals)
+    places, totals = product.series.curve(_TOTALS[axis])
+    known = np.isfinite(totals)
+    if known.sum() > 1:
         order = np.argsort(places[known], kind="stable")
         return np.interp(steps, places[known][order], totals[known][order], left=np.nan, right=np.nan)
+    return _passed(product, steps) if axis == "time" else _trained(product, steps, axis)
+
+
+def _passed(product: Product, steps: Floats) -> Floats | None:
+    """Return the seconds from the first printed step time to each of ``steps``: step times, each for the steps since the last."""
+    import numpy as np
+
+    places, times = last_of_each(*product.series.curve("step_time_s"))
+    known = np.isfinite(times)
+    if known.sum() < 2:
+        return None
+    places, times = places[known], times[known]
+    passed = np.concatenate([[0.0], np.cumsum(times[1:] * np.diff(places))])
+    interpolated: Floats = np.interp(steps, places, passed, left=np.nan, right=np.nan)
+    return interpolated
+
+
+def _trained(product: Product, steps: Floats, axis: Axis) -> Floats | None:
+    """Return the tokens or samples trained by each of ``steps``, from the batch size; None if it is unknown."""
     flags = product.document["header"]["flags"] or {}
     each, batch, length = (flags.get(name) for name in ("tokens_per_step", "global_batch_size", "sequence_length"))
-    if each is None and isinstance(batch, int) and isinstance(length, int):
+    if axis == "samples":
+        each = batch
+    elif each is None and isinstance(batch, int) and isinstance(length, int):
         each = batch * length
     return steps * each if isinstance(each, int | float) and not isinstance(each, bool) else None
 

@@ -12,7 +12,7 @@ from receipt_cli.definitions.metrics import Metric, Registry
 from receipt_cli.numeric.intervals import Spread, difference, drift, median_spread
 from receipt_cli.numeric.precision import resolution
 
-Outcome = Literal["better", "worse", "different", "no_evidence", "below_precision", "equal", "incomparable"]
+Outcome = Literal["better", "worse", "different", "no_evidence", "below_precision", "equal", "incomparable", "lost", "gained"]
 Basis = Literal["within_run", "between_runs", "none"]
 
 LEVEL = 0.95
@@ -29,6 +29,8 @@ class Figures:
 
     statistic: Mapping[str, Any]
     values: Sequence[float] | None = None
+    printed: bool = True
+    """False for a figure that was recomputed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class MetricComparison:
     ``figure`` is the statistic compared: the median of rates, times and memory, the last value of curves and counters.
     ``ratio`` is b / a; ``low`` and ``high`` bound b - a with 95 % confidence, on the given basis, and are widened within
     runs by printed digits, ``WANDER`` and ``drift``; ``floor`` is the least difference that the printed digits can show.
+    A metric that no run of one side has is ``lost`` (a alone) or ``gained`` (b alone).
     """
 
     name: str
@@ -45,8 +48,8 @@ class MetricComparison:
     unit: str
     better: str
     figure: str
-    a: float
-    b: float
+    a: float | None
+    b: float | None
     runs: tuple[int, int]
     low: float | None
     high: float | None
@@ -56,20 +59,22 @@ class MetricComparison:
     reason: str | None
 
     @property
-    def delta(self) -> float:
-        """b - a."""
-        return self.b - self.a
+    def delta(self) -> float | None:
+        """b - a, or None where one is missing."""
+        return None if self.a is None or self.b is None else self.b - self.a
 
     @property
     def ratio(self) -> float | None:
-        """b / a, or None where a is zero or they lie on two sides of it."""
+        """b / a, or None where one is missing, a is zero or they lie on two sides of it."""
+        if self.a is None or self.b is None:
+            return None
         return self.b / self.a if self.a and (self.a > 0) == (self.b > 0) else None
 
 
 def compare_metrics(
     left: Sequence[Mapping[str, Figures]], right: Sequence[Mapping[str, Figures]], registry: Registry, least: float = 0.0
 ) -> Iterator[MetricComparison]:
-    """Yield a comparison of every metric that all runs of both sides have, in registry order.
+    """Yield a comparison of every metric that runs of both sides have, or that one side alone prints, in registry order.
 
     ``left`` and ``right`` contain the figures of each run by metric name; ``least`` is the relative difference below which
     a policy requests no verdict.
@@ -80,6 +85,8 @@ def compare_metrics(
             comparison = _compare(metric, sides[0], sides[1], least)
             if comparison is not None:
                 yield comparison
+        elif any(figures.printed for side in sides for figures in side):
+            yield _one_sided(metric, sides[0], sides[1])
 
 
 def _compare(metric: Metric, left: Sequence[Figures], right: Sequence[Figures], least: float) -> MetricComparison | None:
@@ -108,6 +115,18 @@ def _compare(metric: Metric, left: Sequence[Figures], right: Sequence[Figures], 
         outcome=outcome,
         reason=reason,
     )
+
+
+def _one_sided(metric: Metric, left: Sequence[Figures], right: Sequence[Figures]) -> MetricComparison:
+    """Return the row of a metric that the runs of one side have, and none of the other."""
+    values = [f.statistic[metric.headline] for f in (*left, *right) if f.statistic[metric.headline] is not None]
+    value = statistics.median(values) if values else None
+    outcome: Outcome = "lost" if left else "gained"
+    return MetricComparison(
+        name=metric.name, id=metric.id, unit=metric.unit, better=metric.better, figure=metric.headline,
+        a=value if left else None, b=None if left else value, runs=(len(left), len(right)),
+        low=None, high=None, basis="none", floor=0.0, outcome=outcome, reason=None,
+    )  # fmt: skip
 
 
 def _interval(

@@ -9,6 +9,7 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "canonical": "canonical_bytes canonical_line captured_digest is_touched",
     "diff": "Difference differences",
+    "identity": "run_id run_time",
     "invariants.figures": "column_figures",
     "invariants.rule": "pointer pointer_parts",
     "migrate": "migrate_bytes replace_original write_beside",

@@ -8,6 +8,6 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "lane_history": "history worsened",
-    "lanes": "make_lanes run_time watch",
+    "lanes": "make_lanes watch",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -77,7 +77,7 @@ def _change(runs: Sequence[LaneRun], watched: Watched, change: Change, policy: P
 
 
 def _run(run: LaneRun) -> dict[str, Any]:
-    return {"name": run.name, "at": run.time, "log_sha256": run.log_sha256}
+    return {"name": run.name, "at": run.time, "log_sha256": run.log_sha256, "run_id": run.run_id}
 
 
 def _attribute(runs: Sequence[LaneRun], choices: Sequence[int], policy: Policy) -> tuple[int, list[dict[str, Any]]]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from receipt_cli.analysis.checks import healthy
 from receipt_cli.definitions.metrics import Registry
+from receipt_cli.documents.identity import run_id, run_time
 
 Document: TypeAlias = Mapping[str, Any]
 Better = Literal["lower", "higher", "none"]
@@ -42,6 +43,11 @@ class LaneRun:
         name: str | None = self.document["run"]["name"]
         return name or self.log_sha256[:12]
 
+    @property
+    def run_id(self) -> str:
+        """The identity of the run."""
+        return run_id(self.document)
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -68,22 +74,16 @@ class Watched:
     relative: bool = True
 
 
-def run_time(document: Document) -> str | None:
-    """Return when a run started, else when it finished, else when its header was written; None if unknown."""
-    run = document["run"]
-    time: str | None = run["started_at"] or run["finished_at"] or document["header"]["collected_at"]
-    return time
-
-
 def make_lanes(receipts: Iterable[Document]) -> list[Lane]:
     """Return the lanes of ``receipts``, ordered by name; a run without a lane is of the lane ``None``."""
     groups: dict[tuple[str | None, str | None], list[LaneRun]] = {}
     for document in receipts:
         key = document["run"]["lane"], document["run"]["preset"]
-        groups.setdefault(key, []).append(LaneRun(document, document["derivation"]["log"]["sha256"], run_time(document)))
+        when = run_time(document)
+        groups.setdefault(key, []).append(LaneRun(document, document["derivation"]["log"]["sha256"], when and when.time))
     lanes: list[Lane] = []
     for (lane, preset), runs in sorted(groups.items(), key=lambda group: tuple((name is None, name or "") for name in group[0])):
-        dated = sorted((run for run in runs if run.time is not None), key=lambda run: (_instant(run.time), run.log_sha256))
+        dated = sorted((run for run in runs if run.time is not None), key=lambda run: (_instant(run.time), run.run_id))
         lanes.append(Lane(lane, preset, tuple(dated), len(runs) - len(dated)))
     return lanes
 

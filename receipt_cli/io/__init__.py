@@ -11,9 +11,9 @@ PUBLIC = {
     "beside": "header_name receipt_names",
     "compression": "HEAD SUFFIXES compression_of decompress is_bomb unpacked",
     "csv": "safe_cell",
-    "discovery": "HEAD_BYTES arrange find_logs has_log_name is_log_text names_of",
-    "envelopes": "Unpacker",
+    "discovery": "HEAD_BYTES arrange document_kind find_logs has_log_name is_log_text names_of read_head",
     "duckdb": "Answer Damaged Database check_installed quoted",
+    "envelopes": "Unpacker",
     "pipe": "widen",
     "source": "BLOCK Progress SPOOLED Source Stream",
 }

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
+from typing import BinaryIO
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import compression_of, unpacked
@@ -18,10 +19,12 @@ from receipt_cli.lazy_pattern import compile_later
 MAX_FILES = 4096
 HEAD_BYTES = 4096
 """Bytes at the start of a file that tell whether it is a text."""
+_NULS = 1 << 20
+_DOCUMENT = compile_later(rb'(?:\xef\xbb\xbf)?\s*\{\s*"schema_version"\s*:\s*"([a-z][a-z0-9_]*)/')
 _LOG = (".log", ".txt", ".out", ".err", ".jsonl", ".ndjson", ".console", ".output", "")
-_NO_LOG = compile_later(
-    r"(?i)requirements|licen[cs]e|readme|tfevents|\.receipt\b|^(?:makefile|dockerfile)$|(?:~|\.(?:tmp|swp|lock|pid))$"
-)
+_NO_LOG = compile_later(r"(?i)tfevents|\.receipt\b|(?:~|\.(?:tmp|swp|lock|pid))$")
+_NO_LOG_TEXT = compile_later(r"(?i)requirements|licen[cs]e|readme|^(?:makefile|dockerfile)$")
+"""Names of texts that are no logs, unless their suffix is that of a log alone."""
 _ROTATED = compile_later(r"(?P<base>.+?)[.-](?:(?P<count>\d{1,3})|(?P<date>\d{4}-?\d\d-?\d\d(?:[_T-]\d\d[\d:-]*)?))$")
 _WORDS = r"rank|worker|process|proc|gpu|cuda|device|replica|pod|node|host|machine|task"
 _RANK = compile_later(rf"(?i)(?<![a-z])(?:global|local)?[._-]?(?P<word>{_WORDS})s?[._-]?(?P<number>\d{{1,6}})(?![\da-z])")
@@ -90,7 +93,7 @@ def _is_log(path: Path) -> bool:
         return False
     try:
         with path.open("rb") as file:
-            return is_log_text(file.read(HEAD_BYTES))
+            return is_log_text(read_head(file))
     except OSError:
         return True  # reading it says why
 
@@ -100,16 +103,35 @@ def has_log_name(name: str) -> bool:
     name = unpacked(name)
     rotated = _ROTATED.match(name)
     suffix = PurePath(rotated["base"] if rotated else name).suffix.lower()
-    return not _NO_LOG.search(name) and (suffix in _LOG or suffix[1:].isdigit())
+    if _NO_LOG.search(name) or (suffix in (".txt", "") and _NO_LOG_TEXT.search(name)):
+        return False
+    return suffix in _LOG or suffix[1:].isdigit()
 
 
 def is_log_text(head: bytes) -> bool:
     """True where the first ``HEAD_BYTES`` of a file are text, or compressed; not for a receipt, a script or nothing."""
-    if not head or head.lstrip()[:20].startswith(b'{"schema_version"') or head.startswith(b"#!"):
+    if not head or document_kind(head) is not None or head.startswith(b"#!"):
         return False
     text = head.replace(b"\0", b"")  # a file that was cut while somebody wrote to it
     controls = sum(text.count(bytes([c])) for c in range(32) if c not in b"\t\n\r\f\b\x1b")
     return compression_of(head) is not None or (bool(text) and controls * 20 < len(text))
+
+
+def document_kind(head: bytes) -> str | None:
+    """Return the kind of document of this program that a file with this ``head`` is, such as ``receipt``; None for any other."""
+    match = _DOCUMENT.match(head)
+    return match[1].decode("ascii") if match else None
+
+
+def read_head(file: BinaryIO) -> bytes:
+    """Return the first ``HEAD_BYTES`` of an open file behind its leading NULs: a log cut by its rotation begins with them."""
+    head = file.read(HEAD_BYTES)
+    while head and not head.strip(b"\0"):
+        more = file.read(_NULS)
+        rest = more.lstrip(b"\0")[:HEAD_BYTES]
+        if rest or not more:
+            return rest or head
+    return head
 
 
 def arrange(paths: Sequence[str], names: Sequence[str] | None = None) -> list[list[LogFile]]:

@@ -25,7 +25,7 @@ PUBLIC = {
     "scale": "byte_size count duration kind_of measure percent scale_for",
     "schema": "render_changes render_fields",
     "terminal.page": "Page Span",
-    "terminal.progress": "BatchBar ReadingBar Screen shows_progress",
+    "terminal.progress": "BatchBar BatchLines ReadingBar Screen shows_progress",
     "terminal.style": "Role Style",
     "terminal.table": "Column render_table write_table",
     "terminal.text": "clean disarm",

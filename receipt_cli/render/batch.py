@@ -26,10 +26,11 @@ def render_summary(
     seconds: float,
     style: Style,
     unrecognised: int = 0,
+    runs: int = 0,
 ) -> str:
-    """Return the summary of a batch: ``counts`` are logs by outcome; zeros are left out.
+    """Return the summary of a batch: ``counts`` are paths by outcome; zeros are left out.
 
-    ``unrecognised`` counts receipts of logs that no grammar recognises.
+    ``unrecognised`` counts receipts of logs that no grammar recognises, ``runs`` those of logs with several runs.
     """
     page = Page(style)
     logs = f"{count(derived)} {'log' if derived == 1 else 'logs'} derived"
@@ -40,6 +41,8 @@ def render_summary(
     page.line(f"{logs} ({byte_size(derived_bytes)}) in {duration(seconds)}{speed}")
     rows = [[Span(name, _ROLES.get(name, "plain")), Span(count(number))] for name, number in counts.items() if number]
     page.rows(align([Column(""), Column("", right=True)], rows, page.style.width))
+    if runs:
+        page.line(f"logs with several runs contain {count(runs)}, each with its receipt", indent=2)
     if unrecognised:
         page.line(Span(f"{count(unrecognised)} of the receipts are of logs that no grammar recognises", "warn"), indent=2)
     return page.text()

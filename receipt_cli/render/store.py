@@ -94,17 +94,20 @@ def _trend(page: Page, panel: Row) -> tuple[list[Column], list[list[Span]]]:
 
 
 def render_receipts(rows: Sequence[Mapping[str, object]], style: Style) -> str:
-    """Return the receipts of a store, a line each: ``{log_sha256, generation, name, grammar, last_step, healthy, failure}``."""
+    """Return the runs of a store as ``list_runs`` gives them, a line each."""
     page = Page(style)
     columns = [
-        Column("log"), Column("n", right=True, drop=1), Column("run", least=12), Column("grammar", least=12),
-        Column("last step", right=True), Column("outcome", least=10),
+        Column("run"), Column("name", least=12), Column("time (UTC)", drop=2), Column("path", least=16, drop=1),
+        Column("lane", least=6, drop=3), Column("grammar", least=12), Column("last step", right=True),
+        Column("outcome", least=10),
     ]  # fmt: skip
     shown = [
         [
-            Span(str(row["log_sha256"])[:12], "strong"),
-            Span(str(row["generation"])),
+            Span(str(row["run_id"])[:12] + str(row["run_id"])[64:], "strong"),
             Span(page.say(str(row["name"] or ""))),
+            Span(str(row["run_at"] or "").replace("T", " ")[:16] + ("?" if row["run_at_source"] == "log_local" else "")),
+            Span(page.say(str(row["log_path"] or ""))),
+            Span(page.say(str(row["lane"] or ""))),
             Span(page.say(str(row["grammar"] or ""))),
             Span(count(row["last_step"]) if isinstance(row["last_step"], int) else UNKNOWN),
             _outcome(page, row),

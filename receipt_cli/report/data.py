@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from receipt_cli.comparison.policy import Policy
 from receipt_cli.definitions.metrics import Registry
+from receipt_cli.documents.identity import run_id
 from receipt_cli.history.lane_history import history
 from receipt_cli.history.lanes import make_lanes, watch
 from receipt_cli.render.comparison.words import field_name, field_value
@@ -49,7 +50,7 @@ def store_report(
         core = core_row(document, registry)
         rows.append((core, run_detail(document), list(signs(document)), drawn, _slim(document)))
     rows.sort(key=lambda row: (row[0]["at"] is not None, row[0]["at"] or 0, row[0]["digest"]))
-    places = {row[4]["derivation"]["log"]["sha256"]: place for place, row in enumerate(rows)}
+    places = {run_id(row[4]): place for place, row in enumerate(rows)}
     report = {
         **_frame("store", short_text(title), registry, pool),
         "runs": columns((pack_row(row[0], pool) for row in rows), COLUMNS),
@@ -100,7 +101,8 @@ def _frame(kind: str, title: str, registry: Registry, pool: Pool) -> dict[str, A
 
 def _slim(document: Document) -> Document:
     """Return the parts of a receipt that the history reads: thousands of whole receipts would fill the memory."""
-    derivation = {key: document["derivation"][key] for key in ("grammars", "rules", "log")}
+    wanted = ("grammars", "rules", "log", "launches")
+    derivation = {key: value for key, value in document["derivation"].items() if key in wanted}
     summary = document["summary"]
     kept = {key: document[key] for key in ("run", "header", "checks", "goodput")}
     return {**kept, "derivation": derivation, "summary": summary and {**summary, "other_metrics": {}, "derived": {}}}
@@ -112,14 +114,14 @@ def _lanes(
     histories = history(documents, policy, registry)["lanes"]
     lanes: list[dict[str, Any]] = []
     for entry, lane in zip(histories, make_lanes(documents), strict=True):
-        runs = [places[run.log_sha256] for run in lane.runs]
+        runs = [places[run.run_id] for run in lane.runs]
         metrics = [
             {
                 "metric": watched.name,
                 "at": [runs[place] for place in watched.places],
                 "values": [number(value) for value in watched.values],
                 "changes": [_change(change, pool, places) for change in metric["changes"]],
-                "spikes": [[places[spike["log_sha256"]], number(spike["value"])] for spike in metric["spikes"]],
+                "spikes": [[places[spike["run_id"]], number(spike["value"])] for spike in metric["spikes"]],
             }
             for metric, watched in zip(entry["metrics"], watch(lane, registry), strict=True)
         ]
@@ -143,7 +145,7 @@ def _change(change: Document, pool: Pool, places: Mapping[str, int]) -> dict[str
     return {
         "kind": change["kind"],
         "outcome": change["outcome"],
-        "run": places[change["run"]["log_sha256"]],
+        "run": places[change["run"]["run_id"]],
         "before": number(change["before"]),
         "after": number(change["after"]),
         "fields": texts[:_MAX_FIELDS],

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from receipt_cli.analysis.checks import CORE, healthy, proven
 from receipt_cli.definitions.metrics import Registry
-from receipt_cli.history.lanes import run_time
+from receipt_cli.documents.identity import run_id, run_time
 from receipt_cli.report.packing import MAX_NAME, Pool, number
 from receipt_cli.store.views import MEMORY
 
@@ -32,7 +32,9 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
     """
     run, header, checks, failure = document["run"], document["header"], document["checks"], document["failure"] or {}
     summary = document["summary"] or {}
-    digest = document["derivation"]["log"]["sha256"]
+    log, _, earlier = run_id(document).partition(".")
+    digest = ".".join(filter(None, (log[:16], earlier)))
+    when = run_time(document)
     grammars = document["derivation"]["grammars"]
     tokens = _figure(summary, registry, "tokens_per_s", "median")
     derived = _figure(summary, registry, "tokens_per_s", "median", "derived") if tokens is None else None
@@ -40,9 +42,9 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
     losses = _figure(summary, registry, "loss", "last")
     steps = summary.get("steps") or {}
     return {
-        "name": run["name"] or f"log {digest[:12]}",
-        "digest": digest[:16],
-        "at": instant(run_time(document)),
+        "name": run["name"] or f"log {log[:12]}",
+        "digest": digest,
+        "at": instant(when and when.time),
         "lane": run["lane"],
         "preset": run["preset"],
         "commit": header["git"]["commit"],

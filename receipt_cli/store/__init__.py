@@ -7,11 +7,16 @@ Start with ``files`` (the folder), ``views`` (the columns), ``query``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "files": "Outcome Quarantined Store StoredReceipt",
+    "files": "Outcome Quarantined Store",
     "fingerprints": "Known KnownLog",
     "index": "open_store",
-    "query": "csv_text names records view_columns export",
+    "listing": "list_runs",
+    "marks": "mark",
+    "places": "FIELDS Place place_files place_name write_place",
+    "query": "csv_text export names records view_columns",
     "reading": "read_receipt read_receipts",
+    "recipes": "RECIPES fill",
+    "resolve": "NamedRun find_log find_run note_root",
     "series_files": "SeriesFiles",
     "stats": "Period QUESTIONS Question ask_panel contradictions panel_document",
     "views": "MEMORY",

@@ -3,13 +3,16 @@
 ::
 
     receipts/ab/<log sha256>.<n>.json      receipts of one log; the highest n is the current one, the others are history
+    receipts/ab/<log sha256>.<n>.run1.json that of the first of its runs, where the log contains several; the last has no number
+    places/ab/<log sha256>.<key>.json      a path at which the log was found, and what its run is called there (``places``)
+    marks/ab/<run>.<n>.json                tags, notes and exclusion of a run (``marks``)
     documents/<kind>/ab/<sha256>.json      other documents, under the digest of their canonical bytes
     quarantine/ab/<key>.json               logs that gave no receipt, and why
     .cache/                                may be deleted at any time: it is rebuilt
 
 The content of the first three depends only on the logs and on what was captured with them: not on clock, host,
-order of work or number of workers. A receipt or document file is created once, under its final name and with all of its
-bytes; it is never changed.
+order of work or number of workers (marks are a user's). A receipt or document file is created once, under its final name
+and with all of its bytes; it is never changed.
 """
 
 from __future__ import annotations
@@ -21,8 +24,9 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +34,7 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, OutputError, UsageError
 from receipt_cli.io.atomic import NameTaken, make_folder, write_atomically, write_new
 
-_RECEIPT = re.compile(r"(?P<log>[0-9a-f]{64})\.(?P<generation>[1-9]\d{0,8})\.json")
+_RECEIPT = re.compile(r"(?P<log>[0-9a-f]{64})\.(?P<generation>[1-9]\d{0,8})(?:\.run(?P<run>[1-9]\d{0,8}))?\.json")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _KIND = re.compile(r"(?P<kind>[a-z][a-z0-9_]*)/\d+\.\d+\Z")
 
@@ -42,11 +46,20 @@ Change = Literal["written", "unchanged", "replaced"]
 
 @dataclass(frozen=True, slots=True)
 class StoredReceipt:
-    """One receipt file: its path, the log it is of, and which of that log's receipts it is, from 1."""
+    """One receipt file: its path, the log it is of, and which of that log's receipts it is, from 1.
+
+    ``run`` is the number of its run, from 1, in a log of several; None for the last run.
+    """
 
     path: Path
     log_sha256: str
     generation: int
+    run: int | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The identity of the run: that of ``documents.run_id``."""
+        return self.log_sha256 if self.run is None else f"{self.log_sha256}.run{self.run}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,37 +123,52 @@ class Store:
             raise OutputError("cannot write", where=str(self.scratch), why=error.strerror or str(error)) from error
 
     def receipts(self) -> Iterator[StoredReceipt]:
-        """Yield the current receipt of every log, ordered by the log's digest. Raises ``InputError``."""
-        last: StoredReceipt | None = None
-        for receipt in self._all_receipts():
-            if last is not None and last.log_sha256 != receipt.log_sha256:
-                yield last
-            last = receipt
-        if last is not None:
-            yield last
+        """Yield the current receipt of every run, by the log's digest, the last run of a log last. Raises ``InputError``."""
+        for _, receipts in groupby(self.all_receipts(), key=lambda receipt: receipt.log_sha256):
+            yield from _current(list(receipts))
+
+    def all_receipts(self) -> Iterator[StoredReceipt]:
+        """Yield every receipt file, by log, generation and run; the last run of a log comes last. Raises ``InputError``."""
+        for folder in _listed(self.root / "receipts"):
+            yield from _receipts_in(folder)
 
     def history(self, log_sha256: str) -> list[StoredReceipt]:
-        """Return all receipts of one log, the oldest first; the last is the current one. Raises ``InputError``."""
-        return _receipts_in(self._folder(log_sha256), log_sha256)
+        """Return all receipts of a log's last run, the oldest first; the last is the current one. Raises ``InputError``."""
+        return [receipt for receipt in _receipts_in(self._folder(log_sha256), log_sha256) if receipt.run is None]
+
+    def runs(self, log_sha256: str) -> list[StoredReceipt]:
+        """Return the current receipts of a log's runs, the last run's last; none for an unknown log. Raises ``InputError``."""
+        return _current(_receipts_in(self._folder(log_sha256), log_sha256))
 
     def current(self, log_sha256: str) -> bytes | None:
-        """Return the bytes of a log's current receipt, None where it has none. Raises ``InputError``."""
+        """Return the bytes of the current receipt of a log's last run, None where it has none. Raises ``InputError``."""
         receipts = self.history(log_sha256)
         return _read(receipts[-1].path) if receipts else None
 
     def add(self, document: Mapping[str, Any]) -> Outcome:
         """Store a valid document, unless its bytes are there: a receipt under its log, any other under its digest.
 
-        A receipt that differs from the log's current one in the version of the tool alone is the same receipt. Raises
-        ``UsageError`` for a document that has no place here, ``OutputError`` where it cannot be written.
+        A receipt that differs from the log's current one in the version of the tool alone is the same receipt. Those of earlier
+        runs of the log stay current. Raises ``UsageError`` for a document that has no place here, ``OutputError`` where it
+        cannot be written.
         """
         kind = kind_of(document)
         data = canonical_bytes(document)
         if kind == "receipt":
-            return self._add_receipt(_log_of(document), data)
+            log = _log_of(document)
+            earlier = [_read(receipt.path) for receipt in self.runs(log)[:-1]]
+            return self._add_receipt(log, data, earlier if _run_count(document) == len(earlier) + 1 else [])
         digest = hashlib.sha256(data).hexdigest()
         path = self.root / "documents" / kind / digest[:2] / f"{digest}.json"
         return Outcome("written" if self._create(path, data) else "unchanged", self._name(path))
+
+    def add_runs(self, documents: Sequence[Mapping[str, Any]]) -> Outcome:
+        """Store the valid receipts of all runs of one log, in their order; the outcome is that of the last run's.
+
+        They become current together: a reader finds all or none. Raises ``UsageError`` and ``OutputError`` as ``add`` does.
+        """
+        log = _log_of(documents[-1])
+        return self._add_receipt(log, canonical_bytes(documents[-1]), [canonical_bytes(each) for each in documents[:-1]])
 
     def documents(self) -> Iterator[Path]:
         """Yield the paths of all documents other than receipts, in order. Raises ``InputError``."""
@@ -176,20 +204,31 @@ class Store:
                 if record is not None:
                     yield record
 
-    def _all_receipts(self) -> Iterator[StoredReceipt]:
-        for folder in _listed(self.root / "receipts"):
-            yield from _receipts_in(folder)
-
-    def _add_receipt(self, log: str, data: bytes) -> Outcome:
+    def _add_receipt(self, log: str, data: bytes, earlier: Sequence[bytes] = ()) -> Outcome:
+        """Store the receipt of a log's last run, and before it those of the ``earlier`` ones, of the same generation."""
         while True:
             receipts = self.history(log)
-            if receipts and _same(_read(receipts[-1].path), data):
+            if receipts and _same(_read(receipts[-1].path), data) and self._completed(receipts[-1], earlier):
                 return Outcome("unchanged", self._name(receipts[-1].path))
             generation = receipts[-1].generation + 1 if receipts else 1
-            path = self._folder(log) / f"{log}.{generation}.json"
+            for number, run in enumerate(earlier, 1):  # not current before the last run's is there
+                self._make_folders(self._folder(log))
+                write_atomically(self._receipt(log, generation, number), run, self.scratch)
+            path = self._receipt(log, generation)
             if self._create(path, data):
                 return Outcome("replaced" if receipts else "written", self._name(path))
             # Another process took this number first: compare with its receipt.
+
+    def _completed(self, last: StoredReceipt, earlier: Sequence[bytes]) -> bool:
+        """Create what is missing of the earlier runs' receipts beside that of the last; False where different ones are there."""
+        for number, data in enumerate(earlier, 1):
+            path = self._receipt(last.log_sha256, last.generation, number)
+            if not self._create(path, data) and not _same(_read(path), data):
+                return False
+        return True
+
+    def _receipt(self, log: str, generation: int, run: int | None = None) -> Path:
+        return self._folder(log) / f"{log}.{generation}{f'.run{run}' if run is not None else ''}.json"
 
     def _create(self, path: Path, data: bytes) -> bool:
         """Create a file with all of ``data``; return False where there is one of this name."""
@@ -228,13 +267,25 @@ def kind_of(document: Mapping[str, Any]) -> str:
     return match["kind"]
 
 
+def _run_count(document: Mapping[str, Any]) -> int:
+    """Return the number of runs in the log that a receipt is of."""
+    launches = document["derivation"].get("launches")
+    return launches["count"] if launches is not None else 1
+
+
+def _current(receipts: Sequence[StoredReceipt]) -> list[StoredReceipt]:
+    """Return the current ones of the receipts of one log: those of the newest generation that has its last run."""
+    newest = max((receipt.generation for receipt in receipts if receipt.run is None), default=None)
+    return [receipt for receipt in receipts if receipt.generation == newest]
+
+
 def _log_of(document: Mapping[str, Any]) -> str:
     """Return the digest of the log that a receipt is of."""
     derivation = document["derivation"]
     launches = derivation.get("launches")
     if launches is not None and launches["used"] != launches["count"]:
         run = f"run {launches['used']} of {launches['count']} in its log"
-        raise UsageError(f"the receipt is of {run}", why="a store keeps one receipt a log, that of its last run")
+        raise UsageError(f"the receipt is of {run}", why="a log's receipts are stored together", try_="receipt rederive")
     log = derivation["log"]["sha256"]
     if not isinstance(log, str) or _DIGEST.match(log) is None:
         raise UsageError("the receipt does not name its log", why="/derivation/log/sha256 is not a digest")
@@ -256,10 +307,14 @@ def _without_tool(data: bytes) -> object:
 
 
 def _receipts_in(folder: Path, log: str = "") -> list[StoredReceipt]:
-    """Return the receipts in one folder by log and generation, or those of one log; other files are skipped."""
+    """Return the receipts in one folder by log, generation and run, or those of one log; other files are skipped."""
     named = ((path, _RECEIPT.fullmatch(path.name)) for path in _listed(folder, log))
-    receipts = [StoredReceipt(path, name["log"], int(name["generation"])) for path, name in named if name is not None]
-    return sorted(receipts, key=lambda receipt: (receipt.log_sha256, receipt.generation))
+    receipts = [
+        StoredReceipt(path, name["log"], int(name["generation"]), int(name["run"]) if name["run"] else None)
+        for path, name in named
+        if name is not None
+    ]
+    return sorted(receipts, key=lambda each: (each.log_sha256, each.generation, each.run is None, each.run or 0))
 
 
 def _listed(folder: Path, start: str = "") -> list[Path]:

@@ -12,9 +12,11 @@ import os
 import tempfile
 import time
 import zlib
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import IO
+
+from receipt_cli.store.places import Place
 
 MAX_FILES = 16
 """Files beyond which a batch merges all into one."""
@@ -43,6 +45,7 @@ class Known:
         self._definitions = definitions
         self._paths: dict[bytes, tuple[bytes, int]] = {}
         self._logs: dict[bytes, KnownLog] = {}
+        self._places: set[bytes] = set()
         self._file: IO[str] | None = None
         self._writes = writes
         files = self._files()
@@ -72,6 +75,17 @@ class Known:
         if self._logs.get(bytes.fromhex(sha256)) != known:
             self._logs[bytes.fromhex(sha256)] = known
             self._write(self._log_line(sha256, known))
+
+    def is_placed(self, sha256: str, place: Place) -> bool:
+        """Return whether the store is known to contain that the log with this digest is at ``place``."""
+        return _place_key(sha256, place) in self._places
+
+    def note_placed(self, sha256: str, place: Place) -> None:
+        """Keep that the store contains that the log with this digest is at ``place``."""
+        key = _place_key(sha256, place)
+        if key not in self._places:
+            self._places.add(key)
+            self._write(f"place {key.hex()}")
 
     def flush(self) -> None:
         """Flush the file, so that a kill loses nothing."""
@@ -109,6 +123,8 @@ class Known:
                 self._paths[bytes.fromhex(parts[1])] = (bytes.fromhex(parts[2]), int(parts[3]))
             elif parts[0] == "log" and len(parts) == 5 and parts[2] == self._definitions:
                 self._logs[bytes.fromhex(parts[1])] = KnownLog(int(parts[3]), parts[4] == "1")
+            elif parts[0] == "place" and len(parts) == 2:
+                self._places.add(bytes.fromhex(parts[1]))
 
     def _write(self, text: str) -> None:
         if not self._writes:
@@ -134,6 +150,8 @@ class Known:
             self._write(_path_line(key, digest.hex(), size))
         for digest, known in self._logs.items():
             self._write(self._log_line(digest.hex(), known))
+        for key in self._places:
+            self._write(f"place {key.hex()}")
         self.flush()
         if self._writes:
             for file in files:
@@ -162,6 +180,10 @@ def _path_line(key: bytes, sha256: str, size_bytes: int) -> str:
 def _key(path: str, stamp: str) -> bytes:
     """Return a short key of a path in one state: the names of a million paths would fill the memory."""
     return hashlib.blake2b(f"{stamp}\n{path}".encode("utf-8", "surrogateescape"), digest_size=16).digest()
+
+
+def _place_key(sha256: str, place: Place) -> bytes:
+    return hashlib.blake2b(f"{sha256}\n{astuple(place)}".encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
 def _sum(text: str) -> str:

@@ -3,34 +3,66 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from receipt_cli.analysis.checks import healthy, proven
 from receipt_cli.definitions.metrics import Metric, load_registry
+from receipt_cli.documents.identity import run_time
+from receipt_cli.redaction.text import mask_texts
+from receipt_cli.store.files import StoredReceipt
+from receipt_cli.store.marks import read_marks
+from receipt_cli.store.places import FIELDS, Place, describe, read_places
 from receipt_cli.store.reading import Refused, read_receipt
+from receipt_cli.store.signatures import signature
 from receipt_cli.store.views import FAILURE, MEMORY, METRIC, RUN, STEPS, TIME, WHOLE, WIDE, Column
 
 Row = dict[str, Any]
 _LARGEST = 2**63 - 1
 _UNKNOWN = "–"
+_NO_SETTING = ("sources", "collected_at", "cwd")
 
 
-def read_row(path: Path, name: str, log_sha256: str, generation: int, stamp: str) -> str:
-    """Return the row of a receipt file as JSON; ``name`` is its path below the store. Never fails because of the file's content.
+class RowFiles(NamedTuple):
+    """The files of a row: the receipt, its path ``name`` below the store, the places of its log and the marks of its run."""
 
-    Raises ``ReceiptError`` where the system does not let it be read: a row is kept as long as the file is the same.
+    receipt: StoredReceipt
+    name: str
+    stamp: str
+    size: int
+    places: tuple[Path, ...] = ()
+    marks: Path | None = None
+
+
+def read_row(files: RowFiles) -> str:
+    """Return the row of a receipt file as JSON. Never fails because of a file's content.
+
+    Raises ``ReceiptError`` where the system does not let it be read: a row is kept as long as the files are the same.
     """
-    row: Row = {"path": name, "log_sha256": log_sha256, "generation": generation, "stamp": stamp, "refusal": None}
+    stored = files.receipt
+    row: Row = {"path": files.name, "log_sha256": stored.log_sha256, "generation": stored.generation}
+    row |= {"run_id": stored.run_id, "stamp": files.stamp, "refusal": None}
     try:
-        document = read_receipt(path, log_sha256)
+        document = read_receipt(stored.path, stored.log_sha256)
     except Refused as error:
         row["refusal"] = f"{error.message}: {error.why}" if error.why else error.message
     else:
-        row |= _row(document)
+        places = read_places(files.places)
+        row |= _row(document) | _who(document, mask_texts([asdict(place) for place in places]), places)
+        row |= asdict(read_marks(files.marks))
     return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+def _who(document: Mapping[str, Any], shown: Sequence[Row], places: Sequence[Place]) -> Row:
+    """Return what the run is called, where its log is, and which of the log's runs it is."""
+    run, sources = describe(document, [Place(**place) for place in shown])
+    launches = document["derivation"].get("launches") or {"used": 1, "count": 1}
+    who: Row = {field: run[field] for field in FIELDS} | {f"{field}_source": sources[field] for field in FIELDS}
+    who |= {"log_path": shown[0]["path"] if shown else None, "log_path_count": len(places), "places": list(shown)}
+    return who | {"run_number": launches["used"], "run_count": launches["count"]}
 
 
 def _row(document: Mapping[str, Any]) -> Row:
@@ -38,7 +70,7 @@ def _row(document: Mapping[str, Any]) -> Row:
     phases = document["phases"]
     primary = _primary(phases)
     row = {column.name: _found(document, column) for column in RUN if column.source}
-    row |= _time(row)
+    row |= _time(document)
     row |= _accelerators(document["header"]["hardware"]["accelerators"] or ())
     row |= {column.name: _found(summary, column) for column in STEPS}
     row |= _figures(summary or {})
@@ -48,7 +80,39 @@ def _row(document: Mapping[str, Any]) -> Row:
     row["checks"] = [{"check_name": name, "passed": passed} for name, passed in checks.items()]
     row["failure"] = None if failure is None else _failure(failure)
     row["phases"] = [_phase(number, phase["summary"], number == primary) for number, phase in enumerate(phases)]
-    return row
+    row["settings"] = list(_settings(document["header"]))
+    row["failure_signature"] = None if failure is None else _signature(failure)
+    return row | _sums(row, document["header"])
+
+
+def _signature(failure: Mapping[str, Any]) -> str:
+    return signature(failure["reason"], (failure.get("exception") or {}).get("type"), failure["message"])
+
+
+def _sums(row: Row, header: Mapping[str, Any]) -> Row:
+    """Return the figures that follow from others: the only seed, device hours and cost."""
+    wall = row["job_wall_time_s"] if row["job_wall_time_s"] is not None else row["wall_time_s"]
+    hours = None if wall is None else wall / 3600
+    devices, rate = row["accelerator_count"], row["hourly_rate"]
+    seeds = {_whole(seed) for seed in (header["seeds"] or {}).values()}
+    return {
+        "seed": seeds.pop() if len(seeds) == 1 else None,
+        "device_hours": None if hours is None or devices is None else hours * devices,
+        "cost": None if hours is None or rate is None else hours * rate,
+    }
+
+
+def _settings(value: object, pointer: str = "") -> Iterator[Row]:
+    """Yield the known values below ``value``, each with its pointer; where and when the header was made is no setting."""
+    if isinstance(value, Mapping):
+        for key, inside in value.items():
+            if pointer or key not in _NO_SETTING:
+                yield from _settings(inside, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(value, list):
+        for number, inside in enumerate(value):
+            yield from _settings(inside, f"{pointer}/{number}")
+    elif value is not None:
+        yield {"field": pointer, "value": value if isinstance(value, str) else json.dumps(value)}
 
 
 def _failure(failure: Mapping[str, Any]) -> Row:
@@ -90,11 +154,10 @@ def _timestamp(value: object) -> str | None:
     return moment.isoformat(sep=" ")
 
 
-def _time(row: Row) -> Row:
-    for name in ("started_at", "finished_at", "collected_at"):
-        if row[name] is not None:
-            return {"run_at": row[name], "run_at_source": name}
-    return {"run_at": None, "run_at_source": None}
+def _time(document: Mapping[str, Any]) -> Row:
+    found = run_time(document)
+    at = _timestamp(found.time) if found is not None else None
+    return {"run_at": at, "run_at_source": found.source if found is not None and at is not None else None}
 
 
 def _accelerators(entries: Sequence[Mapping[str, Any]]) -> Row:

@@ -14,17 +14,18 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from receipt_cli import __version__
 from receipt_cli.documents.schemas import list_schemas
 from receipt_cli.errors import OutputError
 from receipt_cli.io.duckdb import Damaged, Database
-from receipt_cli.store.files import Store, StoredReceipt
-from receipt_cli.store.flatten import read_row
+from receipt_cli.store.files import Store
+from receipt_cli.store.flatten import RowFiles, read_row
+from receipt_cli.store.marks import marks_files
+from receipt_cli.store.places import place_files
 from receipt_cli.store.views import TABLE, VIEWS, structure
 
-ROWS = "rows/1"
+ROWS = "rows/2"
 """Version of the rows; with another version every index is rebuilt."""
 _FILES = "stored.files"
 _NAME = re.compile(r"index-(?P<sha256>[0-9a-f]{64})\.parquet")
@@ -35,15 +36,6 @@ MANY = 1024
 Progress = Callable[[int, int], None]
 
 
-class _File(NamedTuple):
-    """A receipt file below a store, and its size and times as text."""
-
-    receipt: StoredReceipt
-    name: str
-    stamp: str
-    size: int
-
-
 def open_store(root: Path, progress: Progress | None = None) -> Database:
     """Return a database with the views (see ``store.views``) of the store's current receipts.
 
@@ -52,7 +44,7 @@ def open_store(root: Path, progress: Progress | None = None) -> Database:
     """
     store = Store(root)
     store.check_exists()
-    files = {file.name: file for file in _listed(store)}
+    files = {file.name: file for file in list_files(store)}
     database = Database()
     known = _load(database, root / ".cache")
     gone = [name for name, stamp in known.items() if name not in files or files[name].stamp != stamp]
@@ -67,24 +59,35 @@ def open_store(root: Path, progress: Progress | None = None) -> Database:
             progress(done, total)
     if gone or fresh:
         _save(database, root / ".cache")
-    current = "generation = max(generation) OVER (PARTITION BY log_sha256)"
+    # Earlier runs of a log are current together with its last run.
+    current = "generation = max(CASE WHEN run_id = log_sha256 THEN generation END) OVER (PARTITION BY log_sha256)"
     database.run(f"CREATE VIEW {TABLE} AS SELECT *, {current} AS is_current FROM {_FILES}")
     for view in VIEWS:
         database.run(f"CREATE VIEW {view.name} AS {view.select}")
     return database
 
 
-def _listed(store: Store) -> Iterator[_File]:
-    """Yield all receipt files that are there."""
-    for current in store.receipts():
-        for receipt in [current] if current.generation == 1 else store.history(current.log_sha256):
-            with contextlib.suppress(FileNotFoundError):  # removed since
-                stat = receipt.path.stat()
-                stamp = f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
-                yield _File(receipt, receipt.path.relative_to(store.root).as_posix(), stamp, stat.st_size)
+def list_files(store: Store) -> Iterator[RowFiles]:
+    """Yield all receipt files that are there, with the places of their logs and the marks of their runs."""
+    places: dict[str, list[tuple[Path, str]]] = {}
+    for path in place_files(store.root):
+        with contextlib.suppress(FileNotFoundError):
+            places.setdefault(path.name[:64], []).append((path, _stamp(path.stat())))
+    marks = marks_files(store.root)
+    for receipt in store.all_receipts():
+        with contextlib.suppress(FileNotFoundError):  # removed since
+            status = receipt.path.stat()
+            mine, marked = places.get(receipt.log_sha256, ()), marks.get(receipt.run_id)
+            stamp = "; ".join([_stamp(status), *(f"{path.name} {state}" for path, state in mine), marked.name if marked else ""])
+            name = receipt.path.relative_to(store.root).as_posix()
+            yield RowFiles(receipt, name, stamp, status.st_size, tuple(path for path, _ in mine), marked)
 
 
-def _rows(files: Sequence[_File]) -> Iterator[tuple[Sequence[_File], list[str]]]:
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+def _rows(files: Sequence[RowFiles]) -> Iterator[tuple[Sequence[RowFiles], list[str]]]:
     """Yield the files in chunks, in order, with their rows."""
     chunks = [files[start : start + _CHUNK] for start in range(0, len(files), _CHUNK)]
     workers = min(os.cpu_count() or 1, len(chunks))
@@ -98,8 +101,8 @@ def _rows(files: Sequence[_File]) -> Iterator[tuple[Sequence[_File], list[str]]]
         yield from zip(chunks, pool.map(_make_rows, chunks), strict=True)
 
 
-def _make_rows(chunk: Sequence[_File]) -> list[str]:
-    return [read_row(f.receipt.path, f.name, f.receipt.log_sha256, f.receipt.generation, f.stamp) for f in chunk]
+def _make_rows(chunk: Sequence[RowFiles]) -> list[str]:
+    return [read_row(files) for files in chunk]
 
 
 def _fingerprint() -> str:

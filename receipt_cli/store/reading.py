@@ -11,6 +11,8 @@ from receipt_cli.documents.validate import validate_bytes
 from receipt_cli.errors import InputError, ReceiptError
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.store.files import Store
+from receipt_cli.store.marks import marks_files, read_marks
+from receipt_cli.store.places import place_files, placed, read_places
 
 _NO_FILE = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
@@ -49,15 +51,24 @@ def read_receipt(path: Path, log_sha256: str) -> dict[str, Any]:
     return masked
 
 
-def read_receipts(store: Store, warn: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """Yield the current receipt of every log, ordered by the log's digest; ``warn`` is called with each skipped file.
+def read_receipts(store: Store, warn: Callable[[str], None], *, excluded: bool = True) -> Iterator[dict[str, Any]]:
+    """Yield the current receipt of every run, ordered by the log's digest; ``warn`` is called with each skipped file.
 
-    Raises ``InputError`` where there is no store, or the system does not let it be read.
+    Name, lane and preset that a receipt lacks are those of the log's first path (``placed``). Without ``excluded``, runs that
+    somebody excluded are left out. Raises ``InputError`` where there is no store, or the system does not let it be read.
     """
     store.check_exists()
+    places: dict[str, list[Path]] = {}
+    for path in place_files(store.root):
+        places.setdefault(path.name[:64], []).append(path)
+    marks = marks_files(store.root)
     for receipt in store.receipts():
+        if not excluded and receipt.run_id in marks and read_marks(marks[receipt.run_id]).excluded:
+            continue
         try:
-            yield read_receipt(receipt.path, receipt.log_sha256)
+            document = read_receipt(receipt.path, receipt.log_sha256)
+            found = read_places(places.get(receipt.log_sha256, ()))
+            yield mask_texts(placed(document, found)) if found else document
         except Refused as error:
             name = receipt.path.relative_to(store.root).as_posix()
             warn(f"{name} is skipped: {error.message}{': ' if error.why else ''}{error.why}")

@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from receipt_cli.documents.identity import run_id
 from receipt_cli.errors import InputError
 from receipt_cli.io.duckdb import Damaged, Database
 
 
 class SeriesFiles:
-    """The Parquet files below ``root``, found by the log in their footer; ``warn`` is called with skipped files.
+    """The Parquet files below ``root``, found by the log in their footer, those of earlier runs of a log by their names.
 
-    Raises ``InputError`` where there is no such folder, and ``UsageError`` where DuckDB is not installed.
+    ``warn`` is called with skipped files. Raises ``InputError`` where there is no such folder, and ``UsageError`` where DuckDB
+    is not installed.
     """
 
     def __init__(self, root: Path, warn: Callable[[str], None]) -> None:
@@ -29,7 +31,7 @@ class SeriesFiles:
             if log is None:
                 warn(f"{path.name} is skipped: not the series of a log")
             else:
-                self._files.setdefault(log, path)
+                self._files.setdefault(path.stem if path.stem.startswith(f"{log}.run") else log, path)
 
     def _log_of(self, path: Path) -> str | None:
         statement = "SELECT value FROM parquet_kv_metadata(?) WHERE key = 'receipt_series'"
@@ -42,7 +44,7 @@ class SeriesFiles:
     def primary(self, document: Mapping[str, Any]) -> int | None:
         """Return the number of a receipt's primary phase, from 0; None where no file is of its log."""
         summaries = [phase["summary"] for phase in document["phases"]]
-        known = document["derivation"]["log"]["sha256"] in self._files and document["summary"] in summaries
+        known = run_id(document) in self._files and document["summary"] in summaries
         return summaries.index(document["summary"]) if known else None
 
     def values(self, document: Mapping[str, Any], phase: int, name: str) -> tuple[list[int], list[float]] | None:
@@ -50,7 +52,7 @@ class SeriesFiles:
 
         None where the file cannot be read.
         """
-        path = self._files[document["derivation"]["log"]["sha256"]]
+        path = self._files[run_id(document)]
         value = f"CASE WHEN list_contains(nonfinite, '{name}') THEN 'nan'::DOUBLE ELSE {name} END"
         wanted = f"phase_index = {phase} AND step IS NOT NULL"
         statement = f"SELECT step, v FROM (SELECT step, {value} AS v FROM read_parquet(?) WHERE {wanted}) WHERE v IS NOT NULL"

@@ -81,26 +81,27 @@ def _trend(database: Database, question: Question, by: Period) -> Panel:
     trend = _TRENDS[question]
     groups = ", ".join(f"{expression} AS {name}" for name, expression in trend.groups.items())
     order = ", ".join(f"{name} NULLS LAST" for name in (*trend.groups, "period"))
-    whom = ", name, log_sha256" if by == "run" else ""
+    whom = ", name, log_sha256, run_id" if by == "run" else ""
     table = database.ask(
         f"SELECT {groups}, {_STARTS[by]} AS period{whom}, count(*) AS run_count, median({trend.figure}) AS median, "
         f"min({trend.figure}) AS min, max({trend.figure}) AS max{trend.more} "
-        f"FROM runs WHERE {trend.figure} IS NOT NULL GROUP BY {', '.join((*trend.groups, 'period'))}{whom} ORDER BY {order}{whom}"
+        f"FROM runs WHERE {trend.figure} IS NOT NULL AND NOT excluded "
+        f"GROUP BY {', '.join((*trend.groups, 'period'))}{whom} ORDER BY {order}{whom}"
     )
     [(runs, without_figure, without_time)] = database.run(
         f"SELECT count(*), count(*) FILTER ({trend.figure} IS NULL), "
-        f"count(*) FILTER ({trend.figure} IS NOT NULL AND run_at IS NULL) FROM runs"
+        f"count(*) FILTER ({trend.figure} IS NOT NULL AND run_at IS NULL) FROM runs WHERE NOT excluded"
     )
     return Panel(question, runs, without_figure, without_time, table)
 
 
 def _checks(database: Database, last: int) -> Panel:
-    newest = f"(SELECT * FROM runs ORDER BY run_at DESC NULLS LAST, log_sha256 LIMIT {last:d})"
+    newest = f"(SELECT * FROM runs WHERE NOT excluded ORDER BY run_at DESC NULLS LAST, log_sha256 LIMIT {last:d})"
     asked = (
         f"WITH newest AS {newest}, told AS ("
         "SELECT -2 AS place, 'healthy' AS check_name, healthy AS passed FROM newest UNION ALL "
         "SELECT -1, 'proven', proven FROM newest UNION ALL "
-        "SELECT 0, check_name, passed FROM checks SEMI JOIN newest USING (log_sha256)) "
+        "SELECT 0, check_name, passed FROM checks SEMI JOIN newest USING (run_id)) "
         'SELECT check_name AS "check", count(*) FILTER (passed) AS passed, count(*) FILTER (NOT passed) AS failed, '
         "count(*) FILTER (passed IS NULL) AS unknown, count(*) FILTER (passed) / nullif(count(passed), 0) AS pass_ratio "
     )

@@ -32,20 +32,21 @@ class Wide(NamedTuple):
 
 
 KEY = (
-    Column("log_sha256", TEXT, "Digest of the log (decompressed bytes): the key of a run in every view."),
+    Column("log_sha256", TEXT, "Digest of the log (decompressed bytes), which may contain several runs."),
     Column("generation", WHOLE, "Which of this log's receipts it is, from 1; the highest is the current one."),
+    Column("run_id", TEXT, "Identity of the run: log_sha256, with .run1 or the like behind for an earlier run of its log."),
 )
 RUN = (
     Column("path", TEXT, "Path of the receipt file, below the store."),
     Column("schema_version", TEXT, "Version of the document.", "schema_version"),
-    Column("name", TEXT, "The run's own name.", "run.name"),
-    Column("lane", TEXT, "Line of comparable runs: hardware and recipe together.", "run.lane"),
-    Column("preset", TEXT, "Name of the recipe.", "run.preset"),
+    Column("name", TEXT, "The run's own name, else that of its first path."),
+    Column("lane", TEXT, "Line of comparable runs: hardware and recipe together."),
+    Column("preset", TEXT, "Name of the recipe."),
     Column("started_at", TIME, "When the job started.", "run.started_at"),
     Column("finished_at", TIME, "When the job ended.", "run.finished_at"),
     Column("collected_at", TIME, "When the header was collected.", "header.collected_at"),
-    Column("run_at", TIME, "The time of the run: started_at, else finished_at, else collected_at."),
-    Column("run_at_source", TEXT, "Which of the three run_at is."),
+    Column("run_at", TIME, "The time of the run: started_at, else finished_at, else collected_at, else log_first_at."),
+    Column("run_at_source", TEXT, "Which of them run_at is: log for a stamp in UTC, log_local for one without a time zone."),
     Column("exit_code", WHOLE, "Exit code of the job as captured.", "run.exit_code"),
     Column("git_commit", TEXT, "Commit id.", "header.git.commit"),
     Column("git_branch", TEXT, "Branch.", "header.git.branch"),
@@ -98,6 +99,31 @@ RUN = (
     Column("goodput_evidence", TEXT, "What the wall time rests on.", "goodput.evidence"),
     Column("job_wall_time_s", REAL, "Wall time of the job as its wrapper measured it.", "run.wall_time_s"),
     Column("job_peak_rss_bytes", WHOLE, "Most resident memory of the job's processes that a wrapper saw.", "run.peak_rss_bytes"),
+    Column("log_path", TEXT, "First path of the log below the root of its archive; NULL where no batch found it."),
+    Column("log_path_count", WHOLE, "Number of paths with these bytes."),
+    Column("name_source", TEXT, "Where name is from: receipt, stem (of log_path), template or mapping."),
+    Column("lane_source", TEXT, "Where lane is from: receipt, template or mapping."),
+    Column("preset_source", TEXT, "Where preset is from: receipt, template or mapping."),
+    Column("run_number", WHOLE, "Which of the runs in its log it is, from 1."),
+    Column("run_count", WHOLE, "Number of runs in its log."),
+    Column("log_first_at", TIME, "First stamp of the run's lines.", "summary.time.first"),
+    Column("log_last_at", TIME, "Last stamp of the run's lines.", "summary.time.last"),
+    Column("log_zone", TEXT, "utc where the stamps name their offset; NULL for a local time.", "summary.time.zone"),
+    Column("failure_signature", TEXT, "Reason and message of the failure without what varies from run to run."),
+    Column("retry", TEXT, "Whether the failed job may be tried again: same, elsewhere, fix_first or unknown.",
+           "failure.retry.verdict"),
+    Column("culprit_host", TEXT, "Host of the rank that failed first.", "failure.culprit.host"),
+    Column("seed", WHOLE, "The only seed of the header; NULL where there are several."),
+    Column("hourly_rate", REAL, "Price of the job per hour.", "header.cost.hourly_rate"),
+    Column("currency", TEXT, "Currency of the price.", "header.cost.currency"),
+    Column("cost", REAL, "hourly_rate times the wall time: job_wall_time_s, else wall_time_s."),
+    Column("device_hours", REAL, "Wall time in hours times accelerator_count."),
+    Column("checkpoint_count", WHOLE, "Checkpoints that the log shows.", "goodput.parts.checkpoint.count"),
+    Column("goodput_low", REAL, "Lower bound of goodput_ratio.", "goodput.range.low"),
+    Column("goodput_high", REAL, "Upper bound of goodput_ratio.", "goodput.range.high"),
+    Column("excluded", FLAG, "Whether somebody excluded the run from history and statistics."),
+    Column("note", TEXT, "Note on the run."),
+    Column("tags", f"{TEXT}[]", "Tags of the run."),
 )  # fmt: skip
 STEPS = (
     Column("phase", TEXT, "Name of the phase.", "phase"),
@@ -182,6 +208,19 @@ FAILURE = (
     Column("stalled", FLAG, "Whether that is longer than the steps before allow.", "progress.stalled"),
     Column("log_tail", f"{TEXT}[]", "Last lines of the log.", "log_tail"),
 )
+SETTING = (
+    Column("field", TEXT, "Field of the header, as a JSON pointer such as /flags/lr."),
+    Column("value", TEXT, "Its value as text."),
+)
+PLACE = (
+    Column("path", TEXT, "Path of the log, below the root of its archive."),
+    Column("name", TEXT, "Name of the run there."),
+    Column("lane", TEXT, "Lane of the run there."),
+    Column("preset", TEXT, "Preset of the run there."),
+    Column("name_source", TEXT, "Where the name is from."),
+    Column("lane_source", TEXT, "Where the lane is from."),
+    Column("preset_source", TEXT, "Where the preset is from."),
+)
 STORED = (
     Column("stamp", TEXT, "Size and times of the file, by which a change is noticed."),
     Column("refusal", TEXT, "Why the file is passed over; NULL for a receipt that counts."),
@@ -209,6 +248,19 @@ _PHASES = f"(SELECT {_names(KEY)}, unnest(phases) AS p {_CURRENT})"
 _METRICS = f"(SELECT {_names(KEY)}, p, unnest(p.metrics) AS m FROM {_PHASES})"
 _RUNS = (*KEY, *RUN, *STEPS, *FIGURES)
 _IN_PHASE = (*PHASE, STEPS[0])
+_BY_NAME = {column.name: column for column in RUN}
+_WHO = tuple(_BY_NAME[name] for name in ("name", "lane", "preset", "log_path", "run_at"))
+_SIGNED = tuple(_BY_NAME[name] for name in ("failure_signature", "name", "log_path", "run_at"))
+_SETTINGS = f"(SELECT {_names(KEY)}, unnest(settings) AS s {_CURRENT})"
+
+
+def _settings(pointer: str) -> str:
+    """Return the statement of the settings below ``pointer``, under their own names."""
+    pair = f'substr(s.field, {len(pointer) + 1}) AS "key", s.value AS "value"'
+    return f"SELECT {_names(KEY)}, {pair} FROM {_SETTINGS} WHERE s.field LIKE '{pointer}%'"
+
+
+_PAIR = (Column("key", TEXT, "Its name."), SETTING[1])
 
 VIEWS = (
     View("runs", "A run: the current receipt of each log.", _RUNS, f"SELECT {_names(_RUNS)} {_CURRENT}"),
@@ -218,8 +270,19 @@ VIEWS = (
          f"SELECT {_names(KEY)}, {_names(_IN_PHASE, 'p.')}, {_names(METRIC, 'm.')} FROM {_METRICS}"),
     View("checks", "A check of a run.", (*KEY, *CHECK),
          f"SELECT {_names(KEY)}, {_names(CHECK, 'c.')} FROM (SELECT {_names(KEY)}, unnest(checks) AS c {_CURRENT})"),
-    View("failures", "A run that failed.", (*KEY, *FAILURE),
-         f"SELECT {_names(KEY)}, {_names(FAILURE, 'failure.')} {_CURRENT} AND failure IS NOT NULL"),
+    View("failures", "A run that failed.", (*KEY, *FAILURE, *_SIGNED),
+         f"SELECT {_names(KEY)}, {_names(FAILURE, 'failure.')}, {_names(_SIGNED)} {_CURRENT} AND failure IS NOT NULL"),
+    View("results", "A metric of the primary phase of a run, with the run's name: what most questions are about.",
+         (*KEY, *_WHO, *METRIC),
+         f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(METRIC, 'm.')} FROM "
+         f"(SELECT {_names((*KEY, *_WHO))}, unnest(p.metrics) AS m FROM "
+         f"(SELECT {_names((*KEY, *_WHO))}, unnest(phases) AS p {_CURRENT}) WHERE p.is_primary)"),
+    View("settings", "A field of the header of a run that is known.", (*KEY, *SETTING),
+         f"SELECT {_names(KEY)}, {_names(SETTING, 's.')} FROM {_SETTINGS}"),
+    View("flags", "A setting of a run: a field of /flags.", (*KEY, *_PAIR), _settings("/flags/")),
+    View("seeds", "A seed of a run: a field of /seeds.", (*KEY, *_PAIR), _settings("/seeds/")),
+    View("paths", "A path of a run's log.", (*KEY, *PLACE),
+         f"SELECT {_names(KEY)}, {_names(PLACE, 'p.')} FROM (SELECT {_names(KEY)}, unnest(places) AS p {_CURRENT})"),
     View("history", "A receipt: those that a newer one of the same log replaced, too.",
          (*_RUNS, Column("is_current", FLAG, "Whether it is the current receipt of its log.")),
          f"SELECT {_names(_RUNS)}, is_current FROM {TABLE} WHERE refusal IS NULL"),
@@ -233,6 +296,7 @@ def structure() -> dict[str, object]:
     metric = _types(METRIC)
     phase = {**_types((*PHASE, *STEPS)), "metrics": [metric]}
     nested: dict[str, object] = {"checks": [_types(CHECK)], "failure": _types(FAILURE), "phases": [phase]}
+    nested |= {"settings": [_types(SETTING)], "places": [_types(PLACE)]}
     return {**_types((*KEY, *STORED, *RUN, *STEPS, *FIGURES)), **nested}
 
 

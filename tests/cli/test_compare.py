@@ -216,3 +216,47 @@ class TestShown:
         assert invoke("compare", a, tmp_path / "none.log").code == 3
         (tmp_path / "bad.json").write_text('{"schema_version": "receipt/1.0"}')
         assert invoke("compare", a, tmp_path / "bad.json").code == 3
+
+
+class TestOneSided:
+    """Metrics that one side alone prints."""
+
+    def test_a_renamed_loss_is_lost_and_fails_gates(self, tmp_path: Path, invoke: Invoke) -> None:
+        before = log(tmp_path / "before.log", 1)
+        after = tmp_path / "after.log"
+        after.write_text(before.read_text().replace("grad norm:", "norm of grads:"))
+        found = json.loads(invoke("compare", before, after, "--json").stdout)["contrasts"][0]
+        row = only(found, "grad_norm")
+        assert (row["outcome"], row["b"], row["delta"], row["ratio"], row["runs"]) == ("lost", None, None, None, [1, 0])
+        assert 0.5 <= row["a"] <= 2
+        assert invoke("compare", before, after, "--exit-code").code == 1
+        back = json.loads(invoke("compare", after, before, "--json").stdout)["contrasts"][0]
+        assert (only(back, "grad_norm")["outcome"], only(back, "grad_norm")["a"]) == ("gained", None)
+        assert invoke("compare", after, before, "--exit-code").code == 0
+        assert " lost" in invoke("compare", before, after).stdout.decode()
+        gates = tmp_path / "gates.yaml"
+        gates.write_text("metrics:\n  grad_norm:\n    change: {differs_by_at_most: 50%}\n")
+        done = invoke("ci", after, "--baseline", before, "--gates", gates)
+        assert (done.code, "the run prints no such metric" in done.stdout.decode()) == (1, True)
+
+    def test_markdown_of_many_runs_fits_into_a_comment(self, tmp_path: Path, invoke: Invoke) -> None:
+        from receipt_cli.render.comparison.markdown import MAX_BYTES, render_markdown
+
+        before, slow = log(tmp_path / "before.log", 1), log(tmp_path / "slow.log", 2, ms=800)
+        document = json.loads(invoke("compare", before, slow, "--json").stdout)
+        (bad,) = document["contrasts"]
+        good = {**bad, "runs": ["calm"], "metrics": [{**m, "outcome": "equal"} for m in bad["metrics"]]}
+        whole = render_markdown({**document, "contrasts": [good] * 99 + [bad]}, 10**9)
+        text = render_markdown({**document, "contrasts": [good] * 99 + [bad]})
+        assert len(whole.encode()) > MAX_BYTES >= len(text.encode())
+        assert "slow.log" in text.splitlines()[0] and "more comparisons are left out, 0 of them" in text.splitlines()[-1]
+        assert len(render_markdown({**document, "contrasts": [bad]}, 600).encode()) <= 600
+
+
+@pytest.mark.parametrize(("axis", "rate"), [("samples", 512), ("time", 0.4)])
+def test_curves_are_aligned_by_samples_and_time(tmp_path: Path, invoke: Invoke, axis: str, rate: float) -> None:
+    a, b = log(tmp_path / "a.log", 1, departs=None), log(tmp_path / "b.log", 1, departs=200)
+    found = json.loads(invoke("compare", a, b, "--json", "--align", axis).stdout)["contrasts"][0]
+    (curve,) = [each for each in found["curves"] if each["metric"] == "loss"]
+    assert curve["axis"] == axis
+    assert curve["departure"] == pytest.approx(201 * rate, rel=0.05)

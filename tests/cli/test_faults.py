@@ -17,7 +17,7 @@ import pytest
 from benchmarks.torture.hidden import lines
 from benchmarks.torture.works import judge
 from receipt_cli.batch import worker as work
-from receipt_cli.batch.model import Failure, Task
+from receipt_cli.batch.model import Failure, Manner, Task
 from receipt_cli.errors import DataError
 from receipt_cli.io import source
 from receipt_cli.scan import workers as parallel
@@ -245,7 +245,7 @@ def test_a_definition_that_cannot_be_read_is_no_fault_of_a_log(monkeypatch: pyte
         raise DataError("cannot be read", where="grammars/index.yaml") from OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(work, "definitions_fingerprint", fingerprint)
-    failed = work.derive_receipt(Task("0" * 64, (), "store", ""))
+    failed = work.derive_receipt(Task("0" * 64, (), "store", "", Manner()))
     assert isinstance(failed, Failure)
     assert (failed.exit_code, failed.fatal) == (5, True)
 

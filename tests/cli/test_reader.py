@@ -57,7 +57,7 @@ def values(*words: str) -> dict[str, Any]:
         ("compare a b --tolerance 1e-3", {"runs": ["a", "b"], "tolerance": 0.001}),
         ("rederive --store s", {"store": "s"}),
         ("rederive a b --store s --again", {"paths": ["a", "b"], "store": "s", "again": True}),
-        ("verify r a b -g x -g y", {"receipt": Path("r"), "logs": ["a", "b"], "grammar": [Path("x"), Path("y")]}),
+        ("verify r a b -g x -g y", {"receipt": "r", "logs": ["a", "b"], "grammar": [Path("x"), Path("y")]}),
         ("grammar lint", {}),
         ("store query s", {"store": Path("s")}),
         ("store stats s goodput --by week", {"store": Path("s"), "question": "goodput", "by": "week"}),
@@ -75,7 +75,7 @@ def test_what_a_line_means(line: str, want: dict[str, Any]) -> None:
         ("store ad", "no such command: ad (similar: add)"),
         ("--colour", "no such option: --colour"),
         ("parse", "missing argument: LOG"),
-        ("verify r", "missing argument: LOG"),
+        ("store show r", "missing argument: RUN"),
         ("run", "missing argument: COMMAND"),
         ("export a", "missing option: --to"),
         ("check a b", "unexpected argument: b"),
@@ -159,7 +159,7 @@ def test_nothing_asked_for_is_wrong_usage(capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_group_has_its_commands_and_every_command_its_function() -> None:
     assert {name.partition(" ")[0] for name in COMMANDS if " " in name} == set(GROUPS)
-    assert names("store") == ["add", "ls", "query", "stats", "export"]
+    assert names("store") == ["add", "ls", "query", "stats", "export", "show", "diff", "ask", "tag", "note", "exclude"]
     for name in COMMANDS:
         assert all(isinstance(each, Parameter) for each in parameters(load(name)))
 

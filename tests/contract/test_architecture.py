@@ -55,7 +55,7 @@ ROOMS: dict[str, str] = {
     "render": "analysis documents follow problems redaction",
     "verification": "derive detect documents errors events grammar header importers io receipts redaction",
     "ci": "analysis comparison definitions documents errors io render",
-    "report": "analysis comparison definitions errors history numeric receipts redaction render store",
+    "report": "analysis comparison definitions documents errors history numeric receipts redaction render store",
     "api": (
         "analysis authoring batch comparison definitions documents errors grammar importers io receipts records redaction render "
         "scan store verification"

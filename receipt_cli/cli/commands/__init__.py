@@ -11,14 +11,18 @@ _NAMES = (
     ("", "import export report plot"),
     ("grammar", "list matrix show lint test explain learn"),
     ("schema", "list show diff"),
-    ("store", "add ls query stats export"),
+    ("store", "add ls query stats export show diff ask tag note exclude"),
     ("", "completion"),
 )
 COMMANDS = tuple(f"{group} {name}".lstrip() for group, commands in _NAMES for name in commands.split())
 """Each command is a function of its name: its parameters are the options, the docstring is the help, the last paragraph of
 which is an example. The function is in the module of the group, else in one of the same name."""
-_MODULES = {**dict.fromkeys(("show", "validate", "migrate"), "documents"), "attest": "verify"}
-"""Commands that share a module."""
+_MODULES = {
+    **dict.fromkeys(("show", "validate", "migrate"), "documents"),
+    "attest": "verify",
+    **dict.fromkeys((f"store {name}" for name in ("show", "diff", "ask", "tag", "note", "exclude")), "store_runs"),
+}
+"""Commands that share another module."""
 GROUPS = {
     "grammar": "List, test, explain and learn the grammars that parse logs.",
     "schema": "List, print and compare the schemas of documents and definitions.",
@@ -31,7 +35,7 @@ def load(name: str) -> Callable[..., None]:
     """Return the function of a command; of all commands, only its module is imported."""
     group, _, command = name.rpartition(" ")
     function = f"{command}_" if command in ("import", "list") else command  # names that Python has taken
-    found: Callable[..., None] = doors(__name__, {group or _MODULES.get(command, function): function})[0](function)
+    found: Callable[..., None] = doors(__name__, {_MODULES.get(name, group or function): function})[0](function)
     return found
 
 

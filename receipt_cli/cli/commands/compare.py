@@ -10,13 +10,14 @@ from typing import Annotated, Literal
 
 from receipt_cli.cli.output import ColorChoice, note, progress, read_policy, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option, Policy
+from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.errors import ExitCode, UsageError
 
 
 def compare(
-    runs: Annotated[list[str], Argument("RUN...", "Receipts or logs; the first is the baseline.")],
+    runs: Annotated[list[str], Argument("RUN...", "Receipts or logs, or runs of the store; the first is the baseline.")],
     policy: Policy = None,
-    align: Annotated[Literal["step", "tokens"], Option(help="Quantity by which curves are aligned.")] = "step",
+    align: Annotated[Literal["step", "tokens", "samples", "time"], Option(help="Quantity by which curves are aligned.")] = "step",
     exit_code: Annotated[bool, Option(help="Exit 1 where a run is worse or not comparable.")] = False,
     markdown: Annotated[bool, Option(help="Print Markdown, for a pull request.")] = False,
     reproducibility: Annotated[
@@ -31,6 +32,7 @@ def compare(
     series: Annotated[
         Path | None, Option(metavar="FOLDER", help="With --reproducibility: Parquet files of the receipts' logs.")
     ] = None,
+    store: InStore = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
@@ -40,6 +42,7 @@ def compare(
 
     Example: receipt compare before.log after.log
     """
+    runs = [receipt_file(run, store) for run in runs]
     if reproducibility:
         if markdown:
             raise UsageError("--markdown does not go with --reproducibility")

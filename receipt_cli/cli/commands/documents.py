@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from receipt_cli.cli.output import note, read_bytes, style, tell, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option
+from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.errors import ExitCode, InputError, ReceiptError, UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def show(
-    file: Annotated[Path, Argument("FILE", "A receipt, or a document of another kind.")],
+    given: Annotated[str, Argument("FILE|RUN", "A receipt, or a document of another kind; or a run of the store.")],
+    store: InStore = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
@@ -31,6 +33,7 @@ def show(
     from receipt_cli.redaction.text import mask_texts
     from receipt_cli.render.document import render_document
 
+    file = Path(receipt_file(given, store))
     data = read_bytes(file)
     try:
         findings = validate_bytes(data, str(file))

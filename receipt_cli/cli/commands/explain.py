@@ -6,15 +6,17 @@ from typing import Annotated
 
 from receipt_cli.cli.output import write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Grammar, Json, Option
+from receipt_cli.cli.runs import InStore, log_file
 from receipt_cli.errors import UsageError
 
 
 def explain(
-    log: Annotated[str, Argument("LOG", "The log.")],
+    log: Annotated[str, Argument("LOG|RUN", "The log; or a run of the store whose log is on this machine.")],
     metric: Annotated[str | None, Option(metavar="NAME", help="Explain the figures of a metric.", completes="metric")] = None,
     line: Annotated[int | None, Option(least=1, help="Show what the grammars read in a line.")] = None,
     field: Annotated[str | None, Option(metavar="POINTER", help="Explain a field of the receipt.")] = None,
     grammar: Grammar = None,
+    store: InStore = None,
     json_output: Json = False,
 ) -> None:
     """Explain a figure: its lines, their rule and cells, and what was left out.
@@ -30,6 +32,7 @@ def explain(
         raise UsageError("--metric, --line and --field exclude one another")
     if log == "-":
         raise UsageError("a log on standard input cannot be read twice", try_="receipt explain run.log")
+    log = log_file(log, store)
     product = produce(Request(log, grammar=grammar))
     if line is not None:
         reasons = []

@@ -8,12 +8,15 @@ from typing import Annotated, get_args
 
 from receipt_cli.cli.output import note, progress, write_stdout
 from receipt_cli.cli.parameters import Argument, Option
+from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.errors import UsageError
 from receipt_cli.export.names import Name
 
 
 def export(
-    file: Annotated[str, Argument("RECEIPT|LOG", "A receipt, or a log, which has curves, too; - is stdin.")],
+    file: Annotated[
+        str, Argument("RECEIPT|LOG|RUN", "A receipt; a log, which has curves, too (- is stdin); or a run of the store.")
+    ],
     to: Annotated[Name, Option(metavar="FORMAT", help=f"The format: {', '.join(get_args(Name))}.")],
     output: Annotated[
         Path | None,
@@ -23,6 +26,7 @@ def export(
     at: Annotated[
         str | None, Option(metavar="TIME", help="Time of the run (RFC 3339) for formats that need one; else the receipt's.")
     ] = None,
+    store: InStore = None,
 ) -> None:
     """Write a run in the format of another system, under registry names and in base units.
 
@@ -39,6 +43,7 @@ def export(
     most = FORMATS[to].most
     if max_steps is not None and not most:
         raise UsageError(f"--max-steps does not apply to {to}", why="it takes figures, or records as they are")
+    file = receipt_file(file, store)
     document, product = read_given(file, environ=dict(os.environ), progress=progress, masked=False)
     refused = None if product is None else refusal(product.derivation, file)
     if refused is not None:

@@ -33,7 +33,7 @@ def history(
     from receipt_cli.store.reading import read_receipts
 
     notes: list[str] = []
-    found = find_history(read_receipts(Store(store), notes.append), read_policy(policy), load_registry(), lane)
+    found = find_history(read_receipts(Store(store), notes.append, excluded=False), read_policy(policy), load_registry(), lane)
     note_some(notes)
     if lane is not None and not found["lanes"]:
         raise InputError(f"no run of the lane {lane!r}", where=str(store), try_=f"receipt history {store}")

@@ -8,11 +8,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from heapq import merge
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from receipt_cli.cli.output import ColorChoice, note_some, print_line, style, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option
+from receipt_cli.cli.parameters import Argument, Color, Grammar, Json, Option
 from receipt_cli.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +37,23 @@ def rederive(
     root: Annotated[
         str | None, Option(metavar="FOLDER", help="Folder that names are relative to; by default the one above all paths.")
     ] = None,
+    name: Annotated[
+        str | None, Option(metavar="TEMPLATE", help="Names of runs by their paths: '{parent}-{stem}'; {stem} by default.")
+    ] = None,
+    lane: Annotated[str | None, Option(metavar="TEMPLATE", help="Lanes of runs by their paths, such as '{dir}'.")] = None,
+    preset: Annotated[str | None, Option(metavar="TEMPLATE", help="Presets of runs by their paths.")] = None,
+    mapping: Annotated[
+        str | None, Option(metavar="CSV", help="Columns path (or pattern), name, lane, preset; before the templates.")
+    ] = None,
+    all_runs: Annotated[
+        bool, Option("--all-runs", off="--last-run", help="A receipt for every run of a log, the default; or for its last.")
+    ] = True,
+    grammar: Grammar = None,
+    series: Annotated[bool, Option(help="Write the records of each run, too, to STORE/series: the report draws them.")] = False,
+    since: Annotated[
+        str | None, Option(metavar="TIME", help="Only files changed since: 2026-01-31, RFC 3339, or an age (36h, 7d).")
+    ] = None,
+    list_left_out: Annotated[bool, Option(help="List every path that is no log, and why.")] = False,
     json_output: Json = False,
     dry_run: Annotated[bool, Option(help="Write nothing; list every value that would be added, removed or changed.")] = False,
     again: Annotated[bool, Option(help="Derive every log again, also those that are done or in quarantine.")] = False,
@@ -43,20 +61,24 @@ def rederive(
 ) -> None:
     """Derive a receipt of every log of an archive into a store.
 
-    One log, one receipt. A log is skipped while its file, definitions and schema are those of its receipt. Interrupted jobs
-    resume. A log that cannot be derived is quarantined with the reason and does not stop the rest. The run, header and
-    attachments of an existing receipt are carried over unchanged. --json prints a line of JSON for each log, ordered by
-    path. Exits 0 when every log has its receipt, else with the worst code of those in quarantine: 3 for a log that cannot be
-    read, 70 for one that crashed its process or met an internal error; 6 when the store cannot be written.
+    A log is skipped while its file, definitions and schema are those of its receipts. Interrupted jobs resume. A log that
+    cannot be derived is quarantined with the reason and does not stop the rest. The run, header and attachments of an existing
+    receipt are carried over unchanged. The store keeps the paths of each log; a template contains {path}, {dir}, {parent},
+    {file} and {stem}, and counts where the receipt has no value. --json prints a line of JSON for each path, also those that
+    are no logs, ordered by path. Exits 0 when every log has its receipt, else with the worst code of those in quarantine: 3 for
+    a log that cannot be read, 70 for one that crashed its process or met an internal error; 6 when the store cannot be written.
 
-    Example: receipt rederive logs/ --store runs/
+    Example: receipt rederive logs/ --store runs/ --lane '{dir}'
     """
     from receipt_cli.authoring.site_search import find_site
     from receipt_cli.batch.coordinator import Batch, rederive
-    from receipt_cli.batch.discovery import read_list, walk
+    from receipt_cli.batch.discovery import moment, read_list, walk
+    from receipt_cli.batch.labels import Labels, read_mapping
+    from receipt_cli.batch.model import Manner
     from receipt_cli.batch.remote import is_url
-    from receipt_cli.batch.summary import Tally
+    from receipt_cli.batch.summary import Tally, left_out_report
     from receipt_cli.definitions.search_path import find_folders
+    from receipt_cli.io.duckdb import check_installed
 
     if is_url(store):
         raise UsageError("a store is a folder", where=store, try_="copy its files there afterwards: they never change")
@@ -65,25 +87,29 @@ def rederive(
     every = [*(paths or ()), *(read_list(paths_from) if paths_from is not None else ())]
     if not every:
         raise UsageError("no path is given", try_="receipt rederive FOLDER --store DIR")
-    archive = walk(every, root)
+    given = {"name": name, "lane": lane, "preset": preset}
+    labels = Labels({key: text for key, text in given.items() if text is not None}, read_mapping(mapping) if mapping else ())
+    if series:
+        check_installed()
+    archive = walk(every, root, since=moment(since, time.time()) if since is not None else None, store=store)
     unlisted = [f"cannot list {place}" for place in archive.unlisted]
     found = find_folders(archive.base or None)
     note_some([*unlisted, *find_site(archive.base or None).notes])
+    only = os.path.abspath(grammar) if grammar is not None and os.path.isfile(grammar) else grammar
+    manner = Manner(found.folders, only, all_runs, series)
     tally = Tally()
-    left_out = archive.left_out
     try:
         with _progress() as bar, _engine(engine, workers) as made:
-            batch = Batch(Path(store), made, again=again, compare=dry_run, progress=bar, folders=found.folders)
-            done = rederive(archive.logs, batch)
-            left_out += done.left_out
-            for report in done.reports:
+            done = rederive(archive.logs, Batch(Path(store), made, again, dry_run, bar, manner, labels, archive.base))
+            others = sorted((*archive.left_out, *done.left_out), key=lambda each: each.name)
+            for report in merge(done.reports, map(left_out_report, others), key=lambda each: each.log.name):
                 tally.add(report)
-                _tell(report, json_output, dry_run, color)
+                _tell(report, json_output, dry_run, list_left_out, color)
     except KeyboardInterrupt:
         print_line(f"receipt: note: interrupted after {tally.logs} of {len(archive.logs)} logs; the same command goes on there")
         raise
     if not json_output:
-        write_stdout(_summary(tally, left_out, time.monotonic() - started, store, dry_run, color))
+        write_stdout(_summary(tally, time.monotonic() - started, store, dry_run, color))
     worst = max(tally.worst_exit_code, ExitCode.INPUT if unlisted else ExitCode.OK)
     if worst:
         sys.exit(worst)
@@ -114,22 +140,25 @@ def _cores() -> int:
 
 @contextmanager
 def _progress() -> Iterator[Progress | None]:
-    from receipt_cli.render.terminal.progress import BatchBar, shows_progress
+    from receipt_cli.render.terminal.progress import BatchBar, BatchLines, shows_progress
 
     if not shows_progress(sys.stderr):
-        yield None
+        yield BatchLines(print_line)
         return
     with BatchBar(sys.stderr) as bar:
         yield bar
 
 
-def _tell(report: Report, json_output: bool, dry_run: bool, color: ColorChoice) -> None:
-    """Print what is told of one log at once."""
+def _tell(report: Report, json_output: bool, dry_run: bool, list_left_out: bool, color: ColorChoice) -> None:
+    """Print the outcome of one path."""
     if json_output:
         from receipt_cli.batch.summary import report_document
         from receipt_cli.documents.canonical import canonical_line
 
         write_stdout(canonical_line(report_document(report, compared=dry_run)))
+    elif report.reason is not None:
+        if list_left_out:
+            write_stdout(f"left out ({report.reason})  {_escaped(report.log.name)}\n")
     elif dry_run and report.same_as is None and report.change in ("written", "replaced"):
         from receipt_cli.batch.summary import find_causes
         from receipt_cli.render.batch import render_change
@@ -138,14 +167,21 @@ def _tell(report: Report, json_output: bool, dry_run: bool, color: ColorChoice) 
         write_stdout(render_change(report.log.name, report.change, report.differences, style(color), causes))
 
 
-def _summary(tally: Tally, left_out: int, seconds: float, store: str, dry_run: bool, color: ColorChoice) -> str:
+def _escaped(path: str) -> str:
+    """Return a path as one line of text."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in path)
+
+
+def _summary(tally: Tally, seconds: float, store: str, dry_run: bool, color: ColorChoice) -> str:
+    from receipt_cli.batch.model import REASONS
     from receipt_cli.render.batch import render_quarantine, render_summary
 
     shown = style(color)
     counts = {name: tally.changes[name] for name in ("written", "replaced", "unchanged", "quarantined", "gone")}
-    counts |= {"same bytes as another": tally.same, "no log, left out": left_out}
+    counts |= {"same bytes as another": tally.same}
+    counts |= {f"left out: {REASONS[reason]}": number for reason, number in sorted(tally.left_out.items())}
     title = f"{store}: nothing was written" if dry_run else store
-    text = render_summary(title, counts, tally.derived, tally.derived_bytes, seconds, shown, tally.unrecognised)
+    text = render_summary(title, counts, tally.derived, tally.derived_bytes, seconds, shown, tally.unrecognised, tally.runs)
     records = [(r.log.name, _why(r)) for r in tally.quarantine]
     return text + render_quarantine(records, tally.changes["quarantined"], shown, f"receipt store ls {store} --quarantine")
 

@@ -17,7 +17,7 @@ from receipt_cli.store.stats import Period, Question
 
 if TYPE_CHECKING:
     from receipt_cli.io.duckdb import Answer, Database
-    from receipt_cli.store.files import Store, StoredReceipt
+    from receipt_cli.store.files import Store
 
 SHOWN = 3
 """Receipt files passed over that are named one by one."""
@@ -56,7 +56,7 @@ def ls(
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """List the current receipts of a store, ordered by the digest of their log; --json prints a line of JSON for each.
+    """List the runs of a store by their time, those without one last; --json prints a line of JSON for each.
 
     Example: receipt store ls runs/
     """
@@ -67,16 +67,15 @@ def ls(
     if quarantine:
         _list_quarantine(kept, json_output, color)
         return
-    rows = (_row(store, stored) for stored in kept.receipts())
+    rows = _listed(store)
     if json_output:
         from receipt_cli.documents.canonical import canonical_line
 
-        for row in rows:
-            write_stdout(canonical_line(row))
+        write_stdout(b"".join(canonical_line(row) for row in rows))
         return
     from receipt_cli.render.store import render_receipts
 
-    write_stdout(render_receipts(list(rows), style(color)))
+    write_stdout(render_receipts(rows, style(color)))
 
 
 def query(
@@ -126,7 +125,7 @@ def stats(
     from receipt_cli.render.store import render_panel
     from receipt_cli.store.stats import QUESTIONS, ask_panel, contradictions, panel_document
 
-    database = _open(store)
+    database = open_database(store)
     asked = QUESTIONS if question is None else (question,)
     note(contradictions(database))
     panels = [panel_document(ask_panel(database, each, by=by, last=last), by) for each in asked]
@@ -148,14 +147,14 @@ def export(
     """
     from receipt_cli.store.query import export as write_views
 
-    written = write_views(_open(store), output, view)
+    written = write_views(open_database(store), output, view)
     if json_output:
         write_json([{"path": str(path), "row_count": count} for path, count in written])
     else:
         note(f"wrote {path}: {count} rows" for path, count in written)
 
 
-def _open(root: Path) -> Database:
+def open_database(root: Path) -> Database:
     """Return the database of a store; note the receipts that are passed over."""
     from receipt_cli.store.index import open_store
 
@@ -182,7 +181,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _answer(root: Path, question: str) -> Answer:
-    database = _open(root)
+    database = open_database(root)
     database.seal()
     with _interruptible():
         return database.ask(question)
@@ -206,28 +205,16 @@ def _valid(file: Path) -> dict[str, Any]:
     return document
 
 
-def _row(root: Path, stored: StoredReceipt) -> dict[str, Any]:
-    """Return what is listed of a receipt; of one that cannot be read only where it is. An import's grammar is its format."""
-    found: dict[str, Any] = {"log_sha256": stored.log_sha256, "generation": stored.generation}
-    found["path"] = stored.path.relative_to(root).as_posix()
-    from receipt_cli.analysis.checks import healthy
-    from receipt_cli.redaction.text import mask_texts
+def _listed(root: Path) -> list[dict[str, Any]]:
+    """Return what is listed of each current receipt; of one that cannot be read only where it is."""
+    from receipt_cli.store.listing import list_runs
 
-    try:
-        document = mask_texts(json.loads(stored.path.read_bytes()))
-        grammars, summary = document["derivation"]["grammars"], document["summary"]
-        origin = document["derivation"].get("origin") or {}
-        return {
-            **found,
-            "name": document["run"]["name"],
-            "grammar": f"{grammars[0]['id']}@v{grammars[0]['version']}" if grammars else origin.get("format"),
-            "last_step": summary["steps"]["last"] if summary else None,
-            "healthy": healthy(document["checks"], document["failure"]),
-            "failure": document["failure"]["reason"] if document["failure"] else None,
-        }
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        print_line(f"receipt: note: {stored.path} is damaged: {type(error).__name__}: passed over")
-        return {**found, **dict.fromkeys(("name", "grammar", "last_step", "healthy", "failure"))}
+    with progress(str(root)) as bar:
+        rows = list_runs(root, bar)
+    for row in rows:
+        if row["refusal"] is not None:
+            print_line(f"receipt: note: {row['path']} is damaged: {row['refusal']}: passed over")
+    return rows
 
 
 def _list_quarantine(store: Store, json_output: bool, color: ColorChoice) -> None:

@@ -9,15 +9,18 @@ from typing import Annotated
 
 from receipt_cli.cli.output import note, progress, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option
+from receipt_cli.cli.runs import InStore, log_file, receipt_file
 from receipt_cli.errors import ExitCode, UsageError
 from receipt_cli.io.compression import SUFFIXES
 
 
 def verify(
-    receipt: Annotated[Path, Argument("RECEIPT", "A receipt.")],
+    receipt: Annotated[str, Argument("RECEIPT|RUN", "A receipt, or a run of the store.")],
     logs: Annotated[
-        list[str], Argument("LOG...", f"Its log: a file (also {' '.join(SUFFIXES)}) or - for stdin; or all files of the run.")
-    ],
+        list[str] | None,
+        Argument("LOG...", f"Its log: a file (also {' '.join(SUFFIXES)}) or - for stdin; or all files of the run."),
+    ] = None,
+    *,
     newest: Annotated[bool, Option(help="Show what the current definitions would change, instead of the recorded ones.")] = False,
     grammar: Annotated[
         list[Path] | None, Option("-g", "--grammar", help="File of a recorded grammar that does not ship.")
@@ -28,6 +31,7 @@ def verify(
     signer: Annotated[
         Path | None, Option(help="With --attestation: the public key (PEM, OpenSSH) or the X.509 certificate of who signed.")
     ] = None,
+    store: InStore = None,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
@@ -35,7 +39,8 @@ def verify(
 
     The log is parsed with the recorded grammars, options and run, whatever was added since. Exits 0 where the derived part is
     the same byte for byte, 1 with the fields that differ or for an attestation of something else, 3 for a receipt or log that
-    cannot be read, 5 for an unknown grammar.
+    cannot be read, 5 for an unknown grammar. Without a LOG, that of a run of the store is read, if a batch on this machine
+    found it.
 
     Example: receipt verify run.receipt.json run.log
     """
@@ -45,16 +50,21 @@ def verify(
 
     if (attestation is None) != (signer is None):
         raise UsageError("--attestation and --signer go together", why="a signature proves something of a trusted key alone")
-    signed_by = check_attestation(receipt, attestation, signer) if attestation is not None and signer is not None else None
+    file = Path(receipt_file(receipt, store))
+    if not logs:
+        if str(file) == receipt:
+            raise UsageError("missing argument: LOG...", try_="receipt verify --help")
+        logs = [log_file(receipt, store, any_run=True)]
+    signed_by = check_attestation(file, attestation, signer) if attestation is not None and signer is not None else None
     with progress(logs[0]) as bar:
-        verification = derive_again(receipt, logs, newest=newest, grammars=grammar or (), workers=None, progress=bar)
+        verification = derive_again(file, logs, newest=newest, grammars=grammar or (), workers=None, progress=bar)
     note(verification.notes)
     if json_output:
         write_json({**verification.to_dict(), **({"signed_by": signed_by} if signed_by is not None else {})})
     else:
         found = verification.found
         broken = [f"{f.pointer}: {f.reason}" for f in found.invalid]
-        title = Title(str(receipt), logs[0], found.refs, newest)
+        title = Title(receipt, logs[0], found.refs, newest)
         page = render_verification(found.differences, found.other, broken, title, style(color), touched=found.touched is True)
         write_stdout(page)
         if signed_by is not None:

@@ -21,14 +21,47 @@ from receipt_cli.render.comparison.words import (
 )
 from receipt_cli.render.markdown import code, escape, table
 
+MAX_BYTES = 60_000
+"""Of a comment: hosts accept 65,536 characters, and a job's summary has other parts."""
+_ROOM = 200
+"""Bytes for the last line."""
 _MAX_ROWS = 40
 _MAX_NAMES = 4
 
 
-def render_markdown(document: Mapping[str, Any]) -> str:
-    """Return the comparison (``comparison/1.1``) as GitHub-flavoured Markdown."""
-    lines = [line for contrast in document["contrasts"] for line in _contrast(document["baseline"]["runs"], contrast)]
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+def render_markdown(document: Mapping[str, Any], most: int = MAX_BYTES) -> str:
+    """Return the comparison (``comparison/1.2``) as GitHub-flavoured Markdown of at most ``most`` bytes.
+
+    Where not all contrasts fit, those with a bad outcome come first, and a last line counts those that are left out.
+    """
+    blocks = [_block(document["baseline"]["runs"], contrast) for contrast in document["contrasts"]]
+    text = "\n".join(blocks)
+    if len(text.encode()) <= most:
+        return text
+    order = sorted(range(len(blocks)), key=lambda place: (not _is_bad(document["contrasts"][place]), place))
+    kept: list[str] = []
+    room = most - _ROOM
+    for place in order:
+        size = len(blocks[place].encode()) + 1
+        if size > room:
+            break
+        kept.append(blocks[place])
+        room -= size
+    if not kept:  # one contrast alone is too long
+        lines = blocks[order[0]].encode()[: most - _ROOM].decode("utf-8", "ignore").rpartition("\n")[0]
+        kept.append(f"{lines}\n")
+    rest = order[len(kept) :]
+    bad = sum(_is_bad(document["contrasts"][place]) for place in rest)
+    return "\n".join([*kept, f"… {len(rest)} more comparisons are left out, {bad} of them with something worse or lost\n"])
+
+
+def _block(baseline: Sequence[str], contrast: Mapping[str, Any]) -> str:
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(_contrast(baseline, contrast))).strip() + "\n"
+
+
+def _is_bad(contrast: Mapping[str, Any]) -> bool:
+    lost = any(m["outcome"] in ("worse", "lost") for m in contrast["metrics"])
+    return lost or contrast["verdict"] == "not_comparable" or any(c["b"] is False for c in contrast["outcome"]["checks"])
 
 
 def _contrast(baseline: Sequence[str], contrast: Mapping[str, Any]) -> Iterator[str]:

@@ -37,7 +37,7 @@ _BASES = {"within_run": "of these runs' own steps", "between_runs": "between run
 
 
 def render_comparison(document: Mapping[str, Any], style: Style) -> str:
-    """Return the comparison (``comparison/1.1``), each line ended by a newline."""
+    """Return the comparison (``comparison/1.2``), each line ended by a newline."""
     page = Page(style)
     for contrast in document["contrasts"]:
         page.gap()
@@ -98,7 +98,7 @@ def _metrics(page: Page, metrics: Sequence[Mapping[str, Any]]) -> None:
 def _row(page: Page, m: Mapping[str, Any]) -> list[Span]:
     unit, a, b = figures(m)
     words, role = OUTCOMES[m["outcome"]]
-    strong: Role = role if m["outcome"] in ("better", "worse") else "plain"
+    strong: Role = role if m["outcome"] in ("better", "worse", "lost") else "plain"
     texts = Span(page.say(figure_name(m))), Span(unit, "dim"), Span(a), Span(b)
     return [*texts, Span(change(m), strong), Span(interval(m), "dim"), Span(words, role)]
 

@@ -24,6 +24,8 @@ OUTCOMES: dict[str, tuple[str, Role]] = {
     "below_precision": ("below precision", "dim"),
     "equal": ("equal", "dim"),
     "incomparable": ("other meaning", "warn"),
+    "lost": ("lost", "bad"),
+    "gained": ("gained", "plain"),
 }
 
 
@@ -54,13 +56,14 @@ def figure_name(m: Mapping[str, Any]) -> str:
 
 def figures(m: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the unit that both figures of a compared metric are shown in, and the figures."""
-    scale = scale_for(m["name"], [m["a"], m["b"]])
-    return scale.unit, scale.format(m["a"]), scale.format(m["b"])
+    scale = scale_for(m["name"], [value for value in (m["a"], m["b"]) if value is not None])
+    a, b = (UNKNOWN if m[side] is None else scale.format(m[side]) for side in "ab")
+    return scale.unit, a, b
 
 
 def change(m: Mapping[str, Any]) -> str:
     """Return how far b is from a."""
-    return _change(m["delta"], m)
+    return UNKNOWN if m["delta"] is None else _change(m["delta"], m)
 
 
 def interval(m: Mapping[str, Any]) -> str:
@@ -82,7 +85,7 @@ def _change(delta: float, m: Mapping[str, Any], *, bare: bool = False) -> str:
 
 def curve_facts(c: Mapping[str, Any]) -> tuple[str, list[str]]:
     """Return the label of a compared curve and its facts in words."""
-    place = "step" if c["axis"] == "step" else "token"
+    place = {"tokens": "token", "samples": "sample", "time": "second"}.get(c["axis"], "step")
     facts = [f"{count(c['common'])} common {'steps' if place == 'step' else 'places'}"]
     if c["first_difference"] is None:
         facts.append("identical as printed")

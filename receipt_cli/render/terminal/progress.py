@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from receipt_cli.render.scale import count
+from receipt_cli.render.scale import byte_size, count
 from receipt_cli.render.terminal.style import Style
 from receipt_cli.render.terminal.text import cells, clean, elide_middle
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 MIN_BYTES = 32 * 1024 * 1024
 """A smaller file is read before a bar would be seen."""
+LINE_S = 10.0
+"""Seconds between the lines of a batch whose stderr is no terminal."""
+MIN_LOGS = 50
+"""A smaller batch has no such lines."""
 _NAME_WIDTH = 32
 
 
@@ -81,6 +86,22 @@ class ReadingBar(_Bar):
         """Draw that ``done`` of ``total`` bytes were read."""
         if total >= self._least:
             self._update(self._name, done, total)
+
+
+class BatchLines:
+    """Lines about a long batch, for a file or another program: one every ``LINE_S`` seconds, through ``write``."""
+
+    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._write = write
+        self._clock = clock
+        self._last = clock()
+
+    def __call__(self, what: str, logs: int, all_logs: int, done: int, total: int) -> None:
+        """Write that ``logs`` of ``all_logs`` logs are done, which are ``done`` of ``total`` bytes, if it is time for a line."""
+        now = self._clock()
+        if all_logs >= MIN_LOGS and now - self._last >= LINE_S:
+            self._last = now
+            self._write(f"receipt: {what}: {count(logs)} of {count(all_logs)} logs, {byte_size(done)} of {byte_size(total)}")
 
 
 class BatchBar(_Bar):

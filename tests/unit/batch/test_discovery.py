@@ -29,7 +29,9 @@ def names(*paths: object) -> list[str]:
 def test_a_folder_gives_its_logs_in_the_order_of_their_names(archive: Path) -> None:
     found = walk([str(archive)])
     assert [log.name for log in found.logs] == ["a/rank10.log", "a/rank9.log.gz", "a/run.log", "b/run.log", "top.txt"]
-    assert found.left_out == 1
+    assert [(each.name, each.reason) for each in found.left_out] == [
+        (".git/", "hidden"), ("a/notes.md", "name"), ("c/.hid.log", "hidden"),
+    ]  # fmt: skip
     assert not any(log.named for log in found.logs)
 
 
@@ -138,7 +140,11 @@ def bucket() -> str:
 def test_a_url_is_listed(bucket: str) -> None:
     found = walk([bucket])
     assert [log.name for log in found.logs] == ["memory:///bucket/deep/run.log", "memory:///bucket/run.log"]
-    assert found.left_out == 2
+    assert [(each.name, each.reason) for each in found.left_out] == [
+        ("memory:///bucket/.git/x.log", "hidden"),
+        ("memory:///bucket/deep/model.bin", "name"),
+        ("memory:///bucket/deep/run.header.json", "name"),
+    ]
     assert [log.size_bytes for log in found.logs] == [14, 14]
 
 

@@ -11,7 +11,8 @@ import pytest
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.store import flatten as rows
-from receipt_cli.store.flatten import read_row
+from receipt_cli.store.files import StoredReceipt
+from receipt_cli.store.flatten import RowFiles, read_row
 from receipt_cli.store.views import structure
 
 LOGS = Path(__file__).resolve().parents[3] / "fixtures" / "logs"
@@ -22,10 +23,20 @@ def receipt() -> bytes:
     return canonical_bytes(produce(Request(path=str(LOGS / "nanochat" / "speedrun-2025-10.log"))).document)
 
 
+def row_files(path: Path, log_sha256: str) -> RowFiles:
+    return RowFiles(StoredReceipt(path, log_sha256, 1), "r.json", "stamp", 0)
+
+
+def stamp(document: dict[str, Any], time: dict[str, Any] | None) -> None:
+    """Let the log have stamps, or none."""
+    for summary in (document["summary"], *(phase["summary"] for phase in document["phases"])):
+        summary["time"] = time
+
+
 def row_of(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     path = folder / "r.json"
     path.write_bytes(canonical_bytes(document))
-    row = json.loads(read_row(path, "r.json", document["derivation"]["log"]["sha256"], 1, "stamp"))
+    row = json.loads(read_row(row_files(path, document["derivation"]["log"]["sha256"])))
     assert isinstance(row, dict)
     return row
 
@@ -51,9 +62,23 @@ def test_a_row_has_every_column_of_the_index(receipt: bytes, tmp_path: Path) -> 
 def test_times(receipt: bytes, tmp_path: Path, stated: str | None, want: str | None) -> None:
     document = json.loads(receipt)
     document["run"]["started_at"] = stated
+    stamp(document, None)
     row = row_of(document, tmp_path)
     assert (row["refusal"], row["started_at"], row["run_at"]) == (None, want, want)
     assert row["run_at_source"] == (None if want is None else "started_at")
+
+
+@pytest.mark.parametrize(("zone", "source"), [("utc", "log"), (None, "log_local")])
+def test_the_log_s_first_stamp_is_the_time_of_a_run_without_one(
+    receipt: bytes, tmp_path: Path, zone: str | None, source: str
+) -> None:
+    document = json.loads(receipt)
+    mark = "Z" if zone else ""
+    first, last = f"2026-03-01T00:00:00{mark}", f"2026-03-01T01:00:00{mark}"
+    stamp(document, {"first": first, "last": last, "zone": zone, "source": "log_lines"})
+    row = row_of(document, tmp_path)
+    assert (row["run_at"], row["run_at_source"]) == ("2026-03-01 00:00:00", source)
+    assert (row["log_last_at"], row["log_zone"]) == ("2026-03-01 01:00:00", zone)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +145,6 @@ def test_a_damaged_file_is_a_row_with_a_reason(receipt: bytes, tmp_path: Path) -
     path = tmp_path / "r.json"
     for data in (b"", b"{", b"[]", b"\xff", receipt[:-40], receipt.replace(b'"id": 1,', b'"id": 2,', 1)):
         path.write_bytes(data)
-        row = json.loads(read_row(path, "r.json", "0" * 64, 1, "stamp"))
+        row = json.loads(read_row(row_files(path, "0" * 64)))
         assert row["refusal"] and "loss_last" not in row
-    assert json.loads(read_row(tmp_path / "none", "n", "0" * 64, 1, ""))["refusal"].startswith("cannot read")
+    assert json.loads(read_row(row_files(tmp_path / "none", "0" * 64)))["refusal"].startswith("cannot read")

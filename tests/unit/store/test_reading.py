@@ -58,7 +58,7 @@ def test_panels_are_over_the_runs(store: Store, product: Any) -> None:
     passed = {row["check"]: row["pass_ratio"] for row in checks["rows"]}
     assert passed["has_steps"] == 1 and checks["run_count"] == 1
     tokens = panel_document(ask_panel(database, "tokens", by="run"), "run")
-    assert tokens["by"] == "run" and tokens["without_time"] + tokens["without_figure"] == 1
+    assert tokens["by"] == "run" and tokens["run_count"] == 1
 
 
 def test_names_of_columns_are_distinct(store: Store) -> None:

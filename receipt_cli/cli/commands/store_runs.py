@@ -1,0 +1,171 @@
+"""``receipt store show|diff|tag|note|exclude|ask``: single runs of a store, and questions about all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from receipt_cli.cli.output import note as tell_note
+from receipt_cli.cli.output import style, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Json, Option, StoreFolder
+from receipt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from receipt_cli.store.resolve import NamedRun
+
+RunOf = Annotated[str, Argument("RUN", "First digits of its digest, its name, or a path of its log or receipt.")]
+_SHOWN = 60
+
+
+def show(store: StoreFolder, run: RunOf, json_output: Json = False, color: Color = "auto") -> None:
+    """Show a run of a store: its receipt, and the paths of its log.
+
+    Example: receipt store show runs/ 3fa8c1
+    """
+    from receipt_cli.cli.commands.documents import show as show_document
+    from receipt_cli.store.resolve import find_run
+
+    found = find_run(store, run)
+    if found.paths:
+        tell_note([f"{found.name or found.receipt.run_id[:12]}: {', '.join(found.paths[:5])}"])
+    show_document(str(found.receipt.path), json_output=json_output, color=color)
+
+
+def diff(
+    store: StoreFolder,
+    runs: Annotated[list[str], Argument("RUN...", "Two runs or more: digits of their digests, names or paths.")],
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """List what varies between runs of a store: settings of the header, and figures.
+
+    The quality of differences is a matter of `receipt compare`.
+
+    Example: receipt store diff runs/ 3fa8c1 run-7
+    """
+    from receipt_cli.cli.commands.store import open_database
+    from receipt_cli.render.store import render_answer
+    from receipt_cli.store.resolve import find_run
+
+    found = [find_run(store, run) for run in runs]
+    if len(found) < 2:
+        raise UsageError("a difference needs two runs", try_="receipt store diff STORE A B")
+    ids = [run.receipt.run_id for run in found]
+    database = open_database(store)
+    names = _distinct([run.name or run.receipt.run_id[:12] for run in found])
+    values: dict[str, dict[str, Any]] = {}
+    marks = ", ".join("?" for _ in ids)
+    for run_id, field, value in database.run(f"SELECT run_id, field, value FROM settings WHERE run_id IN ({marks})", ids):
+        values.setdefault(field, {})[run_id] = value
+    figures = f"SELECT run_id, metric, round_even(last, 12) FROM results WHERE source <> 'derived' AND run_id IN ({marks})"
+    for run_id, metric, value in database.run(figures, ids):
+        values.setdefault(metric, {})[run_id] = value
+    columns = ["field", *names]
+    rows = [
+        dict(zip(columns, [field, *(by_run.get(run_id) for run_id in ids)], strict=True))
+        for field, by_run in sorted(values.items())
+        if len({by_run.get(run_id) for run_id in ids}) > 1
+    ]
+    if json_output:
+        write_json([{"run_ids": ids, "names": [run.name for run in found], "differences": rows}][0])
+    else:
+        short = [{key: _short(value) for key, value in row.items()} for row in rows]
+        write_stdout(render_answer(columns, short, style(color)) or "the runs differ in no setting and no figure\n")
+
+
+def tag(
+    store: StoreFolder,
+    run: RunOf,
+    tags: Annotated[list[str] | None, Argument("TAG...", "Tags to add.")] = None,
+    remove: Annotated[list[str] | None, Option(metavar="TAG", help="A tag to remove; may be given several times.")] = None,
+) -> None:
+    """Add tags to a run of a store, or remove them; without any, print those that it has.
+
+    Example: receipt store tag runs/ run-7 baseline
+    """
+    marks = _mark(store, run, add=tuple(tags or ()), remove=tuple(remove or ()))
+    write_stdout("".join(f"{each}\n" for each in marks.tags))
+
+
+def note(
+    store: StoreFolder,
+    run: RunOf,
+    text: Annotated[str | None, Argument("TEXT", "The note; empty to remove the old one.")] = None,
+) -> None:
+    """Write a note on a run of a store, in place of the old one; without TEXT, print it.
+
+    Example: receipt store note runs/ run-7 "the data was wrong"
+    """
+    marks = _mark(store, run, note=text)
+    write_stdout(f"{marks.note}\n" if marks.note else "")
+
+
+def exclude(
+    store: StoreFolder,
+    run: RunOf,
+    undo: Annotated[bool, Option(help="Include the run again.")] = False,
+) -> None:
+    """Exclude a run from history and statistics; it stays in the store.
+
+    Example: receipt store exclude runs/ run-7
+    """
+    marks = _mark(store, run, excluded=not undo)
+    write_stdout("excluded\n" if marks.excluded else "included\n")
+
+
+def ask(
+    store: StoreFolder,
+    question: Annotated[str | None, Argument("QUESTION", "A recipe; without one, list them.")] = None,
+    metric: Annotated[str, Option(metavar="NAME", help="Metric of the recipe best.")] = "val_loss",
+    last: Annotated[int, Option(least=1, help="Maximum number of rows, where a recipe has one.")] = 20,
+    sql: Annotated[bool, Option(help="Print the SQL of the recipe.")] = False,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Answer a frequent question: the best runs, the slowest lanes, the cost of failures, hosts that fail, what varies.
+
+    --sql prints the query, to start from with `receipt store query`.
+
+    Example: receipt store ask runs/ best --metric val_loss
+    """
+    from receipt_cli.cli.commands.store import open_database
+    from receipt_cli.render.store import render_answer
+    from receipt_cli.store.query import names, records
+    from receipt_cli.store.recipes import RECIPES, fill
+
+    if question is None:
+        listed = [{"question": name, "answers": recipe.meaning} for name, recipe in RECIPES.items()]
+        if json_output:
+            write_json(listed)
+        else:
+            write_stdout(render_answer(["question", "answers"], listed, style(color)))
+        return
+    statement = fill(question, metric, last)
+    if sql:
+        write_stdout(f"{statement}\n")
+        return
+    database = open_database(store)
+    database.seal()
+    answer = database.ask(statement)
+    if json_output:
+        write_json(records(answer))
+    else:
+        write_stdout(render_answer(names(answer), records(answer), style(color)) or "no run has an answer\n")
+
+
+def _mark(store: Path, run: str, **changes: Any) -> Any:
+    from receipt_cli.store.files import Store
+    from receipt_cli.store.marks import mark
+    from receipt_cli.store.resolve import find_run
+
+    found: NamedRun = find_run(store, run)
+    return mark(store, Store(store).scratch, found.receipt.run_id, **changes)
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Return the names, the repeated ones with their place among the arguments."""
+    return [name if names.count(name) == 1 and name != "field" else f"{name} ({place})" for place, name in enumerate(names, 1)]
+
+
+def _short(value: Any) -> Any:
+    return f"{value[:_SHOWN]}…" if isinstance(value, str) and len(value) > _SHOWN else value

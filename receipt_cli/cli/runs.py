@@ -1,0 +1,78 @@
+"""Runs of a store as arguments: the file that a digest, a name or a path of ``--store`` means."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from receipt_cli.cli.parameters import Option
+from receipt_cli.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from receipt_cli.store.resolve import NamedRun
+
+VARIABLE = "RECEIPT_STORE"
+InStore = Annotated[
+    Path | None,
+    Option(
+        "--store",
+        metavar="FOLDER",
+        help="Store whose runs may be given by digest (first digits), name or path; else $RECEIPT_STORE.",
+    ),
+]
+
+
+def receipt_file(given: str, store: Path | None) -> str:
+    """Return ``given`` where it is a file or ``-``; else the receipt of the run that it means in the store, if there is one.
+
+    Raises ``InputError`` where the store has no such run, or several.
+    """
+    run = _run(given, store)
+    return given if run is None else str(run.receipt.path)
+
+
+def log_file(given: str, store: Path | None, *, any_run: bool = False) -> str:
+    """Return ``given`` where it is a file or ``-``; else the log of the run that it means in the store.
+
+    Raises ``InputError`` where there is no such run, or its log is not on this machine, and ``UsageError`` for a run that is not
+    the last of its log, unless ``any_run``.
+    """
+    run = _run(given, store)
+    if run is None:
+        return given
+    from receipt_cli.store.resolve import find_log
+
+    if run.receipt.run is not None and not any_run:
+        raise UsageError(f"{given!r} is an earlier run of its log", why="a log stands for its last run")
+    log = find_log(_folder(store) or Path(), run)
+    if log is None:
+        why = f"no batch on this machine found it at {', '.join(run.paths)[:300] or 'any path'}"
+        raise InputError("the log of the run is not here", where=given, why=why, try_="name the log")
+    return str(log)
+
+
+def log_or_receipt(given: str, store: Path | None) -> str:
+    """Return the log of the run that ``given`` means where it is on this machine, else its receipt; a file as it is."""
+    run = _run(given, store)
+    if run is None:
+        return given
+    from receipt_cli.store.resolve import find_log
+
+    log = find_log(_folder(store) or Path(), run) if run.receipt.run is None else None
+    return str(log or run.receipt.path)
+
+
+def _run(given: str, store: Path | None) -> NamedRun | None:
+    """Return the run of the store that ``given`` means; None where it is a file, or there is no store."""
+    folder = _folder(store)
+    if given == "-" or folder is None or os.path.lexists(given):
+        return None
+    from receipt_cli.store.resolve import find_run
+
+    return find_run(folder, given)
+
+
+def _folder(store: Path | None) -> Path | None:
+    named = os.environ.get(VARIABLE)
+    return store if store is not None else Path(named) if named else None

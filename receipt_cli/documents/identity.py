@@ -1,0 +1,43 @@
+"""Which run a receipt is of, and when it ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+
+class RunTime(NamedTuple):
+    """When a run started, or the best that is known of it, RFC 3339; and which field that is from.
+
+    ``source`` is ``started_at``, ``finished_at``, ``collected_at``, ``log`` (the first stamp of the log's lines, in UTC) or
+    ``log_local`` (the same, in a time zone that the log does not name).
+    """
+
+    time: str
+    source: str
+
+
+def run_id(document: Mapping[str, Any]) -> str:
+    """Return the identity of a receipt's run: its log's digest, and ``.run2`` behind it for the second of several runs.
+
+    The last run of a log has the digest alone, whatever their number.
+    """
+    derivation = document["derivation"]
+    log: str = derivation["log"]["sha256"]
+    launches = derivation.get("launches")
+    return log if launches is None or launches["used"] == launches["count"] else f"{log}.run{launches['used']}"
+
+
+def run_time(document: Mapping[str, Any]) -> RunTime | None:
+    """Return when a run started, else when it finished, else when its header was written, else the log's first stamp."""
+    run, stamps = document["run"], (document["summary"] or {}).get("time")
+    for source, time in (
+        ("started_at", run["started_at"]),
+        ("finished_at", run["finished_at"]),
+        ("collected_at", document["header"]["collected_at"]),
+    ):
+        if time is not None:
+            return RunTime(time, source)
+    if stamps is None:
+        return None
+    return RunTime(stamps["first"], "log" if stamps["zone"] == "utc" else "log_local")

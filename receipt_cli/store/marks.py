@@ -1,0 +1,93 @@
+"""Tags, notes and exclusion of runs, as somebody decided: a file for each change, the highest number counts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.errors import UsageError
+from receipt_cli.io.atomic import NameTaken, make_folder, write_new
+
+_NAME = re.compile(r"(?P<run>[0-9a-f]{64}(?:\.run[1-9]\d{0,8})?)\.(?P<number>[1-9]\d{0,8})\.json")
+_TAG = re.compile(r"[^\s,]{1,64}\Z")
+MAX_NOTE = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What was decided about one run; an ``excluded`` run takes no part in history and statistics."""
+
+    tags: tuple[str, ...] = ()
+    note: str | None = None
+    excluded: bool = False
+
+
+NONE = Marks()
+
+
+def marks_files(root: Path) -> Mapping[str, Path]:
+    """Return the file of the newest marks of each run, by its identity."""
+    newest: dict[str, tuple[int, Path]] = {}
+    for path in _files(root):
+        name = _NAME.fullmatch(path.name)
+        if name is not None and newest.get(name["run"], (0, path))[0] < int(name["number"]):
+            newest[name["run"]] = int(name["number"]), path
+    return {run: path for run, (_, path) in newest.items()}
+
+
+def read_marks(path: Path | None) -> Marks:
+    """Return the marks in a file; none where there is no file, or a damaged one."""
+    if path is not None:
+        with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
+            values = json.loads(path.read_bytes())
+            note = values["note"]
+            return Marks(tuple(map(str, values["tags"])), None if note is None else str(note), values["excluded"] is True)
+    return NONE
+
+
+def mark(
+    root: Path,
+    scratch: Path,
+    run: str,
+    *,
+    add: tuple[str, ...] = (),
+    remove: tuple[str, ...] = (),
+    note: str | None = None,
+    excluded: bool | None = None,
+) -> Marks:
+    """Change the marks of a run and return them; an empty ``note`` removes the old one, None leaves what there is.
+
+    The older marks stay as files. Raises ``UsageError`` for a tag that is none, ``OutputError``.
+    """
+    for tag in add:
+        if _TAG.match(tag) is None:
+            raise UsageError(f"{tag!r} is no tag", why="a tag has 1 to 64 characters, without spaces and commas")
+    if note is not None and len(note) > MAX_NOTE:
+        raise UsageError("the note is too long", why=f"it has {len(note)} characters; {MAX_NOTE} are allowed")
+    folder = root / "marks" / run[:2]
+    while True:
+        path = marks_files(root).get(run)
+        old = read_marks(path)
+        tags = tuple(sorted((set(old.tags) | set(add)) - set(remove)))
+        new = replace(old, tags=tags, note=old.note if note is None else note or None)
+        new = new if excluded is None else replace(new, excluded=excluded)
+        if new == old:
+            return old
+        name = _NAME.fullmatch(path.name) if path is not None else None
+        make_folder(folder)
+        make_folder(scratch)
+        with contextlib.suppress(NameTaken):  # somebody else was faster: change theirs
+            write_new(folder / f"{run}.{int(name['number']) + 1 if name else 1}.json", canonical_bytes(asdict(new)), scratch)
+            return new
+
+
+def _files(root: Path) -> Iterator[Path]:
+    with contextlib.suppress(OSError):
+        for folder in (root / "marks").iterdir():
+            with contextlib.suppress(OSError):
+                yield from folder.iterdir()

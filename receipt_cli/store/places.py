@@ -1,0 +1,109 @@
+"""Paths at which the logs of a store were found, and what their runs are called there.
+
+A file per log and path, beside the receipts: a receipt describes bytes, wherever they are. The content depends on the archive
+and the options of the batch alone. What a receipt captured itself counts before its places.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from receipt_cli.documents.canonical import canonical_bytes
+from receipt_cli.io.atomic import make_folder, write_atomically
+
+FIELDS = ("name", "lane", "preset")
+"""Fields of ``run`` that a place may state."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path of a log, relative to the archive's root with ``/`` (or a URL), and name, lane and preset of its run.
+
+    Each ``…_source`` is where the field is from: ``stem`` (of the file's name), ``template`` or ``mapping``; None without it.
+    """
+
+    path: str
+    name: str | None = None
+    lane: str | None = None
+    preset: str | None = None
+    name_source: str | None = None
+    lane_source: str | None = None
+    preset_source: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The path's key in the names of files: 16 hexadecimal digits."""
+        return hashlib.sha256(self.path.encode("utf-8")).hexdigest()[:16]
+
+
+def place_name(log_sha256: str, place: Place) -> str:
+    """Return the path of a place's file, below the store."""
+    return f"places/{log_sha256[:2]}/{log_sha256}.{place.key}.json"
+
+
+def write_place(root: Path, scratch: Path, log_sha256: str, place: Place) -> None:
+    """Store that a log is at ``place``, in place of what was stored of the same path. Raises ``OutputError``."""
+    path = root / place_name(log_sha256, place)
+    data = canonical_bytes({"log_sha256": log_sha256, **asdict(place)})
+    with contextlib.suppress(OSError):
+        if path.read_bytes() == data:
+            return
+    make_folder(path.parent)
+    make_folder(scratch)
+    write_atomically(path, data, scratch)
+
+
+def read_places(files: Sequence[Path]) -> list[Place]:
+    """Return the places in ``files``, ordered by path; a damaged file is skipped."""
+    places: list[Place] = []
+    for path in files:
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+            values = json.loads(path.read_bytes())
+            log = values.pop("log_sha256")
+            place = Place(**values)
+            if path.name.startswith(log) and all(isinstance(v, str | None) for v in values.values()):
+                places.append(place)
+    return sorted(places, key=lambda place: place.path)
+
+
+def describe(document: Mapping[str, Any], places: Sequence[Place]) -> tuple[dict[str, Any], dict[str, str | None]]:
+    """Return a receipt's ``run`` with name, lane and preset of the first place where it has none, and the source of each.
+
+    The source of what the receipt itself contains is ``receipt``. An earlier run of its log has ``.run2`` behind the name.
+    """
+    run, sources = dict(document["run"]), dict.fromkeys(FIELDS)
+    launches = document["derivation"].get("launches")
+    earlier = launches is not None and launches["used"] != launches["count"]
+    for field in FIELDS:
+        if run[field] is not None:
+            sources[field] = "receipt"
+            continue
+        place = next((each for each in places if getattr(each, field) is not None), None)
+        if place is not None:
+            run[field], sources[field] = getattr(place, field), getattr(place, f"{field}_source")
+    if earlier and sources["name"] not in (None, "receipt"):
+        run["name"] = f"{run['name']}.run{launches['used']}"
+    return run, sources
+
+
+def placed(document: Mapping[str, Any], places: Sequence[Place]) -> dict[str, Any]:
+    """Return a receipt whose ``run`` is that of ``describe``, with its ``log_paths``: for readers, not a document to store."""
+    return {**document, "run": {**describe(document, places)[0], "log_paths": [place.path for place in places]}}
+
+
+def place_files(root: Path, log_sha256: str = "") -> Iterator[Path]:
+    """Yield the files of all places, ordered by log; or those of one log."""
+    for folder in [root / "places" / log_sha256[:2]] if log_sha256 else _entries(root / "places"):
+        yield from (path for path in _entries(folder) if path.name.startswith(log_sha256))
+
+
+def _entries(folder: Path) -> list[Path]:
+    with contextlib.suppress(OSError):
+        return sorted(folder.iterdir())
+    return []

@@ -1,0 +1,85 @@
+"""Questions that people ask of a store, with their SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.errors import UsageError
+
+
+class Recipe(NamedTuple):
+    """A question: what it answers, and its SELECT; ``{metric}``, ``{best}`` and ``{last}`` stand for what the caller names."""
+
+    meaning: str
+    sql: str
+
+
+RECIPES: Mapping[str, Recipe] = {
+    "best": Recipe(
+        "the best value of a metric, by model and month, with the run that has it",
+        """SELECT coalesce(architecture, trainer, grammar_id) AS model, strftime(r.run_at, '%Y-%m') AS month,
+       {best}(m.{extreme}) AS {metric}, arg_{best}(r.name, m.{extreme}) AS run, arg_{best}(r.run_id, m.{extreme}) AS run_id,
+       count(*) AS run_count
+FROM results m JOIN runs r USING (run_id)
+WHERE m.metric = '{metric}' AND m.source <> 'derived' AND m.{extreme} IS NOT NULL AND NOT r.excluded
+GROUP BY ALL ORDER BY model, month NULLS LAST""",
+    ),
+    "slowest": Recipe(
+        "lanes by the median step time of their runs, the slowest first",
+        """SELECT lane, count(*) AS run_count, median(step_time_s_median) AS step_time_s, median(goodput_ratio) AS goodput_ratio,
+       arg_max(name, step_time_s_median) AS slowest_run
+FROM runs WHERE step_time_s_median IS NOT NULL AND NOT excluded
+GROUP BY lane ORDER BY step_time_s DESC, lane""",
+    ),
+    "cost": Recipe(
+        "what failed runs cost, by reason: wall time, device hours and money",
+        """SELECT failure_reason, count(*) AS run_count, sum(coalesce(job_wall_time_s, wall_time_s)) / 3600 AS hours,
+       sum(device_hours) AS device_hours, sum(cost) AS cost, any_value(currency) AS currency,
+       count(*) FILTER (coalesce(job_wall_time_s, wall_time_s) IS NULL) AS without_time
+FROM runs WHERE failure_reason IS NOT NULL AND NOT excluded
+GROUP BY failure_reason, currency ORDER BY device_hours DESC NULLS LAST, hours DESC NULLS LAST, failure_reason""",
+    ),
+    "hosts": Recipe(
+        "hosts by the failures that began on them",
+        """SELECT culprit_host AS host, count(*) AS failure_count,
+       list(DISTINCT failure_reason ORDER BY failure_reason) AS reasons,
+       max(run_at) AS last_at, arg_max(name, run_at) AS last_run
+FROM runs WHERE culprit_host IS NOT NULL GROUP BY culprit_host ORDER BY failure_count DESC, host""",
+    ),
+    "failures": Recipe(
+        "failures by signature, the most frequent first, with an example",
+        """SELECT failure_signature AS signature, count(*) AS run_count, count(DISTINCT lane) AS lane_count,
+       min(run_at) AS first_at, max(run_at) AS last_at, min(name) AS example, min(run_id) AS run_id
+FROM runs WHERE failure_signature IS NOT NULL GROUP BY failure_signature ORDER BY run_count DESC, signature LIMIT {last}""",
+    ),
+    "latest": Recipe(
+        "the latest runs, with their outcome and losses",
+        """SELECT run_at, name, lane, log_path, grammar_id, steps_last, loss_last, val_loss_last, failure_reason, healthy
+FROM runs WHERE NOT excluded ORDER BY run_at DESC NULLS LAST, name LIMIT {last}""",
+    ),
+    "varies": Recipe(
+        "settings that differ within a lane, with the number of their values",
+        """SELECT lane, field, count(DISTINCT s.value) AS value_count, list(DISTINCT s.value ORDER BY s.value)[:5] AS some_values,
+       count(*) AS run_count
+FROM settings s JOIN runs USING (run_id) WHERE NOT excluded
+GROUP BY lane, field HAVING value_count > 1 ORDER BY lane NULLS LAST, value_count DESC, field LIMIT {last}""",
+    ),
+}
+_METRIC = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+
+def fill(name: str, metric: str = "val_loss", last: int = 20) -> str:
+    """Return the SELECT of the recipe ``name``. Raises ``UsageError`` for a name or metric that is none."""
+    recipe = RECIPES.get(name)
+    if recipe is None:
+        raise UsageError(f"there is no recipe {name!r}", why=f"the recipes are {', '.join(RECIPES)}")
+    if _METRIC.match(metric) is None:
+        raise UsageError(f"{metric!r} is no name of a metric")
+    known = load_registry().by_name.get(metric)
+    best = "max" if known is not None and known.better == "higher" else "min"
+    for key, value in (("metric", known.name if known else metric), ("best", best), ("extreme", best), ("last", str(last))):
+        recipe = recipe._replace(sql=recipe.sql.replace(f"{{{key}}}", value))
+    return recipe.sql
