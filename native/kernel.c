@@ -28,7 +28,7 @@
 
 typedef unsigned char byte;
 
-#define MAX_LENGTH 4096          /* bytes of a record that may have a layout: MAX_LENGTH of scan/layout.py */
+#define MAX_LENGTH 16384         /* bytes of a record that may have a layout: MAX_LENGTH of scan/layout.py */
 #define WORD 8
 #define MAX_ID 65536             /* tables, columns, grammars and rules are numbered below */
 #define MAX_VALUES 4096          /* values of one record */
@@ -352,13 +352,26 @@ typedef struct {
 } Event;
 
 typedef struct {
+    int32_t start, length;
+    byte *text;
+} Absent;
+
+typedef struct {
+    int32_t first, length, second, room;
+    uint64_t same;
+} Echo;
+
+typedef struct {
     uint64_t key;
     uint32_t length, words;
     uint64_t *masked, *room;
     Event *events;
     Value *values;
+    Echo *echoes;
+    Absent *absent;
     int32_t *ignored, *near_;
-    int32_t event_count, value_count, ignored_count, near_count;
+    int32_t event_count, value_count, ignored_count, near_count, echo_count, absent_count;
+    int32_t bad, hit;  /* whether its records are not UTF-8, and whether a rule explains them */
 } Layout;
 
 enum { DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PARTS };
@@ -408,6 +421,7 @@ typedef struct {
     size_t column_count, column_capacity;
     Integers *ignored;
     size_t ignored_count, ignored_capacity;
+    Integers matched;  /* records that are not UTF-8 and that a rule explains */
     Misses *misses;
     size_t miss_count, miss_capacity;
     Miss *missed;
@@ -457,12 +471,30 @@ static int fits(const Layout *layout, const byte *p, size_t room) {
     return (high & HIGH) == 0;
 }
 
+/* Return whether the digits of a record that fits are those of the layout, where patterns and literals tell them apart. */
+static int agrees(const Layout *layout, const byte *p) {
+    int i, at;
+    for (i = 0; i < layout->absent_count; i++)
+        if (memcmp(p + layout->absent[i].start, layout->absent[i].text, (size_t)layout->absent[i].length) == 0) return 0;
+    for (i = 0; i < layout->echo_count; i++) {
+        const Echo *echo = &layout->echoes[i];
+        uint64_t same = 0;
+        for (at = 0; at < echo->length; at++) {
+            int rest = echo->length - at;
+            if (rest <= echo->room && memcmp(p + echo->first + at, p + echo->second, (size_t)rest) == 0)
+                same |= UINT64_C(1) << at;
+        }
+        if (same != echo->same) return 0;
+    }
+    return 1;
+}
+
 static Layout *find_layout(const Kernel *kernel, const byte *p, size_t length, size_t room, uint64_t key) {
     size_t slot;
     if (kernel->slot_count == 0) return NULL;
     for (slot = key & (kernel->slot_count - 1); kernel->slots[slot] != 0; slot = (slot + 1) & (kernel->slot_count - 1)) {
         Layout *layout = kernel->layouts[kernel->slots[slot] - 1];
-        if (layout->key == key && layout->length == length && fits(layout, p, room)) return layout;
+        if (layout->key == key && layout->length == length && fits(layout, p, room) && agrees(layout, p)) return layout;
     }
     return NULL;
 }
@@ -708,6 +740,7 @@ static int read_layout(Kernel *kernel, Layout *layout, size_t start, size_t end,
     }
     for (i = 0; i < layout->ignored_count; i++)
         if (!push(&kernel->ignored[layout->ignored[i]], ordinal)) goto failed;
+    if (layout->bad && layout->hit && !push(&kernel->matched, ordinal)) goto failed;
     for (i = 0; i < layout->near_count; i++)
         if (!append_miss(kernel, layout->near_[i], ordinal, line, start, end)) goto failed;
     return READ;
@@ -761,7 +794,10 @@ static int read_on(Kernel *kernel, Record *record) {
             Layout *layout = find_layout(kernel, text + start, length, size - start, key);
             if (layout != NULL) {
                 int done = read_layout(kernel, layout, start, end, record->ordinal, record->line);
-                if (LIKELY(done == READ)) continue;
+                if (LIKELY(done == READ)) {
+                    kernel->undecodable += layout->bad && !layout->hit;
+                    continue;
+                }
                 if (done == FAILED) return FAILED;
             }
         } else high = 1;
@@ -787,6 +823,7 @@ static void forget_rows(Kernel *kernel) {
     for (i = 0; i < kernel->column_count; i++)
         kernel->columns[i].count = kernel->columns[i].rows.count = 0, kernel->columns[i].sparse = 0;
     for (i = 0; i < kernel->ignored_count; i++) kernel->ignored[i].count = 0;
+    kernel->matched.count = 0;
     for (i = 0; i < kernel->miss_count; i++) kernel->misses[i].count = kernel->misses[i].kept = 0;
     kernel->missed_count = 0;
 }
@@ -913,6 +950,7 @@ static void kernel_dealloc(Kernel *kernel) {
     free(kernel->columns);
     for (i = 0; i < kernel->ignored_count; i++) free(kernel->ignored[i].data);
     free(kernel->ignored);
+    free(kernel->matched.data);
     free(kernel->misses);
     free(kernel->missed);
     release(kernel);
@@ -965,11 +1003,28 @@ static double take_double(Program *program) {
     return number;
 }
 
-/* Read the program into the layout; return 0 with an exception set. */
-static int read_program(Kernel *kernel, Layout *layout, Program *program) {
+/* Read the program into the layout, with `room` for its `text`; return 0 with an exception set. */
+static int read_program(Kernel *kernel, Layout *layout, Program *program, byte *text, int64_t room) {
     int64_t length = (int64_t)layout->length;
     Value *value = layout->values, *end = layout->values + layout->value_count;
     int i, j;
+    for (i = 0; i < layout->absent_count; i++) {
+        Absent *absent = &layout->absent[i];
+        absent->start = (int32_t)take_number(program, 0, length);
+        absent->length = (int32_t)take_number(program, 1, length - absent->start < room ? length - absent->start : room);
+        if (program->wrong) return 0;
+        absent->text = text;
+        room -= absent->length;
+        for (j = 0; j < absent->length; j++) *text++ = (byte)take_number(program, 0, 255);
+    }
+    for (i = 0; i < layout->echo_count; i++) {
+        Echo *echo = &layout->echoes[i];
+        echo->first = (int32_t)take_number(program, 0, length);
+        echo->length = (int32_t)take_number(program, 0, length - echo->first < 64 ? length - echo->first : 64);
+        echo->second = (int32_t)take_number(program, 0, length);
+        echo->room = (int32_t)take_number(program, 0, length - echo->second);
+        echo->same = (uint64_t)take_number(program, 0, INT64_MAX);
+    }
     for (i = 0; i < layout->ignored_count; i++) {
         layout->ignored[i] = (int32_t)take_number(program, 0, MAX_ID - 1);
         if (!HOLD(kernel, ignored, ignored, layout->ignored[i])) return 0;
@@ -1016,7 +1071,7 @@ PyDoc_STRVAR(add_doc, "add(sample, moving, program): let records of a layout be 
 static PyObject *kernel_add(Kernel *kernel, PyObject *arguments) {
     const char *sample, *moving, *numbers;
     Py_ssize_t length, moving_length, size, i;
-    int64_t counts[4];
+    int64_t counts[8];
     Program program = {0};
     Layout *layout;
     byte *masked, *room, *place;
@@ -1026,14 +1081,16 @@ static PyObject *kernel_add(Kernel *kernel, PyObject *arguments) {
     if (!is_free(kernel)) return NULL;
     program.data = (const byte *)numbers;
     program.count = (size_t)size / 8;
-    for (i = 0; i < 4; i++) counts[i] = take_number(&program, 0, MAX_VALUES);  /* ignored, near, events, values */
+    /* ignored, near, events, values, absent, the bytes of their texts, echoes, whether a rule explains it */
+    for (i = 0; i < 8; i++) counts[i] = take_number(&program, 0, MAX_VALUES);
     if (length < 1 || length > MAX_LENGTH || moving_length != length || size % 8 || program.wrong) {
         PyErr_SetString(PyExc_ValueError, "no layout");
         return NULL;
     }
     words = ((size_t)length + WORD - 1) / WORD;
     place = calloc(1, sizeof(Layout) + 16 * words + (size_t)counts[2] * sizeof(Event) +
-                          (size_t)counts[3] * sizeof(Value) + 4 * (size_t)(counts[0] + counts[1]) + 64);
+                          (size_t)counts[3] * sizeof(Value) + (size_t)counts[4] * sizeof(Absent) +
+                          (size_t)counts[6] * sizeof(Echo) + 4 * (size_t)(counts[0] + counts[1]) + (size_t)counts[5] + 64);
     if (place == NULL) return PyErr_NoMemory();
     layout = (Layout *)place;
     layout->length = (uint32_t)length;
@@ -1041,9 +1098,15 @@ static PyObject *kernel_add(Kernel *kernel, PyObject *arguments) {
     layout->masked = (uint64_t *)(place + (sizeof(Layout) + 7) / 8 * 8);
     layout->room = layout->masked + words;
     layout->values = (Value *)(layout->room + words);
-    layout->events = (Event *)(layout->values + counts[3]);
+    layout->echoes = (Echo *)(layout->values + counts[3]);
+    layout->absent = (Absent *)(layout->echoes + counts[6]);
+    layout->events = (Event *)(layout->absent + counts[4]);
     layout->ignored = (int32_t *)(layout->events + counts[2]);
     layout->near_ = layout->ignored + counts[0];
+    layout->absent_count = (int32_t)counts[4];
+    layout->echo_count = (int32_t)counts[6];
+    layout->hit = counts[7] != 0;
+    layout->bad = !is_utf8((const byte *)sample, (size_t)length);
     layout->ignored_count = (int32_t)counts[0];
     layout->near_count = (int32_t)counts[1];
     layout->event_count = (int32_t)counts[2];
@@ -1067,7 +1130,7 @@ static PyObject *kernel_add(Kernel *kernel, PyObject *arguments) {
     }
     layout->key = key_of(kernel, masked, (size_t)length, words * WORD, &high);
     free(masked);
-    if (program.wrong || !read_program(kernel, layout, &program)) {
+    if (program.wrong || !read_program(kernel, layout, &program, (byte *)(layout->near_ + counts[1]), counts[5])) {
         free(layout);
         if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "no program of a layout");
         return NULL;
@@ -1207,17 +1270,17 @@ static PyObject *kernel_take(Kernel *kernel, PyObject *argument) {
                          bytes_of(table->clock, i), columns);
 }
 
-PyDoc_STRVAR(ignored_doc, "ignored(): [(grammar, ordinals)] of the records that grammars ignore, which are forgotten.");
+PyDoc_STRVAR(ignored_doc, "ignored(): [(grammar, ordinals)] of the records that grammars ignore; -1: not UTF-8 and explained. Forgets them.");
 
 static PyObject *kernel_ignored(Kernel *kernel, PyObject *unused) {
     PyObject *list;
     size_t i;
     (void)unused;
     if (!is_free(kernel) || (list = PyList_New(0)) == NULL) return NULL;
-    for (i = 0; i < kernel->ignored_count; i++) {
-        Integers *ordinals = &kernel->ignored[i];
+    for (i = 0; i <= kernel->ignored_count; i++) {
+        Integers *ordinals = i > 0 ? &kernel->ignored[i - 1] : &kernel->matched;
         if (ordinals->count == 0) continue;
-        if (!append_item(list, Py_BuildValue("nN", (Py_ssize_t)i, bytes_of(ordinals->data, ordinals->count)))) {
+        if (!append_item(list, Py_BuildValue("nN", (Py_ssize_t)i - 1, bytes_of(ordinals->data, ordinals->count)))) {
             Py_DECREF(list);
             return NULL;
         }
@@ -1226,7 +1289,7 @@ static PyObject *kernel_ignored(Kernel *kernel, PyObject *unused) {
     return list;
 }
 
-PyDoc_STRVAR(missed_doc, "missed(): near-misses since the last call: [(rule, ordinal, line, start, end)] of the first, [(rule, count)]; or None.");
+PyDoc_STRVAR(missed_doc, "missed(): near-misses since the last call: [(rule, ordinal, line, start, end)] of the first of the block, [(rule, count)]; or None.");
 
 static PyObject *kernel_missed(Kernel *kernel, PyObject *unused) {
     PyObject *first = NULL, *counts = NULL;
@@ -1248,7 +1311,7 @@ static PyObject *kernel_missed(Kernel *kernel, PyObject *unused) {
         if (kernel->misses[i].count != 0 &&
             !append_item(counts, Py_BuildValue("nL", (Py_ssize_t)i, (long long)kernel->misses[i].count)))
             goto failed;
-    for (i = 0; i < kernel->miss_count; i++) kernel->misses[i].count = kernel->misses[i].kept = 0;
+    for (i = 0; i < kernel->miss_count; i++) kernel->misses[i].count = 0;
     kernel->missed_count = 0;
     return Py_BuildValue("NN", first, counts);
 failed:

@@ -82,14 +82,16 @@ def lint_together(grammars: Sequence[Grammar]) -> list[Finding]:
 
 
 def digit_dependence(rule: Rule) -> str:
-    """Return where the match of ``rule`` depends on the value of digits: nowhere (empty), behind some texts, or anywhere.
+    """Return where the match of ``rule`` depends on the value of digits: nowhere (empty), at some texts, or anywhere.
 
     Records of one shape (equal but for their digits) are read at once where no rule depends on their digits.
     """
-    texts = rule.compared_after
-    if texts is None:
+    compared = rule.compared
+    if compared is None:
         return "anywhere"
-    return f"behind {' '.join(repr(text) for text in sorted(texts))}" if texts else ""
+    places = [f"behind {' '.join(repr(text) for text in sorted(compared.kept))}"] if compared.kept else []
+    places += [f"on both sides of {' '.join(repr(text) for text in sorted(compared.echoes))}"] if compared.echoes else []
+    return ", ".join(places)
 
 
 def _extract_line(rule: Rule, line: str) -> list[Extraction]:

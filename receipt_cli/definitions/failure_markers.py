@@ -64,13 +64,20 @@ class MarkerHit(NamedTuple):
 
     ``start`` and ``end`` are byte offsets of the message in the record: the pattern's ``message`` group, or
     from the match to the record's end without trailing blanks and colours. ``exit_code`` is the number that
-    the text gives (negative: the signal that ended a process), or None.
+    the text gives (negative: the signal that ended a process), or None, and ``code_span`` its place.
     """
 
     marker: Marker
     start: int
     end: int
     exit_code: int | None = None
+    code_span: tuple[int, int] = (-1, -1)
+
+    def moved(self, by: int) -> MarkerHit:
+        """Return the hit in a record that begins ``by`` bytes before the one that was searched."""
+        begin, end = self.code_span
+        span = (begin + by, end + by) if begin >= 0 else self.code_span
+        return self._replace(start=self.start + by, end=self.end + by, code_span=span)
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ class Marker:
             for at in places(record):
                 hit = self._search(record[at:])
                 if hit is not None:
-                    return hit._replace(start=hit.start + at, end=hit.end + at)
+                    return hit.moved(at)
         return hit
 
     def _search(self, record: bytes) -> MarkerHit | None:
@@ -141,7 +148,7 @@ class Marker:
         named = groups.get("message") is not None
         start, end = match.span("message") if named else (match.start(), _message_end(record))
         code = groups.get("exit_code")
-        return MarkerHit(self, start, end, None if code is None else int(code))
+        return MarkerHit(self, start, end) if code is None else MarkerHit(self, start, end, int(code), match.span("exit_code"))
 
 
 @dataclass(frozen=True)

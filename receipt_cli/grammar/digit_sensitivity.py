@@ -8,6 +8,7 @@ through it, and what was proven for one of them holds for the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from receipt_cli.lazy_pattern import compile_later
 
@@ -19,6 +20,8 @@ _CONTROL = frozenset("ntrfae")
 _OPERATORS = frozenset("^$.|)?*+")
 _SOME_DIGITS = "[]"
 """Stands for a set that holds some digits and not others."""
+_SAME = "()"
+"""Stands for a back reference."""
 _DEFINE = "(?(DEFINE)"
 _CALL = "(?&"
 """What a group holds may be called from elsewhere, too."""
@@ -28,20 +31,39 @@ _GROUP = compile_later(
     r"|\(\?(?:P?<[A-Za-z_]\w*>|[aims]*(?:-[ims]+)?:|[|>]|<?[=!]|[aims]+\)|\(DEFINE\)|&[A-Za-z_]\w*\))|\((?!\?)"
 )
 _BYTE = compile_later(r"\\x([0-9a-fA-F]{2})")
+_REFERENCE = compile_later(r"\(\?P=([A-Za-z_]\w*)\)|\\([1-9])(?!\d)")
+
+
+class Compared(NamedTuple):
+    """What a pattern asks of digits: ``kept`` are the texts behind which it compares them with its own.
+
+    ``echoes`` are the texts between two runs of digits that it compares with each other: ``/`` where ``40/40`` is the
+    last batch. Texts are in lower case, which stands for both.
+    """
+
+    kept: frozenset[str] = frozenset()
+    echoes: frozenset[str] = frozenset()
 
 
 def kept_after(pattern: str) -> frozenset[str] | None:
-    """Return the texts behind which digits matter to ``pattern`` (in the syntax of ``regex``); None: they may anywhere.
+    """Return the texts behind which digits matter to ``pattern``; None: they may anywhere, or it compares those of two places."""
+    compared = digits_compared(pattern)
+    return None if compared is None or compared.echoes else compared.kept
+
+
+def digits_compared(pattern: str) -> Compared | None:
+    """Return what ``pattern`` (in the syntax of ``regex``) asks of digits; None: it may compare them anywhere.
 
     A literal digit is only compared where the literal characters before it matched: ``Acc@1`` cares for the digits
-    behind ``acc@`` (texts are in lower case, which stands for both), and for no others. What this reading does not know
-    for sure (back references, recursion by number, properties, fuzzy matching, verbose patterns) counts as
-    None. Bytes from 128 on are named by the character of their number.
+    behind ``acc@``, and for no others. What this reading does not know for sure (most back references, recursion by
+    number, properties, fuzzy matching, verbose patterns) counts as None. Bytes from 128 on are named by the character of
+    their number.
     """
     tokens = _tokens(pattern)
     if tokens is None:
         return None
     kept: set[str] = set()
+    echoes: set[str] = set()
     opened: list[tuple[str, str]] = []  # what stands before what each open group holds, and before what follows it
     before = ""  # the literal characters that must stand right before
     for index, (text, literal) in enumerate(tokens):
@@ -58,6 +80,12 @@ def kept_after(pattern: str) -> frozenset[str] | None:
             before = opened[-1][0] if opened else ""
         elif literal is None:
             before = ""
+        elif literal == _SAME:
+            between = _echoed_behind(tokens, index) if _CALL not in pattern and "(?|" not in pattern else ""
+            if not between:
+                return None
+            echoes.add(between)
+            before = ""
         else:
             if literal == _SOME_DIGITS or ord(literal) in _DIGITS:
                 if not before:
@@ -65,7 +93,38 @@ def kept_after(pattern: str) -> frozenset[str] | None:
                 if ord(before[-1]) not in _DIGITS:
                     kept.add(before)
             before = "" if literal == _SOME_DIGITS else before + (literal.lower() if literal.isascii() else literal)
-    return frozenset(kept)
+    return Compared(frozenset(kept), frozenset(echoes))
+
+
+def _echoed_behind(tokens: Sequence[tuple[str, str | None]], index: int) -> str:
+    r"""Return the text between a run of digits and the back reference ``index`` to it: ``/`` in ``(\d++)/(?:\1|\d++)``.
+
+    Empty where the group holds anything but a run of digits, or does not stand right before that text.
+    """
+    reference = _REFERENCE.fullmatch(tokens[index][0])
+    text, at = "", index - 1
+    while at > 0 and tokens[at][0] != ")":
+        token, literal = tokens[at]
+        if _opens(token):
+            if token.startswith(("(?<=", "(?<!", "(?(")) or _repeats(tokens, at):
+                return ""
+        elif literal is None or len(literal) > 1 or ord(literal) in _DIGITS:
+            return ""
+        text = (literal or "") + text
+        at -= 1
+    at -= 1
+    while at > 0 and tokens[at][0][0] in "+*?{":
+        at -= 1
+    if at < 1 or tokens[at][0] != r"\d" or reference is None:
+        return ""
+    groups = [(place, token) for place, (token, _) in enumerate(tokens) if token == "(" or _name(token)]
+    meant = [place for i, (place, token) in enumerate(groups, 1) if reference[2] == str(i) or _name(token) == reference[1]]
+    return text.lower() if meant == [at - 1] else ""
+
+
+def _name(token: str) -> str:
+    """Return the name of the group that ``token`` opens; empty where it has none."""
+    return token.partition("<")[2][:-1] if token.startswith(("(?P<", "(?<")) and token.endswith(">") else ""
 
 
 def _tokens(pattern: str) -> list[tuple[str, str | None]] | None:
@@ -100,6 +159,9 @@ def _repeats(tokens: Sequence[tuple[str, str | None]], index: int) -> bool:
 def _step(pattern: str, at: int) -> tuple[int, str | None] | None:
     """Return how long the token at ``at`` is and the character that it stands for alone; None: it is not blind, or unknown."""
     char = pattern[at]
+    reference = _REFERENCE.match(pattern, at)
+    if reference is not None:
+        return len(reference[0]), _SAME
     if char == "\\":
         return _escape(pattern, at)
     if char == "[":

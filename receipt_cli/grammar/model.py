@@ -8,7 +8,7 @@ from typing import Any
 
 import regex
 
-from receipt_cli.grammar.digit_sensitivity import kept_after
+from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
 from receipt_cli.lazy_dataclass import dataclass, field
 
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
@@ -209,16 +209,20 @@ class Rule:
         return {name: spec.at_least for name, spec in self.fields.items() if spec.at_least is not None}
 
     @cached_property
-    def compared_after(self) -> frozenset[str] | None:
-        """The texts behind which the patterns of the rule compare digits, or None where they may do so anywhere."""
+    def compared(self) -> Compared | None:
+        """What the patterns of the rule ask of digits, or None where they may compare them anywhere."""
         sources = [*self.sources]
         if self.pairs is not None:
             if any(char.isdigit() for char in self.pairs.cell + self.pairs.key):
                 return None
             sources += [self.pairs.stop] if self.pairs.stop else []
             sources += [self.cells.pattern.decode("ascii")] if self.cells is not None else []
-        kept = [kept_after(source) for source in sources]
-        return None if None in kept else frozenset().union(*(texts for texts in kept if texts is not None))
+        all_compared = [digits_compared(source) for source in sources]
+        found = [compared for compared in all_compared if compared is not None]
+        if len(found) < len(all_compared):
+            return None
+        kept, echoes = (frozenset().union(*texts) for texts in zip(*found, strict=True)) if found else (frozenset(), frozenset())
+        return Compared(kept, echoes)
 
     @cached_property
     def start(self) -> regex.Pattern[bytes]:

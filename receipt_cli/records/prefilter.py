@@ -7,6 +7,8 @@ from functools import cached_property
 
 from ahocorasick_rs import BytesAhoCorasick
 
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+
 
 class Prefilter:
     """Finds literals. ``literals`` contain no line end and are not empty."""
@@ -24,9 +26,18 @@ class Prefilter:
         return sorted({start for _, start, _ in self._automaton.find_matches_as_indexes(block, overlapping=True)})
 
     @cached_property
-    def numbered(self) -> tuple[bytes, ...]:
-        """The literals that hold a digit."""
-        return tuple(literal for literal in self.literals if literal.translate(None, b"0123456789") != literal)
+    def _numbered(self) -> tuple[Prefilter, dict[bytes, list[bytes]]]:
+        """The literals that contain a digit, by what they are with every digit 0."""
+        table: dict[bytes, list[bytes]] = {}
+        for literal in self.literals:
+            if literal.translate(None, b"0123456789") != literal:
+                table.setdefault(literal.translate(_ZEROS), []).append(literal)
+        return Prefilter(tuple(table)), table
+
+    def possible_in(self, masked: bytes) -> list[tuple[bytes, bytes]]:
+        """Return the literals that a record may contain whose digits are 0 in ``masked``: with digits of 0, and as they are."""
+        gate, table = self._numbered
+        return [(form, literal) for form in sorted(gate.literals_in(masked)) for literal in table[form]]
 
     def literals_in(self, record: bytes) -> set[bytes]:
         """Return the literals that ``record`` contains."""

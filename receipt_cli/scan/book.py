@@ -150,8 +150,11 @@ def replay(body: SegmentBody, layout: Layout, record: bytes, ordinal: int, line:
                 columns.unregistered.setdefault(value.name, NumberColumn()).append(row, number)
     for name, rule in layout.near:
         miss(body, name, rule, record, ordinal, line)
-    for name, start in layout.marks:
-        mark(body, name, start, None, record, ordinal, line)
+    for one in layout.marks:
+        rank = one.prefix.read(record)[0] if one.prefix is not None else NO_RANK
+        host = read_host(record[: one.start]) if one.host is not None else None
+        hits = body.markers.setdefault(one.marker, Hits())
+        hits.add(place(ordinal, min(one.start, 65535)), line, mark_text(record, one.start), one.code, rank, one.form, host)
 
 
 def value_text(value: Value, record: bytes) -> str:
@@ -185,10 +188,15 @@ def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
 
 def mark(body: SegmentBody, name: str, start: int, code: int | None, record: bytes, ordinal: int, line: int) -> None:
     """Book the hit of a marker whose message begins at ``start`` of a record."""
-    text = record[start : start + EXCERPT_BYTES].decode("utf-8", "replace")
+    text = mark_text(record, start)
     hits = body.markers.setdefault(name, Hits())
     prefix = record[:start]
     hits.add(place(ordinal, min(start, 65535)), line, text, code, read_rank(prefix), form_of(record, start), read_host(prefix))
+
+
+def mark_text(record: bytes, start: int) -> str:
+    """Return the text of a marker's message that begins at ``start`` of a record."""
+    return record[start : start + EXCERPT_BYTES].decode("utf-8", "replace")
 
 
 def excerpt(record: bytes) -> str:

@@ -266,14 +266,17 @@ class Engine:
         """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so."""
         masked = b""
         record = without_count(record)
-        if self.by_layout and len(record) <= MAX_LENGTH and not bad:
+        if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
             if layout is not None:
                 if self.kernel is not None:
                     self.kernel.add(layout)
-                    self.kernel.settle(body, [event.key for event in layout.events])
+                    self.kernel.settle(body, (event.key for event in layout.events), (one.marker for one in layout.marks))
                 replay(body, layout, record, ordinal, line, problems)
+                if bad and (layout.events or layout.ignored):
+                    body.undecodable -= 1
+                    body.undecodable_matched.add(ordinal)
                 return
         literals = self.prefilter.literals_in(record)
         tried = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
@@ -281,13 +284,17 @@ class Engine:
         markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
         outcome.marks = search_markers(markers.values(), record)
         if self.kernel is not None:
-            self.kernel.settle(body, [(grammar.ref, rule.name) for grammar, rule, _ in outcome.read])
+            keys = ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read)
+            self.kernel.settle(body, keys, (hit.marker.id for hit in outcome.marks))
         book(body, outcome, record, ordinal, line, problems)
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
         if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            self.layouts.add(masked, learn_layout(record, outcome, list(markers.values()), self.prefilter.numbered))
+            layout = learn_layout(record, outcome, list(markers.values()), self.prefilter.possible_in(masked))
+            self.layouts.add(masked, layout)
+            if self.kernel is not None and layout is not None:
+                self.kernel.add(layout)
 
 
 def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[bytes, PlacedProblems]:

@@ -8,6 +8,8 @@ the patterns.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.problems import MAX_EXCERPT
@@ -15,7 +17,7 @@ from receipt_cli.records.envelope import read_clock, read_moment, read_rank, tim
 from receipt_cli.scan.extraction import NOWHERE, Span
 from receipt_cli.scan.extraction.model import clean_text
 
-MAX_LENGTH = 4096
+MAX_LENGTH = 16384
 """Longer records have no layout."""
 MAX_KEPT = 4096
 """Entries of a cache of layouts or prefixes; a full one is emptied."""
@@ -139,24 +141,56 @@ class EventLayout:
     parts: Parts | None = None
 
 
+class Echo(NamedTuple):
+    """Two runs of digits that a pattern compares; bit i of ``same``: the other begins with the first from its digit i on."""
+
+    first: Span
+    second: Span
+    same: int
+
+    @classmethod
+    def of(cls, record: bytes, first: Span, second: Span) -> Echo:
+        """Return how two runs of digits of ``record`` compare."""
+        one, other = record[slice(*first)], record[slice(*second)]
+        return cls(first, second, sum(other.startswith(one[at:]) << at for at in range(len(one))))
+
+
+class Mark(NamedTuple):
+    """A marker that fires: where its message begins, in which form (see ``records.place``), which host its head names."""
+
+    marker: str
+    start: int
+    code: int | None
+    form: int
+    host: str | None
+    prefix: Prefix | None
+
+
 @dataclass(slots=True, eq=False)
 class Layout:
     """The events of every record of one layout; ``fixed`` are the places where its digits are those of ``sample``.
 
-    ``ignored`` and ``near`` name the grammars that ignore it, and rules that missed it, ``marks`` the markers that fire,
-    and where their messages begin.
+    ``absent`` are places and the literals that records of the layout, whose digits are others, do not have there, and
+    ``echoes`` are the runs of digits that patterns compare with each other. ``ignored`` and ``near`` name the grammars that
+    ignore it, and rules that missed it, ``marks`` the markers that fire.
     """
 
     sample: bytes
     fixed: tuple[tuple[int, int, bytes], ...]
+    absent: tuple[tuple[int, bytes], ...]
+    echoes: tuple[Echo, ...]
     events: tuple[EventLayout, ...]
     ignored: tuple[str, ...]
     near: tuple[tuple[str, str], ...]
-    marks: tuple[tuple[str, int], ...]
+    marks: tuple[Mark, ...]
 
     def fits(self, record: bytes) -> bool:
-        """True for a record whose masked bytes are those of the sample, when it has the fixed digits too."""
-        return all(record[start:end] == digits for start, end, digits in self.fixed)
+        """True for a record whose masked bytes are those of the sample, when its digits are those of the layout, too."""
+        return (
+            all(record[start:end] == digits for start, end, digits in self.fixed)
+            and not any(record.startswith(literal, at) for at, literal in self.absent)
+            and all(echo == Echo.of(record, echo.first, echo.second) for echo in self.echoes)
+        )
 
     def in_bounds(self, record: bytes) -> bool:
         """True when no value of ``record`` is below what its rule demands of it."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.definitions.units import MAX_TEXT, shift_of
-from receipt_cli.grammar.digit_sensitivity import kept_after
+from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared, kept_after
 from receipt_cli.grammar.model import Field, Grammar, Mapped, Pairs, Rule
 from receipt_cli.lazy_dataclass import replace
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import ENVELOPE, before
+from receipt_cli.records.place import form_of, read_host
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.extraction import (
     NOWHERE,
@@ -23,20 +25,24 @@ from receipt_cli.scan.extraction import (
     extract_behind,
     fields_below,
 )
-from receipt_cli.scan.layout import MASK, MAX_LENGTH, EventLayout, Layout, Parts, Prefix, Value
+from receipt_cli.scan.layout import MASK, MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
 
 _PLAIN = compile_later(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
 _RUN = compile_later(rb"0+")
-_DOUBTFUL = compile_later(rb"[\\\x00-\x08\x0b-\x1f]")
-"""Escapes and control characters."""
+_DOUBTFUL = compile_later(rb"[\x00-\x08\x0b-\x1f]")
+"""Control characters."""
+_ESCAPE = compile_later(rb"\\[xuU]?[0-9a-fA-F]{0,8}")
+"""An escape in a mapping: its digits may spell any character."""
 _SOMETIMES_NUMBER = compile_later(rb"0,0|[eE][-+]?000")
 """Thousands and long exponents: not all digits make them a number."""
 _MAX_INTEGER_DIGITS = 15
+_MAX_ECHO = 60
+"""Digits of a number that a pattern compares with another: the kernel has a word of bits for them."""
 
 
 @cache
-def _marker_kept(source: str) -> frozenset[str] | None:
-    return kept_after(source)
+def _compared_by(source: str) -> Compared | None:
+    return digits_compared(source)
 
 
 def _asks_digits(rule: Rule) -> bool:
@@ -57,38 +63,39 @@ def envelope_kept() -> frozenset[str]:
     return kept
 
 
-def learn_layout(record: bytes, outcome: Outcome, markers: Sequence[Marker], numbered: Iterable[bytes]) -> Layout | None:
-    """Return the layout of ``record``, which is UTF-8, or None where it is in doubt.
+def learn_layout(
+    record: bytes, outcome: Outcome, markers: Sequence[Marker], numbered: Iterable[tuple[bytes, bytes]]
+) -> Layout | None:
+    """Return the layout of ``record``, or None where it is in doubt.
 
-    ``markers`` are those whose literal the record contains; ``numbered`` are the literals with digits.
+    ``markers`` are those whose literal the record contains; ``numbered`` are the literals with digits, masked and as they are.
     """
     masked = record.translate(MASK)
-    if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked) or _say_codes(outcome.marks):
+    if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked):
         return None
-    kept: set[str] = set()
-    below: list[Span] = []
-    read = [(grammar, rule) for grammar, rule, _ in outcome.read]
-    if not record.isascii() and any(rule.mapping is not None for _, rule in read):
+    read = [rule for _, rule, _ in outcome.read]
+    others = [rule for _, rule in (*outcome.missed, *outcome.ignored)]
+    tried = (*read, *others)
+    if any(rule.mapping is not None for rule in read) and (not record.isascii() or b"\\" in record):
         return None  # its places are those of characters
-    if any(_asks_digits(rule) for _, rule in (*outcome.missed, *outcome.ignored)):
+    if any(_asks_digits(rule) for rule in others):
         return None
-    for _, rule in (*read, *outcome.ignored, *outcome.missed):
-        behind = rule.compared_after
-        low = _below_bounds(rule, record) if rule.bounds else []
-        if behind is None or low is None:
-            return None
-        kept |= behind
-        below += low
-    for marker in markers:
-        behind = _marker_kept(marker.source)
-        if behind is None:
-            return None
-        kept |= behind
+    compared = [*(rule.compared for rule in tried), *(_compared_by(marker.source) for marker in markers)]
+    below = [_below_bounds(rule, record) for rule in tried if rule.bounds]
+    known, spans = [one for one in compared if one is not None], [low for low in below if low is not None]
+    if len(known) < len(compared) or len(spans) < len(below):
+        return None
     fixed = _FixedDigits(record, masked)
-    fixed.behind(kept | envelope_kept())
+    fixed.behind(envelope_kept().union(*(one.kept for one in known)))
+    fixed.echo(frozenset().union(*(one.echoes for one in known)))
     fixed.literals(numbered)
-    for span in below:
+    if any(rule.mapping is not None for rule in others):
+        spans.append([escape.span() for escape in _ESCAPE.finditer(masked)])
+    spans.append([hit.code_span for hit in outcome.marks])
+    for span in chain.from_iterable(spans):
         fixed.span(span)
+    if any(end - start > _MAX_ECHO for (start, end), _, _ in fixed.echoes):
+        return None
     events: list[EventLayout] = []
     for grammar, rule, extractions in outcome.read:
         for extraction in extractions:
@@ -101,16 +108,19 @@ def learn_layout(record: bytes, outcome: Outcome, markers: Sequence[Marker], num
     return Layout(
         sample=record,
         fixed=fixed.places(),
+        absent=tuple(fixed.absent),
+        echoes=tuple(fixed.echoes),
         events=tuple(events),
         ignored=tuple(dict.fromkeys(grammar.id for grammar, _ in outcome.ignored)),
         near=tuple((grammar.id, rule.name) for grammar, rule in outcome.near()),
-        marks=tuple((hit.marker.id, hit.start) for hit in outcome.marks),
+        marks=tuple(_mark(record, hit) for hit in outcome.marks),
     )
 
 
-def _say_codes(hits: Iterable[MarkerHit]) -> bool:
-    """True when one of the hits is of a marker that captures a number."""
-    return any("exit_code" in hit.marker.pattern.groupindex for hit in hits)
+def _mark(record: bytes, hit: MarkerHit) -> Mark:
+    prefix = record[: hit.start]
+    form, host = form_of(record, hit.start), read_host(prefix)
+    return Mark(hit.marker.id, hit.start, hit.exit_code, form, host, Prefix.of(prefix) if prefix else None)
 
 
 def _below_bounds(rule: Rule, record: bytes) -> list[Span] | None:
@@ -137,6 +147,8 @@ class _FixedDigits:
     def __init__(self, record: bytes, masked: bytes) -> None:
         self.record, self.masked = record, masked
         self.found: set[Span] = set()
+        self.absent: list[tuple[int, bytes]] = []
+        self.echoes: list[Echo] = []
 
     def behind(self, texts: Iterable[str]) -> None:
         """Fix the runs of digits right behind any of ``texts``, which are in lower case."""
@@ -146,13 +158,22 @@ class _FixedDigits:
             if lowered.endswith(wanted, 0, run.start()):
                 self.found.add(run.span())
 
-    def literals(self, numbered: Iterable[bytes]) -> None:
-        """Fix the digits where a literal would be, were the digits others."""
-        for literal in (one.translate(MASK) for one in numbered):
-            at = self.masked.find(literal)
+    def echo(self, texts: Iterable[str]) -> None:
+        """Note how the runs of digits on both sides of any of ``texts`` compare."""
+        for text in texts:
+            for found in re.finditer(rb"(0+)%b(?=(0+))" % re.escape(text.encode("latin-1")), self.masked, re.IGNORECASE):
+                self.echoes.append(Echo.of(self.record, found.span(1), found.span(2)))
+
+    def literals(self, numbered: Iterable[tuple[bytes, bytes]]) -> None:
+        """Fix the digits of literals, and note where one would be, were the digits others. ``numbered``: masked, and as it is."""
+        for masked, literal in numbered:
+            at = self.masked.find(masked)
             while at >= 0:
-                self.span((at, at + len(literal)))
-                at = self.masked.find(literal, at + 1)
+                if self.record.startswith(literal, at):
+                    self.span((at, at + len(literal)))
+                else:
+                    self.absent.append((at, literal))
+                at = self.masked.find(masked, at + 1)
 
     def span(self, span: Span) -> None:
         """Fix all digits of a part of the record."""
@@ -175,7 +196,7 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
     for key in extraction.unregistered:
         start, end = extraction.unregistered_spans.get(key, NOWHERE)
         direct = _is_plain(masked[start:end])
-        if start < 0 or (not direct and _is_twice(record, key, extraction.keys)):
+        if start < 0 or "\N{REPLACEMENT CHARACTER}" in key or (not direct and _is_twice(record, key, extraction.keys)):
             return None
         unregistered.append(Value(key, start, end, direct=direct, shift=b"", spec=None))
     bounds = []

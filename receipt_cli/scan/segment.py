@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterable
 
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.column import shifted
@@ -58,18 +59,30 @@ class Hits:
         self.texts.append((at, text, exit_code))
         self._trim()
 
+    def extend_with(
+        self,
+        at: array[int],
+        line: array[int],
+        texts: Iterable[tuple[int, str, int | None]],
+        rank: array[int],
+        form: array[int],
+    ) -> None:
+        """Add hits whose heads name no host; ``texts`` may leave out what lies between the first and the last."""
+        self.at.extend(at)
+        self.line.extend(line)
+        self.rank.extend(rank)
+        self.form.extend(form)
+        self.texts.extend(texts)
+        self._trim()
+
     def extend(self, other: Hits, records: int, lines: int) -> None:
         """Add the hits of the following piece."""
         shift = place(records)
-        self.at.extend(shifted(other.at, shift))
-        self.line.extend(shifted(other.line, lines))
-        self.rank.extend(other.rank)
-        self.form.extend(other.form)
         for at, host in other.hosts.items():
             if len(self.hosts) < KEPT_HITS:
                 self.hosts[at + shift] = host
-        self.texts.extend((at + shift, text, code) for at, text, code in other.texts)
-        self._trim()
+        texts = ((at + shift, text, code) for at, text, code in other.texts)
+        self.extend_with(shifted(other.at, shift), shifted(other.line, lines), texts, other.rank, other.form)
 
     def _trim(self) -> None:
         if len(self.texts) > 2 * KEPT_HITS:

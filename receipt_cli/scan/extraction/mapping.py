@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from receipt_cli.definitions.units import read_number
 from receipt_cli.grammar.model import Mapped, Rule
@@ -32,12 +33,11 @@ def find_mappings(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator
     tries = count = 0
     while at >= 0 and tries < _MAX_OPENINGS and count < MAX_EVENTS:
         tries += 1
-        keys: list[Span] = []
-        try:
-            data, end = parse_object(text, at, keys)
-        except (NotALiteral, RecursionError):
+        parsed = _parse(text, at)
+        if parsed is None:
             at = text.find("{", at + 1)
             continue
+        data, end, keys = parsed
         event = _mapped(spec, data)
         if event is not None:
             count += 1
@@ -45,6 +45,20 @@ def find_mappings(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator
             event.keys += keys
             yield event
         at = text.find("{", end)
+
+
+@lru_cache(8)
+def _parse(text: str, at: int) -> tuple[dict[str, Value], int, tuple[Span, ...]] | None:
+    """Return the object that begins at ``at``, the index behind it and the places of its keys; None where there is none.
+
+    Several rules look at one record: it is parsed once.
+    """
+    keys: list[Span] = []
+    try:
+        data, end = parse_object(text, at, keys)
+    except (NotALiteral, RecursionError):
+        return None
+    return data, end, tuple(keys)
 
 
 def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extraction]:
@@ -57,11 +71,10 @@ def _opened(rule: Rule, spec: Mapped, record: bytes, box: Box) -> Iterator[Extra
         if found.end() <= end:
             continue  # inside the object before
         text = record[found.end() - 1 :].decode("utf-8", "surrogateescape")
-        keys: list[Span] = []
-        try:
-            data, length = parse_object(text, 0, keys)
-        except (NotALiteral, RecursionError):
+        parsed = _parse(text, 0)
+        if parsed is None:
             continue
+        data, length, keys = parsed
         event = _mapped(spec, data)
         if event is not None:
             event.end = _offset(text, length)

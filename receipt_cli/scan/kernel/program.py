@@ -14,7 +14,7 @@ from receipt_cli.definitions.units import MAX_TEXT, find_factor, is_grouped, rea
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import EXCERPT_BYTES
-from receipt_cli.scan.extraction import NOWHERE, convert, read_unregistered
+from receipt_cli.scan.extraction import NOWHERE, Span, convert, read_unregistered
 from receipt_cli.scan.layout import MASK, EventLayout, Layout, Parts, Prefix, Value
 from receipt_cli.scan.segment import RuleKey
 
@@ -23,8 +23,20 @@ if TYPE_CHECKING:
 
 DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PARTS = range(6)
 """Kinds of values: computed from their digits, asked of Python, the same in every record, or parts of its text."""
+MARKER = ""
+"""Takes the place of a grammar in the key of a table of a marker's hits."""
 MAX_TIMES = 1 << 40
+MAX_COUNT = 4096
+"""``MAX_VALUES`` of kernel.c: a layout has no more of anything."""
 _FORM = compile_later(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
+
+
+class MarkText(NamedTuple):
+    """Where the message of a marker begins in its record, the exit code that it gives, and its form."""
+
+    start: int
+    code: int | None
+    form: int
 
 
 class Scale(NamedTuple):
@@ -82,6 +94,7 @@ class Names:
     near: dict[tuple[str, str], int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
     parts: dict[Parts, int] = field(default_factory=dict)
+    messages: dict[MarkText, int] = field(default_factory=dict)
     resolvers: dict[object, int] = field(default_factory=dict)
     answers: list[Callable[[bytes], Answer]] = field(default_factory=list)
 
@@ -110,10 +123,15 @@ _DIGITS = bytes(48 <= byte <= 57 for byte in range(256))
 
 def write_program(names: Names, layout: Layout) -> bytes | None:
     """Return the program of a layout; None where its records are for Python."""
-    head = [names.ignored.setdefault(name, len(names.ignored)) for name in layout.ignored]
+    if any(one.host is not None for one in layout.marks):
+        return None
+    head = [number for at, literal in layout.absent for number in (at, len(literal), *literal)]
+    for echo in layout.echoes:
+        head += [*_place_of(echo.first), *_place_of(echo.second), echo.same]
+    head += [names.ignored.setdefault(name, len(names.ignored)) for name in layout.ignored]
     head += [names.near.setdefault(entry, len(names.near)) for entry in layout.near]
     body: list[bytes] = []
-    total = 0
+    total = len(layout.marks)
     for event in layout.events:
         values = _event_values(names, layout, event)
         if values is None:
@@ -121,8 +139,26 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
         total += len(values)
         table = names.tables.setdefault(event.key, len(names.tables))
         body += [struct.pack("<7q", table, event.offset, *_prefix(names, event.prefix), len(values)), *values]
-    counts = (len(layout.ignored), len(layout.near), len(layout.events), total)
-    return struct.pack(f"={4 + len(head)}q", *counts, *head) + b"".join(body)
+    for mark in layout.marks:
+        key = (MARKER, mark.marker)
+        table = names.tables.setdefault(key, len(names.tables))
+        column = names.columns.setdefault((key, "", ""), len(names.columns))
+        body.append(struct.pack("<7q", table, min(mark.start, 65535), *_prefix(names, mark.prefix), 1))
+        message = MarkText(mark.start, mark.code, mark.form)
+        body.append(_place_value(column, names.messages.setdefault(message, len(names.messages))))
+    lengths = len(layout.absent), sum(len(literal) for _, literal in layout.absent), len(layout.echoes)
+    counts = (len(layout.ignored), len(layout.near), len(layout.events) + len(layout.marks), total, *lengths)
+    if max(counts) > MAX_COUNT:
+        return None
+    return struct.pack(f"={8 + len(head)}q", *counts, bool(layout.events or layout.ignored), *head) + b"".join(body)
+
+
+def _place_of(span: Span) -> tuple[int, int]:
+    return span[0], span[1] - span[0]
+
+
+def _place_value(column: int, number: int) -> bytes:
+    return struct.pack("=7qdqd", PARTS, column, 0, 0, -1, number, 0, 1.0, 0, 0.0)
 
 
 def _prefix(names: Names, prefix: Prefix | None) -> tuple[int, int, int, int]:
@@ -169,8 +205,7 @@ def _event_values(names: Names, layout: Layout, event: EventLayout) -> list[byte
         made.append(struct.pack("=7qdqd", kind, column, start, end, resolver, scale.times, scale.power, scale.factor, *limits))
     if event.parts is not None:
         column = names.columns.setdefault((event.key, event.parts.column, ""), len(names.columns))
-        number = names.parts.setdefault(event.parts, len(names.parts))
-        made.append(struct.pack("=7qdqd", PARTS, column, 0, 0, -1, number, 0, 1.0, 0, 0.0))
+        made.append(_place_value(column, names.parts.setdefault(event.parts, len(names.parts))))
     return made
 
 

@@ -6,17 +6,18 @@ import os
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_from
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
-from receipt_cli.scan.book import PlacedProblems, miss
+from receipt_cli.scan.book import PlacedProblems, mark_text, miss
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
-from receipt_cli.scan.kernel.program import Names, moving_digits, write_program
+from receipt_cli.scan.kernel.program import MARKER, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
-from receipt_cli.scan.segment import RuleKey, SegmentBody
+from receipt_cli.scan.segment import KEPT_HITS, Hits, RuleKey, SegmentBody
 
 if TYPE_CHECKING:
     from receipt_cli.scan.kernel._native import Answer
@@ -26,6 +27,7 @@ ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProb
 VARIABLE = "RECEIPT_KERNEL"
 """The environment variable that leaves the kernel out where it is ``0``."""
 _PLACE_BITS = 40
+_ENDS = b"\n", b"\r"
 _PLACE = (1 << _PLACE_BITS) - 1
 """Of a value of parts: which parts they are, above the place in the block where their record begins."""
 MAX_LAYOUTS = 16_384
@@ -69,7 +71,7 @@ class KernelReader:
         if layout in self._served or len(self._served) >= MAX_LAYOUTS:
             return
         self._served.add(layout)
-        if layout.marks or REPEATED in layout.sample or not layout.sample:
+        if REPEATED in layout.sample or not layout.sample:
             return
         program = write_program(self._names, layout)
         if program is not None:
@@ -88,7 +90,8 @@ class KernelReader:
             self.settle(body, self._names.tables)
             grammars = list(self._names.ignored)
             for number, ordinals in kernel.ignored():
-                body.ignored.setdefault(grammars[number], OrdinalSet()).update(ordinals_from(ordinals))
+                known = body.undecodable_matched if number < 0 else body.ignored.setdefault(grammars[number], OrdinalSet())
+                known.update(ordinals_from(ordinals))
         finally:
             records, lines, blank, undecodable = kernel.finish()
             self._buffer = b""
@@ -98,14 +101,17 @@ class KernelReader:
         if len(self._served) >= MAX_LAYOUTS or kernel.sizes()[1] >= MAX_MEANINGS:
             self._begin_anew()
 
-    def settle(self, body: SegmentBody, keys: Iterable[RuleKey]) -> None:
-        """Move the rows that the kernel has of some rules to ``body``: what is appended next is behind them."""
+    def settle(self, body: SegmentBody, keys: Iterable[RuleKey], markers: Iterable[str] = ()) -> None:
+        """Move what the kernel has of some rules and markers to ``body``: what is appended next is behind it."""
         names = self._names
-        for key in keys:
+        for key in chain(keys, ((MARKER, name) for name in markers)):
             taken = self._kernel.take(names.tables.get(key, -1))
             if taken is None:
                 continue
             at, line, rank, clock, columns = taken
+            if key[0] == MARKER:
+                self._settle_hits(body.markers.setdefault(key[1], Hits()), at, line, rank, array("q", columns[0][1]))
+                continue
             known = body.rules.get(key)
             if known is None:
                 known = body.rules.setdefault(key, RuleColumns())
@@ -124,6 +130,18 @@ class KernelReader:
                 if column is None:
                     column = numbers.setdefault(name, NumberColumn())
                 column.extend(NumberColumn(Cells.read("d", values), None if rows is None else Cells.read("q", rows)), before)
+
+    def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
+        messages, buffer = list(self._names.messages), self._buffer
+        ordinals = array("q", at)
+        shown = range(len(places)) if len(places) <= 3 * KEPT_HITS else (*range(2 * KEPT_HITS), *range(-KEPT_HITS, 0))
+        texts = []
+        for index in shown:
+            mark, start = messages[places[index] >> _PLACE_BITS], places[index] & _PLACE
+            end = min((found for byte in _ENDS if (found := buffer.find(byte, start)) >= 0), default=len(buffer))
+            texts.append((ordinals[index], mark_text(buffer[start:end], mark.start), mark.code))
+        forms = array("b", [messages[number >> _PLACE_BITS].form for number in places])
+        hits.extend_with(ordinals, array("q", line), texts, array("q", rank), forms)
 
     def _column(self, number: int) -> tuple[RuleKey, str, str]:
         if number >= len(self._listed):

@@ -34,16 +34,20 @@ CLOSE = b"0123456789:;/.pP\x80\xb0\xb5\xb9\xff \x10\x1a"
 
 
 def layout_of(sample: bytes, fixed: list[tuple[int, int]]) -> Layout:
-    return Layout(sample, tuple((a, b, sample[a:b]) for a, b in fixed), (), (), (), ())
+    return Layout(sample, tuple((a, b, sample[a:b]) for a, b in fixed), (), (), (), (), (), ())
 
 
 def program(*numbers: int) -> bytes:
     return struct.pack(f"={len(numbers)}q", *numbers)
 
 
+EXTRA = (0, 0, 0, 0)
+"""How many literals are absent, their bytes, how many runs of digits are compared, and whether a rule explains the record."""
+
+
 def one_event(table: int) -> bytes:
     """Return the program of a layout with an event of ``table`` that has no values."""
-    return program(0, 0, 1, 0, table, 0, 0, -1, -1, -1, 0)
+    return program(0, 0, 1, 0, 0, 0, 0, 1, table, 0, 0, -1, -1, -1, 0)
 
 
 def no_answer(number: int, text: bytes) -> Any:
@@ -135,17 +139,21 @@ def test_ends_blanks_and_bytes_that_are_no_text_are_counted(parts: list[bytes]) 
         (b"1", b"\1", one_event(0) + program(0)),
         (b"1", b"\1", one_event(1 << 40)),
         (b"1", b"\1", one_event(-1)),
-        (b"1", b"\1", program(0, 0, 1 << 50, 0)),
-        (b"1", b"\1", program(0, 0, -1, 0)),
-        (b"1", b"\1", program(0, 0, 1, 0, 0, 0, 2, 0, -1, -1, 0)),  # a prefix longer than the record
-        (b"12:34:56", b"\0" * 8, program(0, 0, 1, 0, 0, 0, 8, 0, 1, 8, 0)),  # a time that is too short
-        (b"1", b"\1", program(0, 0, 1, 0, 0, 0, 1, -1, -1, -1, 0)),  # a prefix that nobody reads
-        (b"1", b"\1", program(0, 0, 1, 1, 0, 0, 0, -1, -1, -1, 1, 0, 0, 0, 2, -1, 1, 0, 0, 0, 0)),  # a value behind the end
-        (b"1", b"\1", program(0, 0, 1, 1, 0, 0, 0, -1, -1, -1, 1, 9, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # of no kind
-        (b"1", b"\1", program(0, 0, 1, 1, 0, 0, 0, -1, -1, -1, 1, 1, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # that nobody reads
-        (b"1", b"\1", program(0, 0, 1, 1, 0, 0, 0, -1, -1, -1, 0)),  # fewer values than were announced
-        (b"1", b"\1", program(1, 0, 0, 0, 1 << 20)),
-        (b"1", b"\1", program(0, 1, 0, 0, -5)),
+        (b"1", b"\1", program(0, 0, 1 << 50, 0, *EXTRA)),
+        (b"1", b"\1", program(0, 0, -1, 0, *EXTRA)),
+        (b"1", b"\1", program(0, 0, 1, 0, *EXTRA, 0, 0, 2, 0, -1, -1, 0)),  # a prefix longer than the record
+        (b"12:34:56", b"\0" * 8, program(0, 0, 1, 0, *EXTRA, 0, 0, 8, 0, 1, 8, 0)),  # a time that is too short
+        (b"1", b"\1", program(0, 0, 1, 0, *EXTRA, 0, 0, 1, -1, -1, -1, 0)),  # a prefix that nobody reads
+        (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 0, 0, 0, 2, -1, 1, 0, 0, 0, 0)),  # a value behind the end
+        (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 9, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # of no kind
+        (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 1, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # that nobody reads
+        (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 0)),  # fewer values than were announced
+        (b"1", b"\1", program(1, 0, 0, 0, *EXTRA, 1 << 20)),
+        (b"1", b"\1", program(0, 0, 0, 0, 1, 2, 0, 0, 0, 2, 49, 49)),  # a literal longer than the record
+        (b"11", b"\1\1", program(0, 0, 0, 0, 1, 1, 0, 0, 0, 2, 49, 49)),  # longer than was announced
+        (b"1", b"\1", program(0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 256)),  # of no bytes
+        (b"1", b"\1", program(0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0)),  # a number behind the end
+        (b"1", b"\1", program(0, 1, 0, 0, *EXTRA, -5)),
     ],
 )
 def test_what_is_no_program_is_refused(sample: bytes, moving: bytes, numbers: bytes) -> None:
@@ -167,6 +175,14 @@ def test_any_numbers_are_a_program_or_refused(sample: bytes, numbers: list[int])
     kernel.take(0)
 
 
+def test_a_layout_has_neither_a_literal_at_its_place_nor_other_digits_that_are_compared() -> None:
+    kernel = NATIVE.Kernel((b"a",), no_answer, 5)
+    numbers = (0, 0, 1, 0, 1, 2, 1, 1, 0, 2, *b"a5", 1, 2, 4, 2, 0b10, 0, 0, 0, -1, -1, -1, 0)
+    kernel.add(b"a12/21", b"\0\1\1\0\1\1", program(*numbers))  # the second number begins with the last digit of the first
+    found = drain(kernel, b"a12/21\na34/43\na34/34\na34/12\na52/21\na77/77\n")
+    assert [start // 7 for start, *_ in found] == [2, 3, 4, 5]
+
+
 def test_calls_in_another_order_are_refused() -> None:
     kernel = NATIVE.Kernel((), no_answer, 5)
     with pytest.raises(RuntimeError):
@@ -185,7 +201,7 @@ def test_calls_in_another_order_are_refused() -> None:
         NATIVE.Kernel((1,), no_answer, 5)
 
 
-ASKED = program(0, 0, 1, 1, 0, 0, 0, -1, -1, -1, 1, 1, 0, 0, 1, 7, 1, 0, 0, 0, 0)
+ASKED = program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 1, 0, 0, 1, 7, 1, 0, 0, 0, 0)
 
 
 @pytest.mark.parametrize("answer", ["text", 1 << 70, (1, 2), (1, "x", 2.0, True), object()])
