@@ -1383,7 +1383,91 @@ static PyObject *native_decimal(PyObject *module, PyObject *arguments) {
     return PyFloat_FromDouble(value);
 }
 
+/* ---- records that look like metrics: where to try the patterns of records/heuristics.py ---- */
+
+static int is_word(byte c) { return is_digit(c) || c == '_' || (byte)((c | 0x20) - 'a') < 26; }
+
+/* Return whether p[0:length] begins with `word`, which is in lower case, in any case. */
+static int begins(const byte *p, size_t length, const char *word) {
+    size_t i;
+    for (i = 0; word[i] != 0; i++)
+        if (i >= length || (p[i] | 0x20) != (byte)word[i]) return 0;
+    return 1;
+}
+
+static int begins_one(const byte *p, size_t length, const char *const *words) {
+    for (; *words != NULL; words++)
+        if (begins(p, length, *words)) return 1;
+    return 0;
+}
+
+static int is_one_of(byte c, const char *set) { return c != 0 && strchr(set, c) != NULL; }
+
+/* Return whether the name of a metric begins p[0:length], and behind it, after at most four marks, a number, an n or a brace. */
+static int has_value(const byte *p, size_t length) {
+    static const char *const NAMES[] = {"accuracy", "acc", "loss", "lr", "learning rate", "learning\x7frate", "ppl", "/sec", "/s", "eta"};
+    size_t name, at, marks;
+    for (name = 0; name < sizeof NAMES / sizeof NAMES[0]; name++) {
+        if (!begins(p, length, NAMES[name])) continue;
+        at = strlen(NAMES[name]);
+        for (marks = 0; at < length && marks < 4 && is_one_of(p[at], " :=("); marks++)
+            if (p[at++] == '(') return 1;
+        at += at < length && (p[at] == '-' || p[at] == '+');
+        if (at < length && (is_digit(p[at]) || p[at] == '(' || (p[at] | 0x20) == 'n')) return 1;
+    }
+    return 0;
+}
+
+/* Return whether STEP_LINE may match at p, where a word of its begins; `length` bytes are left of the record. */
+static int may_be_step(const byte *p, size_t length) {
+    size_t at = 0, end, blanks;
+    while (at < length && is_word(p[at]) && !is_digit(p[at])) at++;
+    for (blanks = 0; at < length && blanks < 6 && is_one_of(p[at], " \t\f\v:=#(["); blanks++) at++;
+    if (at >= length || !is_digit(p[at++])) return 0;
+    for (end = length < at + 201 ? length : at + 201; at < end; at++)
+        if (is_one_of(p[at] | 0x20, "lap/e") && has_value(p + at, length - at)) return 1;
+    return 0;
+}
+
+/* Return whether METRIC_LINE may match at p, where a word of its begins. */
+static int may_be_metric(const byte *p, size_t length) {
+    size_t at, end = length < 24 ? length : 24;
+    for (at = 2; at < end; at++)
+        if (is_digit(p[at])) return 1;
+    return 0;
+}
+
+PyDoc_STRVAR(likely_doc, "likely(records, start, steps): the next place from start on where STEP_LINE, or METRIC_LINE, may match; -1 for none.");
+
+static PyObject *native_likely(PyObject *module, PyObject *arguments) {
+    static const char *const METRICS[] = {"step", "iter", "epoch", "batch", "loss", "lr", "acc", "ppl", "tok", "mfu", NULL};
+    static const char *const STEPS[] = {"step", "iter", "epoch", "batch", NULL};
+    const char *records;
+    Py_ssize_t length, start, found = -1;
+    int steps;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y#np", &records, &length, &start, &steps)) return NULL;
+    if (start < 0) start = 0;
+    Py_BEGIN_ALLOW_THREADS
+    for (; start < length; start++) {
+        const byte *p = (const byte *)records + start, *end;
+        size_t room = (size_t)(length - start);
+        byte before = start > 0 ? p[-1] : '\n';
+        if (!is_one_of(*p | 0x20, steps ? "sieb" : "sieblaptm") || is_word(before)) continue;
+        if (!begins_one(p, room, steps ? STEPS : METRICS)) continue;
+        if (room > 1024) room = 1024;
+        for (end = p; end < p + room && *end != '\n' && *end != '\r'; end++) {}
+        if (steps ? may_be_step(p, (size_t)(end - p)) : may_be_metric(p, (size_t)(end - p))) {
+            found = start;
+            break;
+        }
+    }
+    Py_END_ALLOW_THREADS
+    return PyLong_FromSsize_t(found);
+}
+
 static PyMethodDef native_methods[] = {
+    {"likely", native_likely, METH_VARARGS, likely_doc},
     {"decimal", native_decimal, METH_VARARGS, decimal_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -78,6 +78,7 @@ class Engine:
         self.by_layout = by_layout
         native = load_kernel() if by_layout else None
         self.kernel = KernelReader(native, self.prefilter.literals) if native is not None else None
+        self._likely = native.likely if native is not None else None
 
     def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
         """Return what ``rule`` of ``grammar`` read, or None when it read nothing."""
@@ -237,11 +238,11 @@ class Engine:
         """
         missing = MAX_SEEN - body.metric_like.count
         uncertain = body.step_like < MAX_SEEN and not self._has_steps(body)
-        for offset, record in metric_lines(buffer, missing) if missing else ():
+        for offset, record in metric_lines(buffer, missing, self._likely) if missing else ():
             ordinal = buffer.count(b"\n", 0, offset) + buffer.count(b"\r", 0, offset)
             body.metric_like.add(place(first + ordinal), excerpt(without_count(record)))
         if uncertain:
-            body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like)
+            body.step_like += count_step_lines(buffer, MAX_SEEN - body.step_like, self._likely)
 
     def _has_steps(self, body: SegmentBody) -> bool:
         return sum(len(columns) for key, columns in body.rules.items() if key in self._step_rules) >= MAX_SEEN

@@ -117,6 +117,11 @@ class Parts:
     column: str
     spans: tuple[Span, ...]
 
+    @property
+    def span(self) -> Span:
+        """From the beginning of the first of the texts to the end of the last."""
+        return min((start for start, _ in self.spans), default=0), max((end for _, end in self.spans), default=0)
+
     def read(self, record: bytes, start: int = 0) -> str:
         """Return the texts of the record that begins at ``start``, joined by tabs, as its column keeps them."""
         joined = "\t".join([clean_text(record[start + begin : start + end]) for begin, end in self.spans])

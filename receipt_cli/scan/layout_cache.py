@@ -6,7 +6,6 @@ from receipt_cli.scan.layout import MAX_KEPT, Layout
 
 MAX_VARIANTS = 16
 """Layouts that differ only in fixed digits."""
-MAX_SEEN = 65536
 MAX_FAILURES = 4
 """Records of one form that may turn out to have no layout, before no more of them are tried."""
 
@@ -17,7 +16,6 @@ class LayoutCache:
     def __init__(self) -> None:
         self._known: dict[bytes, list[Layout]] = {}
         self._size = 0
-        self._seen: set[int] = set()
         self._failed: dict[bytes, int] = {}
 
     def find(self, masked: bytes, record: bytes) -> Layout | None:
@@ -28,13 +26,7 @@ class LayoutCache:
         return None
 
     def wanted(self, masked: bytes) -> bool:
-        """True when records of this form come again, and there is no reason to think that they have no layout."""
-        mark = hash(masked)
-        if mark not in self._seen:
-            if len(self._seen) >= MAX_SEEN:
-                self._seen.clear()
-            self._seen.add(mark)
-            return False
+        """True unless there is reason to think that records of this form have no layout."""
         return self._failed.get(masked, 0) < MAX_FAILURES and len(self._known.get(masked, ())) < MAX_VARIANTS
 
     def add(self, masked: bytes, layout: Layout | None) -> None:

@@ -93,14 +93,23 @@ class Names:
     ignored: dict[str, int] = field(default_factory=dict)
     near: dict[tuple[str, str], int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
-    parts: dict[Parts, int] = field(default_factory=dict)
-    messages: dict[MarkText, int] = field(default_factory=dict)
+    parts: list[tuple[Parts, int, int]] = field(default_factory=list)
+    messages: list[MarkText] = field(default_factory=list)
     resolvers: dict[object, int] = field(default_factory=dict)
+    places: dict[Parts | MarkText, int] = field(default_factory=dict)
     answers: list[Callable[[bytes], Answer]] = field(default_factory=list)
 
     def text(self, text: str) -> int:
         """Return the number of a text."""
         return self.texts.setdefault(text, len(self.texts))
+
+    def place(self, texts: Parts | MarkText) -> int:
+        """Return the number of what is read of a record's text: of a row, or of a marker's message."""
+        numbered: list[Any] = self.messages if isinstance(texts, MarkText) else self.parts
+        number = self.places.setdefault(texts, len(numbered))
+        if number == len(numbered):
+            numbered.append(texts if isinstance(texts, MarkText) else (texts, *texts.span))
+        return number
 
     def resolver(self, key: object, answer: Callable[[bytes], Answer]) -> int:
         """Return the number of the function that ``answer`` is, which reads all texts of ``key``."""
@@ -144,8 +153,7 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
         table = names.tables.setdefault(key, len(names.tables))
         column = names.columns.setdefault((key, "", ""), len(names.columns))
         body.append(struct.pack("<7q", table, min(mark.start, 65535), *_prefix(names, mark.prefix), 1))
-        message = MarkText(mark.start, mark.code, mark.form)
-        body.append(_place_value(column, names.messages.setdefault(message, len(names.messages))))
+        body.append(_place_value(column, names.place(MarkText(mark.start, mark.code, mark.form))))
     lengths = len(layout.absent), sum(len(literal) for _, literal in layout.absent), len(layout.echoes)
     counts = (len(layout.ignored), len(layout.near), len(layout.events) + len(layout.marks), total, *lengths)
     if max(counts) > MAX_COUNT:
@@ -205,7 +213,7 @@ def _event_values(names: Names, layout: Layout, event: EventLayout) -> list[byte
         made.append(struct.pack("=7qdqd", kind, column, start, end, resolver, scale.times, scale.power, scale.factor, *limits))
     if event.parts is not None:
         column = names.columns.setdefault((event.key, event.parts.column, ""), len(names.columns))
-        made.append(_place_value(column, names.parts.setdefault(event.parts, len(names.parts))))
+        made.append(_place_value(column, names.place(event.parts)))
     return made
 
 

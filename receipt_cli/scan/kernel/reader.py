@@ -61,6 +61,7 @@ class KernelReader:
         self._kernel = self._native.Kernel(self._literals, self._answer, MAX_FIRST)
         self._listed: list[tuple[RuleKey, str, str]] = []
         self._texts: list[str] = []
+        self._rows: dict[tuple[int, bytes], str] = {}
         self._buffer = b""
 
     def _answer(self, number: int, text: bytes) -> Answer:
@@ -132,7 +133,7 @@ class KernelReader:
                 column.extend(NumberColumn(Cells.read("d", values), None if rows is None else Cells.read("q", rows)), before)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
-        messages, buffer = list(self._names.messages), self._buffer
+        messages, buffer = self._names.messages, self._buffer
         ordinals = array("q", at)
         shown = range(len(places)) if len(places) <= 3 * KEPT_HITS else (*range(2 * KEPT_HITS), *range(-KEPT_HITS, 0))
         texts = []
@@ -161,9 +162,20 @@ class KernelReader:
             column.values.extend([self._texts[number] for number in numbers])
         else:
             column = getattr(known, group)
-            parts, buffer = list(self._names.parts), self._buffer
-            column.values.extend([parts[number >> _PLACE_BITS].read(buffer, number & _PLACE) for number in numbers])
+            column.values.extend(map(self._row, numbers))
         column.rows.extend([before + row for row in places])
+
+    def _row(self, number: int) -> str:
+        """Return the texts of a row of a table or a block, which often come again."""
+        which, start = number >> _PLACE_BITS, number & _PLACE
+        parts, first, last = self._names.parts[which]
+        key = which, self._buffer[start + first : start + last]
+        text = self._rows.get(key)
+        if text is None:
+            if len(self._rows) >= MAX_MEANINGS:
+                self._rows.clear()
+            text = self._rows[key] = parts.read(self._buffer, start)
+        return text
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
         """Book the near-misses of the records that the kernel read since the last call."""

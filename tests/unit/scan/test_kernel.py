@@ -146,7 +146,7 @@ def test_ends_blanks_and_bytes_that_are_no_text_are_counted(parts: list[bytes]) 
         (b"1", b"\1", program(0, 0, 1, 0, *EXTRA, 0, 0, 1, -1, -1, -1, 0)),  # a prefix that nobody reads
         (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 0, 0, 0, 2, -1, 1, 0, 0, 0, 0)),  # a value behind the end
         (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 9, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # of no kind
-        (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 1, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # that nobody reads
+        (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 1, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # unread
         (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 0)),  # fewer values than were announced
         (b"1", b"\1", program(1, 0, 0, 0, *EXTRA, 1 << 20)),
         (b"1", b"\1", program(0, 0, 0, 0, 1, 2, 0, 0, 0, 2, 49, 49)),  # a literal longer than the record
