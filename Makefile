@@ -112,6 +112,12 @@ wheel-check: $(DEV) ## build the wheel with the kernel and the pure one, install
 .PHONY: bench
 bench: $(DEV) ## this program beside others on generated logs: one table; SIZE=1GiB ROUNDS=5
 	$(PY) -m benchmarks.compare --size $(SIZE) --rounds $(ROUNDS)
+	$(MAKE) bench-real SIZE=12MB
+
+.PHONY: bench-real
+bench-real: $(DEV) ## MB/s of the scan on real logs, a folder a row, into benchmarks/results/real_logs.md; FOLDER= SIZE=12MB
+	$(PY) -m benchmarks.real_logs $(or $(FOLDER),../shared/corpus) \
+	  --size $(if $(filter command line,$(origin SIZE)),$(SIZE),12MB) --results benchmarks/results/real_logs.md
 
 .PHONY: bench-quick
 bench-quick: $(DEV) ## the same on 64 MiB, without memory and growth; SIZE= ROUNDS= INPUT=dense

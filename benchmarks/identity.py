@@ -68,7 +68,10 @@ def plain_body(body: SegmentBody) -> dict[str, Any]:
         "ignored": {name: list(ordinals) for name, ordinals in sorted(body.ignored.items())},
         "undecodable_matched": list(body.undecodable_matched),
         "markers": {
-            name: [list(hits.at), list(hits.line), list(hits.rank), hits.texts[:KEPT_HITS], hits.texts[-KEPT_HITS:]]
+            name: [
+                *([list(column) for column in (hits.at, hits.line, hits.rank, hits.form)]),
+                *(hits.texts[:KEPT_HITS], hits.texts[-KEPT_HITS:], sorted(hits.hosts.items())),
+            ]
             for name, hits in sorted(body.markers.items())
         },
         "problems": [body.problems.count, *body.problems.first],

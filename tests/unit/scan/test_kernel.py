@@ -144,7 +144,7 @@ def test_ends_blanks_and_bytes_that_are_no_text_are_counted(parts: list[bytes]) 
         (b"1", b"\1", program(0, 0, 1, 0, *EXTRA, 0, 0, 2, 0, -1, -1, 0)),  # a prefix longer than the record
         (b"12:34:56", b"\0" * 8, program(0, 0, 1, 0, *EXTRA, 0, 0, 8, 0, 1, 8, 0)),  # a time that is too short
         (b"1", b"\1", program(0, 0, 1, 0, *EXTRA, 0, 0, 1, -1, -1, -1, 0)),  # a prefix that nobody reads
-        (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 0, 0, 0, 2, -1, 1, 0, 0, 0, 0)),  # a value behind the end
+        (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 0, 0, 0, 2, -1, 1, 0, 0, 0, 0)),  # behind the end
         (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 9, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # of no kind
         (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 1, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # unread
         (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 0)),  # fewer values than were announced
