@@ -1403,6 +1403,14 @@ static int begins_one(const byte *p, size_t length, const char *const *words) {
 
 static int is_one_of(byte c, const char *set) { return c != 0 && strchr(set, c) != NULL; }
 
+#define LETTER(c) (UINT32_C(1) << ((c) - 'a'))
+
+/* Return whether c is one of the letters, in any case. */
+static int is_letter_of(byte c, uint32_t letters) {
+    byte place = (byte)((c | 0x20) - 'a');
+    return place < 26 && (letters >> place) & 1;
+}
+
 /* Return whether the name of a metric begins p[0:length], and behind it, after at most four marks, a number, an n or a brace. */
 static int has_value(const byte *p, size_t length) {
     static const char *const NAMES[] = {"accuracy", "acc", "loss", "lr", "learning rate", "learning\x7frate", "ppl", "/sec", "/s", "eta"};
@@ -1420,12 +1428,13 @@ static int has_value(const byte *p, size_t length) {
 
 /* Return whether STEP_LINE may match at p, where a word of its begins; `length` bytes are left of the record. */
 static int may_be_step(const byte *p, size_t length) {
+    const uint32_t NAMED = LETTER('l') | LETTER('a') | LETTER('p') | LETTER('e');
     size_t at = 0, end, blanks;
     while (at < length && is_word(p[at]) && !is_digit(p[at])) at++;
     for (blanks = 0; at < length && blanks < 6 && is_one_of(p[at], " \t\f\v:=#(["); blanks++) at++;
     if (at >= length || !is_digit(p[at++])) return 0;
     for (end = length < at + 201 ? length : at + 201; at < end; at++)
-        if (is_one_of(p[at] | 0x20, "lap/e") && has_value(p + at, length - at)) return 1;
+        if ((p[at] == '/' || is_letter_of(p[at], NAMED)) && has_value(p + at, length - at)) return 1;
     return 0;
 }
 
@@ -1442,18 +1451,19 @@ PyDoc_STRVAR(likely_doc, "likely(records, start, steps): the next place from sta
 static PyObject *native_likely(PyObject *module, PyObject *arguments) {
     static const char *const METRICS[] = {"step", "iter", "epoch", "batch", "loss", "lr", "acc", "ppl", "tok", "mfu", NULL};
     static const char *const STEPS[] = {"step", "iter", "epoch", "batch", NULL};
+    uint32_t letters = LETTER('s') | LETTER('i') | LETTER('e') | LETTER('b');
     const char *records;
     Py_ssize_t length, start, found = -1;
     int steps;
     (void)module;
     if (!PyArg_ParseTuple(arguments, "y#np", &records, &length, &start, &steps)) return NULL;
     if (start < 0) start = 0;
+    if (!steps) letters |= LETTER('l') | LETTER('a') | LETTER('p') | LETTER('t') | LETTER('m');
     Py_BEGIN_ALLOW_THREADS
     for (; start < length; start++) {
         const byte *p = (const byte *)records + start, *end;
         size_t room = (size_t)(length - start);
-        byte before = start > 0 ? p[-1] : '\n';
-        if (!is_one_of(*p | 0x20, steps ? "sieb" : "sieblaptm") || is_word(before)) continue;
+        if (LIKELY(!is_letter_of(*p, letters)) || (start > 0 && is_word(p[-1]))) continue;
         if (!begins_one(p, room, steps ? STEPS : METRICS)) continue;
         if (room > 1024) room = 1024;
         for (end = p; end < p + room && *end != '\n' && *end != '\r'; end++) {}
@@ -1466,7 +1476,91 @@ static PyObject *native_likely(PyObject *module, PyObject *arguments) {
     return PyLong_FromSsize_t(found);
 }
 
+/* ---- plain records: what normalise of records/split.py gives, one of its steps after the other ---- */
+
+/* Return the length of the terminal sequence at p, which begins with an escape; 0 for none. */
+static size_t sequence_length(const byte *p, size_t length) {
+    size_t at = 2;
+    if (length < 2) return 0;
+    if (p[1] == '[') {
+        while (at < length && p[at] >= '0' && p[at] <= '?') at++;
+        while (at < length && p[at] >= ' ' && p[at] <= '/') at++;
+        return at < length && p[at] >= '@' && p[at] <= '~' ? at + 1 : 2;
+    }
+    if (is_one_of(p[1], "]PX^_")) {
+        while (at < length && p[at] != 7 && p[at] != 27 && p[at] != '\r' && p[at] != '\n') at++;
+        if (p[1] == ']' && at < length && p[at] == 7) return at + 1;
+        return at + 1 < length && p[at] == 27 && p[at + 1] == '\\' ? at + 2 : at;
+    }
+    for (at = 1; at < length && p[at] >= ' ' && p[at] <= '/';) at++;
+    return at < length && p[at] >= '0' && p[at] <= '~' ? at + 1 : 0;
+}
+
+/* Return the length of the echoed key press at p; 0 for none. */
+static size_t echo_length(const byte *p, size_t length) {
+    size_t at = 3;
+    if (length < 4 || p[0] != '^' || p[1] != '[') return 0;
+    if (p[2] == 'O') return p[3] >= 'A' && p[3] <= 'Z' ? 4 : 0;
+    if (p[2] != '[') return 0;
+    while (at < length && (is_digit(p[at]) || p[at] == ';')) at++;
+    return at < length && (p[at] == '~' || (byte)((p[at] | 0x20) - 'a') < 26) ? at + 1 : 0;
+}
+
+/* Copy p[0:length] to `out`, which may be p, without what begins with `mark`; return the length of what is left. */
+static size_t clean(byte *out, const byte *p, size_t length, byte mark) {
+    size_t at = 0, made = 0, gone;
+    while (at < length) {
+        const byte *found = memchr(p + at, mark, length - at);
+        size_t plain = found != NULL ? (size_t)(found - p) - at : length - at;
+        memmove(out + made, p + at, plain);
+        made += plain;
+        at += plain;
+        if (at == length) break;
+        if (mark == '\r') gone = at + 1 < length && p[at + 1] == '\n';
+        else if (mark == 27) gone = sequence_length(p + at, length - at);
+        else if (mark == '^') gone = echo_length(p + at, length - at);
+        else for (gone = 1; mark == 8 && at + gone < length && p[at + gone] == 8;) gone++;
+        if (mark == 8) out[made++] = '\r';
+        else if (gone == 0) out[made++] = mark, gone = 1;
+        at += gone;
+    }
+    return made;
+}
+
+PyDoc_STRVAR(normalise_doc, "normalise(raw): whole records with one-byte ends, without terminal sequences and NULs.");
+
+static PyObject *native_normalise(PyObject *module, PyObject *raw) {
+    static const byte STEPS[] = {'\r', 0, 27, '^', 8};
+    const byte *from;
+    byte *out = NULL;
+    char *data;
+    Py_ssize_t size;
+    size_t length, step;
+    PyObject *made;
+    (void)module;
+    if (PyBytes_AsStringAndSize(raw, &data, &size) < 0) return NULL;
+    from = (const byte *)data;
+    length = (size_t)size;
+    Py_BEGIN_ALLOW_THREADS
+    for (step = 0; step < sizeof STEPS && length > 0; step++) {
+        if (memchr(from, STEPS[step], length) == NULL) continue;
+        if (out == NULL && (out = malloc(length)) == NULL) break;
+        length = clean(out, from, length, STEPS[step]);
+        from = out;
+    }
+    Py_END_ALLOW_THREADS
+    if (step < sizeof STEPS && length > 0) return PyErr_NoMemory();
+    if (out == NULL) {
+        Py_INCREF(raw);
+        return raw;
+    }
+    made = PyBytes_FromStringAndSize((const char *)out, (Py_ssize_t)length);
+    free(out);
+    return made;
+}
+
 static PyMethodDef native_methods[] = {
+    {"normalise", native_normalise, METH_O, normalise_doc},
     {"likely", native_likely, METH_VARARGS, likely_doc},
     {"decimal", native_decimal, METH_VARARGS, decimal_doc},
     {NULL, NULL, 0, NULL},

@@ -28,6 +28,7 @@ from receipt_cli.records.split import (
     first_end,
     invalid_records,
     last_end,
+    normalise,
 )
 from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
@@ -78,6 +79,7 @@ class Engine:
         self.by_layout = by_layout
         native = load_kernel() if by_layout else None
         self.kernel = KernelReader(native, self.prefilter.literals) if native is not None else None
+        self._normalise = native.normalise if native is not None else normalise
         self._likely = native.likely if native is not None else None
 
     def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
@@ -212,7 +214,7 @@ class Engine:
         raw, found = _capped(raw, length, body.records, body.lines)
         _count_nuls(body, raw, body.lines)
         first = body.records
-        buffer = plain(raw)
+        buffer = plain(raw, self._normalise)
         if self.kernel is not None and length is None:
             self.kernel.read(body, buffer, self.read_record, found)
         else:

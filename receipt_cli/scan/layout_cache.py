@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from receipt_cli.scan.layout import MAX_KEPT, Layout
 
-MAX_VARIANTS = 16
+MAX_VARIANTS = 64
 """Layouts that differ only in fixed digits."""
 MAX_FAILURES = 4
 """Records of one form that may turn out to have no layout, before no more of them are tried."""

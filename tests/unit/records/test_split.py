@@ -16,7 +16,9 @@ from receipt_cli.records.split import (
     last_end,
     normalise,
 )
+from receipt_cli.scan.kernel.reader import load_kernel
 
+NATIVE = load_kernel()
 NORMALISED = [
     ("newline", b"a\nb\n", b"a\nb\n"),
     ("crlf", b"a\r\nb\r\n", b"a\nb\n"),
@@ -46,14 +48,26 @@ def test_normalise(raw: bytes, want: bytes) -> None:
     assert normalise(raw) == want
 
 
+@pytest.mark.skipif(NATIVE is None, reason="there is no compiled kernel")
+@pytest.mark.parametrize(("raw", "want"), [row[1:] for row in NORMALISED], ids=[row[0] for row in NORMALISED])
+def test_normalise_of_the_kernel(raw: bytes, want: bytes) -> None:
+    assert NATIVE is not None and NATIVE.normalise(raw) == want
+
+
 NOISE = st.lists(
-    st.sampled_from([b"a", b" ", b"\n", b"\r", b"\r\n", b"\x00", b"\b", b"\x1b", b"\x1b[31m", b"\x1b]0;t", b"^[[B", b"[", b"]", b"\x07", b"\xff"])  # noqa: E501
+    st.sampled_from([b"a", b" ", b"\n", b"\r", b"\r\n", b"\x00", b"\b", b"\x1b", b"\x1b[31m", b"\x1b]0;t", b"^[[B", b"[", b"]", b"\x07", b"\xff", b"\\", b"P", b";", b"(", b"/"])  # noqa: E501
 ).map(b"".join)  # fmt: skip
 
 
 @given(NOISE)
 def test_line_numbers_hold(raw: bytes) -> None:
     assert normalise(raw).count(b"\n") == raw.count(b"\n")
+
+
+@pytest.mark.skipif(NATIVE is None, reason="there is no compiled kernel")
+@given(NOISE)
+def test_the_kernel_leaves_the_same(raw: bytes) -> None:
+    assert NATIVE is not None and NATIVE.normalise(raw) == normalise(raw)
 
 
 BLANK = [
