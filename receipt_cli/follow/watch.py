@@ -35,18 +35,15 @@ class Watch:
         self._name = name
         self._picture = picture
         self._ends = ends
-        self._begin()
+        self.again()
 
-    def _begin(self) -> None:
+    def again(self) -> None:
+        """Forget all figures: the log begins anew."""
         self._figures: Figures | None = None
         self._heard_at: float | None = None
         self._drawn = self._due = 0.0
         self._waiting = True
         self._paced: list[tuple[float, int]] = []
-
-    def again(self) -> None:
-        """Forget all figures: the log begins anew."""
-        self._begin()
 
     def leave(self, message: str) -> None:
         """Print ``message`` and show nothing more: others may be writing to the terminal now."""

@@ -240,7 +240,7 @@ def _watch(path: str, until: Until, color: ColorChoice) -> Iterator[Watch | None
         return
     from receipt_cli.follow.watch import Watch
     from receipt_cli.render.live import render_live
-    from receipt_cli.render.terminal.live_screen import Screen
+    from receipt_cli.render.terminal.progress import Screen
 
     name = "stdin" if path == "-" else Path(path).name
 

@@ -1,12 +1,11 @@
-"""Metrics of the primary phase: a table with trends, then notes."""
+"""Metrics of the primary phase: a table with trends, then notes on flags, spikes and recomputed figures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
-from receipt_cli.render.receipt.flags import flag_notes, flagged_metrics, spike_notes, workings
-from receipt_cli.render.scale import Scale, count, kind_of, measure, number, scale_for
+from receipt_cli.render.scale import Scale, count, flops, kind_of, measure, number, scale_for, si
 from receipt_cli.render.terminal.page import NO_BREAK, Page, Span
 from receipt_cli.render.terminal.spark import GAP, NOT_FINITE, sparkline
 from receipt_cli.render.terminal.table import Column, align, least_width, natural_width
@@ -173,12 +172,12 @@ def _write_notes(page: Page, summary: Mapping[str, object], entries: Sequence[_E
     steady = _steady_note(summary)
     if steady:
         page.prose(steady, "dim", indent=2)
-    if (source := workings(page, summary)) is not None:
+    if (source := _workings(page, summary)) is not None:
         page.prose(source, "dim", indent=2)
-    explained = flagged_metrics(summary)
+    explained = _flagged_metrics(summary)
     notes = [_inconsistency(page, e) for e in items(summary, "consistency") if text(e, "metric") not in explained]
-    notes += flag_notes(page, summary, metric_label)
-    notes += spike_notes(page, summary, metric_label)
+    notes += _flag_notes(page, summary)
+    notes += _spike_notes(page, summary)
     bad = [f"{entry.label.strip()}{NO_BREAK}{count(entry.nonfinite)}" for entry in entries if entry.nonfinite > 0]
     if bad:
         notes.append(f"values that are NaN or infinite: {', '.join(bad)}")
@@ -221,3 +220,66 @@ def _inconsistency(page: Page, entry: object) -> str | None:
     )
     note = f"{metric_label(metric)}: the log prints {printed}, its batch size and step time give {recomputed}"
     return note if ratio is None else f"{note} (ratio{NO_BREAK}{number(ratio, 3)})"
+
+
+_WHOSE = {"printed": "as the trainer counts them"}
+
+
+def _flagged_metrics(summary: Mapping[str, object]) -> set[str]:
+    """Return the metrics whose printed figure a flag explains by a factor: other notes then skip it."""
+    flags = items(summary, "flags")
+    return {text(flag, "metric") or "" for flag in flags if text(flag, "kind") == "off_by_integer_factor"}
+
+
+def _flag_notes(page: Page, summary: Mapping[str, object]) -> list[str]:
+    """Return a sentence for each flag."""
+    notes: list[str] = []
+    for flag in items(summary, "flags"):
+        metric, detail = page.say(text(flag, "metric") or "?"), page.say(text(flag, "detail") or "")
+        reported, derived, factor = (real(flag, key) for key in ("reported", "derived", "factor"))
+        figures = ""
+        if reported is not None and derived is not None and factor:
+            times = count(factor) if factor == int(factor) else number(factor)
+            figures = f" (printed {measure(metric, reported)}, × {times} is {measure(metric, derived)})"
+        notes.append(f"{metric_label(metric)}: {detail}{figures}")
+    return notes
+
+
+def _spike_notes(page: Page, summary: Mapping[str, object]) -> list[str]:
+    """Return a sentence for each metric with spikes, and one for those that the trainer marked."""
+    notes: list[str] = []
+    for name, entry in mapping(summary, "spikes", "metrics").items():
+        total, critical = whole(entry, "count") or 0, whole(entry, "critical_count") or 0
+        if not total:
+            continue
+        spikes = f"{count(total)} {'spike' if total == 1 else 'spikes'} of {metric_label(page.say(name))}"
+        worse = f", {count(critical)} critical" if critical else ""
+        first = next(iter(items(entry, "first")), None)
+        value, average, step = real(first, "value"), real(first, "average"), whole(first, "step")
+        example = ""
+        if value is not None and average is not None:
+            where = f" at step {count(step)}" if step is not None else ""
+            example = f"; the first{where}: {number(value)} over a running average of {number(average)}"
+        notes.append(f"{spikes}{worse}{example}")
+    marked = whole(summary, "spikes", "marked_count")
+    if marked:
+        notes.append(f"the trainer itself marked {count(marked)} {'spike' if marked == 1 else 'spikes'}")
+    return notes
+
+
+def _workings(page: Page, summary: Mapping[str, object]) -> str | None:
+    """Return the inputs of the recomputed MFU, else of the recomputed FLOP/s of a device; None without either."""
+    derived = mapping(summary, "derived")
+    name = "mfu_ratio" if "mfu_ratio" in derived else "flops_per_s_per_device"
+    inputs = mapping(derived, name, "inputs")
+    convention = text(inputs, "flops_convention")
+    if convention is None:
+        return None
+    each, devices, peak = (real(inputs, key) for key in ("flops_per_token", "world_size", "peak_flops_per_s_per_device"))
+    counted = _WHOSE.get(convention, page.say(convention))
+    parts = [f"{si(each)} FLOPs of a token, {counted}" if each is not None else "FLOP/s of a device as printed"]
+    if devices is not None:
+        parts.append(f"{count(int(devices))} {'device' if devices == 1 else 'devices'}")
+    if peak is not None:
+        parts.append(f"a peak of {flops(peak)} ({page.say(text(inputs, 'peak_source') or '?')})")
+    return f"{'MFU' if name == 'mfu_ratio' else 'FLOP/s'} recomputed from {', '.join(parts)}"

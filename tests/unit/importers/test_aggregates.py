@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from receipt_cli.importers.aggregates import statistic
+from receipt_cli.importers.derive import statistic
 from receipt_cli.importers.model import DeclaredStatistic, last, single
 from receipt_cli.importers.values import ProblemCounter
 

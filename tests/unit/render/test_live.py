@@ -12,7 +12,7 @@ from receipt_cli.derive import Plan, plan_reading
 from receipt_cli.follow.growth import Growth
 from receipt_cli.follow.snapshot import Snapshot, figures
 from receipt_cli.render.live import render_live
-from receipt_cli.render.terminal.live_screen import Screen
+from receipt_cli.render.terminal.progress import Screen
 from receipt_cli.render.terminal.style import Style
 from receipt_cli.render.terminal.text import cells
 
