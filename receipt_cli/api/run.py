@@ -1,4 +1,4 @@
-"""A log → a run: its receipt, its metrics, and its records one by one."""
+"""Read a log as a run: its receipt, its metrics, and its records one by one."""
 
 from __future__ import annotations
 

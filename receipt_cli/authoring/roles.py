@@ -291,7 +291,7 @@ _PRINTED = {
     "%": "percent", "sec": "s", "secs": "s", "s": "s", "seconds": "s", "m": "min", "mins": "min", "minutes": "min", "hours": "h",
     "h": "h", "msec": "ms", "K": "si", "k": "si", "M": "si", "G": "si",
 }  # fmt: skip
-"""Units as logs print them → the unit of a grammar, where the two differ."""
+"""The unit of a grammar by the unit that logs print, where the two differ."""
 
 
 def _add_role(made: Assignment, at: int, printed: str) -> None:

@@ -77,7 +77,7 @@ def _is_folder(path: Path, folder: Folder) -> bool:
 
 
 def _grammar(text: bytes, where: str, shipped: set[str]) -> Grammar:
-    """Return a grammar, without samples, whose samples were read as it says."""
+    """Check a grammar against its own samples and return it without them."""
     grammar = check_patterns(load_grammar(text, where, with_samples=True))
     if grammar.id in shipped:
         raise DataError(f"{grammar.id} is the id of a grammar that ships", where=where, try_="give the grammar another id")

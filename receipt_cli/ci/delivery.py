@@ -32,7 +32,7 @@ class Targets:
 
 
 def deliver(document: Mapping[str, Any], verdict: Verdict, places: Places, targets: Targets, environ: Mapping[str, str]) -> str:
-    """Write all that ``targets`` and the platform's variables ask for; return the annotations to print.
+    """Write the outputs that ``targets`` and the platform's variables name; return the annotations to print.
 
     The receipt is written first, since it explains the others. Raises ``OutputError``.
     """

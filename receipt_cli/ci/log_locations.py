@@ -46,7 +46,7 @@ class Places:
         return cls(given, log, tuple((f["name"], f["line_count"]) for f in named), Path(workspace or os.getcwd()))
 
     def locate(self, line: int | None) -> Place | None:
-        """Return where ``line`` of the log is; what was given where that is a receipt, None for stdin."""
+        """Return the place of ``line`` in the log; without a log the path of the receipt, None for stdin."""
         if self.log is None:
             return None if self.given == "-" else Place(self._shown(Path(self.given)))
         if self.log == "-":

@@ -59,7 +59,7 @@ def print_line(text: str) -> None:
 
 @contextmanager
 def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Give what shows how far the reading of the log ``name`` has come, or None where nobody would see it."""
+    """Yield a progress bar for reading the log ``name``, or None where stderr is not a terminal."""
     from receipt_cli.render.terminal.progress import ReadingBar, shows_progress
 
     if not shows_progress(sys.stderr):
@@ -70,14 +70,14 @@ def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
 
 
 def style(color: ColorChoice, stream: TextIO | None = None) -> Style:
-    """Return what stdout can show, or ``stream``."""
+    """Return the style of ``stream``, by default of stdout."""
     from receipt_cli.render.terminal.style import Style
 
     return Style.detect(stream or sys.stdout, color=color)
 
 
 def abandon_stdout() -> None:
-    """Send what is still buffered for stdout nowhere, so that the interpreter does not fail on it at its end."""
+    """Discard what is buffered for stdout, so that the interpreter does not fail at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

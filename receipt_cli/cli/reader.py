@@ -1,4 +1,4 @@
-"""The words of a command line → the function to call and the values of its parameters.
+"""Read the words of a command line: the function to call, and the values of its parameters.
 
 Typer, which would do the same, takes 20 ms to import and 80 ms more to convert values, and optparse 6 ms, beside 100 ms for
 the parsing of a log. Typer prints help and completes words, from the same declarations (``typer_view``).

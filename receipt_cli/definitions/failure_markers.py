@@ -229,7 +229,7 @@ def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFi
 
 
 class _Found(DataError):
-    """What a finding tells already."""
+    """An error that is listed as a finding already."""
 
 
 _ANY: Final[Mapping[str, Any]] = {

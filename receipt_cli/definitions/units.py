@@ -1,4 +1,4 @@
-"""Printed number and unit → base unit, exactly: the scaled decimal is rounded once, to the nearest float64."""
+"""Convert a printed number and unit to the base unit exactly: the scaled decimal is rounded once, to the nearest float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two JSON documents → what differs between them, field by field."""
+"""Compare two JSON documents field by field."""
 
 from __future__ import annotations
 

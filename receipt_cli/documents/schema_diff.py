@@ -1,4 +1,4 @@
-"""Two versions of a schema → what differs between them, and whether a reader of the old one reads the new one."""
+"""Compare two versions of a schema: what differs, and whether a reader of the old one reads the new one."""
 
 from __future__ import annotations
 

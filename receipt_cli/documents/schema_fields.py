@@ -37,7 +37,7 @@ class Field:
     ``pointer`` is a JSON pointer in which ``*`` stands for every entry of an array and every name of an open object.
     ``types`` are JSON types, and ``any`` where the schema sets none; ``required``: the object that holds it always has
     it. ``limits`` are the schema's keywords that bound the value, ``names`` among them for those of an open object.
-    ``same_as`` is the pointer of a field above that has the same fields in it; then they are not told again.
+    ``same_as`` is the pointer of a field above that has the same fields in it; then they are not listed again.
     """
 
     pointer: str
@@ -79,7 +79,7 @@ class Field:
 
 
 def list_fields(schema: Schema, *, again: bool = False) -> list[Field]:
-    """Return the fields of ``schema`` in its order; ``again``: also those of a definition that was told above."""
+    """Return the fields of ``schema`` in its order; ``again``: also those of a definition that is listed above."""
     told: dict[str, str] = {}
     return list(_inside(schema, schema, "", told, () if again else None))
 
@@ -97,7 +97,7 @@ def _inside(node: Schema, root: Schema, at: str, told: dict[str, str], open_: tu
 def _field(
     node: Schema, root: Schema, at: str, required: bool, told: dict[str, str], open_: tuple[str, ...] | None
 ) -> Iterator[Field]:
-    """Yield the field at ``at`` and what is inside. ``open_``: definitions entered on the way, None where each is told once."""
+    """Yield the field at ``at`` and what is inside. ``open_``: definitions entered on the way, None where each is listed once."""
     reference = node.get("$ref")
     whole: Schema = {**_defined(root, reference), **node} if reference is not None else node
     alternatives = [inner for keyword in ("anyOf", "oneOf") for inner in whole.get(keyword, ())]

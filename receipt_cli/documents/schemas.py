@@ -1,4 +1,4 @@
-"""Shipped schemas: what there is, and the bytes of one of them, checked against its digest."""
+"""List the shipped schemas and read their bytes, checked against the digests in the index."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def validate_bytes(data: bytes, where: str) -> list[Finding]:
 def validate_document(document: object) -> list[Finding]:
     """Return everything that is wrong with ``document``, as read from JSON; nothing but notes means valid.
 
-    A document of a newer minor version is held against the newest version known here, and fields unknown to
+    A document of a newer minor version is validated against the newest version known here, and fields unknown to
     it are notes. A rule between fields is left out where the parts that it reads are broken already. Raises
     ``DataError`` for a major version that is not known here.
     """
@@ -177,7 +177,7 @@ def _is_utf8(text: str) -> bool:
 
 
 def _route(stated: object) -> Finding | tuple[str, str, bool]:
-    """Return kind, version to hold the document against, and whether the document is newer than that."""
+    """Return the kind, the version to validate against, and whether the document is newer than that."""
     kinds = ", ".join(KINDS)
     found = read_version(stated)
     if found is None:
@@ -229,7 +229,7 @@ def _check_shape(document: dict[str, Any], kind: str, version: str, newer: bool)
 
 
 def _known_part(document: dict[str, Any], unknown: list[str]) -> dict[str, Any]:
-    """Return ``document`` without the fields at ``unknown`` and without what it says about their sources."""
+    """Return ``document`` without the fields at ``unknown`` and their sources."""
     known = copy.deepcopy(document)
     for at in unknown:
         parent: Any = known

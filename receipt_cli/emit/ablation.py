@@ -107,7 +107,7 @@ class AblationReceipt:
         return twice + check_document(self.to_json(), "ablation")
 
     def to_json(self) -> Document:
-        """Return the document, valid or not: layers are texts in it, and NaN and infinities null."""
+        """Return the document, valid or not. Layers become strings; NaN and infinities become null."""
         first = self.from_step
         start = sum(_is_number(step) and step < first for step in self.steps) if first is not None and _is_number(first) else 0
         return {

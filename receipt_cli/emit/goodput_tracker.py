@@ -25,7 +25,7 @@ CLASSES: dict[str, tuple[str, ...]] = {
     "wasted_progress": (),
     "idle": (),
 }
-"""Class of lost time in a receipt → its categories of spans."""
+"""The categories of spans of each class of lost time in a receipt."""
 EVIDENCE = "emit_spans"
 
 _PLACES = {name: place for place, name in enumerate(CATEGORIES)}

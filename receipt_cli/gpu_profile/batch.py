@@ -1,4 +1,4 @@
-"""A columnar record → its columns by declared name: whole numbers in numpy, or values one by one where they are mixed."""
+"""Read the columns of a record by their declared names: whole numbers in numpy, mixed values one by one."""
 
 from __future__ import annotations
 

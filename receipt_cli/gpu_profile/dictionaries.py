@@ -1,4 +1,4 @@
-"""Ids → names: the dictionaries of a stream, bounded; an id that two names claim has none."""
+"""The names of a stream by their ids, bounded; an id that two names claim has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A log and the captured facts of its job → a validated receipt."""
+"""Produce a validated receipt from a log and the captured facts of its job."""
 
 from __future__ import annotations
 

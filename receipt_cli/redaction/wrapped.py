@@ -85,7 +85,7 @@ def _is_key(value: str) -> bool:
 
 
 def _begins_line(rest: str) -> bool:
-    """True for what is no continuation of a secret: words (``torch.OutOfMemoryError``, ``GPU0``), an assignment, a time."""
+    """True for text that does not continue a secret: words (``torch.OutOfMemoryError``, ``GPU0``), an assignment, a time."""
     return _STARTS.match(rest) is not None or all(map(_is_word, _JOINT.split(rest)))
 
 

@@ -59,7 +59,7 @@ def _write_ablation(page: Page, document: Mapping[str, object]) -> None:
     changes = mapping(document, "ablation", "changes")
     settings = [f"{name} = {value}" for name, value in changes.items()]
     page.gap()
-    against = f"against {baseline}: {', '.join(settings) or 'no setting is settings'}" if baseline else "the baseline itself"
+    against = f"against {baseline}: {', '.join(settings) or 'no setting changed'}" if baseline else "the baseline itself"
     page.prose(page.say(against), indent=2)
     held, steps, first = whole(document, "window", "step_count"), items(document, "steps"), whole(document, "window", "from_step")
     since = "" if first is None else f", from step {count(first)}"

@@ -47,7 +47,7 @@ _FAR = 1e9
 
 
 class _Row(NamedTuple):
-    """A label, a value and a note; between these a course, of so many cells as there are, or a text of that width."""
+    """A label, a value and a note; between them, where there is room, the trend in that many cells."""
 
     label: str
     value: str

@@ -127,4 +127,4 @@ ABLATION_RULES: tuple[Rule, ...] = (
     Rule("figures_of_curves", _CURVES, _figures),
     Rule("extreme_layers", _CURVES, _extremes),
 )
-"""The rules of an ablation, in the order in which they are checked and told."""
+"""The rules of an ablation, in the order in which they are checked and reported."""

@@ -85,7 +85,7 @@ DIAGNOSIS_RULES: tuple[Rule, ...] = (
 
 
 _TOLD = 20
-"""Spikes of a metric that are told one by one."""
+"""Spikes of a metric that are listed one by one."""
 _SLACK = 0.021
 """A factor leads to the derived figure within this share: the tolerance of the rule, and a rounded division."""
 _COUNTED = ("mfu_above_one", "impossible_steps")

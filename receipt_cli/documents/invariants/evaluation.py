@@ -79,4 +79,4 @@ EVALUATION_RULES: tuple[Rule, ...] = (
     Rule("metrics_agree", _PARTS, _metrics_agree),
     Rule("figures_of_series", _PARTS, _figures),
 )
-"""The rules of an evaluation, in the order in which they are checked and told."""
+"""The rules of an evaluation, in the order in which they are checked and reported."""

@@ -42,7 +42,7 @@ def check_counts(at: str, figures: Figures) -> Broken:
 
 
 def check_nulls(at: str, figures: Figures) -> Broken:
-    """A figure is null exactly where no finite value is there for it; ``check_counts`` tells where the counts are wrong."""
+    """A figure is null exactly where no finite value is there for it; ``check_counts`` reports wrong counts."""
     finite = figures["record_count"] - figures["nonfinite_count"]
     for name in ("min", "max", *_MIDDLES):
         if finite == 0 and figures[name] is not None:

@@ -248,4 +248,4 @@ GPU_PROFILE_RULES: tuple[Rule, ...] = (
     Rule("control_characters", ("lanes", "events"), _texts),
     *figure_rules(_EVENTS, _sampled),
 )
-"""The rules of a GPU profile, in the order in which they are checked and told."""
+"""The rules of a GPU profile, in the order in which they are checked and reported."""

@@ -276,4 +276,4 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     *STATISTIC_RULES,
     *DIAGNOSIS_RULES,
 )
-"""The rules of a receipt, in the order in which they are checked and told."""
+"""The rules of a receipt, in the order in which they are checked and reported."""
