@@ -5,23 +5,16 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeAlias
 
 import regex
 
-from receipt_cli.definitions.failure_markers import (
-    HEADLESS,
-    SEARCH_SECONDS,
-    Catalogue,
-    CatalogueFinding,
-    Marker,
-    entry_lines,
-    entry_place,
-    read_catalogue,
-)
+from receipt_cli.definitions.failure_markers import HEADLESS, SEARCH_SECONDS, Catalogue, Marker, read_catalogue
+from receipt_cli.definitions.strict_yaml import locate
 from receipt_cli.errors import DataError
+from receipt_cli.problems import Finding
 
 WORST_BYTES: Final = 64 * 1024
 WORST_SECONDS: Final = 0.1
@@ -44,8 +37,11 @@ _TOKEN: Final = re.compile(
 )
 _FILLERS: Final = tuple(b" |a|a.|[|[a]|( pid=1|9|9 |: |a9: |\x1b[0m|E0101 1 a:1] ".split(b"|"))
 
+Check: TypeAlias = Callable[[Marker, Catalogue], Iterator[tuple[str, str | None]]]
+"""Yields (reason, help) for each problem of a marker."""
 
-def lint_catalogue(text: bytes, where: str) -> list[CatalogueFinding]:
+
+def lint_catalogue(text: bytes, where: str) -> list[Finding]:
     """Return the findings of the catalogue ``text``, an empty list for a sound one; ``where`` names it.
 
     Checked: shape and vocabulary, patterns (ASCII, compile, linear on hostile 64 KiB lines), and the samples:
@@ -55,27 +51,30 @@ def lint_catalogue(text: bytes, where: str) -> list[CatalogueFinding]:
     try:
         catalogue, findings = read_catalogue(text, where)
     except DataError as error:
-        return [CatalogueFinding(error.where or where, "", error.message, error.why or None)]
-    lines = entry_lines(text)
-    for marker in catalogue.markers:
-        try:
-            named = marker.pattern.groupindex
-        except regex.error as error:
-            problem = f"pattern does not compile: {error}"
-            findings.append(CatalogueFinding(entry_place(where, lines, marker.id), marker.id, problem))
-            continue
-        if marker.role == "exit_code" and "exit_code" not in named:
-            problem = "a marker of role exit_code needs a group exit_code"
-            findings.append(CatalogueFinding(entry_place(where, lines, marker.id), marker.id, problem))
-    if not findings:
-        for marker in catalogue.markers:
-            place = entry_place(where, lines, marker.id)
-            for reason, help_ in (*_head_problems(marker), *_sample_problems(marker, catalogue), *_speed_problems(marker)):
-                findings.append(CatalogueFinding(place, marker.id, reason, help_))
-    return findings
+        return [Finding("error", error.where or where, error.message, help=error.why or None)]
+    findings += _findings(catalogue, text, where, [_pattern_problems])
+    return findings or _findings(catalogue, text, where, [_head_problems, _sample_problems, _speed_problems])
 
 
-def _head_problems(marker: Marker) -> Iterator[tuple[str, str | None]]:
+def _findings(catalogue: Catalogue, text: bytes, where: str, checks: Sequence[Check]) -> list[Finding]:
+    """Return what ``checks`` find in each marker, with its line."""
+    found = [(m.id, *problem) for m in catalogue.markers for check in checks for problem in check(m, catalogue)]
+    places = {name: f"{where}:{locate(text, ('markers', name))}" for name in dict.fromkeys(name for name, *_ in found)}
+    return [Finding("error", places[name], f"{name}: {reason}", help=help_) for name, reason, help_ in found]
+
+
+def _pattern_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
+    """Yield (reason, help) where the pattern does not compile, or lacks the group of its role."""
+    try:
+        named = marker.pattern.groupindex
+    except regex.error as error:
+        yield f"pattern does not compile: {error}", None
+        return
+    if marker.role == "exit_code" and "exit_code" not in named:
+        yield "a marker of role exit_code needs a group exit_code", None
+
+
+def _head_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
     """Yield (reason, help) where a head is in a group that may match more without it."""
     opened: list[list[str]] = []  # of each open group, how it opens, and what stands in it
     for token in _TOKEN.finditer(marker.core or ""):
@@ -114,7 +113,7 @@ def _sample_problems(marker: Marker, catalogue: Catalogue) -> Iterator[tuple[str
             yield f"counter sample fires {', '.join(fired) or 'nothing'}: {shown}", "state others under fires"
 
 
-def _speed_problems(marker: Marker) -> Iterator[tuple[str, str | None]]:
+def _speed_problems(marker: Marker, _catalogue: Catalogue) -> Iterator[tuple[str, str | None]]:
     """Yield (reason, help) for hostile lines that take the marker longer than its bound."""
     if any(literal in line for line in _ORDINARY for literal in marker.literals):
         ordinary = min(_ordinary_seconds(marker) for _ in range(3))

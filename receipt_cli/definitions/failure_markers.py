@@ -7,7 +7,6 @@ checks it. Ranking, and what a run recovered from, are the work of ``analysis.fa
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
@@ -20,6 +19,7 @@ from receipt_cli.definitions.reading import Fail, below, listed
 from receipt_cli.errors import DataError
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.problems import Finding
 
 Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code", "detail"]
 """What the text is evidence of; the last five never carry a reason."""
@@ -169,15 +169,6 @@ class Catalogue:
         return tuple(hit for hit in found if hit is not None)
 
 
-class CatalogueFinding(NamedTuple):
-    """One thing wrong with a catalogue: ``where`` is ``file:line``, ``marker`` its id or empty."""
-
-    where: str
-    marker: str
-    reason: str
-    help: str | None = None
-
-
 @cache
 def load_catalogue() -> Catalogue:
     """Return the catalogue that this installation ships.
@@ -192,11 +183,11 @@ def parse_catalogue(text: bytes, where: str) -> Catalogue:
     """Return the catalogue in ``text``. Raises ``DataError`` for the first finding of ``read_catalogue``."""
     catalogue, findings = read_catalogue(text, where)
     for found in findings:
-        raise DataError(f"{found.marker or 'catalogue'}: {found.reason}", where=found.where)
+        raise DataError(found.reason, where=found.where)
     return catalogue
 
 
-def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFinding]]:
+def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[Finding]]:
     """Return the catalogue and the findings on its shape; a broken marker is found and left out.
 
     Raises ``DataError`` for what is not YAML.
@@ -204,12 +195,12 @@ def read_catalogue(text: bytes, where: str) -> tuple[Catalogue, list[CatalogueFi
     from receipt_cli.definitions.schema_check import check_definition
     from receipt_cli.definitions.strict_yaml import locate, read_yaml
 
-    findings: list[CatalogueFinding] = []
+    findings: list[Finding] = []
 
     def fail(reason: str, *steps: str | int, key: str | None = None) -> DataError:
         name, *inner = map(str, steps[1:] if steps[:1] == ("markers",) and steps[1:] else ("", *steps))
         place = f"{where}:{locate(text, ('markers', name))}" if name else where
-        findings.append(CatalogueFinding(place, name, f"{'.'.join(inner)} {reason}".strip()))
+        findings.append(Finding("error", place, " ".join(filter(None, [f"{name or 'catalogue'}:", ".".join(inner), reason]))))
         return _Found(reason, where=place)
 
     data = read_yaml(text, where, shipped=True)
@@ -279,14 +270,3 @@ def _message_end(record: bytes) -> int:
             break
         end = len(record[:start].rstrip(_BLANKS))
     return end
-
-
-def entry_lines(text: bytes) -> dict[str, int]:
-    """Return marker id → the line number of its entry."""
-    keys = re.finditer(rb"^  (\w+):\s*?$", text, re.MULTILINE)
-    return {key[1].decode(): text.count(b"\n", 0, key.start()) + 1 for key in keys}
-
-
-def entry_place(where: str, lines: Mapping[str, int], name: str) -> str:
-    """Return ``file:line`` of a marker, as far as its line is known."""
-    return f"{where}:{lines[name]}" if name in lines else where

@@ -21,7 +21,7 @@ ROOMS: dict[str, str] = {
     "lazy_pattern": "",
     "errors": "",
     "problems": "",
-    "definitions": "errors",
+    "definitions": "errors problems",
     "header": "errors",
     "io": "errors problems",
     "numeric": "errors",
