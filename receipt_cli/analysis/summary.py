@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from receipt_cli.analysis.bottleneck import Bottleneck
 from receipt_cli.analysis.consistency import Comparison, compare
 from receipt_cli.analysis.flags import Flag, find_oddities
+from receipt_cli.analysis.flops import own_peak, world_size
 from receipt_cli.analysis.goodput.timestamps import Edges, Life, LogTime, find_life
 from receipt_cli.analysis.memory import MemoryStory
 from receipt_cli.analysis.progress.checkpoints import Checkpoints, find_checkpoints
 from receipt_cli.analysis.progress.identities import Evidence, Identity, find_identities
 from receipt_cli.analysis.progress.realised import Realised, realise
 from receipt_cli.analysis.progress.step_times import StepTimes, step_times
-from receipt_cli.analysis.recompute import Workings, recompute
+from receipt_cli.analysis.recompute import recompute
 from receipt_cli.analysis.spikes import Spikes, find_spikes
 from receipt_cli.analysis.stated.completion import Contradiction, complete
 from receipt_cli.analysis.stated.options import StatedFact
@@ -106,8 +107,8 @@ def summarise(
     events = sorted([*steps, *phase.evals, *beside], key=lambda e: e.at)
     _metrics(summary, events, steady, registry)
     _others(summary, events)
-    made = _derive(summary, phase, steady, facts, stated)
-    _progress(summary, phase, facts, made)
+    _derive(summary, phase, steady, facts, stated)
+    _progress(summary, phase, facts)
     if summary.training_time_s is None:
         summary.training_time_s = _elapsed(summary)
     summary.spikes = find_spikes(steps, phase.standalone_events)
@@ -123,8 +124,6 @@ def _without_closing_means(steps: Sequence[Event], others: Sequence[Event], regi
         return list(others)
     named = {name for event in steps for name in event.metric_names}
     repeated = {name for name in named if registry.by_name[name].klass in ("curve", "rate")}
-    closing = {name for event in others if event.rule.event == "end" for name in event.unregistered}
-    repeated |= {name for name in closing if registry.by_alias.get(name.lower()) in repeated}
     repeated |= {name for event in steps for name in event.unregistered_names}
 
     def kept(event: Event) -> Event:
@@ -199,7 +198,7 @@ def _others(summary: Summary, events: list[Event]) -> None:
 
 def _derive(
     summary: Summary, phase: Phase, steady: Selection, facts: Mapping[str, float | str], stated: Sequence[StatedFact]
-) -> Workings:
+) -> None:
     """Recompute what the trainer prints, set it beside the printed figures, and name what is odd about them."""
     steps = phase.steps
 
@@ -217,10 +216,9 @@ def _derive(
         if found is not None:
             summary.consistency.append(found)
     summary.flags = find_oddities(steps, phase.standalone_events, summary.metrics, made, summary.consistency)
-    return made
 
 
-def _progress(summary: Summary, phase: Phase, facts: Mapping[str, float | str], made: Workings) -> None:
+def _progress(summary: Summary, phase: Phase, facts: Mapping[str, float | str]) -> None:
     """Set what the phase achieved in the time that its stamps show, and what its figures say of one another.
 
     By the ``facts`` of the log alone: what somebody states is no evidence of what happened.
@@ -229,10 +227,11 @@ def _progress(summary: Summary, phase: Phase, facts: Mapping[str, float | str], 
     grain = None if life is None else life.grain
     summary.step_times = step_times(phase, summary.series, summary.metrics.get("step_time_s"), grain)
     summary.realised = realise(steps, facts, summary.metrics, life)
+    world, mfu = world_size(facts), summary.metrics.get("mfu_ratio")
     whole = not summary.restart_count and not summary.steady.excluded_implausible and None not in (summary.first, summary.last)
     known = Evidence(
         steps, facts, summary.metrics, summary.series, summary.realised, grain or 0.0,
-        None if made.world is None else made.world[0], made.own, summary.parameter_count,
+        None if world is None else world[0], own_peak(facts, None if mfu is None else mfu.definition), summary.parameter_count,
         whole and (summary.last or 0) - (summary.first or 0) + 1 == summary.record_count,
     )  # fmt: skip
     summary.identities = find_identities(known)

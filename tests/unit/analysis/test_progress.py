@@ -157,7 +157,7 @@ def test_a_rank_that_is_slower_straggles(receipt_of: Receipt, count: int) -> Non
         (9.0, 1.1, 7.5, 0, "inference"),
         (1.3, 12.3, 2.1, 0, "training"),  # all that training can take arrives
         (1.3, 4.7, 0.02, 0, "training"),  # two polls are no wait
-        (3.4, 4.7, 2.1, 24, "training"),  # samples are there
+        (3.4, 4.7, 2.1, 24, "unknown"),  # it waits though samples are there
     ],
 )
 def test_an_empty_pool_that_training_waits_for_decides(
@@ -181,3 +181,4 @@ def test_a_closing_mean_is_no_record(receipt_of: Receipt, name: str, key: str) -
     found = {**summary["metrics"], **summary["other_metrics"]}[key]
     assert (found["record_count"], found["last"], summary["steps"]["record_count"]) == (4, 0.9, 4)
     assert summary["training_time_s"] == 10.0
+    assert summary["other_metrics"]["train_loss"]["last"] == 0.75
