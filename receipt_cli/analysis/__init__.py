@@ -20,6 +20,7 @@ PUBLIC = {
     "limits": "largest dropped left_out lowest",
     "memory": "MEMORY_RULE",
     "omissions": "loss_missing",
+    "progress.checkpoints": "Checkpoints",
     "spikes": "SPIKES_RULE Spikes",
     "stated.completion": "contradicted",
     "stated.cost": "COST_RULE Cost find_cost",

@@ -8,8 +8,13 @@ from collections.abc import Mapping, Sequence
 from receipt_cli.analysis.bottleneck import Bottleneck
 from receipt_cli.analysis.consistency import Comparison, compare
 from receipt_cli.analysis.flags import Flag, find_oddities
-from receipt_cli.analysis.goodput.timestamps import LogTime
+from receipt_cli.analysis.flops import own_peak, world_size
+from receipt_cli.analysis.goodput.timestamps import Edges, Life, LogTime, find_life
 from receipt_cli.analysis.memory import MemoryStory
+from receipt_cli.analysis.progress.checkpoints import Checkpoints, find_checkpoints
+from receipt_cli.analysis.progress.identities import Evidence, Identity, find_identities
+from receipt_cli.analysis.progress.realised import Realised, realise
+from receipt_cli.analysis.progress.step_times import StepTimes, step_times
 from receipt_cli.analysis.recompute import recompute
 from receipt_cli.analysis.spikes import Spikes, find_spikes
 from receipt_cli.analysis.stated.completion import Contradiction, complete
@@ -20,7 +25,7 @@ from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.places import Places, find_places
 from receipt_cli.events.series import Figure, Selection, Series, ends, metric, read, unregistered
-from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite
 
@@ -55,6 +60,10 @@ class Summary:
     bottleneck: Bottleneck | None = None
     memory: MemoryStory | None = None
     time: LogTime | None = None
+    step_times: StepTimes | None = None
+    realised: Realised | None = None
+    identities: list[Identity] = field(default_factory=list)
+    checkpoints: Checkpoints | None = None
     series: Series = field(default_factory=Series)
     dropped_others: int = 0
     places: dict[str, Places] = field(default_factory=dict)
@@ -94,14 +103,39 @@ def summarise(
     if steps:
         last = steps[-1]
         summary.lines = steps[0].line, last.line if last.run is None else last.run.record(len(last.run) - 1)[1]
-    events = sorted([*steps, *phase.evals, *phase.standalone_events], key=lambda e: e.at)
+    beside = _without_closing_means(steps, phase.standalone_events, registry)
+    events = sorted([*steps, *phase.evals, *beside], key=lambda e: e.at)
     _metrics(summary, events, steady, registry)
     _others(summary, events)
     _derive(summary, phase, steady, facts, stated)
+    _progress(summary, phase, facts)
     if summary.training_time_s is None:
         summary.training_time_s = _elapsed(summary)
     summary.spikes = find_spikes(steps, phase.standalone_events)
     return summary
+
+
+def _without_closing_means(steps: Sequence[Event], others: Sequence[Event], registry: Registry) -> list[Event]:
+    """Return ``others``; lines that close a run lack the curves and rates of the step records, of which they print a mean.
+
+    Counters and levels stay: their last value is that of the whole run.
+    """
+    if not any(event.rule.event == "end" and (event.metrics or event.unregistered) for event in others):
+        return list(others)
+    named = {name for event in steps for name in event.metric_names}
+    repeated = {name for name in named if registry.by_name[name].klass in ("curve", "rate")}
+    repeated |= {name for event in steps for name in event.unregistered_names}
+
+    def kept(event: Event) -> Event:
+        if event.rule.event != "end" or repeated.isdisjoint((*event.metrics, *event.unregistered)):
+            return event
+        metrics, unregistered = (
+            {name: value for name, value in printed.items() if name not in repeated}
+            for printed in (event.metrics, event.unregistered)
+        )
+        return replace(event, metrics=metrics, unregistered=unregistered)
+
+    return [kept(event) for event in others]
 
 
 def _metrics(summary: Summary, events: list[Event], steady: Selection, registry: Registry) -> None:
@@ -182,6 +216,38 @@ def _derive(
         if found is not None:
             summary.consistency.append(found)
     summary.flags = find_oddities(steps, phase.standalone_events, summary.metrics, made, summary.consistency)
+
+
+def _progress(summary: Summary, phase: Phase, facts: Mapping[str, float | str]) -> None:
+    """Set what the phase achieved in the time that its stamps show, and what its figures say of one another.
+
+    By the ``facts`` of the log alone: what somebody states is no evidence of what happened.
+    """
+    steps, life = phase.steps, _life(phase)
+    grain = None if life is None else life.grain
+    summary.step_times = step_times(phase, summary.series, summary.metrics.get("step_time_s"), grain)
+    summary.realised = realise(steps, facts, summary.metrics, life)
+    world, mfu = world_size(facts), summary.metrics.get("mfu_ratio")
+    whole = not summary.restart_count and not summary.steady.excluded_implausible and None not in (summary.first, summary.last)
+    known = Evidence(
+        steps, facts, summary.metrics, summary.series, summary.realised, grain or 0.0,
+        None if world is None else world[0], own_peak(facts, None if mfu is None else mfu.definition), summary.parameter_count,
+        whole and (summary.last or 0) - (summary.first or 0) + 1 == summary.record_count,
+    )  # fmt: skip
+    summary.identities = find_identities(known)
+    median = None if summary.step_times is None else summary.step_times.p50_s
+    summary.checkpoints = find_checkpoints(phase, median, grain)
+
+
+def _life(phase: Phase) -> Life | None:
+    """Return the time that the step records of a phase span, by their stamps; None where these do not show it."""
+    steps = phase.step_events
+    if not steps:
+        return None
+    last = steps[-1]
+    lines = steps[0].line, last.line if last.run is None else last.run.record(len(last.run) - 1)[1]
+    found = find_life(steps, 0, Edges(), lines)
+    return found if isinstance(found, Life) else None
 
 
 def _elapsed(summary: Summary) -> float | None:

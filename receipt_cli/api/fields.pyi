@@ -278,6 +278,21 @@ class Summary(View):
         """First and last time stamp of the run's lines in the log: when it ran, by its own clock. Null where no line
         has one, or the clock goes back."""
     @property
+    def step_times(self) -> SummaryStepTimes | None:
+        """Spread of the seconds of a step over the steady records; quantiles are linear between neighbouring ranks.
+        Null where fewer than ten are known, or the printed ones are means since the start."""
+    @property
+    def realised(self) -> SummaryRealised | None:
+        """What was done from the first step record to the last, waits, evaluations, checkpoints and stalls included.
+        Null where the records have no stamps that show it."""
+    @property
+    def identities(self) -> tuple[SummaryIdentitiesItem, ...] | None:
+        """Two ways to one number, each by the log's own figures, of which both are known."""
+    @property
+    def checkpoints(self) -> SummaryCheckpoints | None:
+        """The saved steps; null where the log reports none. Lines about one step without a step record between them are
+        of one checkpoint."""
+    @property
     def ranks(self) -> Mapping[str, SummaryRanksValue] | None:
         """What each rank printed itself, by rank; absent unless several ranks printed steps or memory. The other
         figures of steps are of the rank with most records."""
@@ -608,6 +623,114 @@ class SummaryTime(View):
     def source(self) -> Literal["log_lines"]:
         """Where the stamps are from: log_lines, the heads of the log's lines."""
 
+class SummaryStepTimes(View):
+    @property
+    def source(self) -> Literal["printed", "timestamps"]:
+        """printed: as each record prints it; timestamps: between neighbouring records, all of them, gaps with an
+        evaluation or a checkpoint left out."""
+    @property
+    def record_count(self) -> int:
+        """Step times that the figures are over."""
+    @property
+    def p5_s(self) -> float:
+        """5 % of the step times are no longer."""
+    @property
+    def p50_s(self) -> float:
+        """The median."""
+    @property
+    def p90_s(self) -> float:
+        """90 % of the step times are no longer."""
+    @property
+    def p95_s(self) -> float:
+        """95 % of the step times are no longer."""
+    @property
+    def p99_s(self) -> float:
+        """99 % of the step times are no longer."""
+    @property
+    def mad_s(self) -> float:
+        """Median absolute deviation from the median."""
+
+class SummaryRealised(View):
+    @property
+    def duration_s(self) -> float:
+        """Time between the two, by the stamps of their lines."""
+    @property
+    def step_count(self) -> int | None:
+        """Steps in it; null without step numbers."""
+    @property
+    def tokens(self) -> float | None:
+        """Tokens in it: growth of the printed total, else those of a step times the steps."""
+    @property
+    def samples(self) -> float | None:
+        """Samples in it, likewise."""
+    @property
+    def steps_per_s(self) -> float | None:
+        """step_count over duration_s."""
+    @property
+    def tokens_per_s(self) -> float | None:
+        """tokens over duration_s."""
+    @property
+    def samples_per_s(self) -> float | None:
+        """samples over duration_s."""
+
+class SummaryIdentitiesItem(View):
+    @property
+    def name(self) -> Literal[
+        "realised_tokens_per_s", "realised_samples_per_s", "tokens_of_a_step", "samples_times_length", "mfu_times_peak",
+        "sum_of_step_times", "flops_of_a_token",
+    ]:
+        """Slug of the identity."""
+    @property
+    def left(self) -> float:
+        """The left side of detail, in base units."""
+    @property
+    def right(self) -> float:
+        """Its right side."""
+    @property
+    def ratio(self) -> float:
+        """left over right."""
+    @property
+    def holds(self) -> bool | None:
+        """Whether they are equal within the tolerance of the derivation rules; null where they are not and a convention
+        may explain that."""
+    @property
+    def detail(self) -> str:
+        """The identity, for people."""
+
+class SummaryCheckpoints(View):
+    @property
+    def count(self) -> int:
+        """Checkpoints."""
+    @property
+    def last_step(self) -> int | None:
+        """Step of the last one."""
+    @property
+    def last_line(self) -> int:
+        """Line of the last one, from 1."""
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds that they took together; null unless each is known."""
+    @property
+    def unsaved_step_count(self) -> int | None:
+        """Steps from the last one to the last step record: what a restart would repeat."""
+    @property
+    def unsaved_time_s(self) -> float | None:
+        """Seconds from its line to that of the last step record, by their stamps; 0 where none follows."""
+    @property
+    def latest(self) -> tuple[SummaryCheckpointsLatestItem, ...]:
+        """The last ones, in log order."""
+
+class SummaryCheckpointsLatestItem(View):
+    @property
+    def step(self) -> int | None:
+        """Its step: as printed, else that of the last step record before it, or of an evaluation between the two."""
+    @property
+    def line_number(self) -> int:
+        """Its line, from 1."""
+    @property
+    def duration_s(self) -> float | None:
+        """Seconds that it took: as printed, else between the step records around it, their steps left out."""
+
 class SummaryRanksValue(View):
     @property
     def record_count(self) -> int:
@@ -621,6 +744,12 @@ class SummaryRanksValue(View):
     @property
     def peak_memory_bytes(self) -> float | None:
         """The largest memory figure that it printed, in bytes: a peak where it prints peaks."""
+    @property
+    def median_step_time_s(self) -> float | None:
+        """Median of the step times that it printed."""
+    @property
+    def straggles(self) -> bool | None:
+        """Whether its median step time is over 1.1 times that of all ranks; null where fewer than three print one."""
 
 class PhasesItem(View):
     @property

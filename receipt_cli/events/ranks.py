@@ -9,17 +9,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from receipt_cli.events.model import Event, expand
-from receipt_cli.events.rows import RankCopies, RowRun, count_distinct, is_memory, steps_among
+from receipt_cli.events.rows import STEP_TIME, RankCopies, RowRun, count_distinct, is_memory, steps_among
+from receipt_cli.events.series import metric, read
+from receipt_cli.numeric.statistics import exact_median, finite
 from receipt_cli.records.envelope import NO_RANK
+
+STRAGGLES = 1.1
+"""A rank whose median step takes so many times that of all ranks holds them up: below lies what timers differ by."""
+MIN_COMPARED = 3
+"""Of two ranks nobody knows which one is slow."""
 
 
 class RankFigures(NamedTuple):
-    """What one rank printed itself: step records with the first and the last step, and its largest memory figure."""
+    """What one rank printed itself: step records with the first and the last step, its largest memory figure, and the median
+    of its step times. ``straggles`` compares that with all ranks: None where fewer than three have one."""
 
     records: int
     first: int | None
     last: int | None
     peak_memory_bytes: float | None
+    median_step_time_s: float | None = None
+    straggles: bool | None = None
 
 
 def rank_figures(events: Sequence[Event], copies: Sequence[RankCopies], start: int, end: int) -> dict[int, RankFigures]:
@@ -44,7 +54,19 @@ def rank_figures(events: Sequence[Event], copies: Sequence[RankCopies], start: i
     ranks = sorted(steps.keys() | peaks.keys() | beside.keys())
     if len(ranks) < 2:
         return {}
-    return {rank: _figures(steps.get(rank, []), beside.get(rank, []), peaks.get(rank)) for rank in ranks}
+    return _compared({rank: _figures(steps.get(rank, []), beside.get(rank, []), peaks.get(rank)) for rank in ranks})
+
+
+def _compared(ranks: dict[int, RankFigures]) -> dict[int, RankFigures]:
+    """Say of each rank whether its steps take longer than those of the others."""
+    known = [figures.median_step_time_s for figures in ranks.values() if figures.median_step_time_s is not None]
+    middle = exact_median(known)
+    if len(known) < MIN_COMPARED or middle is None:
+        return ranks
+    return {
+        rank: r if r.median_step_time_s is None else r._replace(straggles=r.median_step_time_s > STRAGGLES * middle)
+        for rank, r in ranks.items()
+    }
 
 
 def _at(event: Event) -> int:
@@ -68,7 +90,17 @@ def _figures(records: Sequence[Event], copies: Sequence[RankCopies], peak: float
     firsts += [(e.at, e.step) for e in numbered[:1]]
     lasts += [(e.last_at, e.last_step) for e in numbered[-1:]]
     first, last = min(firsts, key=_place, default=None), max(lasts, key=_place, default=None)
-    return RankFigures(count + unnumbered, first and first[1], last and last[1], peak)
+    return RankFigures(count + unnumbered, first and first[1], last and last[1], peak, _median_time(records, copies))
+
+
+def _median_time(records: Sequence[Event], copies: Sequence[RankCopies]) -> float | None:
+    """Return the median of the step times that a rank printed, None where it printed none."""
+    times = finite(read(records, metric(STEP_TIME)))
+    if copies:
+        import numpy as np
+
+        times = finite(np.concatenate([np.asarray(times, np.float64), *(copy.times for copy in copies)]))
+    return exact_median(times)
 
 
 def _place(entry: tuple[int, int | None]) -> int:

@@ -36,6 +36,10 @@ WEIGHT = 2
 _LARGE = 1 << 62
 
 
+STEP_TIME = "step_time_s"
+"""The metric by which ranks are compared for their pace."""
+
+
 def are_many(columns: RuleColumns) -> bool:
     """True for so many records that they are worth being read as arrays."""
     return is_large(columns, WEIGHT)
@@ -233,20 +237,25 @@ class RowRun:
 class RankCopies:
     """The step records of one rank in log order: positions and steps (int64 [n]).
 
-    ``sizes`` are the largest finite memory figure of each, in bytes, NaN where it has none (float64 [n]).
+    ``sizes`` are the largest finite memory figure of each, in bytes, and ``times`` its step time in seconds, NaN where it has
+    none (float64 [n]).
     """
 
     rank: int
     at: Integers
     steps: Integers
     sizes: Floats
+    times: Floats
 
     def between(self, start: int, end: int) -> RankCopies | None:
         """Return those from position ``start`` to ``end`` (exclusive), or None where there are none."""
         import numpy as np
 
         low, high = np.searchsorted(self.at, [start, end]).tolist()
-        return RankCopies(self.rank, self.at[low:high], self.steps[low:high], self.sizes[low:high]) if low < high else None
+        if low == high:
+            return None
+        own = slice(low, high)
+        return RankCopies(self.rank, self.at[own], self.steps[own], self.sizes[own], self.times[own])
 
     @property
     def peak(self) -> float | None:

@@ -14,6 +14,6 @@ PUBLIC = {
     "ordinals": "OrdinalSet count_switches ordinals_at ordinals_from",
     "precision": "TOLERANCE resolution",
     "spill": "scratch",
-    "statistics": "Statistic Values describe exact_mean exact_median count_above exact_sum finite value_range",
+    "statistics": "Statistic Values describe exact_mean exact_median count_above exact_sum finite quantiles value_range",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -69,6 +69,24 @@ def exact_median(values: Values) -> float | None:
     return middle[0] if low == high else exact_mean(middle)
 
 
+def quantiles(values: Values, shares: Sequence[float]) -> list[float]:
+    """Return the quantiles of finite ``values``, at least one, for ascending ``shares`` from 0 to 1.
+
+    Linear between neighbouring ranks: type 7 of R. J. Hyndman and Y. Fan (1996), that of numpy.
+    """
+    places = [divmod(share * (len(values) - 1), 1.0) for share in shares]
+    ranks = sorted({min(int(low) + more, len(values) - 1) for low, _ in places for more in (0, 1)})
+    if is_large(values):
+        import numpy as np
+
+        parted = np.partition(_array(values), ranks)
+        at = {rank: float(parted[rank]) for rank in ranks}
+    else:
+        ordered = sorted(values)
+        at = {rank: float(ordered[rank]) for rank in ranks}
+    return [at[int(low)] + (at[min(int(low) + 1, len(values) - 1)] - at[int(low)]) * rest for low, rest in places]
+
+
 def describe(printed: Values, windowed: Values, window: str, *, scope: str | None, definition: str | None) -> Statistic:
     """Return the statistics of ``windowed``, with the first and last of ``printed`` (all values, in order).
 

@@ -13,6 +13,7 @@ from receipt_cli.analysis.explanation import Explanation
 from receipt_cli.analysis.failure import Sighting
 from receipt_cli.analysis.goodput.model import CLASSES, GOODPUT_RULE, Goodput
 from receipt_cli.analysis.memory import MEMORY_RULE
+from receipt_cli.analysis.progress.checkpoints import Checkpoints
 from receipt_cli.analysis.spikes import SPIKES_RULE, Spikes
 from receipt_cli.analysis.stated.cost import COST_RULE
 from receipt_cli.analysis.steady import STEADY_RULE
@@ -126,12 +127,20 @@ def _summary(summary: Summary, derivation: Derivation) -> Document:
         "bottleneck": None if summary.bottleneck is None else {"rule": BOTTLENECK_RULE, **summary.bottleneck._asdict()},
         "memory": None if summary.memory is None else {"rule": MEMORY_RULE, **summary.memory._asdict()},
         "time": None if summary.time is None else summary.time._asdict(),
+        "step_times": None if summary.step_times is None else summary.step_times._asdict(),
+        "realised": None if summary.realised is None else summary.realised._asdict(),
+        "identities": [identity._asdict() for identity in summary.identities],
+        "checkpoints": _checkpoints(summary.checkpoints),
     }
 
 
 def _places(summary: Summary, name: str) -> Document:
     places = summary.places.get(name)
     return {} if places is None else {"places": asdict(places)}
+
+
+def _checkpoints(found: Checkpoints | None) -> Document | None:
+    return None if found is None else {**asdict(found), "latest": [saved._asdict() for saved in found.latest]}
 
 
 def _spikes(spikes: Spikes | None) -> Document | None:
@@ -163,7 +172,7 @@ def _goodput(goodput: Goodput | None) -> Document | None:
 def _ranks(ranks: Mapping[int, RankFigures]) -> Document:
     """Return the block of the ranks, empty where only one printed."""
     figures = {
-        str(rank): {"record_count": r.records, "first": r.first, "last": r.last, "peak_memory_bytes": r.peak_memory_bytes}
+        str(rank): {"record_count": r.records, **{key: value for key, value in r._asdict().items() if key != "records"}}
         for rank, r in ranks.items()
     }
     return {"ranks": figures} if figures else {}

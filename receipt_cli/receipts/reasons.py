@@ -152,7 +152,7 @@ def _of_summary(summary: Document | None, parts: Sequence[str]) -> tuple[str, Se
                 left = f"; {steady['excluded_warmup']} warm-up and {steady['excluded_implausible']} implausible records left out"
             if rest and rest[0] in ENDS:
                 more = left if rest[0] in ("min", "max") else ", in any window"
-                return f"the {rest[0]} value{more}", [places.get(f"{rest[0]}_line")]
+                return f"the {rest[0]} value{more}; its record begins on this line", [places.get(f"{rest[0]}_line")]
             if rest[:1] == ["places"] and rest[1:] and isinstance(places.get(rest[1]), int) and rest[1].endswith("_line"):
                 return "the line itself", [places[rest[1]]]
             span = [places.get("first_line"), places.get("last_line")]
@@ -164,6 +164,21 @@ def _of_summary(summary: Document | None, parts: Sequence[str]) -> tuple[str, Se
             return "the first step record that stands", ends[:1]
         case ["steps", "last" | "last_line"]:
             return "the last step record that stands", ends[1:]
+        case ["realised", *_] if summary.get("realised"):
+            return "by the stamps of the first and of the last step record, and what was counted between the two", ends
+        case ["step_times", *_] if summary.get("step_times"):
+            source = "by the stamps of" if summary["step_times"]["source"] == "timestamps" else "as printed by the steady ones of"
+            return f"{source} the step records between these lines", ends
+        case ["identities", number, *_]:
+            return f"{summary['identities'][int(number)]['detail']}: medians, totals and facts between these lines", ends
+        case ["checkpoints", "latest", number, *_]:
+            saved = summary["checkpoints"]["latest"][int(number)]
+            return "the line of the checkpoint, and the step records around it", [saved["line_number"]]
+        case ["checkpoints", *_] if summary.get("checkpoints"):
+            found = summary["checkpoints"]
+            lines = [one["line_number"] for one in found["latest"]]
+            last = ends[1:] if parts[1:] and parts[1].startswith("unsaved") else []
+            return "by the lines of the checkpoints, and of the last step record", [*lines, found["last_line"], *last]
         case ["time", *_]:
             return "the earliest and the latest stamp of the run's lines", ends
     return "over the step records between these lines, and what the log says beside them", ends

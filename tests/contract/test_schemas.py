@@ -55,7 +55,11 @@ ADDED = {
     "#/$defs/summary/properties/steps": {"first_line", "last_line"},
     "#/$defs/stat": {"places"},
     "#/$defs/other_stat": {"places"},
-    "#/$defs/summary": {"flags", "spikes", "bottleneck", "memory", "time"},
+    "#/$defs/summary": {
+        *("flags", "spikes", "bottleneck", "memory", "time"),
+        *("step_times", "realised", "identities", "checkpoints"),
+    },
+    "#/$defs/summary/properties/ranks/additionalProperties": {"median_step_time_s", "straggles"},
 }
 """Fields of a receipt that a later minor version added where an earlier one has others."""
 

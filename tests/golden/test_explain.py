@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from receipt_cli.receipts.production import Request, produce
-from receipt_cli.receipts.reasons import cells_of, explain_field, explain_metric, read_lines
+from receipt_cli.receipts.reasons import ENDS, cells_of, explain_field, explain_metric, read_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDENS = sorted((ROOT / "fixtures/logs").glob("*/*.receipt.json"))
@@ -78,3 +80,42 @@ def test_a_figure_by_hand() -> None:
     ]:
         assert explain_field(document, pointer).lines == (line,), pointer
         assert printed in read_lines(log, [line])[line]
+
+
+def test_ten_figures_computed_from_their_lines() -> None:
+    log = str(ROOT / "fixtures/logs/torchtitan/llama3-2026-ansi.log")
+    document = produce(Request(log)).document
+
+    def texts(pointer: str) -> list[str]:
+        lines = explain_field(document, pointer).lines
+        found = read_lines(log, list(lines))
+        return [re.sub(r"\x1b\[[0-9;]*m", "", found[line].decode()) for line in lines]
+
+    def number(text: str, pattern: str) -> float:
+        found = re.search(pattern, text)
+        assert found is not None, (pattern, text)
+        return float(found[1].replace(",", ""))
+
+    def clock(text: str) -> float:
+        found = re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}", text)
+        assert found is not None, text
+        return datetime.strptime(found[0], "%Y-%m-%d %H:%M:%S,%f").timestamp()
+
+    first, last = texts("/summary/realised/duration_s")
+    seconds = clock(last) - clock(first)
+    steps = number(last, r"step: +(\d+)") - number(first, r"step: +(\d+)")
+    saved = texts("/summary/checkpoints/duration_s")[:2]
+    took = [number(line, r"in ([\d.]+) seconds") for line in saved]
+    losses = {end: number(texts(f"/summary/metrics/loss/{end}")[0], r"loss: +([\d.]+)") for end in ENDS}
+    computed = {
+        **{f"/summary/metrics/loss/{end}": value for end, value in losses.items()},
+        "/summary/realised/duration_s": seconds,
+        "/summary/realised/step_count": steps,
+        "/summary/realised/steps_per_s": steps / seconds,
+        "/summary/checkpoints/duration_s": sum(took),
+        "/summary/checkpoints/latest/0/duration_s": number(texts("/summary/checkpoints/latest/0")[0], r"in ([\d.]+) seconds"),
+        "/summary/metrics/mfu_ratio/last": number(texts("/summary/metrics/mfu_ratio/last")[0], r"mfu: ([\d.]+)%") / 100,
+    }
+    assert len(computed) == 10
+    for pointer, value in computed.items():
+        assert explain_field(document, pointer).value == pytest.approx(value, rel=1e-6), pointer

@@ -43,6 +43,34 @@ ENDINGS: dict[str, Truth] = {
     "sem-oom_in_help.log": {"reason": None},
     "sem-traceback_in_sample.log": {"reason": None},
 }
+VALUES: dict[str, Truth] = {  # JSON pointers of the receipt; None where there is nothing
+    "gap.log": {"goodput.goodput_ratio": 468 / 4068, "goodput.stalls.count": 1, "goodput.badput_s.idle": 3600.0},
+    "gap2.log": {"goodput.goodput_ratio": 708 / 4308, "goodput.badput_s.idle": 3600.0},
+    "gap3.log": {"goodput.stalls.count": 1, "goodput.range.high": 295 / 3895},
+    "mfubig.log": {"summary.metrics.tokens_per_s.record_count": 190, "summary.flags.0.kind": "mfu_above_one"},
+    "f4big.log": {"summary.metrics.tokens_per_s.record_count": 36, "summary.flags.0.kind": "mfu_above_one"},
+    "mega-gpu.log": {"summary.derived.mfu_ratio.record_count": 190},
+    "mega-slow.log": {"summary.training_time_s": 25.2},
+    "fg-lit.log": {"summary.metrics.mfu_ratio.last": 0.386, "summary.metrics.tokens_per_s.last": 142957.0},
+    "fg-toks.log": {"summary.metrics.tokens_per_s.last": 142857.0, "summary.other_metrics.tokens.last": 1638400.0},
+    "f4.log": {"goodput.goodput_ratio": 480 / 540, "summary.realised.duration_s": 528.0},
+    "fo-final.log": {"summary.metrics.total_flops.last": 3.82e16, "summary.training_time_s": 120.5},
+    "g2.log": {"summary.other_metrics.foo.last": 80.0, "summary.other_metrics.bar.last": 0.045},
+    "meg-pct.log": {"summary.other_metrics.newthing.last": 0.385, "derivation.cells.dropped.count": 0},
+    "pack.log": {"summary.other_metrics.pq.last": 11.0},
+    "t17.log": {"summary.bottleneck.verdict": "inference"},
+    "tb-wait-bal.log": {"summary.bottleneck.verdict": "inference"},
+    "ts-perf.jsonl": {"summary.metrics.data_time_s.last": 0.9, "summary.metrics.infer_capacity_samples_per_s.last": 25.0},
+    "ts-perfdict.log": {"summary.metrics.compute_time_s.last": 0.25, "summary.metrics.train_capacity_samples_per_s.last": 13.333},
+    "end.log": {"summary.metrics.loss.last": 0.4, "derivation.cells.dropped.count": 0},
+    "features-meg-r.log": {"summary.metrics.loss": None, "derivation.problems.first.0.kind": "loss_missing"},
+    "swift.log": {"summary.steps.planned": 2353, "summary.metrics.step_time_s.last": 3.916},
+    "other-a2.log": {"summary.metrics.loss": None},
+    "sem-cl.log": {"summary.metrics.tokens_per_s": None},
+    "sem-nt.log": {"summary.metrics.tokens_total": None},
+    "sem-mem_bare.log": {"header.software.trainer": None},
+    "ranks.log": {"summary.ranks.3.peak_memory_bytes": 4300 * 2**20},
+}
 pytestmark = pytest.mark.skipif(not PROBES.is_dir(), reason="the probes are not beside this checkout")
 
 
@@ -74,3 +102,18 @@ def test_what_a_run_is(name: str) -> None:
 def test_why_it_ended(name: str) -> None:
     failure = receipts(name)[-1]["failure"] or dict.fromkeys(ENDINGS[name])
     assert {key: failure[key] for key in ENDINGS[name]} == ENDINGS[name]
+
+
+@pytest.mark.parametrize("name", sorted(VALUES))
+def test_what_its_figures_are(name: str) -> None:
+    document = receipts(name)[-1]
+    for where, truth in VALUES[name].items():
+        value: Any = document
+        for part in where.split("."):
+            value = None if value is None else value[int(part)] if isinstance(value, list) else value.get(part)
+        assert value == (truth if not isinstance(truth, float) else pytest.approx(truth, rel=1e-9)), (where, value)
+
+
+def test_a_closing_line_is_no_record() -> None:
+    found = receipts("end.log")[-1]["summary"]["other_metrics"]["rewards/acc"]
+    assert (found["record_count"], found["last"]) == (2, 0.9)

@@ -143,3 +143,56 @@ def test_neither_columns_nor_workers_change_it(count: int, stride: int, evals: l
     assert columns.goodput == one.goodput
     many = read(text, wall, workers=3)
     assert derived_bytes(assemble(many, run={}, header={})) == derived_bytes(assemble(one, run={}, header={}))
+
+
+def seconds_of(derivation: Derivation, name: str) -> float:
+    assert derivation.goodput is not None
+    seconds = derivation.goodput.parts[name].seconds
+    assert seconds is not None
+    return seconds
+
+
+@settings(max_examples=30)
+@given(st.integers(20, 60), st.integers(1, 15), st.integers(1, 58), st.integers(60, 90_000), st.booleans())
+def test_a_silence_is_idle_to_the_second(count: int, each: int, place: int, silence: int, printed: bool) -> None:
+    place = min(place, count - 2)
+
+    def log(pause: int) -> Derivation:
+        if printed:
+            lines = megatron([float(each)] * count, 1, [], stamped=True, noise=1.0).splitlines(keepends=True)
+            late = [START + timedelta(seconds=each * (i + 1) + (pause if i > place else 0)) for i in range(count)]
+            stamps = [f" [{at:%Y-%m-%d %H:%M:%S}]" for at in late]
+            return read("".join(stamp + line.partition("]")[2] for stamp, line in zip(stamps, lines, strict=True)))
+        actions = [("step", float(each))] * count
+        return read(torchtitan([*actions[:place], ("step", float(each + pause)), *actions[place + 1 :]], durations=False))
+
+    before, after = log(0), log(silence)
+    assert before.goodput is not None and after.goodput is not None
+    assert math.isclose(after.goodput.wall_time_s - before.goodput.wall_time_s, silence, abs_tol=1e-3)
+    assert math.isclose(seconds_of(after, "idle") - seconds_of(before, "idle"), silence, abs_tol=1e-3)
+    assert math.isclose(after.goodput.step_time_s, before.goodput.step_time_s, abs_tol=1e-3)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(st.sampled_from(["step", "step", "step", "eval", "save"]), st.integers(1, 20)), min_size=30, max_size=60),
+    st.integers(2, 20),
+)
+def test_slower_clocks_scale_all_times(actions: list[tuple[str, int]], factor: int) -> None:
+    found = []
+    for scale in (1, factor):
+        times = [("step", 60), *actions]  # the first line is a minute before the first step
+        unit = 1.037 * scale  # no stamp but the first is of a whole second
+        found.append(read(torchtitan([(kind, seconds * unit) for kind, seconds in times], durations=False)))
+    quick, slow = (derivation.goodput for derivation in found)
+    assert quick is not None and slow is not None
+    assert math.isclose(slow.goodput_ratio, quick.goodput_ratio, rel_tol=1e-6)
+    for name in ("wall_time_s", "step_time_s"):
+        assert math.isclose(getattr(slow, name), getattr(quick, name) * factor, rel_tol=1e-6, abs_tol=1e-6)
+    for name in CLASSES:
+        one, other = quick.parts[name], slow.parts[name]
+        assert one.how == other.how
+        assert one.seconds is None or math.isclose(other.seconds or 0.0, one.seconds * factor, rel_tol=1e-6, abs_tol=1e-4)
+    spans = [derivation.summaries[0].realised for derivation in found]
+    if spans[0] is not None and spans[1] is not None:
+        assert math.isclose(spans[1].duration_s, spans[0].duration_s * factor, rel_tol=1e-6)

@@ -158,12 +158,18 @@ def _of_run(event: Event, name: str) -> Iterator[tuple[Floats, Floats]]:
 
 
 def median_pace(tries: Sequence[Try], apart: set[int]) -> tuple[float, float]:
-    """Return the median seconds between neighbouring records by their stamps, and the median seconds of a step; NaN for none.
+    """Return the medians of ``paces``; NaN for none."""
+    length, pace = map(exact_median, paces(tries, apart))
+    return (math.nan, math.nan) if length is None or pace is None else (length, pace)
+
+
+def paces(tries: Sequence[Try], apart: set[int]) -> tuple[Values, Values]:
+    """Return the seconds between neighbouring records by their stamps, and the seconds of a step between them.
 
     What stands between a record among ``apart``, by its identity, and the one before it does not count.
     """
     spans: list[float] = []
-    paces: list[float] = []
+    each: list[float] = []
     runs: list[tuple[Floats, Floats]] = []
     for one in tries:
         before: Event | None = None
@@ -171,12 +177,12 @@ def median_pace(tries: Sequence[Try], apart: set[int]) -> tuple[float, float]:
             cover = covered(before, event, 1)
             if before is not None and id(event) not in apart and cover:
                 spans.append(event.clock - last_clock(before))
-                paces.append(spans[-1] / cover)
+                each.append(spans[-1] / cover)
             if event.run is not None:
                 runs.append(_run_paces(event, event.run))
             before = event
-    length, pace = (exact_median(finite(_joined(v, [run[i] for run in runs]))) for i, v in enumerate((spans, paces)))
-    return (math.nan, math.nan) if length is None or pace is None else (length, pace)
+    lengths, times = (finite(_joined(v, [run[i] for run in runs])) for i, v in enumerate((spans, each)))
+    return lengths, times
 
 
 def _joined(values: list[float], arrays: Sequence[Floats]) -> Values:

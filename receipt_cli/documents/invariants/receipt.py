@@ -10,6 +10,7 @@ from receipt_cli.documents.invariants.diagnosis import DIAGNOSIS_RULES, ODDITY_R
 from receipt_cli.documents.invariants.goodput import GOODPUT_RULES
 from receipt_cli.documents.invariants.header import HEADER_RULES
 from receipt_cli.documents.invariants.origin import ORIGIN_RULES
+from receipt_cli.documents.invariants.progress import PROGRESS_RULES
 from receipt_cli.documents.invariants.rule import PHASES, Broken, Document, Rule, check_texts, is_import, pointer, said, summaries
 from receipt_cli.documents.invariants.stated import STATED_RULES
 from receipt_cli.documents.invariants.statistics import STATISTIC_RULES
@@ -275,5 +276,6 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     Rule("redactions_counted", ("phases", "failure", "derivation"), _redactions),
     *STATISTIC_RULES,
     *DIAGNOSIS_RULES,
+    *PROGRESS_RULES,
 )
 """The rules of a receipt, in the order in which they are checked and reported."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from receipt_cli.events.compact.frame import Frame, labels
-from receipt_cli.events.rows import RankCopies, is_memory
+from receipt_cli.events.rows import STEP_TIME, RankCopies, is_memory
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.numeric.array_types import Floats, Integers
 from receipt_cli.records.envelope import NO_RANK
@@ -45,12 +45,12 @@ def set_aside(
     leader = names[np.argmax(counts)]  # the first of equals, and so the lowest
     theirs = labelled & (ranks != leader)
     theirs[theirs] = np.isin(steps[theirs], steps[labelled & (ranks == leader)])
-    sizes = _sizes(frame)
+    sizes, times = _sizes(frame), _times(frame)
     copies: list[RankCopies] = []
     for rank in names.tolist():
         own = np.flatnonzero(theirs & (ranks == rank))
         if len(own):
-            copies.append(RankCopies(rank, at[own], steps[own], sizes[own]))
+            copies.append(RankCopies(rank, at[own], steps[own], sizes[own], times[own]))
     return np.flatnonzero(~theirs), copies
 
 
@@ -62,3 +62,10 @@ def _sizes(frame: Frame) -> Floats:
         values[~np.isfinite(values)] = math.nan
         largest = np.fmax(largest, values)
     return largest
+
+
+def _times(frame: Frame) -> Floats:
+    """Return the step time of each row, NaN where it has none."""
+    if not any(name == STEP_TIME for name, _ in frame.metrics):
+        return np.full(len(frame.columns), math.nan)
+    return frame.metric(STEP_TIME)

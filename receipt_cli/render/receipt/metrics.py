@@ -202,6 +202,14 @@ def _write_ranks(page: Page, ranks: Mapping[str, object]) -> None:
         (low, lowest), (high, highest) = peaks[0], peaks[-1]
         facts.append([Span(f"most memory {measure('peak_memory_bytes', high)} on rank {page.say(highest)}")])
         facts.append([Span(f"least {measure('peak_memory_bytes', low)} on rank {page.say(lowest)}", "dim")])
+    slow = [
+        f"rank {page.say(name)} at {measure('step_time_s', seconds)}"
+        for name, rank in ranks.items()
+        if truth(rank, "straggles") and (seconds := real(rank, "median_step_time_s")) is not None
+    ]
+    if slow:
+        more = f" and {len(slow) - _MAX_OTHERS} more" if len(slow) > _MAX_OTHERS else ""
+        facts.append([Span(f"slower than the others: {', '.join(slow[:_MAX_OTHERS])}{more}", "warn")])
     behind = sorted(name for name, last in lasts.items() if last < max(lasts.values()))
     if behind:
         first = min(behind, key=lambda name: (lasts[name], name))

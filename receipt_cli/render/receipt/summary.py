@@ -12,6 +12,7 @@ from receipt_cli.render.receipt.identity import write_identity
 from receipt_cli.render.receipt.metrics import write_metrics
 from receipt_cli.render.receipt.outcome import write_accounting, write_failure, write_verdict
 from receipt_cli.render.receipt.phases import write_phases
+from receipt_cli.render.receipt.progress import write_progress
 from receipt_cli.render.scale import count
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Style
@@ -32,6 +33,7 @@ def render_receipt(document: Mapping[str, object], *, series: Mapping[str, Seque
     write_verdict(page, document)
     write_phases(page, document)
     write_metrics(page, document, series)
+    write_progress(page, document)
     write_goodput(page, document)
     write_cost(page, document)
     write_bottleneck(page, document)

@@ -1,0 +1,108 @@
+"""The checkpoints of a phase: which steps were saved, how long that took, and what came after the last of them."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from receipt_cli.analysis.goodput.attempts import is_time, last_clock
+from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
+from receipt_cli.events.model import Event
+from receipt_cli.events.phases import Phase
+from receipt_cli.lazy_dataclass import dataclass
+
+LISTED = 20
+"""Checkpoints that a receipt lists, the last ones."""
+DURATION = "checkpoint_duration_s"
+
+
+class Saved(NamedTuple):
+    """One checkpoint: its step (printed, else that of the last record or evaluation before it), its line, and the seconds that
+    it took as printed, else by the stamps around it, steps left out. None: unknown."""
+
+    step: int | None
+    line_number: int
+    duration_s: float | None
+
+
+@dataclass(slots=True)
+class Checkpoints:
+    """The saved steps. ``unsaved_step_count`` and ``unsaved_time_s`` are those from the last one to the last step record: what a
+    restart would repeat."""
+
+    count: int
+    last_step: int | None
+    last_line: int
+    duration_s: float | None
+    unsaved_step_count: int | None
+    unsaved_time_s: float | None
+    latest: Sequence[Saved]
+
+
+def find_checkpoints(phase: Phase, median_step_s: float | None, grain: float | None) -> Checkpoints | None:
+    """Return the checkpoints of a phase; None where it reports none.
+
+    ``median_step_s`` and ``grain`` as for the step times of the phase; None where these, or the stamps, are unknown.
+    Lines about one step without a step record between them are of one checkpoint.
+    """
+    lines = sorted((e for e in phase.standalone_events if e.rule.event == "checkpoint"), key=lambda e: e.at)
+    if not lines:
+        return None
+    steps = sorted([*phase.steps, *phase.superseded], key=lambda e: e.at)
+    places = [event.at for event in steps]
+    evals = [event for event in phase.evals if event.step is not None]
+    saved: list[Saved] = []
+    before: tuple[int, int | None] | None = None
+    for event in lines:
+        place = bisect_left(places, event.at)
+        step, previous = _step(event, steps[:place][-1:], evals), before
+        before = place, step
+        seconds = event.metrics.get(DURATION)
+        one = Saved(step, event.line, seconds if is_time(seconds) else None)
+        if saved and previous == before:
+            saved[-1] = saved[-1]._replace(duration_s=saved[-1].duration_s if one.duration_s is None else one.duration_s)
+            continue
+        if one.duration_s is None and median_step_s is not None and grain is not None:
+            one = one._replace(duration_s=_inferred(phase, steps, place, median_step_s, grain))
+        saved.append(one)
+    return _ledger(saved, lines[-1], steps)
+
+
+def _step(event: Event, before: Sequence[Event], evals: Sequence[Event]) -> int | None:
+    """Return the step of a checkpoint: printed, else that of the last record before its line, or of an evaluation in between."""
+    if event.step is not None:
+        return event.step
+    at, step = 0, None
+    for last in before:
+        at, step, run = last.at, last.step, last.run
+        if run is not None and (count := int(run.at.searchsorted(event.at))):
+            at, step = run.record(count - 1)[0], run.values(count - 1)[0]
+    return next((e.step for e in reversed(evals) if at < e.at < event.at), step)
+
+
+def _inferred(phase: Phase, steps: Sequence[Event], place: int, median_step_s: float, grain: float) -> float | None:
+    """Return the seconds between the records around a checkpoint beyond those of their steps; None where anything else is
+    there, or the stamps do not show them."""
+    if not 0 < place < len(steps):
+        return None
+    a, b = steps[place - 1], steps[place]
+    between = [e for e in (*phase.evals, *phase.standalone_events) if a.last_at < e.at < b.at]
+    last = a.last_step
+    if a.last_at > b.at or any(e.rule.event != "checkpoint" for e in between) or b.step is None or last is None or b.step <= last:
+        return None
+    seconds = b.clock - last_clock(a) - median_step_s * (b.step - last)
+    return None if math.isnan(seconds) or seconds < 2 * grain else round(seconds, CLOCK_DIGITS)
+
+
+def _ledger(saved: Sequence[Saved], last: Event, steps: Sequence[Event]) -> Checkpoints:
+    known = [one.duration_s for one in saved if one.duration_s is not None]
+    whole = math.fsum(known) if len(known) == len(saved) else None
+    at_end = steps[-1] if steps else None
+    steps_since = time_since = None
+    if at_end is not None and at_end.last_step is not None and saved[-1].step is not None:
+        steps_since = max(0, at_end.last_step - saved[-1].step)
+    if at_end is not None and not math.isnan(last_clock(at_end)) and not math.isnan(last.clock):
+        time_since = max(0.0, round(last_clock(at_end) - last.clock, CLOCK_DIGITS))
+    return Checkpoints(len(saved), saved[-1].step, last.line, whole, steps_since, time_since, saved[-LISTED:])

@@ -1,0 +1,74 @@
+"""The spread of the step time of a phase: printed for each record, else by the stamps of the records."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Literal, NamedTuple
+
+from receipt_cli.analysis.goodput.attempts import Try, paces
+from receipt_cli.analysis.goodput.pauses import marks_of
+from receipt_cli.analysis.goodput.steptime import CUMULATIVE, TIME
+from receipt_cli.events.phases import Phase
+from receipt_cli.events.series import Series
+from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.statistics import Statistic, Values, exact_median, quantiles, value_range
+
+MIN_RECORDS = 10
+"""Of fewer step times no tail is known."""
+FINE = 10
+"""A gap of so many grains of its stamps is known to a tenth."""
+SHARES = (0.05, 0.9, 0.95, 0.99)
+
+
+class StepTimes(NamedTuple):
+    """Quantiles of the seconds of a step, and the median absolute deviation, over ``record_count`` step times."""
+
+    source: Literal["printed", "timestamps"]
+    record_count: int
+    p5_s: float
+    p50_s: float
+    p90_s: float
+    p95_s: float
+    p99_s: float
+    mad_s: float
+
+
+def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: float | None) -> StepTimes | None:
+    """Return the spread of the step times of a phase: of its steady records, or between its records; None without.
+
+    ``grain`` is how many seconds the stamps may be off, None where they prove nothing. Gaps with an evaluation or a
+    checkpoint in them are no step times.
+    """
+    if printed is not None:
+        return None if printed.definition in CUMULATIVE else _spread("printed", series.steady(TIME))
+    if grain is None:
+        return None
+    places = [event.at for event in phase.steps]
+    steps = phase.steps
+    after = {bisect_left(places, mark.event.at) for mark in marks_of(phase, 0)}
+    apart = {id(steps[place]) for place in after if place < len(steps)}
+    lengths, times = paces([Try(attempt, len(attempt)) for attempt in phase.attempts if attempt], apart)
+    median = exact_median(lengths)
+    if median is None or median < FINE * grain or (value_range(times)[0] or 0.0) < 0:
+        return None
+    return _spread("timestamps", times)
+
+
+def _spread(source: Literal["printed", "timestamps"], values: Values) -> StepTimes | None:
+    if len(values) < MIN_RECORDS:
+        return None
+    p5, p90, p95, p99 = quantiles(values, SHARES)
+    middle = exact_median(values)
+    assert middle is not None
+    return StepTimes(source, len(values), p5, middle, p90, p95, p99, _deviation(values, middle))
+
+
+def _deviation(values: Values, middle: float) -> float:
+    """Return the median of the distances from the ``middle``."""
+    if is_large(values):
+        import numpy as np
+
+        found = exact_median(np.abs(np.asarray(values, np.float64) - middle))
+    else:
+        found = exact_median([abs(value - middle) for value in values])
+    return found or 0.0
