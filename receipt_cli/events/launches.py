@@ -18,6 +18,7 @@ from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.model import Event
 from receipt_cli.lazy_dataclass import dataclass, field, replace
+from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Hits, SegmentBody
 
@@ -31,6 +32,10 @@ CONFIGURATION = STRONG | {
 """Facts that belong to a run as it was started: where two launches print others, they are two runs."""
 FOLDS = 3
 """So many starts from the beginning, none of them after a sign of trouble, are a loop and no restarts."""
+FEWEST = 3
+"""Records that show that a launch is another one: fewer may be a summary, or differ by a seed."""
+MOSTLY = 0.75
+"""The share of the common steps that two launches print with other losses: a first one may be equal by chance."""
 COMPARED = 20
 """Records of two starts that are compared to see whether the same trajectory is printed again."""
 LEAD = 1000
@@ -44,7 +49,7 @@ Known = dict[str, set[float | str]]
 class Launch(NamedTuple):
     """One run of the log: its events, from position ``start`` to ``end`` (exclusive), and the line that begins it.
 
-    ``apart``: it shares no banner with the run before, as a fold does.
+    ``apart``: it shares no banner with the run before, as one of many starts in a loop does.
     """
 
     events: list[Event]
@@ -59,10 +64,10 @@ def split_launches(
 ) -> list[Launch]:
     """Return the runs of a log in log order, at least one, each with its events.
 
-    ``banners`` are the positions of step records before which a banner is that no rule reads. A launch without a banner
-    of its own (a fold) goes by the banner before it.
+    ``banners`` are the positions of step records before which a banner is that no rule reads. One of many starts without
+    a banner of its own (a fold) goes by the banner before it.
     """
-    cuts = _cuts_of(events, body, catalogue, banners)
+    cuts, folds = _cuts_of(events, body, catalogue, banners)
     launches: list[Launch] = []
     banner: list[Event] = []
     for begin, end in pairwise([0, *cuts, len(events)]):
@@ -70,21 +75,28 @@ def split_launches(
         introduced = _introduction(mine)
         first = mine[0] if begin else None
         last_at = events[end].at if end < len(events) else END
-        apart = bool(introduced) or not banner
+        apart = bool(introduced) or not banner or begin not in folds
         own = mine if apart else [*banner, *mine]
         launches.append(Launch(own, first.at if first else 0, last_at, first.line if first else 1, apart))
         banner = introduced or banner
     return launches
 
 
-def _cuts_of(events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]) -> list[int]:
-    """Return the indices of the events that begin another launch; a log appended to itself has those of each copy."""
+def _cuts_of(
+    events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]
+) -> tuple[list[int], set[int]]:
+    """Return the indices of the events that begin another launch, and those among them that are folds.
+
+    A log appended to itself has those of each copy.
+    """
     period = repeats_at(events)
     if period is None:
-        return _Walk(events, body, catalogue, banners).cuts()
-    cuts = _cuts_of(events[:period], body, catalogue, banners)
+        walk = _Walk(events, body, catalogue, banners)
+        return walk.cuts(), walk.of_folds
+    cuts, folds = _cuts_of(events[:period], body, catalogue, banners)
     starts = range(period, len(events), period)
-    return [*cuts, *(cut for start in starts for cut in (start, *(start + own for own in cuts)))]
+    again = [cut for start in starts for cut in (start, *(start + own for own in cuts))]
+    return [*cuts, *again], folds | {start + own for start in starts for own in folds}
 
 
 def window(body: SegmentBody, launch: Launch) -> SegmentBody:
@@ -129,6 +141,7 @@ class _Walk:
         self.unlisted: Counter[Key] = Counter()  # records of runs, which no start is among
         self.keys: list[Key] = []
         self.folds: dict[Key, tuple[float, bool]] = {}
+        self.of_folds: set[int] = set()
         stage: str | None = None
         for index, event in enumerate(events):
             if event.rule.event == "phase":
@@ -165,6 +178,8 @@ class _Walk:
             elif (clock := _clock(event)) is not None:
                 cut = self._step(index, event, clock)
                 if cut is not None:
+                    if self.keys[index] in self.tracks and self._folds(self.keys[index])[1]:
+                        self.of_folds.add(cut)
                     yield cut
                     self._resume_at(cut, index)
                 self._track(self.keys[index], event, clock)
@@ -203,10 +218,11 @@ class _Walk:
         if track is None:
             if introduced and all(key[:2] != self.keys[index][:2] for key in self.tracks):
                 self._merge()  # another stage of the same job introduces itself
-            return None
+            return self._boundary(index, event) if self._other_records(index, clock, introduced) else None
         back = clock < track.last or (clock == track.last and introduced) or (clock <= track.last and self.ended)
         if not back:
-            return self._go_on(introduced)
+            began = introduced and self._fresh(index, clock) and self._introduced_anew(event)
+            return self._boundary(index, event) if began else self._go_on(introduced)
         if self._another(index, event, clock, track, introduced):
             return self._boundary(index, event)
         self._merge()
@@ -226,6 +242,10 @@ class _Walk:
             self._merge()
         return cut
 
+    def _introduced_anew(self, event: Event) -> bool:
+        """True where most of the banner comes again before a step record, or a configuration that is another."""
+        return event.at in self.banners or _differ(self.known, self.pending_known, CONFIGURATION)
+
     def _another(self, index: int, event: Event, clock: float, track: _Track, introduced: bool) -> bool:
         if not self._fresh(index, clock):
             return introduced and _differ(self.known, self.pending_known, MODEL)
@@ -239,12 +259,39 @@ class _Walk:
             return True
         if introduced:
             return not self._same_trajectory(index, event, track)
-        return self._loop(index, event, track)
+        return self._loop(index, event, track) or self._other_values(index, track)
+
+    def _other_records(self, index: int, clock: float, introduced: bool) -> bool:
+        """True where records begin anew that no rule of the running launch reads, and none that it reads comes among them.
+
+        Not those of another stage, of another rank, or fewer than three where nothing else shows another launch.
+        """
+        grammar, stage, rule, rank = self.keys[index]
+        same = [key for key in self.tracks if key[:2] == (grammar, stage)]
+        ranks = [key for key in same if key[2] == rule and NO_RANK not in (rank, key[3])]
+        begun = [track.last for track in self.tracks.values() if (track.event.step is None) == (self.events[index].step is None)]
+        if len(same) < len(self.tracks) or ranks or not self._fresh(index, clock) or clock > max(begun, default=clock):
+            return False
+        after = [coming[at][0] for key in self.tracks if (at := bisect_left(coming := self.ahead[key], (index, -1.0))) < len(coming)]
+        until = min(after, default=len(self.events))
+        new = sum(event.records for event in self.events[index:until] if event.is_step)
+        shown = introduced or self.ended or self._troubled(max(track.event.at for track in self.tracks.values()), self.events[index].at)
+        old = sum(track.records for track in self.tracks.values())
+        return shown or min(new, old) >= FEWEST
+
+    def _other_values(self, index: int, track: _Track) -> bool:
+        """True where the steps begin at the first one again, and three or more of them, all but a few, have other losses."""
+        if self.events[index].position != track.first:
+            return False
+        compared = [mine != theirs for mine, theirs in self._losses_of_both(index, track) if mine is not None]
+        clocks = [clock for at, clock in self.ahead[self.keys[index]][self._place(index) :][: len(compared)]]
+        if clocks != sorted(track.values)[: len(compared)]:  # those of two processes, one between the other's
+            return False
+        return sum(compared) >= max(FEWEST, MOSTLY * len(compared))
 
     def _fresh(self, index: int, clock: float) -> bool:
         """True when this record is the first of a run that began at its beginning: not beyond its own stride."""
-        coming = self.ahead[self.keys[index]]
-        at = bisect_left(coming, (index, clock))
+        coming, at = self.ahead[self.keys[index]], self._place(index)
         after = coming[at + 1][1] if at + 1 < len(coming) else clock
         if after <= clock:
             return clock <= 1
@@ -252,19 +299,22 @@ class _Walk:
 
     def _same_trajectory(self, index: int, event: Event, track: _Track) -> bool:
         """True when the records that both starts have print the same losses: the same run once more."""
-        coming = self.ahead[self.keys[index]]
-        compared = 0
+        compared = [mine is not None and mine == theirs for mine, theirs in self._losses_of_both(index, track)]
+        return bool(compared) and all(compared)
+
+    def _place(self, index: int) -> int:
+        """Return how many records of its kind precede the step record at ``index``."""
+        return bisect_left(self.ahead[self.keys[index]], (index, -1.0))
+
+    def _losses_of_both(self, index: int, track: _Track) -> Iterator[tuple[float | None, float | None]]:
+        """Yield the losses of the records that the start at ``index`` and the one before both have, in order."""
         last = -1.0
-        begin = bisect_left(coming, (index, -1.0))
-        for at, clock in coming[begin : begin + COMPARED]:
+        begin = self._place(index)
+        for at, clock in self.ahead[self.keys[index]][begin : begin + COMPARED]:
             if clock <= last or clock not in track.values:
                 break
             last = clock
-            mine, theirs = self.events[at].metrics.get("loss"), track.values[clock].metrics.get("loss")
-            if mine is None or mine != theirs:
-                return False
-            compared += 1
-        return compared > 0
+            yield self.events[at].metrics.get("loss"), track.values[clock].metrics.get("loss")
 
     def _loop(self, index: int, event: Event, track: _Track) -> bool:
         """Starts from the beginning without a banner: a loop over runs when there are many and nothing failed."""
@@ -346,10 +396,10 @@ class _Walk:
         if event.planned is not None:
             self.known.setdefault("planned_steps", set()).add(float(event.planned))
         if track is None:
-            self.tracks[key] = _Track(clock, clock, event, {clock: event})
+            self.tracks[key] = _Track(clock, clock, event, {clock: event}, event.records)
             return
         track.last, track.event = clock, event
-        track.records += 1
+        track.records += event.records
         if len(track.values) < COMPARED:
             track.values.setdefault(clock, event)
 
