@@ -223,5 +223,6 @@ FAILED = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <m
 def test_failed_starts_before_the_run_are_launches_of_their_own(tmp_path: Path, failures: int) -> None:
     start = ARGUMENTS.format(8, 128, 5)
     documents = all_receipts(tmp_path, (start + FAILED) * failures + start + iters(range(0, 60, 10)))
-    assert [document["failure"]["reason"] if document["failure"] else None for document in documents] == ["traceback"] * failures + [None]
+    reasons = [document["failure"] and document["failure"]["reason"] for document in documents]
+    assert reasons == ["traceback"] * failures + [None]
     assert documents[-1]["summary"]["steps"]["record_count"] == 6
