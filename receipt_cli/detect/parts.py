@@ -29,6 +29,8 @@ from receipt_cli.scan.segment import SegmentBody
 
 ENDS = ("cause", "stop", "error", "completion", "exit_code")
 """Roles of the markers that show that a run ended."""
+FAILURES = ("cause", "error", "exit_code")
+"""Those of a failure."""
 MOST_PARTS = 64
 """A log of more parts is read as one: each part reads the log again up to its end."""
 MOST_LINES = 4000
@@ -97,9 +99,11 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
     layers = {name: c.layer for name, c in known.items() if c.alone_steps >= least[name]}
     found = list(_split({name: alone[name].steps for name in layers}, layers, 0, body.records))
     signs = _signs(engine, body, known)
+    failures = _positions(engine, body, FAILURES)
     few = [c for name, c in known.items() if name not in layers and c.layer in TRAINERS]
     for c in sorted(few, key=lambda c: (-c.alone, c.id)):
-        found = _with_few(found, _Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max()), signs, named=c.named)
+        new = _Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max())
+        found = _with_few(found, new, signs, proven=c.named or bool(failures and failures[-1] >= new.first))
     gaps = (
         Gap(_line(engine, body, one.name, one.last), _line(engine, body, other.name, other.first), one.name, other.name)
         for one, other in pairwise(found)
@@ -109,23 +113,28 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
 
 def _signs(engine: Engine, body: SegmentBody, names: Collection[str]) -> list[int]:
     """Return the records that show an end: markers of failures and completions, and end lines of the trainers ``names``."""
-    hits = [body.markers[m.id].at for m in engine.catalogue.markers if m.role in ENDS and m.id in body.markers]
     rules = [(g, r) for g in engine.grammars if g.id in names for r in g.rules if r.event == "end"]
     ends = [columns.at for g, r in rules if (columns := engine.columns(body, g, r)) is not None]
-    return sorted({at >> POSITION_BITS for found in (*hits, *ends) for at in found})
+    return sorted({*_positions(engine, body, ENDS), *(at >> POSITION_BITS for found in ends for at in found)})
 
 
-def _with_few(found: Sequence[_Stretch], new: _Stretch, signs: Sequence[int], *, named: bool) -> list[_Stretch]:
+def _positions(engine: Engine, body: SegmentBody, roles: Sequence[str]) -> list[int]:
+    """Return the records with markers of some roles, in order."""
+    hits = (body.markers[m.id].at for m in engine.catalogue.markers if m.role in roles and m.id in body.markers)
+    return sorted({at >> POSITION_BITS for found in hits for at in found})
+
+
+def _with_few(found: Sequence[_Stretch], new: _Stretch, signs: Sequence[int], *, proven: bool) -> list[_Stretch]:
     """Return the stretches with a ``new`` one of few records, where it is outside of them and an end parts it from each.
 
-    Behind the others its own end is enough where it is ``named``.
+    Behind the others its own end is enough where it is ``proven`` by its name, or by a failure there.
     """
     every = sorted([*found, new], key=lambda one: one.first)
     at = every.index(new)
     for one, other in pairwise(every[max(0, at - 1) : at + 2]):
         begin = bisect_left(signs, one.first if one is new else one.last)
         parted = begin < bisect_left(signs, other.first)
-        ended = named and other is every[-1] and other is new and bool(signs) and signs[-1] >= new.first
+        ended = proven and other is every[-1] and other is new and bool(signs) and signs[-1] >= new.first
         if one.last >= other.first or not (parted or ended):
             return list(found)
     return every
