@@ -33,7 +33,7 @@ from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_banners
 from receipt_cli.events.build import read_events
 from receipt_cli.events.copies import drop_copies
-from receipt_cli.events.doubts import doubtful_launches
+from receipt_cli.events.doubts import carry_doubts, doubtful_launches
 from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.holes import steps_missing
 from receipt_cli.events.launches import Launch, split_launches, window
@@ -187,6 +187,7 @@ class Plan:
             return whole or self._read_whole(gathered, detection, choice, workers)
         every = (self._read(one, choice, workers, part=True) for one in parts)
         read = [inner for one in every for inner in one.parts or (one,)]
+        carry_doubts(whole.launches if whole is not None else (), [one.launches for one in read])
         launches = [launch for one in read for launch in one.launches]
         events = [event for one in read for event in one.events]
         return replace(read[-1], gathered=gathered, events=events, launches=launches, parts=tuple(read))
@@ -223,7 +224,7 @@ class Reading:
     detection: Detection
     grammars: Sequence[Grammar]
     events: Sequence[Event]
-    launches: Sequence[Launch]
+    launches: list[Launch]
     told: ReadEvents
     lacks: tuple[Lack, ...] = ()
     parts: tuple[Reading, ...] = ()
@@ -288,7 +289,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     for summary in summaries:
         summary.time = when
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
-    own += [*doubtful_launches(phases), *contradicted(summary.contradictions for summary in summaries)]
+    own += [*doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if ending.failed_start is not None:
         start = ending.failed_start

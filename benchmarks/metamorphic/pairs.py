@@ -1,7 +1,7 @@
 """Two logs, one behind the other: each launch has the receipt that it has in a log of its own.
 
 All but line numbers, counts of bytes and lines, and digests of the log must be the same; and but for the last lines of a
-failed run, which may begin or end with lines of the other log that no rule reads.
+failed run, which may begin or end with lines of the other log that no rule reads, and the problem that a launch is in doubt.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ _PLACE = re.compile(r"\Alog:\d+\Z")
 def alone(document: Document) -> Any:
     """Return a receipt without what depends on the log around its launch."""
     derivation = {name: value for name, value in document["derivation"].items() if name not in OF_THE_LOG}
+    problems = derivation["problems"]
+    kept = [problem for problem in problems["first"] if problem["kind"] != "launch_doubtful"]
+    derivation["problems"] = {"count": problems["count"] - len(problems["first"]) + len(kept), "first": kept}
     failure = document["failure"] and {name: value for name, value in document["failure"].items() if name != "log_tail"}
     return without_places({**document, "derivation": derivation, "failure": failure})
 

@@ -10,11 +10,12 @@ import math
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Detection, find_alone
 from receipt_cli.errors import InputError
-from receipt_cli.events.launches import Launch
+from receipt_cli.events.launches import Launch, introduces
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.io.source import Source, Stream
@@ -28,6 +29,8 @@ from receipt_cli.scan.segment import SegmentBody
 
 ENDS = ("cause", "stop", "error", "completion", "exit_code")
 """Roles of the markers that show that a run ended."""
+FAILURES = ("cause", "error", "exit_code")
+"""Those of a failure."""
 MOST_PARTS = 64
 """A log of more parts is read as one: each part reads the log again up to its end."""
 MOST_LINES = 4000
@@ -42,8 +45,14 @@ MIN_FORMAT = 10
 """Step records of a format that are a run of their own: fewer may be the results that a trainer prints at its end."""
 READ = 3
 """A line that a trainer's rules read counts as so many that look like its lines."""
+LAST = 12
+"""The same of a line with which a run ended."""
+NEAR = 200
+"""Lines of each of two runs that show how its lines begin."""
 HEAD = 12
 """Bytes of a line that show which logger printed it."""
+STAMP = 4
+"""So many digits at the beginning of a line are a time stamp."""
 _LETTER = compile_later(rb"\w")
 _CALL = compile_later(
     rb"(?:[\w.@:~/-]{0,80}[$#>+] )?(?:nohup: |[\w./-]{0,200}\b(?:python[\d.]*|torchrun|srun|mpirun|deepspeed|accelerate launch)\s"
@@ -62,13 +71,19 @@ class _Stretch(NamedTuple):
 class Gap(NamedTuple):
     """The lines between two runs: behind line ``last``, of the one, and before line ``first``, of the other.
 
-    ``one`` and ``other`` are the ids of the grammars that read them.
+    ``one`` and ``other`` are the ids of the grammars that read them. ``sides`` has, by line, on which side events are as
+    far as they show it: below 0 for the one run, above 0 for the other. ``start`` is where the other one begins at the
+    latest, if that is not line ``first``; ``body`` the first step record of the one; ``led``: line ``first`` is of a banner.
     """
 
     last: int
     first: int
     one: str
     other: str
+    sides: Mapping[int, int] = MappingProxyType({})
+    start: int | None = None
+    body: int = 1
+    led: bool = False
 
 
 def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) -> list[Gap]:
@@ -84,9 +99,11 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
     layers = {name: c.layer for name, c in known.items() if c.alone_steps >= least[name]}
     found = list(_split({name: alone[name].steps for name in layers}, layers, 0, body.records))
     signs = _signs(engine, body, known)
+    failures = _positions(engine, body, FAILURES)
     few = [c for name, c in known.items() if name not in layers and c.layer in TRAINERS]
     for c in sorted(few, key=lambda c: (-c.alone, c.id)):
-        found = _with_few(found, _Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max()), signs, named=c.named)
+        new = _Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max())
+        found = _with_few(found, new, signs, proven=c.named or bool(failures and failures[-1] >= new.first))
     gaps = (
         Gap(_line(engine, body, one.name, one.last), _line(engine, body, other.name, other.first), one.name, other.name)
         for one, other in pairwise(found)
@@ -96,23 +113,28 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
 
 def _signs(engine: Engine, body: SegmentBody, names: Collection[str]) -> list[int]:
     """Return the records that show an end: markers of failures and completions, and end lines of the trainers ``names``."""
-    hits = [body.markers[m.id].at for m in engine.catalogue.markers if m.role in ENDS and m.id in body.markers]
     rules = [(g, r) for g in engine.grammars if g.id in names for r in g.rules if r.event == "end"]
     ends = [columns.at for g, r in rules if (columns := engine.columns(body, g, r)) is not None]
-    return sorted({at >> POSITION_BITS for found in (*hits, *ends) for at in found})
+    return sorted({*_positions(engine, body, ENDS), *(at >> POSITION_BITS for found in ends for at in found)})
 
 
-def _with_few(found: Sequence[_Stretch], new: _Stretch, signs: Sequence[int], *, named: bool) -> list[_Stretch]:
+def _positions(engine: Engine, body: SegmentBody, roles: Sequence[str]) -> list[int]:
+    """Return the records with markers of some roles, in order."""
+    hits = (body.markers[m.id].at for m in engine.catalogue.markers if m.role in roles and m.id in body.markers)
+    return sorted({at >> POSITION_BITS for found in hits for at in found})
+
+
+def _with_few(found: Sequence[_Stretch], new: _Stretch, signs: Sequence[int], *, proven: bool) -> list[_Stretch]:
     """Return the stretches with a ``new`` one of few records, where it is outside of them and an end parts it from each.
 
-    Behind the others its own end is enough where it is ``named``.
+    Behind the others its own end is enough where it is ``proven`` by its name, or by a failure there.
     """
     every = sorted([*found, new], key=lambda one: one.first)
     at = every.index(new)
     for one, other in pairwise(every[max(0, at - 1) : at + 2]):
         begin = bisect_left(signs, one.first if one is new else one.last)
         parted = begin < bisect_left(signs, other.first)
-        ended = named and other is every[-1] and other is new and bool(signs) and signs[-1] >= new.first
+        ended = proven and other is every[-1] and other is new and bool(signs) and signs[-1] >= new.first
         if one.last >= other.first or not (parted or ended):
             return list(found)
     return every
@@ -120,13 +142,41 @@ def _with_few(found: Sequence[_Stretch], new: _Stretch, signs: Sequence[int], *,
 
 def gaps_of_launches(launches: Sequence[Launch]) -> list[Gap]:
     """Return the gaps before launches that share no banner with the one before: each can be read as a log of its own."""
-    gaps: list[Gap] = []
-    for before, launch in pairwise(launches):
-        if launch.apart and before.events and launch.events[0].grammar.id != INDUCED:  # whose rules are learned from all of it
-            one, other = before.events[-1], launch.events[0]
-            last = max(one.line, one.line if one.run is None else one.run.record(len(one.run) - 1)[1])
-            gaps += [Gap(last, launch.line, one.grammar.id, other.grammar.id)] if last < launch.line else []
-    return gaps
+    gaps = (
+        _gap_between(before, launch)
+        for before, launch in pairwise(launches)
+        if launch.apart and before.events and launch.events[0].grammar.id != INDUCED  # whose rules are learned from all of it
+    )
+    return [gap for gap in gaps if gap.last < gap.first]
+
+
+def _gap_between(before: Launch, launch: Launch) -> Gap:
+    """Return the gap between the last step record of a launch and the first of the next one, with the events in it."""
+    steps = [at for at, event in enumerate(before.events) if event.is_step] or [len(before.events) - 1]
+    first = next((at for at, event in enumerate(launch.events) if event.is_step), 0)
+    one, other = before.events[steps[-1]], launch.events[first]
+    lead = {event.rule.name for event in before.events[: steps[0]]}
+    body = {event.rule.name for event in before.events[steps[0] : steps[-1]]}
+    sides: dict[int, int] = {}
+    again: set[str] = set()
+    begin = min((e.line for e in launch.events[:first] if e.rule.event == "header" and introduces(e)), default=other.line)
+    for side, events in ((1, launch.events[:first]), (-1, before.events[steps[-1] + 1 :])):
+        for event in reversed(events):
+            name, kind = event.rule.name, event.rule.event
+            habit = (name in lead) - (name in body)
+            if kind == "end":
+                sides[event.line] = -LAST
+            elif kind == "eval" and side > 0:
+                sides[event.line] = READ
+            elif kind == "header" and name not in body and introduces(event):
+                sides[event.line] = 0 if name in again and side < 0 else READ  # it may come once more at the end of a run
+            else:
+                figure = kind == "header" and not event.facts and event.line < begin
+                sides[event.line] = side * READ if habit == side else habit or (-1 if figure else side)
+            again.add(name)
+    begun = [e.line for e in launch.events[:first] if sides[e.line] == READ]
+    end, body_line = min(begun, default=other.line), before.events[steps[0]].line
+    return Gap(one.last_line, end, one.grammar.id, other.grammar.id, sides, launch.line, body_line, bool(begun))
 
 
 def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers: int | None = None) -> list[Gathered]:
@@ -184,11 +234,14 @@ def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes) -> in
     The fewest lines are then on the side of the other run. Of several such places it is one where a program is called or
     prints what the log began with, ``opening``; behind the longest silence; else the first where anything is printed.
     """
-    between = source.excerpt(gap.last - 1, gap.first) if gap.first - gap.last <= MOST_LINES else None
-    if between is None:
-        return gap.first - 1
-    lines = b"".join(between.blocks()).removesuffix(b"\n").split(b"\n")
-    sides = _Sides(engine, gap, lines)
+    begin = max(source.lines_before or 0, gap.body - 1, gap.last - 1 - NEAR)
+    around = source.excerpt(begin, gap.first + NEAR) if gap.first - gap.last <= MOST_LINES else None
+    if around is None:
+        return min(gap.start or gap.first, gap.first) - 1
+    every = b"".join(around.blocks()).removesuffix(b"\n").split(b"\n")
+    at, end = gap.last - 1 - begin, gap.first - begin
+    lines = every[at:end]
+    sides = _Sides(engine, gap, lines, (every[: at + 1], every[end - 1 :]))
     behind = list(accumulate(map(sides.side, range(1, len(lines) - 1)), initial=0))
     best = [place for place, cost in enumerate(behind, 1) if cost == min(behind)]
     begins = [place for place in best if _begins(lines[place], opening)]
@@ -199,10 +252,12 @@ def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes) -> in
 class _Sides:
     """The lines of a gap, the last of the first run and the first of the second among them: whose they are."""
 
-    def __init__(self, engine: Engine, gap: Gap, lines: Sequence[bytes]) -> None:
+    def __init__(self, engine: Engine, gap: Gap, lines: Sequence[bytes], around: tuple[Sequence[bytes], Sequence[bytes]]) -> None:
         self.engine, self.gap, self.lines = engine, gap, lines
         self.clocks = [read_clock(plain(line)[:STAMPED]) for line in lines]
-        self.heads = (_shape(lines[0])[:HEAD], _shape(lines[-1])[:HEAD])
+        self.following: set[int] = set()
+        before, after = ({_shape(line)[:HEAD] for line in some} for some in around)
+        self.heads = before - after, after - before
 
     def side(self, place: int) -> int:
         """Return a number below 0 for a line of the first run, above 0 for one of the second, 0 where nothing shows it.
@@ -212,10 +267,14 @@ class _Sides:
         """
         gap, line, body = self.gap, self.lines[place], SegmentBody()
         self.engine.read(body, line + b"\n")
+        shown = gap.sides.get(gap.last + place, 0)
+        if abs(shown) >= READ:
+            return shown - (READ if body.markers else 0)
         read = {ref.partition("@")[0] for ref, _ in body.rules}
-        if gap.one == gap.other and gap.one in read:
-            return -READ  # a record printed again, which is no event
         owners = read | body.ignored.keys()
+        if gap.one == gap.other and gap.one in read and (gap.led or place == 1 or place - 1 in self.following):
+            self.following.add(place)
+            return -READ  # a line that belongs to the last record, and is no event
         if gap.one != gap.other and (gap.one in owners) != (gap.other in owners):
             return READ if gap.other in owners else -READ
         before, clock, after = self.clocks[0], self.clocks[place], self.clocks[-1]
@@ -226,9 +285,8 @@ class _Sides:
         if (gap.one in body.near) != (gap.other in body.near):
             return 1 if gap.other in body.near else -1
         head = _shape(line)[:HEAD]
-        if self.heads[0] != self.heads[1] and head in self.heads and b"0" in head:
-            return 1 if head == self.heads[1] else -1
-        return 0
+        stamped = head.count(b"0") >= STAMP
+        return shown or ((head in self.heads[1]) - (head in self.heads[0]) if stamped else 0)
 
     def behind_silence(self, places: Sequence[int]) -> int | None:
         """Return the one of ``places`` behind the longest silence by the stamps of the lines, None where none is long."""

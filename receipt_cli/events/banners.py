@@ -29,7 +29,7 @@ def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozense
     The log is read again where steps go back, unless it has several files. Raises ``InputError``.
     """
     steps = [event for event in events if event.is_step and event.position is not None]
-    backs = [(_last_line(one), other) for one, other in pairwise(steps) if (other.position or 0.0) <= _last_position(one)]
+    backs = [(one.last_line, other) for one, other in pairwise(steps) if (other.position or 0.0) <= _last_position(one)]
     backs = [(line, event) for line, event in backs if event.line - line > COMMON]
     if not backs or len(backs) > MOST_STARTS or len(streams) > 1 or len(streams[0].parts) > 1:
         return frozenset()
@@ -46,10 +46,6 @@ def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozense
 
 def _last_position(event: Event) -> float:
     return event.position or 0.0 if event.last_step is None else float(event.last_step)
-
-
-def _last_line(event: Event) -> int:
-    return event.line if event.run is None else event.run.record(len(event.run) - 1)[1]
 
 
 def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list[bytes]]:

@@ -1,19 +1,22 @@
-"""Attempts that may be launches of their own: what was read, and what speaks against it."""
+"""Launches that may be attempts, and attempts that may be launches: what was read, and what speaks against it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.phases import Phase
 from receipt_cli.problems import Problem
 
-FEWEST = 3
-"""Records of one step with another loss in a later attempt: fewer may be of a seed or of a machine."""
+KIND = "launch_doubtful"
 
 
-def doubtful_launches(phases: Sequence[Phase]) -> list[Problem]:
-    """Return a problem for each phase whose steps began anew at its first step with other losses: read as one launch."""
+def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
+    """Return a problem for a launch that only its records show, and for each phase whose steps began anew otherwise."""
     found: list[Problem] = []
+    if launch.doubtful is not None:
+        detail = "read as another launch: its records begin anew and are others, but nothing else shows a start of the program"
+        found.append(Problem(KIND, launch.doubtful, detail, ""))
     for phase in phases:
         before = {e.step: e.metrics["loss"] for e in phase.superseded if e.step is not None and "loss" in e.metrics}
         begins = [attempt[0] for attempt in phase.attempts if attempt and attempt[0].step is not None]
@@ -22,7 +25,15 @@ def doubtful_launches(phases: Sequence[Phase]) -> list[Problem]:
         records = [e for e in phase.attempts[-1] if e.step is not None and "loss" in e.metrics]
         again = [(e.metrics["loss"], before.get(e.step or 0)) for e in records]
         other = [known is not None and loss != known for loss, known in again[: len(before)]]
-        if len(other) >= FEWEST and all(other):
+        if other and all(other):
             detail = f"read as another attempt of one launch: but from step {first.step} on all losses are others"
-            found.append(Problem("launch_doubtful", first.line, detail, ""))
+            found.append(Problem(KIND, first.line, detail, ""))
     return found
+
+
+def carry_doubts(whole: Sequence[Launch], parts: Sequence[list[Launch]]) -> None:
+    """Mark the first launch of each part of a log that the whole log showed to be doubtful."""
+    doubts = [launch.doubtful for launch in whole if launch.doubtful is not None]
+    for part, after in zip(parts[1:], [*(part[0].line for part in parts[2:]), END], strict=True):
+        found = next((line for line in doubts if part[0].line <= line < after), None)
+        part[0] = part[0]._replace(doubtful=found)

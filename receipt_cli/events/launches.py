@@ -9,7 +9,6 @@ or the same trajectory printed again speak for the same run. In doubt it is one 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,7 +16,9 @@ from typing import NamedTuple
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.model import Event
-from receipt_cli.lazy_dataclass import dataclass, field, replace
+from receipt_cli.events.starts import COMPARED, FEWEST, Key, Starts, Track, clock_of
+from receipt_cli.lazy_dataclass import replace
+from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Hits, SegmentBody
 
@@ -29,22 +30,22 @@ CONFIGURATION = STRONG | {
     "pipeline_parallel", "context_parallel", "expert_parallel", "accelerator_name", "accelerator_count", "precision", "optimizer",
 }  # fmt: skip
 """Facts that belong to a run as it was started: where two launches print others, they are two runs."""
-FOLDS = 3
-"""So many starts from the beginning, none of them after a sign of trouble, are a loop and no restarts."""
-COMPARED = 20
-"""Records of two starts that are compared to see whether the same trajectory is printed again."""
+BANNER = 4
+"""Twice the fewest kinds of header lines that are a banner."""
+FOLD, DOUBT = "fold", "doubt"
+"""What a launch is: one of many starts in a loop, or one that nothing but its records shows."""
 LEAD = 1000
 """Events before the first step of a launch that are looked at, whether they are its own."""
 PREEMPTED = "preempted"
 """The marker of a job that the scheduler took away: it puts it into its queue again."""
-Key = tuple[str, str | None, str, int]
 Known = dict[str, set[float | str]]
 
 
 class Launch(NamedTuple):
     """One run of the log: its events, from position ``start`` to ``end`` (exclusive), and the line that begins it.
 
-    ``apart``: it shares no banner with the run before, as a fold does.
+    ``apart``: it shares no banner with the run before, as one of many starts in a loop does. ``doubtful`` is the line of
+    its first step where nothing but the records shows that it is another run.
     """
 
     events: list[Event]
@@ -52,6 +53,7 @@ class Launch(NamedTuple):
     end: int = END
     line: int = 1
     apart: bool = False
+    doubtful: int | None = None
 
 
 def split_launches(
@@ -59,10 +61,10 @@ def split_launches(
 ) -> list[Launch]:
     """Return the runs of a log in log order, at least one, each with its events.
 
-    ``banners`` are the positions of step records before which a banner is that no rule reads. A launch without a banner
-    of its own (a fold) goes by the banner before it.
+    ``banners`` are the positions of step records before which a banner is that no rule reads. One of many starts without
+    a banner of its own (a fold) goes by the banner before it.
     """
-    cuts = _cuts_of(events, body, catalogue, banners)
+    cuts, signs = _cuts_of(events, body, catalogue, banners)
     launches: list[Launch] = []
     banner: list[Event] = []
     for begin, end in pairwise([0, *cuts, len(events)]):
@@ -70,21 +72,30 @@ def split_launches(
         introduced = _introduction(mine)
         first = mine[0] if begin else None
         last_at = events[end].at if end < len(events) else END
-        apart = bool(introduced) or not banner
+        sign = signs.get(begin)
+        apart = bool(introduced) or not banner or sign != FOLD
+        doubtful = events[begin].line if sign == DOUBT else None
         own = mine if apart else [*banner, *mine]
-        launches.append(Launch(own, first.at if first else 0, last_at, first.line if first else 1, apart))
+        launches.append(Launch(own, first.at if first else 0, last_at, first.line if first else 1, apart, doubtful))
         banner = introduced or banner
     return launches
 
 
-def _cuts_of(events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]) -> list[int]:
-    """Return the indices of the events that begin another launch; a log appended to itself has those of each copy."""
+def _cuts_of(
+    events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]
+) -> tuple[list[int], dict[int, str]]:
+    """Return the indices of the events that begin another launch, and those among them that are folds or doubtful.
+
+    A log appended to itself has those of each copy.
+    """
     period = repeats_at(events)
     if period is None:
-        return _Walk(events, body, catalogue, banners).cuts()
-    cuts = _cuts_of(events[:period], body, catalogue, banners)
+        walk = _Walk(events, body, catalogue, banners)
+        return walk.cuts(), walk.signs
+    cuts, signs = _cuts_of(events[:period], body, catalogue, banners)
     starts = range(period, len(events), period)
-    return [*cuts, *(cut for start in starts for cut in (start, *(start + own for own in cuts)))]
+    again = [cut for start in starts for cut in (start, *(start + own for own in cuts))]
+    return [*cuts, *again], signs | {start + own: sign for start in starts for own, sign in signs.items()}
 
 
 def window(body: SegmentBody, launch: Launch) -> SegmentBody:
@@ -98,17 +109,6 @@ def window(body: SegmentBody, launch: Launch) -> SegmentBody:
             texts = [t for t in hits.texts if launch.start <= t[0] < launch.end] or hits.texts[-1:]
             kept[name] = Hits(hits.at[low:high], hits.line[low:high], texts, hits.rank[low:high], hits.form[low:high], hits.hosts)
     return replace(body, markers=kept, records=min(body.records, launch.end >> POSITION_BITS))
-
-
-@dataclass(slots=True)
-class _Track:
-    """One kind of step record of one launch: where it began, and where it is."""
-
-    first: float
-    last: float
-    event: Event
-    values: dict[float, Event] = field(default_factory=dict)
-    records: int = 1
 
 
 def _introduction(events: Sequence[Event]) -> list[Event]:
@@ -125,24 +125,15 @@ class _Walk:
         self.banners = banners
         self.troubles = _positions(body, catalogue, ("cause", "stop", "error"))
         self.restarts = _positions(body, catalogue, ("restart",), PREEMPTED)
-        self.ahead: dict[Key, list[tuple[int, float]]] = {}
-        self.unlisted: Counter[Key] = Counter()  # records of runs, which no start is among
-        self.keys: list[Key] = []
-        self.folds: dict[Key, tuple[float, bool]] = {}
-        stage: str | None = None
-        for index, event in enumerate(events):
-            if event.rule.event == "phase":
-                stage = event.rule.phase or event.texts.get("phase")
-            self.keys.append((event.grammar.id, event.rule.phase or stage, event.rule.name, event.rank))
-            clock = _clock(event)
-            if clock is not None:
-                self.ahead.setdefault(self.keys[index], []).append((index, clock))
-                self.unlisted[self.keys[index]] += event.drawn - 1
+        self.starts = Starts(events)
+        self.keys = self.starts.keys
+        self.signs: dict[int, str] = {}
+        self.weak = False
         self._new(0)
 
     def _new(self, begin: int) -> None:
         self.begin = begin
-        self.tracks: dict[Key, _Track] = {}
+        self.tracks: dict[Key, Track] = {}
         self.banner: set[tuple[str, str]] = set()
         self.known: Known = {}
         self.pending: int | None = None  # where a banner that may be another launch's begins
@@ -162,9 +153,14 @@ class _Walk:
             elif kind == "end":
                 self._merge()
                 self.ended = event.texts.get("status", "success").lower() in ("success", "ok")
-            elif (clock := _clock(event)) is not None:
+            elif (clock := clock_of(event)) is not None:
                 cut = self._step(index, event, clock)
                 if cut is not None:
+                    if self.weak:
+                        self.signs[cut] = DOUBT
+                    elif self.keys[index] in self.tracks and self.starts.folds(self.keys[index])[1]:
+                        self.signs[cut] = FOLD
+                    self.weak = False
                     yield cut
                     self._resume_at(cut, index)
                 self._track(self.keys[index], event, clock)
@@ -199,22 +195,26 @@ class _Walk:
         introduced = self.pending is not None and (bool(self.banner) or len(self.pending_rules) > 1)
         introduced = introduced or event.at in self.banners
         if not self.tracks:
-            return self._after_failed_start()
+            return (
+                self._boundary(index, event) if self.ended and self.starts.are_fresh(index, clock) else self._after_failed_start()
+            )
         if track is None:
             if introduced and all(key[:2] != self.keys[index][:2] for key in self.tracks):
                 self._merge()  # another stage of the same job introduces itself
-            return None
+            return self._boundary(index, event) if self._other_records(index, clock, introduced) else None
         back = clock < track.last or (clock == track.last and introduced) or (clock <= track.last and self.ended)
         if not back:
-            return self._go_on(introduced)
+            began = introduced and self.starts.are_fresh(index, clock) and self._introduced_anew(event)
+            return self._boundary(index, event) if began else self._go_on(introduced)
         if self._another(index, event, clock, track, introduced):
             return self._boundary(index, event)
         self._merge()
         return None
 
     def _after_failed_start(self) -> int | None:
-        """A banner printed again after trouble and before any step: another launch when its configuration is another."""
-        cut = self.pending if self.pending is not None and _differ(self.known, self.pending_known, STRONG) else None
+        """A banner printed again after trouble and before any step: another launch when most of it comes again, or is another."""
+        again = 2 * len(self.pending_rules & self.banner) >= max(len(self.banner), BANNER)
+        cut = self.pending if self.pending is not None and (again or _differ(self.known, self.pending_known, STRONG)) else None
         if cut is None:
             self._merge()
         return cut
@@ -226,8 +226,12 @@ class _Walk:
             self._merge()
         return cut
 
-    def _another(self, index: int, event: Event, clock: float, track: _Track, introduced: bool) -> bool:
-        if not self._fresh(index, clock):
+    def _introduced_anew(self, event: Event) -> bool:
+        """True where most of the banner comes again before a step record, or a configuration that is another."""
+        return event.at in self.banners or _differ(self.known, self.pending_known, CONFIGURATION)
+
+    def _another(self, index: int, event: Event, clock: float, track: Track, introduced: bool) -> bool:
+        if not self.starts.are_fresh(index, clock):
             return introduced and _differ(self.known, self.pending_known, MODEL)
         if bisect_left(self.restarts, track.event.at) < bisect_left(self.restarts, event.at):
             return introduced and _differ(self.known, self.pending_known, MODEL)
@@ -238,49 +242,37 @@ class _Walk:
         if self.ended or _reached_plan(track):
             return True
         if introduced:
-            return not self._same_trajectory(index, event, track)
-        return self._loop(index, event, track)
+            return not self.starts.are_repeated(index, track)
+        if self.starts.folds(self.keys[index])[1]:
+            return self._loop(index, event, track)
+        self.weak = self.starts.are_others(index, track)
+        return self.weak
 
-    def _fresh(self, index: int, clock: float) -> bool:
-        """True when this record is the first of a run that began at its beginning: not beyond its own stride."""
-        coming = self.ahead[self.keys[index]]
-        at = bisect_left(coming, (index, clock))
-        after = coming[at + 1][1] if at + 1 < len(coming) else clock
-        if after <= clock:
-            return clock <= 1
-        return clock <= (after - clock) * 1.5 or (clock <= 1 and after - clock >= 1)
+    def _other_records(self, index: int, clock: float, introduced: bool) -> bool:
+        """True where records begin anew that no rule of the running launch reads, and none that it reads comes among them.
 
-    def _same_trajectory(self, index: int, event: Event, track: _Track) -> bool:
-        """True when the records that both starts have print the same losses: the same run once more."""
-        coming = self.ahead[self.keys[index]]
-        compared = 0
-        last = -1.0
-        begin = bisect_left(coming, (index, -1.0))
-        for at, clock in coming[begin : begin + COMPARED]:
-            if clock <= last or clock not in track.values:
-                break
-            last = clock
-            mine, theirs = self.events[at].metrics.get("loss"), track.values[clock].metrics.get("loss")
-            if mine is None or mine != theirs:
-                return False
-            compared += 1
-        return compared > 0
+        Not those of another stage, of another rank, or fewer than three where nothing else shows another launch.
+        """
+        grammar, stage, rule, rank = self.keys[index]
+        same = [key for key in self.tracks if key[:2] == (grammar, stage)]
+        ranks = [key for key in same if key[2] == rule and NO_RANK not in (rank, key[3])]
+        begun = [track.last for track in self.tracks.values() if (track.event.step is None) == (self.events[index].step is None)]
+        if len(same) < len(self.tracks) or ranks or not self.starts.are_fresh(index, clock) or clock > max(begun, default=clock):
+            return False
+        places = ((self.starts.ahead[key], self.starts.place(index, key)) for key in self.tracks)
+        until = min((coming[at][0] for coming, at in places if at < len(coming)), default=len(self.events))
+        new = sum(event.records for event in self.events[index:until] if event.is_step)
+        last_at = max(track.event.at for track in self.tracks.values())
+        shown = introduced or self.ended or self._troubled(last_at, self.events[index].at)
+        self.weak = not shown and min(new, sum(track.records for track in self.tracks.values())) >= FEWEST
+        return shown or self.weak
 
-    def _loop(self, index: int, event: Event, track: _Track) -> bool:
+    def _loop(self, index: int, event: Event, track: Track) -> bool:
         """Starts from the beginning without a banner: a loop over runs when there are many and nothing failed."""
         if self._troubled(track.values[track.first].at if track.values else 0, event.at):
             return False
-        first, enough = self._folds(self.keys[index])
-        return enough and _clock(event) == first == track.first
-
-    def _folds(self, key: Key) -> tuple[float, bool]:
-        """Return where the first run of a kind starts, and whether there are many, each long enough to be one."""
-        if key not in self.folds:
-            clocks = [clock for _, clock in self.ahead[key]]
-            starts = 1 + sum(b < a and b == clocks[0] for a, b in pairwise(clocks))  # a record printed twice is no start
-            records = len(clocks) + self.unlisted[key]
-            self.folds[key] = clocks[0], starts >= FOLDS and records >= FOLDS * starts
-        return self.folds[key]
+        first, enough = self.starts.folds(self.keys[index])
+        return enough and clock_of(event) == first == track.first
 
     def _boundary(self, index: int, event: Event) -> int:
         """Return the first event of the launch whose first step record is at ``index``."""
@@ -321,7 +313,8 @@ class _Walk:
 
     def _trails(self, event: Event) -> bool:
         """True for a figure that the run before printed when it was over."""
-        return event.rule.event == "header" and bool(self.banner) and _rule(event) not in self.banner
+        another = bool(self.banner) and _rule(event) not in self.banner
+        return event.rule.event == "header" and another and not introduces(event)
 
     def _died_at_start(self) -> bool:
         """True when the last banner of the log is of another run, which failed before its first step."""
@@ -346,10 +339,10 @@ class _Walk:
         if event.planned is not None:
             self.known.setdefault("planned_steps", set()).add(float(event.planned))
         if track is None:
-            self.tracks[key] = _Track(clock, clock, event, {clock: event})
+            self.tracks[key] = Track(clock, clock, event, {clock: event}, event.records)
             return
         track.last, track.event = clock, event
-        track.records += 1
+        track.records += event.records
         if len(track.values) < COMPARED:
             track.values.setdefault(clock, event)
 
@@ -357,11 +350,6 @@ class _Walk:
 def _positions(body: SegmentBody, catalogue: Catalogue, roles: tuple[str, ...], also: str = "") -> list[int]:
     wanted = (m.id for m in catalogue.markers if m.role in roles or m.id == also)
     return sorted(at for name in wanted if name in body.markers for at in body.markers[name].at)
-
-
-def _clock(event: Event) -> float | None:
-    """Return how far the run is at a step record: its step, or where none is printed its epoch."""
-    return event.position if event.is_step else None
 
 
 def _is_before(first: Event, evaluation: Event) -> bool:
@@ -384,11 +372,16 @@ def _learn(known: Known, event: Event) -> None:
         known.setdefault("planned_steps", set()).add(float(event.planned))
 
 
+def introduces(event: Event) -> bool:
+    """True for a line with a part of the configuration."""
+    return event.planned is not None or not CONFIGURATION.isdisjoint(event.facts)
+
+
 def _differ(known: Known, again: Known, names: frozenset[str]) -> bool:
     """True when both print one of the facts and have no value of it in common."""
     return any(known[name].isdisjoint(again[name]) for name in names & known.keys() & again.keys())
 
 
-def _reached_plan(track: _Track) -> bool:
+def _reached_plan(track: Track) -> bool:
     planned = track.event.planned
     return planned is not None and track.records > 1 and track.last >= planned - 1

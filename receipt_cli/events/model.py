@@ -96,6 +96,11 @@ class Event:
         return self.at if self.run is None else self.run.record(len(self.run) - 1)[0]
 
     @property
+    def last_line(self) -> int:
+        """The line of the last record that it represents."""
+        return self.line if self.run is None else max(self.line, self.run.record(len(self.run) - 1)[1])
+
+    @property
     def position(self) -> float | None:
         """How far training is at a step record: its step, or where none is printed its epoch."""
         return float(self.step) if self.step is not None else self.metrics.get("epoch")

@@ -1,0 +1,131 @@
+"""Where the step records of a log begin anew, and whether they are those of the start before, by kind.
+
+A kind of records is one rule of a grammar, in one stage, of one rank.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from receipt_cli.events.model import Event
+from receipt_cli.lazy_dataclass import dataclass, field
+
+FOLDS = 3
+"""So many starts from the beginning, none of them after a sign of trouble, are a loop and no restarts."""
+FEWEST = 3
+"""Records that show that a launch is another one: fewer may be a summary, or differ by a seed."""
+MOSTLY = 0.75
+"""The share of the common steps that two launches print with other losses: a first one may be equal by chance."""
+COMPARED = 20
+"""Records of two starts that are compared to see whether the same trajectory is printed again."""
+Key = tuple[str, str | None, str, int]
+
+
+@dataclass(slots=True)
+class Track:
+    """One kind of step record of one launch: where it began, and where it is."""
+
+    first: float
+    last: float
+    event: Event
+    values: dict[float, Event] = field(default_factory=dict)
+    records: int = 1
+
+
+class Starts:
+    """The step records of a log by kind, as positions: steps, or epochs where no step is printed."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
+        self.ahead: dict[Key, list[tuple[int, float]]] = {}
+        self.unlisted: Counter[Key] = Counter()  # records of runs, which no start is among
+        self.keys: list[Key] = []
+        self.known_folds: dict[Key, tuple[float, bool]] = {}
+        stage: str | None = None
+        for index, event in enumerate(events):
+            if event.rule.event == "phase":
+                stage = event.rule.phase or event.texts.get("phase")
+            self.keys.append((event.grammar.id, event.rule.phase or stage, event.rule.name, event.rank))
+            clock = clock_of(event)
+            if clock is not None:
+                self.ahead.setdefault(self.keys[index], []).append((index, clock))
+                self.unlisted[self.keys[index]] += event.drawn - 1
+
+    def are_fresh(self, index: int, clock: float) -> bool:
+        """True when this record is the first of a run that began at its beginning: not beyond its own stride."""
+        coming, at = self.ahead[self.keys[index]], self.place(index)
+        after = coming[at + 1][1] if at + 1 < len(coming) else clock
+        if after <= clock:
+            return clock <= 1
+        return clock <= (after - clock) * 1.5 or (clock <= 1 and after - clock >= 1)
+
+    def are_repeated(self, index: int, track: Track) -> bool:
+        """True when the records that both starts have print the same losses: the same run once more."""
+        losses = [(one.metrics.get("loss"), other.metrics.get("loss")) for one, other in self.records_of_both(index, track)]
+        return bool(losses) and all(mine is not None and mine == theirs for mine, theirs in losses)
+
+    def are_others(self, index: int, track: Track) -> bool:
+        """True where three or more records begin anew in another stride, with other columns, or with other values.
+
+        Of the steps in common all but a few must have other values.
+        """
+        coming = self.ahead[self.keys[index]][self.place(index) :][:COMPARED]
+        ends = (at for at, (one, other) in enumerate(pairwise(coming), 1) if other[1] <= one[1])
+        run = coming[: next(ends, len(coming))]
+        mine, theirs = [clock for _, clock in run], sorted(track.values)
+        if min(len(mine), len(theirs)) < FEWEST:
+            return False
+        if mine[0] != track.first:
+            return _stride(mine) not in (None, _stride(theirs))
+        if _columns(self.events[at] for at, _ in run[:FEWEST]) != _columns(track.values[clock] for clock in theirs[:FEWEST]):
+            return _stride(mine) is not None
+        both = ((_score(one), _score(other)) for one, other in self.records_of_both(index, track))
+        compared = [one != another for one, another in both if one]
+        common = min(len(compared), len(theirs))
+        return mine[:common] == theirs[:common] and sum(compared) >= max(FEWEST, MOSTLY * len(compared))
+
+    def place(self, index: int, key: Key | None = None) -> int:
+        """Return how many records of a kind precede event ``index``: of its own kind if ``key`` is None."""
+        return bisect_left(self.ahead[self.keys[index] if key is None else key], (index, -1.0))
+
+    def records_of_both(self, index: int, track: Track) -> Iterator[tuple[Event, Event]]:
+        """Yield the records of the steps that the start at ``index`` and the one before have in common, in order."""
+        last = -1.0
+        begin = self.place(index)
+        for at, clock in self.ahead[self.keys[index]][begin : begin + COMPARED]:
+            if clock <= last or clock not in track.values:
+                break
+            last = clock
+            yield self.events[at], track.values[clock]
+
+    def folds(self, key: Key) -> tuple[float, bool]:
+        """Return where the first run of a kind starts, and whether there are many, each long enough to be one."""
+        if key not in self.known_folds:
+            clocks = [clock for _, clock in self.ahead[key]]
+            starts = 1 + sum(b < a and b == clocks[0] for a, b in pairwise(clocks))  # a record printed twice is no start
+            records = len(clocks) + self.unlisted[key]
+            self.known_folds[key] = clocks[0], starts >= FOLDS and records >= FOLDS * starts
+        return self.known_folds[key]
+
+
+def clock_of(event: Event) -> float | None:
+    """Return how far the run is at a step record: its step, or where none is printed its epoch."""
+    return event.position if event.is_step else None
+
+
+def _score(event: Event) -> str:
+    """Return what shows of which trajectory a record is: its loss, else its figures outside the registry, if it has any."""
+    return repr(event.metrics["loss"]) if "loss" in event.metrics else ", ".join(map(repr, sorted(event.unregistered.items())))
+
+
+def _columns(events: Iterable[Event]) -> set[str]:
+    return {name for event in events for name in (*event.metrics, *event.unregistered)}
+
+
+def _stride(clocks: Sequence[float]) -> float | None:
+    """Return the rise of the first clocks, None where it is not the same or where fewer are there."""
+    first, *others = [round(other - one, 6) for one, other in pairwise(clocks[: FEWEST + 1])] or [0.0]
+    return first if others and all(abs(other - first) <= first / 10 for other in others) else None
