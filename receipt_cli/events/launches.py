@@ -37,6 +37,8 @@ LEAD = 1000
 """Events before the first step of a launch that are looked at, whether they are its own."""
 PREEMPTED = "preempted"
 """The marker of a job that the scheduler took away: it puts it into its queue again."""
+PROGRAM_BEGINS = ("generic", "program_begins")
+"""The learned rule of what a program prints of its arguments or its checkout before anything else."""
 Key = tuple[str, str | None, str, int]
 Known = dict[str, set[float | str]]
 
@@ -202,6 +204,8 @@ class _Walk:
             return self._after_failed_start()
         if track is None:
             if introduced and all(key[:2] != self.keys[index][:2] for key in self.tracks):
+                if PROGRAM_BEGINS in self.pending_rules & self.banner:
+                    return self._boundary(index, event)
                 self._merge()  # another stage of the same job introduces itself
             return None
         back = clock < track.last or (clock == track.last and introduced) or (clock <= track.last and self.ended)
