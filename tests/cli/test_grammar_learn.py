@@ -43,7 +43,8 @@ class TestLearn:
 
     def test_a_line_names_the_records_to_draft(self, tmp_path: Path, invoke: Invoke) -> None:
         path = tmp_path / "two.log"
-        lines = [text for n in range(1, 13) for text in (f"iter {n}/12 loss {4 - n / 10:.1f} lr 0.1", f"gen {n} fit {n}.5 best {n}.9")]
+        pairs = [(f"iter {n}/12 loss {4 - n / 10:.1f} lr 0.1", f"gen {n} fit {n}.5 best {n}.9") for n in range(1, 13)]
+        lines = [line for pair in pairs for line in pair]
         path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
         assert "loss" in invoke("grammar", "learn", path).stderr
         done = invoke("grammar", "learn", path, "--line", "4", "--answer", "gen=step,fit=reward")

@@ -128,7 +128,8 @@ def test_an_evaluation_that_counts_for_itself_is_no_training(tmp_path: Path) -> 
     for epoch in range(4):
         for n in range(5):
             step = 5 * epoch + n + 1
-            lines += [f"[run][1] update: {step}, time: 3.2{n}", f"\tlm_loss: {4 - step / 10:.4f}, ppl: 5{n}.5, loss: {5 - step / 10:.4f}"]
+            losses = f"lm_loss: {4 - step / 10:.4f}, ppl: 5{n}.5, loss: {5 - step / 10:.4f}"
+            lines += [f"[run][1] update: {step}, time: 3.2{n}", f"\t{losses}"]
         lines += ["=" * 40, "Evaluation:"]
         lines += [f"\tstep {100 * (n + 1)}:lm_loss: 8.{n}{epoch}, ppl: 4{n}.5, loss: 9.{n}{epoch}" for n in range(12)]
         lines.insert(-3, "a worker of the training is slow")
