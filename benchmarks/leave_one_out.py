@@ -1,6 +1,6 @@
 """What is left of a trainer's logs when nobody knows the trainer: generic reading and learning, family by family.
 
-    python benchmarks/leave_one_out.py [FOLDER] [--family NAME]... [--details]
+    python -m benchmarks.leave_one_out [FOLDER] [--family NAME]... [--details] [--generic-only] [--jobs N] [--write]
 
 FOLDER (default: the environment variable RECEIPT_LOGS) holds ``<kind>/<family>/<log>`` and, where somebody counted by
 hand, ``truth.jsonl``: ``{"path": …, "expect": {"summary.steps.record_count": …, "summary.metrics.loss.first": …}}``.
@@ -8,7 +8,8 @@ For each family its grammars are taken out of what ships, the spellings that onl
 right when the step count and the first and last loss are those of the truth, or, without one, those of the receipt
 that the full program makes; it is wrong when one of them is another number, and missing when less is said. Logs that
 neither a truth nor a shipped grammar reads, and those that a grammar of another family reads, are not counted. The
-exit code is 1 when a number is wrong.
+exit code is 1 when a number is wrong. ``--write`` writes the table to
+``benchmarks/results/leave_one_out.json`` and ``.md``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import os
 import sys
 from collections import defaultdict
 from contextlib import closing
+from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -39,6 +41,7 @@ from receipt_cli.learn.vocabulary import load_vocabulary  # noqa: E402
 FIELDS = ("summary.steps.record_count", "summary.metrics.loss.first", "summary.metrics.loss.last")
 Figures = tuple[float | None, float | None, float | None]
 """Step records, first and last loss; no steps is 0, no loss None."""
+RESULTS = Path(__file__).resolve().parent / "results"
 NO_LOGS = {"MANIFEST.tsv", "README.md", "truth.jsonl"}
 
 
@@ -129,6 +132,9 @@ def main() -> int:
     parser.add_argument("folder", nargs="?", default=os.environ.get("RECEIPT_LOGS", ""))
     parser.add_argument("--family", action="append", help="only this family; may be given several times")
     parser.add_argument("--details", action="store_true", help="print every log")
+    parser.add_argument("--generic-only", action="store_true", help="measure no learned drafts, which take most of the time")
+    parser.add_argument("--jobs", type=int, default=1, help="families at once (default: 1)")
+    parser.add_argument("--write", action="store_true", help="write the table to benchmarks/results")
     options = parser.parse_args()
     folder = Path(options.folder)
     if not options.folder or not folder.is_dir():
@@ -147,13 +153,18 @@ def main() -> int:
             and (not options.family or path.parent.name in options.family)
         ):
             families[path.parent.name].append(path)
-    table: dict[str, dict[str, int]] = {}
-    for family, paths in sorted(families.items()):
-        table[family] = measure(family, paths, folder, truths, options.details)
+    asked = [(f, paths, folder, truths, options.details, not options.generic_only) for f, paths in sorted(families.items())]
+    with Pool(options.jobs) as pool:
+        counted = pool.starmap(measure, asked, chunksize=1)
+    table = dict(zip(sorted(families), counted, strict=True))
+    if options.write:
+        publish(table)
     return show(table)
 
 
-def measure(family: str, paths: list[Path], folder: Path, truths: dict[str, Any], details: bool) -> dict[str, int]:
+def measure(
+    family: str, paths: list[Path], folder: Path, truths: dict[str, Any], details: bool, learning: bool
+) -> dict[str, int]:
     """Return the counts of one family."""
     counts: dict[str, int] = defaultdict(int)
     read = {path: full(path) for path in paths}
@@ -164,10 +175,9 @@ def measure(family: str, paths: list[Path], folder: Path, truths: dict[str, Any]
         if wanted is None:
             continue
         counts["known"] += 1
-        results: dict[str, Figures | str | None] = {
-            "generic": read_without(path, removed),
-            "learn": learn_without(path, removed),
-        }
+        results: dict[str, Figures | str | None] = {"generic": read_without(path, removed)}
+        if learning:
+            results["learn"] = learn_without(path, removed)
         for how, got in results.items():
             if isinstance(got, str):
                 counts["generic other"] += 1
@@ -177,22 +187,63 @@ def measure(family: str, paths: list[Path], folder: Path, truths: dict[str, Any]
             counts[f"{how} {said}"] += 1
             if details or said in ("wrong", "more"):
                 print(f"{said:8} {how:8} {path.relative_to(folder)}: wanted {list(wanted.values())}, got {got}", flush=True)
-    return counts
+    return dict(counts)
+
+
+COLUMNS = (
+    "logs", "known", "generic right", "generic more", "generic missing", "generic wrong", "generic other",
+    "learn right", "learn more", "learn missing", "learn wrong",
+)  # fmt: skip
+
+
+def sums(table: dict[str, dict[str, int]]) -> dict[str, int]:
+    """Return the counts of all families."""
+    return {column: sum(counts.get(column, 0) for counts in table.values()) for column in COLUMNS}
+
+
+def shown(total: dict[str, int]) -> list[str]:
+    """Return the columns of a table: those of learning only where it was measured."""
+    learned = any(count for column, count in total.items() if column.startswith("learn"))
+    return [column for column in COLUMNS if learned or not column.startswith("learn")]
+
+
+def shares(total: dict[str, int]) -> dict[str, float]:
+    """Return the share of the known logs that generic reading and learning get right."""
+    asked = {"generic": total["known"] - total["generic other"], "learn": total["known"]}
+    found = {how: total[f"{how} right"] + total[f"{how} more"] for how in asked}
+    return {how: found[how] / max(1, logs) for how, logs in asked.items() if f"{how} wrong" in shown(total)}
+
+
+def publish(table: dict[str, dict[str, int]]) -> None:
+    """Write the counts by family as JSON and as a table in Markdown."""
+    total = sums(table)
+    columns = shown(total)
+    rows = {family: {c: counts.get(c, 0) for c in columns} for family, counts in sorted(table.items())}
+    found = {how: round(share, 4) for how, share in shares(total).items()}
+    document = {"shares": found, "total": {c: total[c] for c in columns}, "families": rows}
+    (RESULTS / "leave_one_out.json").write_text(json.dumps(document, indent=2) + "\n", "utf-8")
+    lines = [
+        "# Logs without the grammar of their trainer",
+        "",
+        "Generic parsing and learned drafts, each family of logs without its own grammars: step count, first and last loss.",
+        "`python -m benchmarks.leave_one_out FOLDER --write` wrote this page; its docstring describes the columns.",
+        "",
+        "| family | " + " | ".join(columns) + " |",
+        "|---|" + "--:|" * len(columns),
+    ]
+    for family, counts in {**rows, "**all**": total}.items():
+        lines.append(f"| {family} | " + " | ".join(str(counts[column]) for column in columns) + " |")
+    (RESULTS / "leave_one_out.md").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def show(table: dict[str, dict[str, int]]) -> int:
     """Print the counts by family and in all; return the exit code."""
-    columns = ["logs", "known"]
-    columns += [f"{how} {said}" for how in ("generic", "learn") for said in ("right", "more", "missing", "wrong")]
-    columns.append("generic other")
-    print(f"{'family':20}" + "".join(f"{column:>16}" for column in columns))
-    table["TOTAL"] = {column: sum(counts.get(column, 0) for counts in table.values()) for column in columns}
-    for family, counts in table.items():
-        print(f"{family:20}" + "".join(f"{counts.get(column, 0):>16}" for column in columns))
-    total = table["TOTAL"]
-    for how in ("generic", "learn"):
+    total = sums(table)
+    print(f"{'family':20}" + "".join(f"{column:>16}" for column in shown(total)))
+    for family, counts in {**table, "TOTAL": total}.items():
+        print(f"{family:20}" + "".join(f"{counts.get(column, 0):>16}" for column in shown(total)))
+    for how, share in shares(total).items():
         asked = total["known"] - (total["generic other"] if how == "generic" else 0)
-        share = (total[f"{how} right"] + total[f"{how} more"]) / max(1, asked)
         print(f"{how}: {share:.0%} of {asked} logs right, {total[f'{how} wrong']} wrong")
     return 1 if total["generic wrong"] + total["learn wrong"] else 0
 

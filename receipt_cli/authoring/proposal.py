@@ -77,11 +77,13 @@ def propose(
     progress: Progress | None = None,
     vocabulary: Vocabulary | None = None,
     answers: Sequence[Answer] = (),
+    line: int | None = None,
 ) -> Proposal:
     """Return a draft grammar ``name`` for the log ``path``; where it shows no training, one that a person has to complete.
 
-    ``answers`` settle the roles of numbers. Raises ``InputError`` for a log that cannot be read, and ``UsageError`` for a name
-    that no grammar can have and for answers that do not fit the log.
+    ``answers`` settle the roles of numbers; ``line`` is the number of a record whose kind is drafted. Raises ``InputError`` for
+    a log that cannot be read, and ``UsageError`` for a name that no grammar can have, for answers that do not fit the log, and
+    for a line without a number.
     """
     words = vocabulary or load_generic()
     with closing(Source(path, progress)) as source:
@@ -95,8 +97,8 @@ def propose(
             raise InputError("the log changed while it was read", where=path)
         raw = _first_bytes(source)
         author = _Author(source, name, normalise(raw), words)
-        draft = author.of_learned(learned) if learned is not None and not answers else None
-        draft = draft or author.of_survey(learned, answers) or author.of_nothing(lacking)
+        draft = author.of_learned(learned) if learned is not None and not answers and line is None else None
+        draft = draft or author.of_survey(learned, answers, line) or author.of_nothing(lacking)
     count, lines = unmatched_lines(raw, [draft.grammar])
     return Proposal(draft.text, draft.grammar, draft.derivation, count, lines, draft.questions)
 
@@ -152,12 +154,14 @@ class _Author:
                     break
         return self._try(definition, best, samples, seen, questions, silent, read)
 
-    def of_survey(self, learned: Learned | None, answers: Sequence[Answer]) -> _Draft | None:
-        """Return the draft of the records that look most like training, or that the answers are about."""
+    def of_survey(self, learned: Learned | None, answers: Sequence[Answer], line: int | None) -> _Draft | None:
+        """Return the draft of the records that look most like training, or that the line or the answers are about."""
         with closing(_again(self.source)) as again:
-            readings = survey(again.blocks(), self.words)
+            readings = survey(again.blocks(), self.words, b"" if line is None else self._record_at(line))
+        if line is not None and not readings:
+            raise UsageError(f"line {line} has no number that a rule could read", where=self.source.name)
         first: _Draft | None = None
-        known = [rule.group.readings for rule in learned.rules if rule.group is not None] if learned is not None else []
+        known = [r.group.readings for r in learned.rules if r.group is not None] if learned is not None and line is None else []
         doubt = Question("nothing proves that these are records of training: check each field on the samples", ())
         for guess in answered(readings, known, answers) if answers else guesses(readings):
             draft = self._of_guess(guess if answers else replace(guess, questions=(doubt, *guess.questions)))
@@ -165,6 +169,12 @@ class _Author:
                 return draft
             first = first or draft
         return first
+
+    def _record_at(self, line: int) -> bytes:
+        lines = self.log.split(b"\n", line)
+        if not 0 < line <= len(lines):
+            raise UsageError(f"the log has no line {line} in its first {MAX_KEPT >> 20} MiB", where=self.source.name)
+        return lines[line - 1].rsplit(b"\r", 1)[-1]
 
     def of_nothing(self, lacking: Sequence[Lack]) -> _Draft:
         """Return a draft of an invented record: what a person has to replace is a question."""

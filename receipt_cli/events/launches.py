@@ -38,6 +38,8 @@ LEAD = 1000
 """Events before the first step of a launch that are looked at, whether they are its own."""
 PREEMPTED = "preempted"
 """The marker of a job that the scheduler took away: it puts it into its queue again."""
+PROGRAM_BEGINS = ("generic", "program_begins")
+"""The learned rule of what a program prints of its arguments or its checkout before anything else."""
 Known = dict[str, set[float | str]]
 
 
@@ -200,6 +202,8 @@ class _Walk:
             )
         if track is None:
             if introduced and all(key[:2] != self.keys[index][:2] for key in self.tracks):
+                if PROGRAM_BEGINS in self.pending_rules & self.banner:
+                    return self._boundary(index, event)
                 self._merge()  # another stage of the same job introduces itself
             return self._boundary(index, event) if self._other_records(index, clock, introduced) else None
         back = clock < track.last or (clock == track.last and introduced) or (clock <= track.last and self.ended)

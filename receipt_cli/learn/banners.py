@@ -10,9 +10,12 @@ from receipt_cli.learn.proofs import Induced
 
 _BEGINS = re.compile(
     rb"(?i)[^\n]{0,120}?(?<![\w/.])(?P<words>(?:(?:start|begin)(?:n?ing|ed)? (?:[\w-]{1,20} ){0,2}training"
-    rb"|training (?:is |has )?(?:started|starts|begins|begun))(?!\w)(?! (?:epoch|for epoch|step|iter))|Namespace\()[^\n]{0,60}"
+    rb"|training (?:is |has )?(?:started|starts|begins|begun))(?!\w)(?! (?:epoch|for epoch|step|iter))|Namespace\("
+    rb"|sha: [\w/.]{1,40}, status: [^\n,]{1,40}, branch: )[^\n]{0,60}"
 )
-_TELLING = (b"raining", b"RAINING", b"Namespace(")
+_TELLING = (b"raining", b"RAINING", b"Namespace(", b", branch: ")
+PROGRAM = "program_begins"
+"""The rule where a log has such lines of several programs: each is a launch, whatever its records look like."""
 MAX_SPELLINGS = 4
 MAX_KEPT = 64
 MAX_LINE = 400
@@ -25,6 +28,8 @@ class Banners:
 
     def __init__(self) -> None:
         self.count = 0
+        self.programs = 0
+        """Lines that a program prints of its arguments or its checkout, before anything else."""
         self.samples: dict[bytes, bytes] = {}
 
     def take(self, buffer: bytes) -> None:
@@ -40,6 +45,7 @@ class Banners:
     def _add(self, found: re.Match[bytes] | None) -> None:
         if found is not None:
             self.count += 1
+            self.programs += found["words"].endswith((b"Namespace(", b"branch: "))
             if len(self.samples) < MAX_KEPT:
                 text = found.group()[found.start("words") - found.start() :].strip()
                 self.samples.setdefault(found["words"], text)
@@ -53,4 +59,5 @@ def induce_banner(banners: Banners, records: int) -> Induced | None:
     pattern = rf"(?<![\w/.])(?:{'|'.join(literal(words) for words in spelled)})[^\n]*+"
     literals = [words.decode("ascii") for words in spelled]
     body: dict[str, Any] = {"event": "header", "literal": literals, "pattern": pattern, "fields": {}}
-    return Induced("launch_begins", body, pattern, None, [banners.samples[words] for words in spelled])
+    name = PROGRAM if banners.programs > 1 else "launch_begins"
+    return Induced(name, body, pattern, None, [banners.samples[words] for words in spelled])

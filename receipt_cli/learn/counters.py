@@ -96,12 +96,23 @@ def _set_aside(readings: Sequence[Reading]) -> None:
             continue
         mixed = reading.counter.mode == UNNUMBERED and reading.counter.heading is None and shape.heralded * 4 >= shape.count
         always = bool(others) and shape.heralded == shape.count
-        if always or (plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4)):
+        if always or (others and _in_sections(reading)) or (plain and (shape.sectioned or shape.heralded * 5 >= shape.count * 4)):
             reading.evaluation = True
         elif mixed and (counter := _count_unheralded(reading)) is not None:
             reading.counter = counter
         elif mixed:
             reading.evaluation = True
+
+
+FEWEST_SECTIONS = 3
+"""Evaluations with a counter of their own: fewer may be chance."""
+
+
+def _in_sections(reading: Reading) -> bool:
+    """True where such a line precedes the first record, and each whose counter starts again."""
+    place = reading.counter.step if reading.counter.step is not None else reading.counter.epoch
+    shape = reading.shape
+    return place is not None and FEWEST_SECTIONS <= shape.columns[place].drops + 1 <= shape.heralded
 
 
 def _in_rounds(reading: Reading, readings: Sequence[Reading]) -> bool:

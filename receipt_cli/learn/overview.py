@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from receipt_cli.learn.counters import choose
 from receipt_cli.learn.lacks import nearness
+from receipt_cli.learn.masked_form import form_of
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.shapes import Miner
 from receipt_cli.learn.tokens import NUMBER
@@ -20,12 +21,22 @@ class _AnyWord(frozenset[bytes]):
         return False
 
 
-def survey(blocks: Iterable[bytes], vocabulary: Vocabulary) -> list[Reading]:
-    """Return how each kind of record with a number is understood, those most like records of training first."""
+def survey(blocks: Iterable[bytes], vocabulary: Vocabulary, like: bytes = b"") -> list[Reading]:
+    """Return how each kind of record with a number is understood, those most like records of training first.
+
+    ``like``: a record; then only those of its shape.
+    """
     shapes = Miner(_AnyWord()).mine(blocks).shapes.values()
     _, readings = choose(shapes, vocabulary)
     found = [reading for reading in readings if reading.shape.samples and reading.shape.columns]
+    if like:
+        found = [r for r in found if any(_key(sample) == _key(like) for sample in r.shape.samples)]
     return sorted(found, key=lambda r: (-nearness(r) - _moving(r), -r.shape.count, r.shape.first))
+
+
+def _key(record: bytes) -> bytes:
+    form = form_of(record)
+    return form.key or form.key_of(record)
 
 
 def _moving(reading: Reading) -> int:

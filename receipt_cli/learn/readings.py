@@ -82,7 +82,7 @@ class Reading:
             return 1 if (self.loss is not None and metrics > 1 and self._varies) or timed else 0
         if self.loss is not None:
             return 4
-        if mode == EPOCHS and self._rises(self.counter.epoch) and PART in kinds:
+        if mode == EPOCHS and self._rises(self.counter.epoch) and (PART in kinds or self._perplexing):
             return 2
         if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
             return 0
@@ -94,6 +94,13 @@ class Reading:
 
     def _rises(self, at: int | None) -> bool:
         return at is not None and self.shape.columns[at].rises > 0
+
+    @property
+    def _perplexing(self) -> bool:
+        """True for a perplexity that varies: it is the power of a loss."""
+        told = [at for at, role in self.roles.items() if role.metric == "perplexity"]
+        values = [token.value for at in told[:1] for token in self.shape.columns[at].values]
+        return len(set(values)) * 2 > len(values) > 0
 
     @property
     def _varies(self) -> bool:

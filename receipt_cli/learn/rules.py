@@ -55,9 +55,11 @@ def induce(
         apart = [*rivals, *(r for r in others if r.indented and not group.main.indented)]
         if any(reads(r, rule, compiled) for r in apart):
             twins.add(ANCHOR)
-        if not wrong and (not twins or twins <= guards):
+        if not wrong and (not twins or twins <= guards - {ANCHOR}):
             rule.samples = samples_of(group, rule, compiled)
             return rule if rule.samples else None
+        if not wrong and ANCHOR in guards & twins:
+            return None  # still read: nothing on the line parts them
         dropped |= wrong
         guards |= twins
     return None

@@ -41,6 +41,17 @@ class TestLearn:
         assert receipt["summary"]["metrics"]["loss"]["last"] == 2.8
         assert receipt["derivation"]["grammars"][0]["id"] == "own"
 
+    def test_a_line_names_the_records_to_draft(self, tmp_path: Path, invoke: Invoke) -> None:
+        path = tmp_path / "two.log"
+        pairs = [(f"iter {n}/12 loss {4 - n / 10:.1f} lr 0.1", f"gen {n} fit {n}.5 best {n}.9") for n in range(1, 13)]
+        lines = [line for pair in pairs for line in pair]
+        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        assert "loss" in invoke("grammar", "learn", path).stderr
+        done = invoke("grammar", "learn", path, "--line", "4", "--answer", "gen=step,fit=reward")
+        assert done.code == 0
+        assert "12 steps, 1 to 12" in done.stderr and "\nreward_mean" in done.stderr and "\nloss" not in done.stderr
+        assert invoke("grammar", "learn", path, "--line", "99").code == 2
+
     def test_a_file_is_never_overwritten(self, log: Path, tmp_path: Path, invoke: Invoke) -> None:
         taken = tmp_path / "taken.yaml"
         taken.write_bytes(b"mine")

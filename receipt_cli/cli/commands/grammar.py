@@ -176,6 +176,7 @@ def learn(
     answer: Annotated[
         list[str] | None, Option(metavar="NAME=ROLE", help="Settle questions of the draft: step=epoch,cost=time:ms.")
     ] = None,
+    line: Annotated[int | None, Option(metavar="N", help="Draft the records of the kind of line N.")] = None,
     ask: Annotated[bool, Option(help="Ask the questions of the draft on this terminal.")] = False,
     color: Color = "auto",
 ) -> None:
@@ -200,10 +201,10 @@ def learn(
         check_new(output)
     name, answers = proposal_id(name, output, log), read_answers(answer or ())
     with progress(log) as bar:
-        proposal = propose(log, name, bar, answers=answers)
+        proposal = propose(log, name, bar, answers=answers, line=line)
     if ask and proposal.questions:
         answers += read_answers([text for question in proposal.questions if question.answers and (text := _asked(question))])
-        proposal = propose(log, name, answers=answers)
+        proposal = propose(log, name, answers=answers, line=line)
     if output is not None:
         write_new(output, proposal.text)
     else:

@@ -70,6 +70,15 @@ STEPS: dict[str, tuple[str, Figures]] = {
     "steps of an environment": ("Ep. {n}, Timesteps {n}00, Return = 9.9, loss = {x:.2f}", (20, 100, 2000, 4.0, 3.81)),
     "a name before the counter": ("Training average loss at step {n}: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
     "a cost after iterations": ("Cost after iteration {n}: {x:.6f}", (20, 1, 20, 4.0, 3.81)),
+    "numbers glued to their words": ("epoch{n} loss{x:.2f} acc0.5", (20, 1, 20, 4.0, 3.81)),
+    "losses glued to their words": ("Epoch:{n} train_loss{x:.2f} val_loss9.90", (20, 1, 20, 4.0, 3.81)),
+    "a loss glued to its word, in brackets": ("[{e}/4][{i}/5] loss{x:.2f}", (20, 1, 20, 4.0, 3.81)),
+    "a mean so far": ("Iteration {n} of 20: avg loss so far is {x:.2f} (3.2 s)", (20, 1, 20, 4.0, 3.81)),
+    "a mean so far of an epoch": ("epoch {n}: average loss so far: {x:.2f}", (20, 1, 20, 4.0, 3.81)),
+    "a mean so far in brackets": ("[{e}/4][{i}/5] running loss so far = {x:.2f}", (20, 1, 20, 4.0, 3.81)),
+    "the perplexity of epochs": ("epoch {n} perplexity {x:.2f} time 31.2s", (20, 1, 20, None, None)),
+    "the perplexity of training": ("Epoch: {n} Train Perplexity: {x:.3f}", (20, 1, 20, None, None)),
+    "an epoch's ppl": ("| end of epoch {n} | ppl {x:.2f} | lr 0.1", (20, 1, 20, None, None)),
     "a bar": ("train:  5%|#    | {n}/20 [00:01<00:09, 3.9it/s, loss={x:.2f}]", (20, 1, 20, 4.0, 3.81)),
 }
 
@@ -116,6 +125,8 @@ QUIET = {
     "builds": [f"Step {n}/12 : RUN make -j 8" for n in range(1, 13)],
     "downloads": [f"batch {n}/50 downloaded, 3.5 MB/s" for n in range(1, 50)],
     "a counter behind a loss": [f"Train loss {n} {4 - n / 100:.2f} Grad Norm 1.5" for n in range(20)],
+    "words with numbers in them": [f"block{n} loss1 resnet50 model_epoch{n}.pth {n}.5 GB" for n in range(20)],
+    "a perplexity that is a setting": formatted("epoch {n} perplexity 30.0", 20),
     "bars that lag": formatted("Epoch 0: 5%|#    | {n}/20 [00:01<00:09, 3.9it/s, loss={x:.2f}]", 20, start=0),
     "epochs or launches": 3 * formatted("step {n}/5 loss {x:.2f} lr 0.1", 5),
 }

@@ -120,3 +120,28 @@ def test_an_epoch_s_line_may_have_its_learning_rate(tmp_path: Path) -> None:
         lines += [f"[Epoch {epoch}] lr: 0.001", f"  train: loss={4 - epoch / 10}, acc=0.5{epoch}"]
         lines += [f"  valid: loss=9.{epoch}, acc=0.4"]
     assert figures(read(lines, tmp_path)) == (8, 4.0, 3.3)
+
+
+def test_an_evaluation_that_counts_for_itself_is_no_training(tmp_path: Path) -> None:
+    """Behind each announcement a counter of its own; the training has two lines a record."""
+    lines: list[str] = []
+    for epoch in range(4):
+        for n in range(5):
+            step = 5 * epoch + n + 1
+            losses = f"lm_loss: {4 - step / 10:.4f}, ppl: 5{n}.5, loss: {5 - step / 10:.4f}"
+            lines += [f"[run][1] update: {step}, time: 3.2{n}", f"\t{losses}"]
+        lines += ["=" * 40, "Evaluation:"]
+        lines += [f"\tstep {100 * (n + 1)}:lm_loss: 8.{n}{epoch}, ppl: 4{n}.5, loss: 9.{n}{epoch}" for n in range(12)]
+        lines.insert(-3, "a worker of the training is slow")
+    summaries = read(lines, tmp_path).summaries
+    assert not any("loss" in s.metrics and s.metrics["loss"].max > 9 for s in summaries)
+
+
+CHECKOUT = ["git:", "  sha: N/A, status: clean, branch: N/A", ""]
+
+
+def test_a_program_that_names_its_checkout_again_is_another_launch(tmp_path: Path) -> None:
+    """Two scripts in one log, with lines of other words: the last one is told."""
+    first = [f"Epoch: [{e}/3]  [{i}/40]  loss: {9 - e - i / 100:.3f}  wd: 0.04{i}" for e in range(3) for i in range(0, 40, 4)]
+    second = [f"Epoch: [{e}]  [{i}/20]  lr: 0.01  loss: {3 - e - i / 100:.3f}" for e in range(2) for i in range(0, 20, 4)]
+    assert figures(read([*CHECKOUT, *first, *CHECKOUT, *second], tmp_path)) == (10, 3.0, 1.84)
