@@ -140,6 +140,22 @@ def test_a_stated_fact_comes_before_the_header_and_that_is_said(tmp_path: Path, 
     assert "world_size is stated as 16.0, the header has 8.0" in made.stderr
 
 
+@pytest.mark.parametrize(
+    ("flags", "devices"),
+    [(None, 8.0), ({"cuda_visible_devices": "0,3"}, 2.0), ({"cuda_visible_devices": "1,-1,2"}, 1.0), ({"node_count": 4}, None)],
+)
+def test_devices_are_those_that_the_job_sees(
+    flags: dict[str, Any] | None, devices: float | None, tmp_path: Path, parsed: Any
+) -> None:
+    document = json.loads(json.dumps(HEADER))
+    document["header"]["flags"] = flags
+    for name in flags or ():
+        document["header"]["sources"][f"/flags/{name}"] = "blob"
+    (tmp_path / "job.header.json").write_text(json.dumps(document))
+    found = stated(parsed(nanogpt(), "--header", str(tmp_path / "job.header.json"))).get("world_size")
+    assert (None if found is None else found[0]) == devices
+
+
 def test_rederive_keeps_what_was_stated(tmp_path: Path, parsed: Any, invoke: Invoke) -> None:
     first = parsed(nanochat(), "--fact", "accelerator=H100", "--fact", "price_per_hour=24", "--wall", "1h")
     (tmp_path / "job").mkdir()
