@@ -41,9 +41,10 @@ class ReceiptFields(View):
         """Heavy artefacts out of band (profiles, traces, checkpoints); never inlined."""
     @property
     def captured_sha256(self) -> str | None:
-        """SHA-256 of run, header and attachments, as one line of JSON with keys as they stand, shortest floats and one
-        newline: it says whether they were changed since they were written. Absent in a receipt of an older version. It
-        protects against accident, not against forgery."""
+        """SHA-256 of run, header, attachments and, where there are any, the stated facts (derivation.options.facts,
+        under the key facts), as one line of JSON with keys as they stand, shortest floats and one newline: it says
+        whether they were changed since they were written. Absent in a receipt of an older version. It protects against
+        accident, not against forgery."""
     @property
     def derivation(self) -> Derivation:
         """What the derived part was computed from and how; enough to compute it again."""

@@ -12,6 +12,7 @@ PUBLIC = {
     "identity": "run_id run_time",
     "invariants.figures": "column_figures",
     "invariants.rule": "pointer pointer_parts",
+    "invariants.stated": "count_devices",
     "migrate": "migrate_bytes replace_original write_beside",
     "schema_diff": "Change compare_schemas is_compatible",
     "schema_fields": "Field list_fields",

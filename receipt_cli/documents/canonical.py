@@ -22,8 +22,12 @@ CAPTURED = ("run", "header", "attachments")
 
 
 def captured_digest(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the captured parts of a receipt as one line of JSON, in hexadecimal."""
-    return hashlib.sha256(canonical_line({part: document[part] for part in CAPTURED})).hexdigest()
+    """Return the SHA-256 of the captured parts of a receipt and of its stated facts as one line of JSON, in hexadecimal."""
+    parts = {part: document[part] for part in CAPTURED}
+    derivation = document.get("derivation")
+    options = derivation.get("options") if isinstance(derivation, Mapping) else None
+    facts = options.get("facts") if isinstance(options, Mapping) else None
+    return hashlib.sha256(canonical_line(parts if facts is None else {**parts, "facts": facts})).hexdigest()
 
 
 def is_touched(document: Mapping[str, Any]) -> bool | None:

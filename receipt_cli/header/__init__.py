@@ -12,8 +12,8 @@ PUBLIC = {
     "facts": "HeaderFact",
     "from_log": "log_facts",
     "header_file": "header_document read_header_file",
-    "host": "DISTRIBUTIONS cuda_of now_rfc3339",
-    "program": "run_program",
+    "host": "now_rfc3339",
+    "interpreter": "command_interpreter process_interpreter",
     "values": "checked escape text",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

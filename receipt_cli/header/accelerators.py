@@ -17,7 +17,8 @@ from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.program import find_program, run_program
 
 _MIB = 1 << 20
-_NVIDIA_SMI = ("--query-gpu=name,memory.total", "--format=csv,noheader,nounits")
+_NVIDIA_SMI = ("--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits")
+_VERSION = re.compile(r"\d+\.\d+[.\d]*")
 _ROCM_SMI = ("--showproductname", "--showmeminfo", "vram", "--json")
 _ROCM_NAMES = ("card series", "card model", "device name")
 _ROCM_MEMORY = "vram total memory (b)"
@@ -37,6 +38,9 @@ def accelerator_facts(environ: Mapping[str, str]) -> tuple[list[HeaderFact], lis
     visible = environ.get("CUDA_VISIBLE_DEVICES")
     if visible:
         collector.add("/flags/cuda_visible_devices", visible, "env:CUDA_VISIBLE_DEVICES")
+    nodes = environ.get("SLURM_JOB_NUM_NODES", "")
+    if nodes.isdecimal() and len(nodes) < 9:
+        collector.add("/flags/node_count", int(nodes), "env:SLURM_JOB_NUM_NODES")
     devices = _from_nvml(collector) or _from_nvidia_smi(environ, collector) or _from_rocm_smi(environ, collector)
     if devices:
         collector.add("/hardware/accelerators", grouped(devices), "host")
@@ -58,12 +62,21 @@ def _from_nvml(collector: FactCollector) -> list[Device]:
     try:
         nvml.nvmlInit()
         try:
+            _add_driver(nvml, collector)
             return [_nvml_device(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
         finally:
             nvml.nvmlShutdown()
     except (nvml.NVMLError, OSError, AttributeError) as error:
         collector.note(f"accelerators: NVML failed ({type(error).__name__})")
         return []
+
+
+def _add_driver(nvml: Any, collector: FactCollector) -> None:
+    try:
+        version = nvml.nvmlSystemGetDriverVersion()
+    except (nvml.NVMLError, AttributeError):
+        return  # the devices are known all the same
+    collector.add("/flags/nvidia_driver", version.decode("ascii", "replace") if isinstance(version, bytes) else version, "host")
 
 
 def _nvml_device(nvml: Any, index: int) -> Device:
@@ -92,6 +105,10 @@ def _tool_output(name: str, arguments: tuple[str, ...], environ: Mapping[str, st
 def _from_nvidia_smi(environ: Mapping[str, str], collector: FactCollector) -> list[Device]:
     devices: list[Device] = []
     for line in _tool_output("nvidia-smi", _NVIDIA_SMI, environ, collector).splitlines():
+        head, _, driver = line.rpartition(",")
+        if _VERSION.fullmatch(driver.strip()) and "," in head:
+            collector.add("/flags/nvidia_driver", driver, "host")
+            line = head
         name, comma, memory = line.rpartition(",")
         if comma:
             devices.append((_known(name), _bytes(memory, _MIB)))

@@ -25,13 +25,15 @@ def collect_header(
     log_facts: Sequence[HeaderFact],
     here: Path | None,
     now: str | None,
+    python: str | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the header document and notes for stderr.
 
     Priority: git variables of ``environ``, its JSON blob, ``header_file`` (the document that
     ``read_header_file`` returns), ``log_facts``, and, only when ``here`` is a folder, this machine and the
     repository of that folder. ``now`` is the RFC 3339 time for ``collected_at``; like everything local it
-    counts only with ``here``. No clock is read. Raises ``UsageError`` for a bad variable and ``InputError``
+    counts only with ``here``. ``python`` is the path of the job's interpreter, by default the one that ``environ`` names,
+    whichever runs this; "" where nobody knows it. No clock is read. Raises ``UsageError`` for a bad variable and ``InputError``
     for a bad header file.
     """
     groups: list[Collected] = [variable_facts(environ), blob_facts(environ)]
@@ -39,7 +41,7 @@ def collect_header(
         groups.append(file_facts(header_file))
     groups.append((list(log_facts), []))
     if here is not None:
-        groups += [_clock(now), *_local(here, environ)]
+        groups += [_clock(now), *_local(here, environ, python)]
     facts, notes = _of_one_commit([facts for facts, _ in groups])
     return merge(facts), [note for _, noted in groups for note in noted] + notes
 
@@ -67,13 +69,30 @@ def _value(header: Mapping[str, Any], pointer: str) -> Any:
     return value
 
 
-def _local(here: Path, environ: Mapping[str, str]) -> list[Collected]:
+def _local(here: Path, environ: Mapping[str, str], python: str | None) -> list[Collected]:
     """Return the facts of this machine and of the repository of ``here``; their modules are imported only now."""
     from receipt_cli.header.accelerators import accelerator_facts
     from receipt_cli.header.git import git_facts
     from receipt_cli.header.host import host_facts
 
-    return [host_facts(here), accelerator_facts(environ), git_facts(here, environ)]
+    return [_interpreter(environ, python), host_facts(here), accelerator_facts(environ), git_facts(here, environ)]
+
+
+def _interpreter(environ: Mapping[str, str], python: str | None) -> Collected:
+    """Return the facts of the job's interpreter; notes where there is none, or it does not answer."""
+    from receipt_cli.header.interpreter import ask_interpreter, job_interpreter
+
+    collector = FactCollector()
+    path = job_interpreter(environ) if python is None else python
+    if not path:
+        collector.note("python: the job's interpreter is not known: it and its packages are left out")
+        return collector.facts, collector.notes
+    facts, problem = ask_interpreter(path, environ)
+    if problem:
+        collector.note(f"{path}: {problem}")
+    for pointer, value in facts.items():
+        collector.add(pointer, value, "host")
+    return collector.facts, collector.notes
 
 
 def _clock(now: str | None) -> Collected:

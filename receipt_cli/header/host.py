@@ -1,4 +1,4 @@
-"""Facts of the machine, the interpreter and its distributions, for a header that is collected inside the job."""
+"""Facts of the machine, of this interpreter and its distributions, and of a process, for a header of the job."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
+from receipt_cli.errors import UsageError
 from receipt_cli.header.facts import FactCollector, HeaderFact
 from receipt_cli.header.values import TIMESTAMP_FORMAT
 
@@ -32,22 +33,33 @@ def now_rfc3339() -> str:
 
 
 def host_facts(here: Path) -> tuple[list[HeaderFact], list[str]]:
-    """Return interpreter, platform, logical CPUs, memory in bytes, ``cwd``, torch and package versions.
-
-    Nothing is imported to learn its version. CUDA is known only from torch's local version tag (``+cu130``
-    is 13.0). Never raises: a fact that the system does not provide becomes a note.
-    """
+    """Return platform, logical CPUs, memory in bytes and ``cwd``. Never raises: an unknown fact becomes a note."""
     collector = FactCollector()
-    collector.add("/software/python", platform.python_version(), _SOURCE)
     collector.add("/software/platform", platform.platform(), _SOURCE)
-    torch = installed_version("torch")
-    collector.add("/software/torch", torch, _SOURCE)
-    collector.add("/software/cuda", cuda_of(torch), _SOURCE)
-    versions = {name: version for name in DISTRIBUTIONS if (version := installed_version(name)) is not None}
-    collector.add("/software/packages", versions, _SOURCE)
     _add_machine(collector)
     collector.add("/cwd", os.path.abspath(here), _SOURCE)
     return collector.facts, collector.notes
+
+
+def own_interpreter() -> tuple[str, str | None, str | None, dict[str, str]]:
+    """Return the version of this interpreter, of its torch, of torch's CUDA, and of its distributions.
+
+    Nothing is imported to learn its version. CUDA is known only from torch's local version tag (``+cu130`` is 13.0).
+    """
+    torch = installed_version("torch")
+    versions = {name: version for name in DISTRIBUTIONS if (version := installed_version(name)) is not None}
+    return platform.python_version(), torch, cuda_of(torch), versions
+
+
+def process_of(pid: int) -> tuple[dict[str, str], list[str]]:
+    """Return the environment and the command of a process. Raises ``UsageError`` where it cannot be read."""
+    import psutil
+
+    try:
+        process = psutil.Process(pid)
+        return process.environ(), process.cmdline()
+    except (psutil.Error, OSError) as error:
+        raise UsageError(f"process {pid} cannot be read", why=type(error).__name__) from None
 
 
 def _add_machine(collector: FactCollector) -> None:

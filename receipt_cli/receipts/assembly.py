@@ -65,7 +65,7 @@ def assemble(
         "goodput": _goodput(derivation.goodput),
         **({} if derivation.cost is None else {"cost": {"rule": COST_RULE, **derivation.cost._asdict()}}),
         "attachments": captured["attachments"],
-        "captured_sha256": captured_digest(captured),
+        "captured_sha256": captured_digest({**captured, "derivation": provenance}),
         "derivation": provenance,
     }
 

@@ -311,11 +311,28 @@ def rfc3339_now() -> str:
 
 
 def capture_header(
-    run: Mapping[str, str | None], repository: Path, environ: Mapping[str, str], now: str
+    run: Mapping[str, str | None],
+    repository: Path,
+    environ: Mapping[str, str],
+    now: str,
+    *,
+    python: str | None = None,
+    pid: int | None = None,
+    command: Sequence[str] | None = None,
 ) -> tuple[Document, list[str]]:
-    """Return the valid header document of this machine and ``repository``, and notes. Raises ``UsageError``."""
+    """Return the valid header document of this machine, ``repository`` and the job, and notes.
+
+    The job's Python is ``python``, or that of the process ``pid`` (whose environment counts then) or of ``command``, else that
+    of ``environ``. Raises ``UsageError``.
+    """
+    if pid is not None or command is not None:
+        from receipt_cli.header.interpreter import command_interpreter, process_interpreter
+    if pid is not None:
+        environ, python = process_interpreter(pid)
+    elif command is not None:
+        python = command_interpreter(command, environ)
     declared = {**run, **run_texts(**{key: run.get(key) for key in ("name", "lane", "preset")})}
-    header, notes = collect_header(environ=environ, header_file=None, log_facts=(), here=repository, now=now)
+    header, notes = collect_header(environ=environ, header_file=None, log_facts=(), here=repository, now=now, python=python)
     document = header_document(declared, mask_texts(header))
     require_valid(document, "header")
     return document, notes

@@ -9,6 +9,7 @@ from typing import Any
 
 from receipt_cli.analysis.stated.options import StatedFact
 from receipt_cli.definitions.units import read_number
+from receipt_cli.documents.invariants.stated import count_devices
 from receipt_cli.errors import UsageError
 from receipt_cli.header.values import text
 from receipt_cli.redaction.mask import mask_secrets
@@ -109,7 +110,8 @@ def _checked(name: str, value: str) -> str:
 def header_facts(header: Mapping[str, Any] | None) -> tuple[StatedFact, ...]:
     """Return the facts of a collected header that complete figures: devices, batch, size of the model, price of an hour.
 
-    A header that lists several kinds of devices names none; a rate of 0 is no price.
+    A header that lists several kinds of devices names none; of several nodes the devices of one do not say how many the job
+    has. A rate of 0 is no price.
     """
     if header is None:
         return ()
@@ -117,11 +119,16 @@ def header_facts(header: Mapping[str, Any] | None) -> tuple[StatedFact, ...]:
     for pointer, name in _OF_HEADER.items():
         section, _, key = pointer[1:].partition("/")
         _add(found, name, (header.get(section) or {}).get(key), pointer)
+    flags = header.get("flags") or {}
     devices: list[Any] = (header.get("hardware") or {}).get("accelerators") or []
     if len(devices) == 1:
         _add(found, "accelerator_name", devices[0].get("name"), _DEVICES)
-        if not any(fact.name == "world_size" for fact in found):
-            _add(found, "world_size", devices[0].get("count"), _DEVICES)
+        nodes, visible = flags.get("node_count", 1), flags.get("cuda_visible_devices")
+        if nodes == 1 and not any(fact.name == "world_size" for fact in found):
+            if visible is None:
+                _add(found, "world_size", devices[0].get("count"), _DEVICES)
+            else:
+                _add(found, "world_size", count_devices(visible), _VISIBLE)
     cost = header.get("cost") or {}
     _add(found, "price_per_hour", cost.get("hourly_rate"), _COST)
     if found and found[-1].name == "price_per_hour":
@@ -129,7 +136,7 @@ def header_facts(header: Mapping[str, Any] | None) -> tuple[StatedFact, ...]:
     return _ordered(found)
 
 
-_DEVICES, _COST = "/hardware/accelerators", "/cost"
+_DEVICES, _VISIBLE, _COST = "/hardware/accelerators", "/flags/cuda_visible_devices", "/cost"
 _OF_HEADER: Mapping[str, str] = {
     "/parallelism/world_size": "world_size",
     "/model/parameter_count": "parameter_count",

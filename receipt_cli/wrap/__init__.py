@@ -7,7 +7,6 @@ Start with ``job`` (the run), then ``forwarder`` (the process that copies output
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "interpreter": "set_interpreter",
     "job": "Ended NotStarted check_command run_job",
     "output_streams": "hold_standard_streams",
     "paths": "Existing Files check_files default_files is_device open_log",

@@ -68,6 +68,13 @@ def parsed(tmp_path: Path, invoke: Invoke) -> Any:
     return parse
 
 
+def stored(store: Path) -> dict[str, Any]:
+    """Return the only receipt in a store."""
+    documents: list[dict[str, Any]] = [json.loads(path.read_text()) for path in store.rglob("*.json")]
+    (receipt,) = (document for document in documents if "derivation" in document)
+    return receipt
+
+
 def stated(document: dict[str, Any]) -> dict[str, tuple[Any, str]]:
     return {fact["name"]: (fact["value"], fact["source"]) for fact in document["derivation"]["options"].get("facts", [])}
 
@@ -140,14 +147,29 @@ def test_a_stated_fact_comes_before_the_header_and_that_is_said(tmp_path: Path, 
     assert "world_size is stated as 16.0, the header has 8.0" in made.stderr
 
 
+@pytest.mark.parametrize(
+    ("flags", "devices"),
+    [(None, 8.0), ({"cuda_visible_devices": "0,3"}, 2.0), ({"cuda_visible_devices": "1,-1,2"}, 1.0), ({"node_count": 4}, None)],
+)
+def test_devices_are_those_that_the_job_sees(
+    flags: dict[str, Any] | None, devices: float | None, tmp_path: Path, parsed: Any
+) -> None:
+    document = json.loads(json.dumps(HEADER))
+    document["header"]["flags"] = flags
+    for name in flags or ():
+        document["header"]["sources"][f"/flags/{name}"] = "blob"
+    (tmp_path / "job.header.json").write_text(json.dumps(document))
+    found = stated(parsed(nanogpt(), "--header", str(tmp_path / "job.header.json"))).get("world_size")
+    assert (None if found is None else found[0]) == devices
+
+
 def test_rederive_keeps_what_was_stated(tmp_path: Path, parsed: Any, invoke: Invoke) -> None:
     first = parsed(nanochat(), "--fact", "accelerator=H100", "--fact", "price_per_hour=24", "--wall", "1h")
     (tmp_path / "job").mkdir()
     for name in ("run.log", "run.receipt.json"):
         (tmp_path / name).rename(tmp_path / "job" / name)
     assert invoke("rederive", str(tmp_path / "job"), "--store", str(tmp_path / "store")).code == 0
-    (path,) = (tmp_path / "store").rglob("*.json")
-    again = json.loads(path.read_text())
+    again = stored(tmp_path / "store")
     for block in ("summary", "cost", "goodput"):
         assert again[block] == first[block]
     assert again["derivation"]["options"] == first["derivation"]["options"]
@@ -158,8 +180,7 @@ def test_rederive_reads_the_header_beside_a_log(tmp_path: Path, invoke: Invoke) 
     (tmp_path / "job" / "run.log").write_text(nanochat())
     (tmp_path / "job" / "run.header.json").write_text(json.dumps(HEADER))
     assert invoke("rederive", str(tmp_path / "job"), "--store", str(tmp_path / "store")).code == 0
-    (path,) = (tmp_path / "store").rglob("*.json")
-    assert "mfu_ratio" in json.loads(path.read_text())["summary"]["derived"]
+    assert "mfu_ratio" in stored(tmp_path / "store")["summary"]["derived"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from receipt_cli.analysis.goodput.model import Wall
 from receipt_cli.documents.validate import validate_bytes, validate_document
 from receipt_cli.errors import ReceiptError
 from receipt_cli.receipts.production import Request, produce
+from receipt_cli.receipts.stated import read_facts
 from receipt_cli.verification.verifier import read_receipt, verify
 
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
@@ -71,14 +72,17 @@ def mutated(document: dict[str, Any], path: Path_, draw: random.Random) -> dict[
 @pytest.mark.parametrize(("log", "code"), CASES, ids=lambda value: value.stem if isinstance(value, Path) else "")
 def test_every_change_is_refused_or_named(log: Path, code: int | None) -> None:
     draw = random.Random(19)
-    request = Request(path=str(log), exit_code=code, name="a run", lane="a lane", wall=Wall(400.0, "wall_time_s"))
+    facts = read_facts(["devices=8", "peak_flops=989e12", "tokens_per_step=0.5M", "power=700W", "price_per_hour=24 USD"])
+    request = Request(str(log), exit_code=code, name="a run", lane="a lane", wall=Wall(400.0, "wall_time_s"), facts=facts)
     document: dict[str, Any] = json.loads(json.dumps(produce(request).document))
     assert not validate_document(document)
     assert verify(document, [str(log)]).verified
     every = [path for path in leaves(document) if "/" + "/".join(map(str, path)) not in FREE]
     captured = [path for path in every if path[0] in CAPTURED]
     derived = [path for path in every if path[0] not in CAPTURED]
-    for path in [*captured, *draw.sample(derived, min(60, len(derived)))]:
+    stated = [path for path in derived if path[0] == "cost" or path[:3] == ("derivation", "options", "facts")]
+    assert len(stated) > 20
+    for path in [*captured, *stated, *draw.sample(derived, min(60, len(derived)))]:
         changed = mutated(document, path, draw)
         data = json.dumps(changed).encode()
         if path[0] in CAPTURED:
@@ -90,7 +94,7 @@ def test_every_change_is_refused_or_named(log: Path, code: int | None) -> None:
         except ReceiptError:
             continue  # refused
         assert not found.verified, path
-        assert found.invalid or found.differences, path
+        assert found.invalid or found.differences or found.touched, path  # a stated fact that completes nothing
 
 
 def test_the_order_of_bytes_in_the_file_is_no_change(tmp_path: Path) -> None:

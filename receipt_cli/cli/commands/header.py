@@ -8,6 +8,7 @@ from typing import Annotated
 
 from receipt_cli.cli.output import note, write_stdout
 from receipt_cli.cli.parameters import Lane, Option, Preset, RunName
+from receipt_cli.errors import UsageError
 
 
 def header(
@@ -15,14 +16,18 @@ def header(
     repository: Annotated[
         Path, Option("-C", "--repository", metavar="FOLDER", help="Folder with the .git of the run.")
     ] = Path("."),
+    python: Annotated[
+        Path | None, Option(help="The job's Python; by default that of VIRTUAL_ENV, of CONDA_PREFIX, or the first on PATH.")
+    ] = None,
+    pid: Annotated[int | None, Option(least=1, help="The job's process: its Python and its environment are recorded.")] = None,
     name: RunName = None,
     lane: Lane = None,
     preset: Preset = None,
 ) -> None:
     """Record git, GPUs, torch, RAM and the host at job start, for `receipt parse --header`.
 
-    Run it on the machine that trains. RECEIPT_GIT_COMMIT, _BRANCH, _DIRTY, _MESSAGE and the JSON blob
-    RECEIPT_BUILD_PROVENANCE override what is detected.
+    Run it on the machine that trains. The Python that it describes is the job's, never its own.
+    RECEIPT_GIT_COMMIT, _BRANCH, _DIRTY, _MESSAGE and the JSON blob RECEIPT_BUILD_PROVENANCE override what is detected.
 
     Example: receipt header -o header.json
     """
@@ -31,7 +36,10 @@ def header(
 
     now = rfc3339_now()
     run = {"name": name, "lane": lane, "preset": preset, "started_at": now}
-    document, notes = capture_header(run, repository, dict(os.environ), now)
+    if pid is not None and python is not None:
+        raise UsageError("--pid and --python name the interpreter twice")
+    interpreter = None if python is None else str(python)
+    document, notes = capture_header(run, repository, dict(os.environ), now, python=interpreter, pid=pid)
     note(notes)
     data = canonical_bytes(document)
     if output is None:

@@ -107,10 +107,8 @@ def _write_header(files: Files, run: dict[str, str | None], command: Sequence[st
     from receipt_cli.documents.canonical import canonical_bytes
     from receipt_cli.io.atomic import write_atomically
     from receipt_cli.receipts.production import capture_header
-    from receipt_cli.wrap.interpreter import set_interpreter
 
-    document, notes = capture_header(run, Path.cwd(), dict(os.environ), run["started_at"] or "")
-    notes += set_interpreter(document["header"], command, os.environ)
+    document, notes = capture_header(run, Path.cwd(), dict(os.environ), run["started_at"] or "", command=command)
     write_atomically(files.header, canonical_bytes(document))
     return notes
 

@@ -39,6 +39,12 @@ def _same(one: Any, other: Any) -> bool:
     return not isinstance(one, bool) and float(one) == float(other)
 
 
+def count_devices(visible: object) -> int:
+    """Return how many devices a value of ``CUDA_VISIBLE_DEVICES`` names; those behind -1 are hidden."""
+    names = [name.strip() for name in str(visible).split(",")]
+    return len(names[: names.index("-1")] if "-1" in names else list(filter(None, names)))
+
+
 def _of_header(document: Document, fact: dict[str, Any]) -> Any:
     """Return the value of the header that a fact comes from, or None."""
     value: Any = document["header"]
@@ -46,6 +52,8 @@ def _of_header(document: Document, fact: dict[str, Any]) -> Any:
         value = value.get(key) if isinstance(value, dict) else None
     if isinstance(value, list):  # accelerators of one kind
         value = value[0].get(_DEVICE_KEYS.get(fact["name"], "")) if len(value) == 1 else None
+    elif fact["source"].endswith("/cuda_visible_devices"):
+        value = count_devices(value)
     elif isinstance(value, dict):
         value = value.get("currency" if fact["name"] == "currency" else "hourly_rate")
     return value

@@ -64,9 +64,21 @@ def test_nvidia_smi_is_read(tmp_path: Path, output: str, want: list[dict[str, An
     environ = tool(tmp_path, "nvidia-smi", output)
     assert inventory(environ) == (want, [])
     assert (tmp_path / "nvidia-smi.args").read_text().split() == [
-        "--query-gpu=name,memory.total",
+        "--query-gpu=name,memory.total,driver_version",
         "--format=csv,noheader,nounits",
     ]
+
+
+def test_the_version_of_the_driver_is_a_flag(tmp_path: Path) -> None:
+    environ = tool(tmp_path, "nvidia-smi", "NVIDIA H100 80GB HBM3, 81559, 550.54.15\n" * 2)
+    header = merge(accelerator_facts(environ)[0])
+    assert header["hardware"]["accelerators"] == [{"name": "NVIDIA H100 80GB HBM3", "count": 2, "memory_bytes": 81559 * MIB}]
+    assert header["flags"] == {"nvidia_driver": "550.54.15"}
+
+
+def test_the_nodes_of_a_job_are_a_flag(tmp_path: Path) -> None:
+    header = merge(accelerator_facts({"PATH": str(tmp_path), "SLURM_JOB_NUM_NODES": "4"})[0])
+    assert (header["flags"], header["sources"]) == ({"node_count": 4}, {"/flags/node_count": "env:SLURM_JOB_NUM_NODES"})
 
 
 def test_a_machine_without_tools_has_an_unknown_inventory(tmp_path: Path) -> None:

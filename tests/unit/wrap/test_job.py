@@ -1,6 +1,5 @@
 """The parts of ``receipt run`` that need no command: files, interpreters, whole lines, counters, signals."""
 
-import json
 import os
 import subprocess
 import sys
@@ -8,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from receipt_cli.header.document import empty_header
 from receipt_cli.wrap import memory
-from receipt_cli.wrap.interpreter import find_interpreter, set_interpreter
 from receipt_cli.wrap.memory import KillCounter, Kills
 from receipt_cli.wrap.paths import default_files
 from receipt_cli.wrap.tee import HELD, Log
@@ -42,7 +39,7 @@ def test_a_name_that_is_taken_is_not_used(tmp_path: Path, monkeypatch: pytest.Mo
     assert default_files(["x"], "job", NOW, None).receipt == Path("job-20261121T161500Z-3.receipt.json")
 
 
-# --- the interpreter of the command -----------------------------------------------------------------------------------------
+# --- the log ----------------------------------------------------------------------------------------------------------------
 
 
 def program(path: Path, text: str) -> Path:
@@ -50,68 +47,6 @@ def program(path: Path, text: str) -> Path:
     path.write_text(text)
     path.chmod(0o755)
     return path
-
-
-def test_the_interpreter_of_a_command(tmp_path: Path) -> None:
-    python = program(tmp_path / "env" / "bin" / "python3.12", "")
-    launcher = program(tmp_path / "env" / "bin" / "torchrun", f"#!{python}\nimport sys\n")
-    portable = program(tmp_path / "env" / "bin" / "accelerate", "#!/usr/bin/env python3.12\n")
-    long = program(tmp_path / "env" / "bin" / "deepspeed", f"#!/bin/sh\n'''exec' \"{python}\" \"$0\" \"$@\"\n' '''\n")
-    shell = program(tmp_path / "train.sh", "#!/bin/bash\npython train.py\n")
-    environ = {"PATH": str(python.parent)}
-    for command in (["python3.12", "train.py"], [str(launcher)], ["accelerate", "launch"], [str(portable)], [str(long)]):
-        assert find_interpreter(command, environ) == str(python), command
-    assert find_interpreter([str(shell)], environ) is None
-    assert find_interpreter(["missing"], environ) is None
-
-
-def header_of_ours() -> dict[str, object]:
-    header = empty_header()
-    header["software"] |= {"python": "3.0", "torch": "9.9", "platform": "Linux", "packages": {"numpy": "1"}}
-    header["sources"] = {f"/software/{name}": "host" for name in ("packages", "platform", "python", "torch")}
-    return header
-
-
-def test_another_interpreter_speaks_for_itself(tmp_path: Path) -> None:
-    answer = json.dumps(["3.12.1", {"torch": "2.9.0+cu130", "peft": "0.1"}])
-    python = program(tmp_path / "python3", f"#!/bin/sh\necho '{answer}'\n")
-    header = header_of_ours()
-    assert set_interpreter(header, [str(python), "train.py"], {"PATH": os.defpath}) == []
-    told = {"python": "3.12.1", "torch": "2.9.0+cu130", "cuda": "13.0", "packages": {"peft": "0.1"}}
-    assert header["software"] == {"platform": "Linux", "trainer": None, **told}
-    assert header["sources"] == dict.fromkeys(
-        ["/software/cuda", "/software/packages", "/software/platform", "/software/python", "/software/torch"], "host"
-    )
-
-
-@pytest.mark.parametrize("script", ["echo nonsense", "exit 3", "echo '[1]'"])
-def test_an_interpreter_that_does_not_answer_leaves_its_fields_unknown(tmp_path: Path, script: str) -> None:
-    python = program(tmp_path / "python3", f"#!/bin/sh\n{script}\n")
-    header = header_of_ours()
-    assert len(set_interpreter(header, [str(python)], {"PATH": os.defpath})) == 1
-    assert header["sources"] == {"/software/platform": "host"}
-    assert header["software"]["python"] is header["software"]["packages"] is None
-
-
-def test_a_stated_value_stands(tmp_path: Path) -> None:
-    python = program(tmp_path / "python3", "#!/bin/sh\necho '[\"3.12.1\", {}]'\n")
-    header = header_of_ours()
-    header["sources"]["/software/torch"] = "blob"
-    set_interpreter(header, [str(python)], {"PATH": os.defpath})
-    assert (header["software"]["torch"], header["software"]["python"]) == ("9.9", "3.12.1")
-
-
-def test_a_command_that_is_no_python_tells_nothing_unless_ours_is_the_one_it_would_find(tmp_path: Path) -> None:
-    script = program(tmp_path / "train.sh", "#!/bin/sh\n")
-    header = header_of_ours()
-    assert set_interpreter(header, [str(script)], {"PATH": str(tmp_path)}) != []
-    assert header["software"]["torch"] is None
-    header = header_of_ours()
-    assert set_interpreter(header, [str(script)], {"PATH": os.path.dirname(sys.executable)}) == []
-    assert header["software"]["torch"] == "9.9"
-
-
-# --- the log ----------------------------------------------------------------------------------------------------------------
 
 
 def opened(path: Path) -> int:

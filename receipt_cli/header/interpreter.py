@@ -1,4 +1,4 @@
-"""Find the Python of the command and its packages: often not the one that runs ``receipt``."""
+"""Find the Python of a job and ask it for its packages: often not the one that runs ``receipt``."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from receipt_cli.header.host import DISTRIBUTIONS, cuda_of
+from receipt_cli.errors import UsageError
+from receipt_cli.header.host import DISTRIBUTIONS, cuda_of, own_interpreter, process_of
 from receipt_cli.header.program import run_program
 
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?t?)?")
@@ -18,6 +18,7 @@ _FIRST_LINE = re.compile(rb"#! ?(\S+)(?: +(\S+))?[^\n]*\n(?:'''exec' \"?(/[^\"\n
 """The first line of a script, and the second of one whose interpreter has too long a path for the first."""
 OURS = ("/software/python", "/software/torch", "/software/cuda", "/software/packages")
 """Fields of the header that describe an interpreter and not the machine."""
+_ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
 _ASK = """
 import json, platform, sys
 from importlib import metadata
@@ -31,34 +32,38 @@ print(json.dumps([platform.python_version(), found]))
 """
 
 
-def set_interpreter(header: dict[str, Any], command: Sequence[str], environ: Mapping[str, str]) -> list[str]:
-    """Replace the facts of our interpreter in the header by those of the command's; return notes.
+def job_interpreter(environ: Mapping[str, str]) -> str | None:
+    """Return the Python that a job with this environment runs; None where there is none.
 
-    The facts become unknown where the command's interpreter is: it is neither Python nor a Python script, and ours is not
-    the one on its ``PATH``.
+    It is that of the virtual environment, else that of conda, else the first on ``PATH``.
+    """
+    for folder in filter(None, map(environ.get, _ENVIRONMENTS)):
+        path = os.path.join(folder, "bin", "python")
+        if os.access(path, os.X_OK):
+            return path
+    return _which("python", environ) or _which("python3", environ)
+
+
+def command_interpreter(command: Sequence[str], environ: Mapping[str, str]) -> str:
+    """Return the Python that ``command`` runs, "" where nobody knows.
+
+    A command that is no Python may start any: that of the environment counts where one is active, or is ours.
     """
     path = find_interpreter(command, environ)
-    if path is not None and _is_ours(path):
-        return []
-    if path is None and any(_is_ours(found) for name in ("python", "python3") if (found := _which(name, environ))):
-        return []
-    facts: dict[str, object] = {}
-    notes: list[str] = []
+    if path is not None:
+        return path
+    guess = job_interpreter(environ)
+    active = any(environ.get(name) for name in _ENVIRONMENTS)
+    return guess if guess is not None and (active or _is_ours(guess)) else ""
+
+
+def process_interpreter(pid: int) -> tuple[dict[str, str], str]:
+    """Return the environment and the Python of a process. Raises ``UsageError`` where it runs none, or cannot be read."""
+    environ, command = process_of(pid)
+    path = find_interpreter(command, environ) if command else None
     if path is None:
-        notes.append(f"cannot tell the Python of {command[0]}: Python and its packages left out")
-    else:
-        facts, problem = _ask(path, environ)
-        notes += [f"{path}: {problem}"] if problem else []
-    for pointer in OURS:
-        if header["sources"].get(pointer) == "host":
-            del header["sources"][pointer]
-            header["software"][pointer.rpartition("/")[2]] = None
-        value = facts.get(pointer)
-        if value is not None and pointer not in header["sources"]:
-            header["software"][pointer.rpartition("/")[2]] = value
-            header["sources"][pointer] = "host"
-    header["sources"] = dict(sorted(header["sources"].items()))
-    return notes
+        raise UsageError(f"process {pid} runs no Python", why=f"it runs {ascii(command[0])[:200] if command else 'nothing'}")
+    return environ, path
 
 
 def find_interpreter(command: Sequence[str], environ: Mapping[str, str]) -> str | None:
@@ -92,8 +97,10 @@ def _is_ours(path: str) -> bool:
     return os.path.dirname(os.path.abspath(path)) == os.path.dirname(os.path.abspath(sys.executable))
 
 
-def _ask(path: str, environ: Mapping[str, str]) -> tuple[dict[str, object], str]:
-    """Return the facts of an interpreter, and the reason of a failure."""
+def ask_interpreter(path: str, environ: Mapping[str, str]) -> tuple[dict[str, object], str]:
+    """Return the version and the packages of an interpreter by pointers of the header, and the reason of a failure."""
+    if _is_ours(path):
+        return dict(zip(OURS, own_interpreter(), strict=True)), ""
     answer = run_program([os.path.abspath(path), "-c", _ASK, "torch", *DISTRIBUTIONS], environ=environ)
     if answer.problem:
         return {}, answer.problem
