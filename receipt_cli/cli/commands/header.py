@@ -12,9 +12,9 @@ from receipt_cli.cli.parameters import Lane, Option, Preset, RunName
 
 def header(
     output: Annotated[Path | None, Option("-o", "--output", help="Write to this file instead of stdout.")] = None,
-    repository: Annotated[
-        Path, Option("-C", "--repository", metavar="FOLDER", help="Folder with the .git of the run.")
-    ] = Path("."),
+    repository: Annotated[Path, Option("-C", "--repository", metavar="FOLDER", help="Folder with the .git of the run.")] = Path(
+        "."
+    ),
     name: RunName = None,
     lane: Lane = None,
     preset: Preset = None,
