@@ -21,6 +21,7 @@ from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.records.envelope import plain, read_clock
+from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS, place
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.layout import MASK
@@ -96,7 +97,8 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
 
 def _signs(engine: Engine, body: SegmentBody, names: Collection[str]) -> list[int]:
     """Return the records that show an end: markers of failures and completions, and end lines of the trainers ``names``."""
-    hits = [body.markers[m.id].at for m in engine.catalogue.markers if m.role in ENDS and m.id in body.markers]
+    found = [body.markers[m.id] for m in engine.catalogue.markers if m.role in ENDS and m.id in body.markers]
+    hits = [[at for at, form in zip(one.at, one.form, strict=True) if form != MENTIONED] for one in found]
     rules = [(g, r) for g in engine.grammars if g.id in names for r in g.rules if r.event == "end"]
     ends = [columns.at for g, r in rules if (columns := engine.columns(body, g, r)) is not None]
     return sorted({at >> POSITION_BITS for found in (*hits, *ends) for at in found})

@@ -10,7 +10,7 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "interpreter": "set_interpreter",
     "job": "Ended NotStarted check_command run_job",
-    "orphan": "Note Orphan find_orphan",
+    "orphan": "Note find_orphan",
     "output_streams": "hold_standard_streams",
     "paths": "Existing Files check_files default_files is_device open_log",
 }
