@@ -18,7 +18,7 @@ _LEVEL = compile_later(
 )
 _RAY = compile_later(rb"\((?!(?:raylet|autoscaler)\b)[^()\r\n]{1,60}(?:\([^()\r\n]{0,40}\))?[ ,]{1,2}pid=\d[^()\r\n]{0,80}\) ")
 _HELP = compile_later(rb"\s{0,20}(?:-{1,2}[A-Za-z][\w-]{0,60}[ ,=]|#(?![#=\d])|//|usage:|[-*+] {1,4}\Z)")
-_ITEM = compile_later(rb"\s{0,20}[-*+] {1,4}")
+_ITEM = compile_later(rb"\s{0,20}[-*] {1,4}")
 _QUOTES = compile_later(rb"(?<![A-Za-z0-9_])['\"`]|['\"`](?![A-Za-z0-9_])")
 _CODE = compile_later(
     rb"\s{0,40}(?:# (?!Ended \()|--[a-z][\w-]{0,60}[ ,=]|usage: |(?:raise|assert|return|elif|except) [\w\"'(]"
