@@ -268,10 +268,11 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     begun = time.process_time()
     logs = {folder: chosen_logs(folder, options.every) for folder in options.folders}
-    sets = ", ".join(f"{len(own)} logs of {'the fixtures' if f == FIXTURES else f.name}" for f, own in logs.items())
+    sets = ", ".join(f"{len(own)} logs of {'the fixtures' if f.resolve() == FIXTURES else f.name}" for f, own in logs.items())
     chosen = [relation for relation in relations() if options.only in relation.name]
     found = run([path for own in logs.values() for path in own], chosen, options.largest)
     machine = describe_machine()
+    sets += f" (one of {options.every})" if options.every > 1 else ""
     cut = f"Of a log of more than {options.largest:,} bytes, the first two thirds of that and the last third are taken."
     spent = f"{(time.process_time() - begun) / 60:.0f} minutes of one core: {machine['processor']}"
     about = [
