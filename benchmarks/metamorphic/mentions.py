@@ -43,10 +43,14 @@ PLACES = ((0.0, 0.5, -1.0), (0.25, 0.75, 1.0))
 
 
 def inserted(lines: Lines, texts: Sequence[str], places: Sequence[float]) -> bytes:
-    """Return the log with ``texts`` as lines at each of ``places``."""
-    block = [text.encode() + b"\n" for text in texts]
+    """Return the log with ``texts`` as lines at ``places``, each text at one of them.
+
+    Lines that come again together would be what a launch prints at its begin.
+    """
     made = list(lines)
-    for place in sorted(places, key=lambda share: share if share >= 0 else 0.99, reverse=True):
+    ordered = sorted(places, key=lambda share: share if share >= 0 else 0.99, reverse=True)
+    for number, place in enumerate(ordered):
         at = max(0, len(lines) - 1) if place < 0 else round(place * len(lines))
-        made[at:at] = block
+        own = texts[(number + round(4 * places[1])) % len(places) :: len(places)]
+        made[at:at] = [text.encode() + b"\n" for text in own]
     return b"".join(made)

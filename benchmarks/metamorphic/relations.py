@@ -41,7 +41,7 @@ RELATIONS = (
     Relation("rank head on every line", lambda lines: (b"[rank0]: " + line for line in lines)),
     Relation("two tagged ranks, line by line", lambda lines: _blocks(lines, 1)),
     Relation("two tagged ranks, blocks of 40", lambda lines: _blocks(lines, 40)),
-    Relation("every line twice", lambda lines: _untagged(lines, 1)),
+    Relation("every line twice", lambda lines: _untagged(lines, 1), at_least=2),
     Relation("two copies, blocks of 7", lambda lines: _untagged(lines, 7), at_least=29),
     Relation("two copies, blocks of 40", lambda lines: _untagged(lines, 40), at_least=161),
 )

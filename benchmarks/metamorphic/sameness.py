@@ -31,9 +31,11 @@ WHO = May(re.compile(r"/failure/culprit|/failure/victims|/ranks?(?:$|/)"), "the 
 DOUBT = May(
     re.compile(r"/checks/(?:zero_exit_code|no_oom|completed)$|^/failure(?:$|/)|/derivation/observed"),
     "an error that a logger or a worker prints need not have ended the run",
-    (None, MISSING),
+    (None, MISSING, "no_grammar_match"),
 )
-SHOWN = May(re.compile(r"/observed/\d+/message|/failure/(?:message|markers)"), "a head is shown with the line")
+SHOWN = May(
+    re.compile(r"/derivation/observed|/failure/(?:message|markers)"), "a head is shown with the line, and may make it a message"
+)
 OBSERVED = May(re.compile(r"/derivation/observed"), "what is said is observed")
 NEAR = May(re.compile(r"/checks/has_steps$"), "a count before a line makes it nearer to a record", (None,))
 
@@ -54,8 +56,8 @@ def differences(before: Sequence[Document] | str, after: Sequence[Document] | st
     return found
 
 
-_CUT = {None, "truncated", "no_grammar_match"}
-"""What may be said of any damaged log."""
+_CUT = {None, "truncated", "no_grammar_match", "traceback"}
+"""What may be said of any damaged log: a traceback whose last line is cut has no other name."""
 
 
 def inventions(before: Sequence[Document] | str, after: Sequence[Document] | str) -> list[str]:

@@ -1,32 +1,43 @@
 """Run the relations over logs, print each violation, and write the table of them.
 
-``python -m benchmarks.metamorphic.table [FOLDER ...] [--only TEXT] [--every N] [--write PATH]``
+``python -m benchmarks.metamorphic.table [FOLDER ...] [--only TEXT] [--every N] [--largest BYTES] [--write PATH]``
+
+Of a folder with a ``truth.jsonl``, the logs that it names. The smallest logs come first, and of a long one its first and its
+last lines are taken. A text is read once: packings that unpack to one text have one receipt.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import re
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.machine import describe_machine
 from benchmarks.metamorphic.disturbances import FILES, TEXTS, another_zone, folded
 from benchmarks.metamorphic.mentions import FORMS, PLACES, WORDS, inserted
+from benchmarks.metamorphic.relations import RELATIONS as ARRANGEMENTS
+from benchmarks.metamorphic.relations import Relation as Arrangement
+from benchmarks.metamorphic.relations import violation
 from benchmarks.metamorphic.sameness import CLOCK, DOUBT, NEAR, OBSERVED, SHOWN, WHO, Document, May, differences, inventions
 from benchmarks.metamorphic.wrappings import WRAPPINGS
 from receipt_cli.errors import ReceiptError
+from receipt_cli.io.encoding import as_utf8
+from receipt_cli.io.source import Source
 from receipt_cli.receipts.production import Request, produce_all
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
-LARGE = 300_000
-"""Bytes of a log that is left out."""
+LARGEST = 32_000
+"""Bytes that are taken of a log: two thirds of them from its begin, one from its end."""
+_AROUND = ("LC_ALL", "LANG", "TZ")
 Lines = Sequence[bytes]
 Found = Sequence[Document] | str
 _STAMPED = ("CRI", "docker json", "JSON", "Loki", "Cloud", "journal", "RFC", "ts", "Python logging", "loguru", "GitHub", "GitLab")
@@ -43,13 +54,36 @@ class Relation(NamedTuple):
     may: tuple[May, ...] = ()
 
 
+_read: dict[tuple[object, ...], Found] = {}
+"""Receipts of the texts that were read since ``forget``."""
+
+
+def forget() -> None:
+    """Forget the receipts of texts."""
+    _read.clear()
+
+
 def receipts(paths: Sequence[Path], workers: int = 1) -> Found:
     """Return the receipts of all launches of a log in some files, or the name of its error."""
     try:
+        key = _text_of(paths[0], workers) if len(paths) == 1 else None
+        if key is not None and key in _read:
+            return _read[key]
         request = Request(path=str(paths[0]), more=tuple(map(str, paths[1:])), workers=workers)
-        return [product.document for product in produce_all(request)]
+        found = [product.document for product in produce_all(request)]
     except ReceiptError as error:
         return type(error).__name__
+    if key is not None:
+        _read[key] = found
+    return found
+
+
+def _text_of(path: Path, workers: int) -> tuple[object, ...]:
+    """Return what the receipt of a log depends on: its text behind compression and packing, and what is around the program."""
+    source, digest = Source(str(path)), hashlib.sha256()
+    for block in source.blocks():
+        digest.update(block)
+    return digest.digest(), repr(source.problems), workers, *(os.environ.get(name) for name in _AROUND)
 
 
 def _write(folder: Path, data: bytes) -> list[Path]:
@@ -67,6 +101,19 @@ def _text(name: str, change: Callable[[Lines], bytes], may: tuple[May, ...]) -> 
 
 def _files(name: str, change: Callable[[Lines, Path], list[Path]]) -> Relation:
     return Relation(name, lambda lines, before, folder: differences(before, receipts(change(lines, folder))))
+
+
+def _arranged(arrangement: Arrangement) -> Relation:
+    """Lines that are copied, tagged or appended change no figure."""
+
+    def check(lines: Lines, before: Found, folder: Path) -> list[str]:
+        if isinstance(before, str) or len(lines) < arrangement.at_least:
+            return []
+        after = receipts(_write(folder, b"".join(arrangement.rearrange(lines))))
+        fault = after if isinstance(after, str) else violation(arrangement, before, after)
+        return [fault] if fault else []
+
+    return Relation(arrangement.name, check, (May(CLOCK.paths, "times are those of one of the copies"),))
 
 
 def _lossy(name: str, change: Callable[[Lines], bytes]) -> Relation:
@@ -150,6 +197,7 @@ def relations() -> list[Relation]:
         _elsewhere("the clock of Tokyo", TZ="Asia/Tokyo"),
     ]
     made.append(_elsewhere("two workers", workers=2))
+    made += [_arranged(arrangement) for arrangement in ARRANGEMENTS]
     return made + [_mention(form) for form in FORMS]
 
 
@@ -158,26 +206,49 @@ def whole_lines(data: bytes) -> list[bytes]:
     return [line + b"\n" for line in (data if data.endswith(b"\n") else data + b"\n").split(b"\n")[:-1]]
 
 
-def run(logs: Sequence[Path], chosen: Sequence[Relation]) -> dict[str, list[tuple[Path, str]]]:
+def shortened(data: bytes, largest: int) -> bytes:
+    """Return a log, or the first and the last lines of one that is longer: whole lines, and redraws of very long ones."""
+    if len(data) <= largest:
+        return data
+    head, tail = data[: 2 * largest // 3], data[-largest // 3 :]
+    for end in (b"\n", b"\r"):
+        if end in head:
+            head = head[: head.rfind(end)]
+            break
+    return head + b"\n" + tail[tail.find(b"\n") + 1 :]
+
+
+def chosen_logs(folder: Path, every: int = 1) -> list[Path]:
+    """Return the logs of a folder: those with a known truth, where there is one, the smallest first."""
+    truth = folder / "truth.jsonl"
+    if truth.is_file():
+        found = [folder / json.loads(line)["path"] for line in truth.read_text("utf-8").splitlines()]
+    else:
+        found = sorted(folder.rglob("*.log"))
+    return sorted((path for path in found[::every] if path.is_file()), key=lambda path: (path.stat().st_size, path))
+
+
+def run(logs: Sequence[Path], chosen: Sequence[Relation], largest: int = LARGEST) -> dict[str, list[tuple[Path, str]]]:
     """Return the violations of each relation: the log, and the first difference."""
     found: dict[str, list[tuple[Path, str]]] = {relation.name: [] for relation in chosen}
     for path in logs:
-        lines = whole_lines(path.read_bytes())
+        forget()
+        text = b"".join(as_utf8(iter([path.read_bytes()]), []))  # of UTF-16, bytes are no lines
+        lines = whole_lines(shortened(text, largest))
         with tempfile.TemporaryDirectory() as folder:
             before = receipts(_write(Path(folder), b"".join(lines)))
-        for relation in chosen:
-            with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder:
+            for relation in chosen:
                 differing = relation.check(lines, before, Path(folder))
-            if differing:
-                found[relation.name].append((path, differing[0]))
-                print(f"{relation.name}: {path.name}: {differing[0]} (of {len(differing)})", file=sys.stderr, flush=True)
+                if differing:
+                    found[relation.name].append((path, differing[0]))
+                    print(f"{relation.name}: {path}: {differing[0]} (of {len(differing)})", file=sys.stderr, flush=True)
     return found
 
 
-def markdown(found: dict[str, list[tuple[Path, str]]], chosen: Sequence[Relation], counts: Counter[str]) -> str:
+def markdown(found: dict[str, list[tuple[Path, str]]], chosen: Sequence[Relation], about: Sequence[str]) -> str:
     """Return the table."""
-    sets = ", ".join(f"{count} logs of {name}" for name, count in counts.items())
-    made = ["# Metamorphic relations", "", f"Violations over {sets}: fields of a receipt that differ and may not.", ""]
+    made = ["# Metamorphic relations", "", *about, ""]
     made += ["| relation | violations | what may differ, and why |", "|---|--:|---|"]
     for relation in chosen:
         reasons = "; ".join(dict.fromkeys(may.reason for may in relation.may if may.reason)) or "nothing"
@@ -192,16 +263,24 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("folders", nargs="*", type=Path, default=[FIXTURES])
     parser.add_argument("--only", default="", help="relations whose name contains this text")
     parser.add_argument("--every", type=int, default=1, help="each so manieth log")
+    parser.add_argument("--largest", type=int, default=LARGEST, help="bytes that are taken of a log")
     parser.add_argument("--write", type=Path, help="where the table goes")
     options = parser.parse_args(arguments)
-    logs: list[Path] = []
-    counts: Counter[str] = Counter()
-    for folder in options.folders:
-        own = [path for path in sorted(folder.rglob("*.log"))[:: options.every] if path.stat().st_size <= LARGE]
-        counts[folder.name if folder != FIXTURES else "the fixtures"] += len(own)
-        logs += own
+    begun = time.process_time()
+    logs = {folder: chosen_logs(folder, options.every) for folder in options.folders}
+    sets = ", ".join(f"{len(own)} logs of {'the fixtures' if f.resolve() == FIXTURES else f.name}" for f, own in logs.items())
     chosen = [relation for relation in relations() if options.only in relation.name]
-    table = markdown(run(logs, chosen), chosen, counts)
+    found = run([path for own in logs.values() for path in own], chosen, options.largest)
+    machine = describe_machine()
+    sets += f" (one of {options.every})" if options.every > 1 else ""
+    cut = f"Of a log of more than {options.largest:,} bytes, the first two thirds of that and the last third are taken."
+    spent = f"{(time.process_time() - begun) / 60:.0f} minutes of one core: {machine['processor']}"
+    about = [
+        f"Logs that violate a relation, of {sets}: a field of a receipt differs that may not. {cut}",
+        "",
+        f"Commit {machine['commit']}, {spent}, Python {machine['python'].split()[1]}.",
+    ]
+    table = markdown(found, chosen, about)
     print(table)
     if options.write is not None:
         options.write.write_text(table, encoding="utf-8")

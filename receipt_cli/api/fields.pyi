@@ -83,6 +83,10 @@ class Run(View):
     def log_loss(self) -> RunLogLoss | None:
         """Output that is missing at the end of the log, which could not be written whole; null or absent for a whole
         log, and when no wrapper wrote it."""
+    @property
+    def recovered(self) -> bool | None:
+        """True where the job's wrapper (receipt run) was killed and this receipt was made later: what only the wrapper
+        could see, such as the exit code, is null. Absent otherwise."""
 
 class RunLogLoss(View):
     @property

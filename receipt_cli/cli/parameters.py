@@ -130,9 +130,7 @@ def parameters(function: Callable[..., None]) -> list[Parameter]:
 
 
 Json = Annotated[bool, Option("--json", help="Print JSON for machines on stdout.")]
-Color = Annotated[
-    Literal["auto", "always", "never"], Option(help="Colour the output: auto is on a terminal without NO_COLOR.")
-]
+Color = Annotated[Literal["auto", "always", "never"], Option(help="Colour the output: auto is on a terminal without NO_COLOR.")]
 Grammar = Annotated[
     str | None,
     Option("-g", "--grammar", metavar="ID@vN", help="Parse the log with this grammar (or YAML file) only.", completes="grammar"),

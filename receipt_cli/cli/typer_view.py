@@ -110,9 +110,7 @@ def _typed(parameter: Parameter) -> inspect.Parameter:
         info = typer.Option(*spelled, help=declared.help, autocompletion=completer(declared.completes))
     default = inspect.Parameter.empty if parameter.required else parameter.default
     kind = kind if parameter.required else kind | None
-    return inspect.Parameter(
-        parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
-    )
+    return inspect.Parameter(parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])
 
 
 def help_of(name: str) -> tuple[str, str]:

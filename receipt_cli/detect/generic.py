@@ -235,8 +235,15 @@ def _reopened(streams: Sequence[Stream]) -> list[Stream] | None:
 
 
 def _blocks(stream: Stream) -> Iterator[bytes]:
+    """Yield the text without the lines that copy others: what comes one behind the other is learned, too."""
     for part in stream.parts:
-        yield from part.blocks()
+        for block in part.blocks():
+            if not part.copies.lines:
+                yield block
+                continue
+            copied = set(part.copies.lines)
+            lines = enumerate(block.split(b"\n"), part.lines_before + 1)
+            yield b"\n".join(line for number, line in lines if number not in copied)
 
 
 def _same(streams: Sequence[Stream], again: Sequence[Stream]) -> bool:

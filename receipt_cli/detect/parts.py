@@ -22,6 +22,7 @@ from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.records.envelope import plain, read_clock
+from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS, place
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.layout import MASK
@@ -120,8 +121,10 @@ def _signs(engine: Engine, body: SegmentBody, names: Collection[str]) -> list[in
 
 def _positions(engine: Engine, body: SegmentBody, roles: Sequence[str]) -> list[int]:
     """Return the records with markers of some roles, in order."""
-    hits = (body.markers[m.id].at for m in engine.catalogue.markers if m.role in roles and m.id in body.markers)
-    return sorted({at >> POSITION_BITS for found in hits for at in found})
+    hits = (body.markers[m.id] for m in engine.catalogue.markers if m.role in roles and m.id in body.markers)
+    return sorted(
+        {at >> POSITION_BITS for found in hits for at, form in zip(found.at, found.form, strict=True) if form != MENTIONED}
+    )
 
 
 def _with_few(found: Sequence[_Stretch], new: _Stretch, signs: Sequence[int], *, proven: bool) -> list[_Stretch]:

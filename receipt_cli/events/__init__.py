@@ -22,8 +22,7 @@ PUBLIC = {
     "ranks": "RankFigures leading_rank rank_figures sole_rank",
     "rows": "RowRun",
     "series": (
-        "Figure Numbers Selection Series ends first_with metric not_finite_since placed positions read steps_at "
-        "unregistered"
+        "Figure Numbers Selection Series ends first_with metric not_finite_since placed positions read steps_at unregistered"
     ),
     "step_numbers": "number_steps",
     "streams": "FileFacts Gathered LogFacts gather gathered_from last_bytes_before",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from receipt_cli.events.ledger import Ledger
@@ -44,7 +45,7 @@ def read_events(
             if rule.table is not None:
                 made = _name_rows(made, columns, rule, problems, ledger)
             elif rule.block is not None:
-                made = _fold_block(made, columns, rule, problems, orphans, joined, ledger)
+                made = _fold_block(made, columns, rule, problems, orphans, joined, ledger, body.copied)
             events.extend(made)
         problems += [problem for at, problem in orphans.items() if at not in joined]  # a row may be another block's
     events.sort(key=lambda event: event.at)
@@ -129,9 +130,7 @@ def _put(event: Event, rule: Rule, name: str, value: float | str) -> None:
         event.add_unregistered(target, value)
 
 
-def _name_rows(
-    events: list[Event], columns: RuleColumns, rule: Rule, problems: list[Problem], ledger: Ledger
-) -> list[Event]:
+def _name_rows(events: list[Event], columns: RuleColumns, rule: Rule, problems: list[Problem], ledger: Ledger) -> list[Event]:
     """Bind the cells of each row to the latest header row before it."""
     assert rule.table is not None
     headers = dict(zip(columns.headers.rows, columns.headers.values, strict=True))
@@ -158,10 +157,11 @@ def _name_rows(
 
 @dataclass(slots=True)
 class _Open:
-    """A block that rows may still join: its event, the ordinal of its last line, the keys it has."""
+    """A block that rows may still join: its event, the ordinal and the number of its last line, the keys it has."""
 
     event: Event
     last: int
+    line: int
     keys: set[str] = field(default_factory=set)
 
 
@@ -173,11 +173,12 @@ def _fold_block(
     orphans: dict[int, Problem],
     joined: set[int],
     ledger: Ledger,
+    copied: Sequence[int],
 ) -> list[Event]:
     """Join the rows of each block to its opening line, or to the row that began it; a rank's rows stay its own.
 
     A row without a rank joins the block opened last where only opening lines have a rank. Rows that join no block go
-    to ``orphans``, by their position; those that do go to ``joined``.
+    to ``orphans``, by their position; those that do go to ``joined``. Lines that are ``copied`` are not between its rows.
     """
     spec = rule.block
     assert spec is not None
@@ -189,22 +190,24 @@ def _fold_block(
     for row, event in enumerate(events):
         ordinal = event.at >> POSITION_BITS
         if row not in pairs:
-            latest = begun[event.rank] = _Open(event, ordinal)
+            latest = begun[event.rank] = _Open(event, ordinal, event.line)
             folded.append(event)
             continue
         key, _, value = pairs[row].partition("\t")
         block = begun.get(event.rank)
         if block is None and event.rank == NO_RANK and spec.open is not None:
             block = latest
-        if block is not None and (ordinal - block.last > spec.gap + 1 or (spec.open is None and key in block.keys)):
-            block = None
+        if block is not None:
+            between = bisect_left(copied, event.line) - bisect_left(copied, block.line) if copied else 0
+            if ordinal - block.last - between > spec.gap + 1 or (spec.open is None and key in block.keys):
+                block = None
         if block is None:
             if spec.open is not None:
                 orphans[event.at] = Problem("block_row_without_opening", event.line, f"{rule.name}: {key[:64]!r}", "")
                 continue
-            block = begun[event.rank] = _Open(event, ordinal)
+            block = begun[event.rank] = _Open(event, ordinal, event.line)
             folded.append(event)
-        block.last = ordinal
+        block.last, block.line = ordinal, event.line
         joined.add(event.at)
         bound = bind_row(spec, (key, value)) if key not in block.keys else None
         block.keys.add(key)

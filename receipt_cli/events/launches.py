@@ -19,6 +19,7 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.starts import COMPARED, FEWEST, Key, Starts, Track, clock_of
 from receipt_cli.lazy_dataclass import replace
 from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Hits, SegmentBody
 
@@ -353,7 +354,8 @@ class _Walk:
 
 def _positions(body: SegmentBody, catalogue: Catalogue, roles: tuple[str, ...], also: str = "") -> list[int]:
     wanted = (m.id for m in catalogue.markers if m.role in roles or m.id == also)
-    return sorted(at for name in wanted if name in body.markers for at in body.markers[name].at)
+    found = (body.markers[name] for name in wanted if name in body.markers)
+    return sorted(at for hits in found for at, form in zip(hits.at, hits.form, strict=True) if form != MENTIONED)
 
 
 def _is_before(first: Event, evaluation: Event) -> bool:

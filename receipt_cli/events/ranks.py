@@ -32,10 +32,12 @@ class RankFigures(NamedTuple):
     straggles: bool | None = None
 
 
-def rank_figures(events: Sequence[Event], copies: Sequence[RankCopies], start: int, end: int) -> dict[int, RankFigures]:
+def rank_figures(
+    events: Sequence[Event], copies: Sequence[RankCopies], start: int, end: int, twins: Mapping[int, int]
+) -> dict[int, RankFigures]:
     """Return what each rank printed between two positions, by rank; empty where only one rank printed something.
 
-    ``copies`` are the step records that have no event (see ``ReadEvents``).
+    ``copies`` are the step records that have no event (see ``ReadEvents``), ``twins`` the ranks that printed what another did.
     """
     steps: dict[int, list[Event]] = {}
     peaks: dict[int, float] = {}
@@ -52,9 +54,9 @@ def rank_figures(events: Sequence[Event], copies: Sequence[RankCopies], start: i
         if part.peak is not None:
             peaks[part.rank] = max(part.peak, peaks.get(part.rank, part.peak))
     ranks = sorted(steps.keys() | peaks.keys() | beside.keys())
-    if len(ranks) < 2:
-        return {}
-    return _compared({rank: _figures(steps.get(rank, []), beside.get(rank, []), peaks.get(rank)) for rank in ranks})
+    found = {rank: _figures(steps.get(rank, []), beside.get(rank, []), peaks.get(rank)) for rank in ranks}
+    found |= {rank: found[other] for rank, other in twins.items() if other in found}
+    return _compared(dict(sorted(found.items()))) if len(found) > 1 else {}
 
 
 def _compared(ranks: dict[int, RankFigures]) -> dict[int, RankFigures]:

@@ -69,6 +69,11 @@ class Gathered:
     final: int = 0
     opening: int = 0
 
+    @property
+    def twins(self) -> dict[int, int]:
+        """By rank, the rank whose lines it repeats in the file that both print into."""
+        return {rank: other for stream in self.streams for part in stream.parts for rank, other in part.copies.twins.items()}
+
     def tail(self, line: int | None) -> tuple[bytes, bool]:
         """Return the last bytes of the stream that contains ``line``, else of the time line, and whether more precede."""
         number = self.final
@@ -192,9 +197,10 @@ def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
     source, heads = stream.parts[0], [segment.first_bytes]
     tails = [(segment.last_bytes, segment.size)]
     body, lines = engine.finish(segment)
+    body.copied = source.copies.lines
     before = source.lines_before
     if before:
-        own, body = body, SegmentBody(lines=before)
+        own, body = body, SegmentBody(lines=before, copied=body.copied)
         body.extend(own)
     log = LogFacts(source.sha256, source.size_bytes, before + lines, body.records)
     problems = list(source.problems)

@@ -12,6 +12,7 @@ from receipt_cli.derive import Plan, Reading
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.events.streams import gathered_from
 from receipt_cli.io.compression import HEAD, compression_of
+from receipt_cli.io.copied_lines import CopiedLines
 from receipt_cli.io.envelopes import Unpacker
 from receipt_cli.io.source import SPOOLED, Source, Stream
 from receipt_cli.scan.segment import Segment
@@ -60,6 +61,7 @@ class Growth:
         self._plan = plan
         self._workers = workers
         self._unpacker = Unpacker()
+        self._copied = CopiedLines()
         self._stretch = Segment()
 
     @property
@@ -70,13 +72,19 @@ class Growth:
     @property
     def line_count(self) -> int:
         """Line ends read."""
-        return self._stretch.body.lines + self._stretch.head_end.count(b"\n")
+        return self._stretch.body.lines + self._stretch.head_end.count(b"\n") + self._copied.kept_lines
 
     def add(self, blocks: Sequence[bytes]) -> None:
         """Append blocks. Raises as ``Followed.add``."""
         for block in blocks:
             self.source.add(block)
-        self._stretch = self._with(self._stretch, [self._unpacker.feed(block) for block in blocks])
+        self._stretch = self._with(self._stretch, [self._copied.feed(self._unpacker.feed(block)) for block in blocks])
+
+    def _rest(self) -> list[bytes]:
+        """Return the text that is kept, as if the log ended here."""
+        open_end = self._unpacker.rest()
+        text, self.source.copies = self._copied.rest(open_end)
+        return [text]
 
     def _with(self, stretch: Segment, blocks: Sequence[bytes]) -> Segment:
         return self._plan.engine.merge(stretch, self._plan.engine.scan(blocks))
@@ -86,13 +94,13 @@ class Growth:
 
         Only an unrecognised log is read again.
         """
-        return self._read(self._with(_copied(self._stretch), [self._unpacker.rest()]))
+        return self._read(self._with(_copied(self._stretch), self._rest()))
 
     def finish(self) -> Reading:
         """Return the reading of the whole log and use the fold up. Raises ``ReceiptError``, ``InputError`` for an empty log."""
         if not self.size_bytes:
             raise InputError("the log is empty", where=self.source.name)
-        return self._read(self._with(self._stretch, [self._unpacker.rest()]))
+        return self._read(self._with(self._stretch, self._rest()))
 
     def _read(self, segment: Segment) -> Reading:
         return self._plan.read(gathered_from(self._plan.engine, segment, self._stream), self._workers)

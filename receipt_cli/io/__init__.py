@@ -8,7 +8,8 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "atomic": "NameTaken check_new make_folder write_atomically write_new",
-    "beside": "header_name receipt_names",
+    "beside": "header_name receipt_names running_name",
+    "copied_lines": "CopiedLines",
     "compression": "HEAD SUFFIXES compression_of decompress is_bomb unpacked",
     "csv": "safe_cell",
     "discovery": "HEAD_BYTES arrange document_kind find_logs has_log_name is_log_text names_of read_head",

@@ -15,3 +15,8 @@ def receipt_names(log: str) -> list[str]:
 def header_name(log: str) -> str:
     """Return the name under which a header file may stand beside the log of this name."""
     return f"{PurePath(unpacked(log)).stem}.header.json"
+
+
+def running_name(log: str) -> str:
+    """Return the name of the note beside the log of this name while its job runs."""
+    return f"{PurePath(unpacked(log)).stem}.running.json"

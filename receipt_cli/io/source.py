@@ -12,6 +12,7 @@ from typing import IO, cast
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
+from receipt_cli.io.copied_lines import NO_COPIES, Copies, left_out
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import unpacked
 from receipt_cli.io.pipe import Pipe
@@ -41,7 +42,7 @@ class Source:
     """One log to read once. ``name`` is for messages only and never reaches a derived value.
 
     After ``blocks`` is exhausted, ``sha256``, ``size_bytes`` and ``problems`` are of the decompressed bytes, and
-    ``changed`` says whether the file was written to while it was read.
+    ``changed`` says whether the file was written to while it was read; ``copies`` are the lines that repeat others.
     """
 
     def __init__(self, path: str, progress: Progress | None = None, *, origin: Source | None = None, later: bool = False) -> None:
@@ -54,6 +55,7 @@ class Source:
         self.size_bytes = 0
         self.problems: list[Problem] = []
         self.changed = False
+        self.copies = NO_COPIES
         self.compression: str | None = None
         self.progress = progress
         self._digest = hashlib.sha256()
@@ -157,7 +159,8 @@ class Source:
         """Yield the decompressed text in blocks of about 1 MiB and close the file. Raises ``InputError``.
 
         Text in another encoding than UTF-8 becomes UTF-8 (see ``encoding``), and lines that a collector packed are unpacked
-        (see ``envelopes``); digest and size stay those of its own bytes.
+        (see ``envelopes``), and exact copies of lines become empty (see ``copied_lines``); digest and size stay those of its own
+        bytes.
 
         A compressed stream that ends early or is damaged gives what could be read, and a problem. Of a file that is
         still being written, the bytes that it had when it was opened. Threads that read ahead end with the iterator; where
@@ -166,7 +169,7 @@ class Source:
         self._begin()
         try:
             with closing(self._given()) as given:
-                text = unpacked(as_utf8(self._counted(given), self.problems))
+                text = left_out(unpacked(as_utf8(self._counted(given), self.problems)), self._report_copies)
                 yield from text if self._lines == (0, None) else _lines_of(text, *self._lines)
                 self._tell()
             if self._limit is not None:
@@ -176,6 +179,9 @@ class Source:
             raise InputError("cannot read the log", where=self.name, why=_reason(error)) from error
         finally:
             self._close_file()
+
+    def _report_copies(self, copies: Copies) -> None:
+        self.copies = copies
 
     def _counted(self, given: Iterator[bytes]) -> Iterator[bytes]:
         for block in given:

@@ -33,7 +33,7 @@ Document = dict[str, Any]
 RUN_KEYS = ("name", "lane", "preset", "started_at", "finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
 MAX_KEYS = 256
 """Keys of cells that a receipt lists of each part of the ledger."""
-LOG_KEYS = ("log_complete", "log_loss")
+LOG_KEYS = ("log_complete", "log_loss", "recovered")
 """Fields of ``run`` that only the receipts of a wrapped job have."""
 
 

@@ -8,7 +8,7 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "envelope": (
-        "ENVELOPE NO_RANK REPEATED before head_ends plain read_clock read_moment read_rank starts time_of_day "
+        "ENVELOPE NO_RANK REPEATED before head_ends plain read_clock read_moment read_rank split_rank starts time_of_day "
         "unwrap without_count"
     ),
     "heuristics": "MAX_SEEN METRIC_LINE count_step_lines metric_lines",

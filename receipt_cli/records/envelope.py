@@ -139,6 +139,14 @@ def read_rank(prefix: bytes) -> int:
     return rank
 
 
+def split_rank(record: bytes) -> tuple[int, bytes]:
+    """Return the rank that a head of the line names, and the text behind that head; without one ``NO_RANK`` and the line."""
+    for at, found in _peel(record):
+        if found.lastgroup is not None:
+            return int(found[found.lastgroup]), record[at:]
+    return NO_RANK, record
+
+
 def _peel(record: bytes) -> Iterator[tuple[int, re.Match[bytes]]]:
     at = 0
     for _ in range(_MAX_PEELED):

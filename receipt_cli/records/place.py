@@ -18,6 +18,7 @@ _LEVEL = compile_later(
 )
 _RAY = compile_later(rb"\((?!(?:raylet|autoscaler)\b)[^()\r\n]{1,60}(?:\([^()\r\n]{0,40}\))?[ ,]{1,2}pid=\d[^()\r\n]{0,80}\) ")
 _HELP = compile_later(rb"\s{0,20}(?:-{1,2}[A-Za-z][\w-]{0,60}[ ,=]|#(?![#=\d])|//|usage:|[-*+] {1,4}\Z)")
+_ITEM = compile_later(rb"\s{0,20}[-*] {1,4}")
 _QUOTES = compile_later(rb"(?<![A-Za-z0-9_])['\"`]|['\"`](?![A-Za-z0-9_])")
 _CODE = compile_later(
     rb"\s{0,40}(?:# (?!Ended \()|--[a-z][\w-]{0,60}[ ,=]|usage: |(?:raise|assert|return|elif|except) [\w\"'(]"
@@ -69,7 +70,8 @@ def _is_mentioned(record: bytes, begin: int, start: int) -> bool:
         return True
     if _MEASURED.search(rest) or _OUTCOME.search(record, max(begin, start - _KEY), start + _KEY):
         return False
-    if _HELP.match(lead):
+    item = _ITEM.match(record, begin)
+    if _HELP.match(lead) or (item is not None and item.end() >= start):  # the text of a marker may begin with its head
         return True
     opening = _OPENING.match(rest)
     if opening is not None and not lead.endswith(b"Error: "):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.column import shifted
@@ -107,6 +107,8 @@ class SegmentBody:
     step_like: int = 0
     nul_count: int = 0
     nul_line: int | None = None
+    copied: Sequence[int] = ()
+    """Numbers of lines of the log that are empty since they copy others, ascending."""
 
     def extend(self, other: SegmentBody) -> None:
         """Add the body of the segment that follows, which is used up."""

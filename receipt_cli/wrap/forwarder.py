@@ -14,8 +14,10 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import NoReturn
 
+from receipt_cli.wrap.orphan import add_loss
 from receipt_cli.wrap.output_streams import Outlet
 from receipt_cli.wrap.tee import Log, Loss, Tee
 
@@ -38,15 +40,18 @@ class Forwarded:
 
 
 class Forwarder:
-    """Starts the process for ``streams`` and the descriptor ``log``; both are its own from then on."""
+    """Starts the process for ``streams`` and the descriptor ``log``; both are its own from then on.
 
-    def __init__(self, streams: Sequence[Outlet], log: int) -> None:
+    Where ``receipt run`` is killed, the process adds to the file ``note`` whether the log is whole.
+    """
+
+    def __init__(self, streams: Sequence[Outlet], log: int, note: Path | None = None) -> None:
         self._socket, theirs = socket.socketpair()
         self._lock = threading.Lock()
         self._pid = os.fork()
         if not self._pid:
             try:
-                _forward(streams, log, theirs)
+                _forward(streams, log, theirs, note)
             finally:
                 os._exit(1)
         theirs.close()
@@ -85,12 +90,12 @@ class Forwarder:
             self._socket.sendall(message + b"\n")
 
 
-def _forward(streams: Sequence[Outlet], log: int, control: socket.socket) -> NoReturn:
+def _forward(streams: Sequence[Outlet], log: int, control: socket.socket, note: Path | None) -> NoReturn:
     """Copy until every stream has ended; the log until we are asked to close it."""
     os.setsid()  # no signal of the terminal reaches us, and no end of its session
     os.chdir("/")
     _keep_only({log, control.fileno(), *(stream.source for stream in streams)}, {stream.target for stream in streams})
-    _Copying(streams, log, control).run()
+    _Copying(streams, log, control, note).run()
     os._exit(0)
 
 
@@ -107,8 +112,10 @@ def _keep_only(descriptors: set[int], targets: set[int]) -> None:
 
 
 class _Copying:
-    def __init__(self, streams: Sequence[Outlet], log: int, control: socket.socket) -> None:
+    def __init__(self, streams: Sequence[Outlet], log: int, control: socket.socket, note: Path | None) -> None:
         self._streams = streams
+        self._descriptor = log
+        self._note = note
         self._log = Log(log, len(streams))
         self._tee = Tee(streams, self._log)
         self._control: socket.socket | None = control
@@ -136,7 +143,12 @@ class _Copying:
                 self._settle(self._ended_at, any(descriptor in ready for descriptor in self._tee.open))
             elif not hurried:
                 time.sleep(self._pause)
+        if self._log.closed:
+            return
+        os.dup(self._descriptor)  # the lock of the log lasts until the note is whole
         self._log.close()
+        if self._note is not None:  # and no receipt run that would ask
+            add_loss(self._note, None if self._log.loss is None else asdict(self._log.loss))
 
     def _patience_ms(self) -> int | None:
         if self._ended_at is not None and not self._drained:

@@ -18,6 +18,7 @@ from typing import NoReturn
 from receipt_cli.errors import ReceiptError
 from receipt_cli.wrap.forwarder import GRACE_S, Forwarded, Forwarder
 from receipt_cli.wrap.memory import KillCounter, Kills, Memory
+from receipt_cli.wrap.orphan import lock
 from receipt_cli.wrap.output_streams import Outlets, open_outlets
 from receipt_cli.wrap.signals import Relay, passed_on
 from receipt_cli.wrap.tee import Loss
@@ -63,12 +64,13 @@ def check_command(command: Sequence[str]) -> None:
     raise NotStarted(f"{command[0]}: command not found", NOT_FOUND)
 
 
-def run_job(command: Sequence[str], log: int, give_up: Callable[[int], None]) -> Ended:
+def run_job(command: Sequence[str], log: int, give_up: Callable[[int], None], note: Path | None = None) -> Ended:
     """Run ``command``; its output goes to our stdout and stderr, and into the descriptor ``log``.
 
-    Once it has ended, signals that request our end call ``give_up`` with its exit code; they stay blocked. Raises
-    ``NotStarted``.
+    Once it has ended, signals that request our end call ``give_up`` with its exit code; they stay blocked. ``note`` is where
+    the end of the log is recorded if we are killed. Raises ``NotStarted``.
     """
+    lock(log)
     signals = passed_on()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # ignored, it would take the exit status with it
     kills = KillCounter()
@@ -82,7 +84,7 @@ def run_job(command: Sequence[str], log: int, give_up: Callable[[int], None]) ->
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         raise
     outlets.started()
-    forwarder = Forwarder(outlets.streams, log)
+    forwarder = Forwarder(outlets.streams, log, note)
     memory = Memory(pid, kills)
     ended_at, code, usage = _follow(pid, memory, forwarder, signals, give_up)
     held = forwarder.drain()

@@ -81,24 +81,34 @@ TRAINING = "; ".join(
 )
 
 
-def receipt_of(folder: Path) -> dict[str, Any]:
-    """Return the receipt of the log and the header that ``receipt run`` left behind, and of the exit code, which nobody saw."""
-    command = [*RECEIPT, "parse", "job.log", "--header", "job.header.json", "--exit-code", "0", "--json"]
-    document = json.loads(subprocess.run(command, cwd=folder, env=ENV, capture_output=True, timeout=60, check=True).stdout)
+OF_THE_WRAPPER = ("finished_at", "exit_code", "wall_time_s", "peak_rss_bytes")
+"""Fields of ``run`` that nobody but ``receipt run`` sees."""
+
+
+def receipt(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*RECEIPT, *words], cwd=folder, env=ENV, capture_output=True, timeout=60, check=False, text=True)
+
+
+def wrapped(folder: Path, *command: str) -> subprocess.Popen[bytes]:
+    folder.mkdir()
+    return subprocess.Popen(
+        [*RECEIPT, "run", "--name", "a run", "--log", "job.log", "--", *command],
+        cwd=folder, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def read(path: Path) -> dict[str, Any]:
+    document = json.loads(path.read_bytes())
     assert isinstance(document, dict)
     return document
 
 
-def test_ten_kills_at_random_leave_the_training_alive_and_its_log_whole(tmp_path: Path) -> None:
+def test_ten_kills_at_random_leave_the_training_alive_its_log_whole_and_a_receipt_to_recover(tmp_path: Path) -> None:
     draw = random.Random(9)
-    receipts = []
+    recovered = []
     for number in range(10):
         folder = tmp_path / str(number)
-        folder.mkdir()
-        process = subprocess.Popen(
-            [*RECEIPT, "run", "--log", "job.log", "--", sys.executable, "-c", TRAINING],
-            cwd=folder, env=ENV, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        process = wrapped(folder, sys.executable, "-c", TRAINING)
         assert process.stdout is not None
         first = os.read(process.stdout.fileno(), 1 << 16)
         time.sleep(draw.uniform(0, 1.2))
@@ -107,13 +117,77 @@ def test_ten_kills_at_random_leave_the_training_alive_and_its_log_whole(tmp_path
         assert process.returncode == -signal.SIGKILL
         assert (folder / "end").read_text() == "over"
         assert (folder / "job.log").read_bytes() == first + rest
-        receipts.append(receipt_of(folder))
+        while (done := receipt(folder, "run", "--recover", "job.log")).returncode == 2:
+            assert "the job is not over" in done.stderr  # whoever copies the output still writes down how it ended
+        assert done.returncode == 0, done.stderr
+        assert "exit code, wall time and peak memory are unknown" in done.stderr
+        assert not (folder / "job.running.json").exists()
+        recovered.append(read(folder / "job.receipt.json"))
+        assert receipt(folder, "validate", "job.receipt.json").returncode == 0
+        assert receipt(folder, "verify", "job.receipt.json", "job.log").returncode == 0
     undisturbed = tmp_path / "undisturbed"
     undisturbed.mkdir()
-    command = [*RECEIPT, "run", "-q", "--log", "job.log", "--", sys.executable, "-c", TRAINING]
-    assert subprocess.run(command, cwd=undisturbed, env=ENV, capture_output=True, timeout=60, check=False).returncode == 0
-    whole = json.loads((undisturbed / "job.receipt.json").read_bytes())
-    for found in receipts:
+    command = ["run", "-q", "--name", "a run", "--log", "job.log", "--", sys.executable, "-c", TRAINING]
+    assert receipt(undisturbed, *command).returncode == 0
+    whole = read(undisturbed / "job.receipt.json")
+    for found in recovered:
+        assert found["run"]["recovered"] is found["run"]["log_complete"] is True
+        assert [found["run"][name] for name in OF_THE_WRAPPER] == [None] * len(OF_THE_WRAPPER)
+        assert found["run"]["started_at"] is not None
+        assert found["header"].keys() == whole["header"].keys()
+        assert found["header"]["software"] == whole["header"]["software"]
         assert found["derivation"]["log"] == whole["derivation"]["log"]
-        for part in ("summary", "phases", "failure", "checks"):
+        for part in ("summary", "phases", "failure"):
             assert found[part] == whole[part]
+        unknown = dict.fromkeys(("zero_exit_code", "completed", "no_oom"))
+        assert found["checks"] == {**whole["checks"], **unknown}
+
+
+def test_a_job_that_is_not_over_is_not_recovered(tmp_path: Path) -> None:
+    process = wrapped(tmp_path / "a", "sh", "-c", "mkfifo end; echo begun; cat end; echo over")
+    folder = tmp_path / "a"
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"begun\n"
+    note = read(folder / "job.running.json")
+    assert (note["pid"], note["header"], note["command"]) == (
+        process.pid,
+        "job.header.json",
+        "sh -c 'mkfifo end; echo begun; cat end; echo over'",
+    )
+    done = receipt(folder, "run", "--recover", "job.log")
+    assert (done.returncode, f"receipt run (process {process.pid}) runs" in done.stderr) == (2, True)
+    process.kill()
+    process.wait(60)
+    done = receipt(folder, "run", "--recover", "job.log")
+    assert (done.returncode, "the command still prints" in done.stderr) == (2, True)
+    (folder / "end").write_bytes(b"")
+    process.communicate(timeout=60)
+    assert (folder / "job.log").read_bytes() == b"begun\nover\n"
+
+
+def test_a_parse_meets_a_log_without_its_receipt(tmp_path: Path) -> None:
+    process = wrapped(tmp_path / "a", sys.executable, "-c", TRAINING)
+    folder = tmp_path / "a"
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.kill()
+    process.communicate(timeout=60)
+    while "receipt run --recover job.log" not in (done := receipt(folder, "parse", "job.log", "--json")).stderr:
+        assert done.returncode == 0
+    document = json.loads(done.stdout)
+    assert (document["run"]["name"], document["run"]["recovered"]) == ("a run", True)
+    assert document["header"]["sources"]["/software/platform"] == "file"
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--recover", "job.log"), "nothing to recover"),
+    (("--recover", "other.log"), "no such log"),
+    (("--recover", "job.log", "--", "true"), "--recover runs no command"),
+    ((), "missing argument: COMMAND"),
+])  # fmt: skip
+def test_what_cannot_be_recovered(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    (tmp_path / "job.log").write_text("iter 1: loss 2.0, time 5.00ms, mfu 1.00%\n")
+    (tmp_path / "job.running.json").write_text('{"version": "running/2"}')
+    done = receipt(tmp_path, "run", *words)
+    assert (done.returncode in (2, 3), said in done.stderr) == (True, True)
+    assert "Traceback" not in done.stderr

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
 from receipt_cli.cli.parameters import Argument, Attach, Color, Fact, Grammar, Json, Lane, Option, Preset, RunName
 from receipt_cli.errors import ExitCode, OutputError, UsageError
+from receipt_cli.io.beside import header_name, running_name
 from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.lazy_dataclass import replace
 
@@ -100,6 +101,8 @@ def parse(
         environ=dict(os.environ),
         now=rfc3339_now() if here else None,
     )
+    if header is None and not (here or follow or request.more):
+        request = _with_header_of_orphan(request)
     if series is not None:
         from receipt_cli.io.duckdb import check_installed
 
@@ -129,6 +132,23 @@ def parse(
             raise error
     if strict and not all(product.clean for product in products):
         sys.exit(ExitCode.NO)
+
+
+def _with_header_of_orphan(request: Request) -> Request:
+    """Return the request with the header that a ``receipt run`` wrote which was killed before it could write the receipt."""
+    log = Path(request.path)
+    if request.path == "-" or not log.with_name(running_name(log.name)).is_file() or os.name == "nt":
+        return request
+    from receipt_cli.wrap.orphan import find_orphan
+
+    header = log.with_name(header_name(log.name))
+    found = find_orphan(log, header)
+    if found is None or found.state != "over":
+        return request
+    note([f"receipt run was killed before it wrote the receipt of {log}: receipt run --recover {log} writes it"])
+    captured = {"log_complete": found.log_complete, "log_loss": found.log_loss, "recovered": True}
+    header_file = header if header.is_file() else None
+    return replace(request, header_file=header_file, log_complete=found.log_complete, captured={**captured, **request.captured})
 
 
 def _read_wall(wall: str) -> Wall:

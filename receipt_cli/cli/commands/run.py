@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from receipt_cli.cli.output import note, print_line, tell
 from receipt_cli.cli.parameters import Argument, Attach, Grammar, Lane, Option, Preset, RunName
-from receipt_cli.errors import ReceiptError, UsageError
+from receipt_cli.errors import InputError, ReceiptError, UsageError
 
 if TYPE_CHECKING:
     from receipt_cli.receipts.production import Product, Request
@@ -28,8 +28,8 @@ EVIDENCE = "receipt_run"
 
 def run(
     command: Annotated[
-        list[str], Argument("COMMAND...", "The training command with its arguments; -- before it is optional.", rest=True)
-    ],
+        list[str] | None, Argument("COMMAND...", "The training command with its arguments; -- before it is optional.", rest=True)
+    ] = None,
     output: Annotated[
         Path | None,
         Option("-o", "--output", aliases=("--out",), help="Write the receipt to this file; default: <log's stem>.receipt.json."),
@@ -39,6 +39,9 @@ def run(
     ] = None,
     append: Annotated[bool, Option(help="Append to a log that exists, as another launch.")] = False,
     overwrite: Annotated[bool, Option(help="Replace a log and a receipt that exist.")] = False,
+    recover: Annotated[
+        Path | None, Option(metavar="LOG", help="Run nothing: write the receipt of a log whose receipt run was killed.")
+    ] = None,
     grammar: Grammar = None,
     name: RunName = None,
     lane: Lane = None,
@@ -58,8 +61,16 @@ def run(
         raise UsageError("receipt run needs the signals and terminals of POSIX", try_="receipt parse LOG --here")
     if append and overwrite:
         raise UsageError("--append and --overwrite exclude each other")
+    if recover is not None:
+        if command:
+            raise UsageError("--recover runs no command", try_=f"receipt run --recover {recover}")
+        _recover(recover, output, quiet)
+        return
+    if not command:
+        raise UsageError("missing argument: COMMAND", try_="receipt run -- COMMAND...")
     from receipt_cli.receipts.production import rfc3339_now
     from receipt_cli.wrap.job import NotStarted, check_command, run_job
+    from receipt_cli.wrap.orphan import Note
     from receipt_cli.wrap.output_streams import hold_standard_streams
     from receipt_cli.wrap.paths import Files, check_files, default_files, is_device, open_log
 
@@ -70,15 +81,19 @@ def run(
     files = Files.beside(log, output) if log is not None else default_files(command, name, now, output)
     check_files(files, existing)
     _check_options(str(files.log), grammar, attach or ())
+    left: Note | None = None
     try:
         check_command(command)
         run = {"name": name, "lane": lane, "preset": preset, "started_at": now}
         device = is_device(files.log)
         notes = [] if device else _write_header(files, run, command)
-        ended = run_job(command, open_log(files.log, existing), _end_as)
+        left = None if device else Note(files.log, _asked(command, now, files, grammar, attach or ()))
+        ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None)
     except NotStarted as error:
         for path in (files.log, files.header) if existing == "refuse" else ():
             path.unlink(missing_ok=True)
+        if left is not None:
+            left.remove()
         tell(error)
         sys.exit(error.status)
     note(ended.notes)
@@ -86,7 +101,63 @@ def run(
         note([f"{files.log} is no file that can be read: no header, no receipt"])
     else:
         _conclude(files, ended, grammar, tuple(attach or ()), notes, quiet)
+    if left is not None:
+        left.remove()
     _end_as(ended.code)
+
+
+def _asked(command: Sequence[str], now: str, files: Files, grammar: str | None, attachments: Sequence[str]) -> dict[str, object]:
+    """Return what a later receipt needs: the command with its secrets masked, the time, file names and options."""
+    import shlex
+
+    from receipt_cli.redaction.text import mask_texts
+
+    return {
+        "started_at": now,
+        "command": mask_texts(shlex.join(command)),
+        "header": files.header.name,
+        "receipt": str(files.receipt.absolute()),
+        "grammar": grammar,
+        "attachments": list(attachments),
+    }
+
+
+def _recover(log: Path, output: Path | None, quiet: bool) -> None:
+    """Write the receipt of a log whose ``receipt run`` was killed; what only that saw is null. Raises ``ReceiptError``."""
+    from receipt_cli.documents.canonical import canonical_bytes
+    from receipt_cli.io.atomic import check_new, write_atomically
+    from receipt_cli.receipts.production import Request, refusal
+    from receipt_cli.wrap.orphan import find_orphan
+    from receipt_cli.wrap.paths import Files
+
+    files = Files.beside(log, output)
+    found = find_orphan(log, files.header)
+    if found is None:
+        why = "there is no note of receipt run beside it" if log.is_file() else "no such log"
+        raise InputError("nothing to recover", where=str(log), why=why, try_=f"receipt parse {log}")
+    if found.state != "over":
+        who = f"receipt run (process {found.pid}) runs" if found.state == "running" else "the command still prints"
+        raise UsageError("the job is not over", where=str(log), why=who)
+    receipt = output or found.receipt or files.receipt
+    if output is None:
+        check_new(receipt)
+    request = Request(
+        path=str(log),
+        grammar=found.grammar,
+        log_complete=found.log_complete,
+        captured={"log_complete": found.log_complete, "log_loss": found.log_loss, "recovered": True},
+        attachments=found.attachments,
+        header_file=files.header if files.header.is_file() else None,
+        environ=dict(os.environ),
+    )
+    product = _produced(request)
+    write_atomically(receipt, canonical_bytes(product.document))
+    found.note.unlink(missing_ok=True)
+    if not quiet:
+        unread = refusal(product.derivation, str(log))
+        note(dict.fromkeys([*product.notes, *([unread.message] if unread is not None else [])]))
+        unseen = "exit code, wall time and peak memory are unknown: receipt run was killed"
+        print_line(f"receipt: {receipt}: {_said(product)}; {unseen}")
 
 
 def _check_options(log: str, grammar: str | None, attachments: Sequence[str]) -> None:
@@ -121,6 +192,7 @@ def _conclude(
     from receipt_cli.documents.canonical import canonical_bytes
     from receipt_cli.io.atomic import write_atomically
     from receipt_cli.receipts.production import Request, refusal, rfc3339_now
+    from receipt_cli.render.scale import byte_size, duration
 
     wall_s = round(ended.wall_s, 3)
     loss = ended.loss
@@ -147,7 +219,10 @@ def _conclude(
         if not quiet:
             unread = refusal(product.derivation, str(files.log))
             note(dict.fromkeys([*notes, *product.notes, *([unread.message] if unread is not None else [])]))
-            print_line(f"receipt: {files.receipt}: {_said(product, ended)}")
+            words = [_said(product), f"exit code {ended.code}", duration(ended.wall_s)]
+            if ended.peak_rss_bytes is not None:
+                words.append(f"{byte_size(ended.peak_rss_bytes)} at its peak")
+            print_line(f"receipt: {files.receipt}: {', '.join(words)}")
     except ReceiptError as error:
         tell(error)
         print_line(f"receipt: the log is {files.log}, its header {files.header}")
@@ -173,25 +248,17 @@ def _produced(request: Request) -> Product:
         return produce(replace(request, attachments=present))
 
 
-def _said(product: Product, ended: Ended) -> str:
-    """Return the outcome of a run in a line."""
+def _said(product: Product) -> str:
+    """Return the verdict of a run and the number of its step records."""
     from receipt_cli.analysis.checks import verdict
-    from receipt_cli.render.scale import byte_size, duration
 
     document = product.document
     failure, summary = document["failure"], document["summary"]
     steps = summary["steps"]["record_count"] if summary is not None else 0
     good = verdict(document["checks"], failure)
     good = "healthy" if good.startswith("healthy") else good
-    words = [
-        good if failure is None else f"{good} ({failure['reason']})",
-        f"{steps} step record{'' if steps == 1 else 's'}",
-        f"exit code {ended.code}",
-        duration(ended.wall_s),
-    ]
-    if ended.peak_rss_bytes is not None:
-        words.append(f"{byte_size(ended.peak_rss_bytes)} at its peak")
-    return ", ".join(words)
+    said = good if failure is None else f"{good} ({failure['reason']})"
+    return f"{said}, {steps} step record{'' if steps == 1 else 's'}"
 
 
 def _end_as(code: int) -> NoReturn:

@@ -21,7 +21,6 @@ from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.scan.columns import RuleColumns
 
 if TYPE_CHECKING:
-
     from receipt_cli.numeric.array_types import Integers
 
 SPAN = 128

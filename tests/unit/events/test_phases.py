@@ -197,7 +197,7 @@ rules:
 """
 
 
-@pytest.mark.parametrize(("heads", "count"), [(("0: ", "1: ", "2: "), 2), (("",), 2), (("", ""), 4)])
+@pytest.mark.parametrize(("heads", "count"), [(("0: ", "1: ", "2: "), 2), (("",), 2), (("", ""), 2), (("", "rank? "), 4)])
 def test_an_evaluation_that_several_ranks_print_counts_once(receipt_of: Receipt, heads: tuple[str, ...], count: int) -> None:
     log = "".join(f"{head}bare step {n}: 2.5\n" for n in range(3) for head in heads)
     log += "".join(f"{head}bare eval {value}\n" for value in (3.5, 2.5) for head in heads)  # without a rank: who can tell

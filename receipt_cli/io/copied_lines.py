@@ -1,0 +1,218 @@
+"""Lines that several processes print into one log, each the same: one copy stays, and the lines of the others are empty.
+
+A copy is exact: every line of the log comes the same number of times, or the lines of one rank are those of another. Processes
+whose times or memory differ are compared record by record (see ``events.copies``). A log that was appended to itself has
+its copies one after the other, and keeps them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from receipt_cli.records.envelope import NO_RANK, split_rank
+
+LOOKED_AT = 512
+"""Lines after which a log shows whether its lines come again: processes take turns after a few KiB at most."""
+LOOKED_AT_BYTES = 1 << 20
+"""The same in bytes, for a log of long lines."""
+LONGEST = 16 << 20
+"""Bytes of a log that is searched for copies; a longer one is read as it is."""
+_AGAIN = 0.8
+"""Share of the first lines that must come again; of the turn that is not over, they do not yet."""
+_FEWEST = 2
+"""Different records of a copy: one may repeat by right."""
+_COMPARED = 8
+"""Lines that must follow as they did before, where a process takes its turn; else all by which it is behind."""
+_TURNS = (*((turn, _COMPARED) for turn in (1, 2, 4, 8, 16, 32, 64)), *((turn, LONGEST) for turn in range(1, 65)))
+"""The least number of lines by which a process is behind when it takes its turn, and how many are compared: each is tried."""
+
+
+class Copies(NamedTuple):
+    """Copies in a log: by rank the rank whose lines it repeats, and the numbers of the copied lines, ascending from 1."""
+
+    twins: dict[int, int]
+    lines: Sequence[int]
+
+
+NO_COPIES = Copies({}, ())
+
+
+class CopiedLines:
+    """Leaves out the copies among the lines of a stream of bytes, in pieces of any size, with the same result.
+
+    Nothing is returned before the first lines show whether they come again.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[bytes] | None = []  # None once the log is read as it is
+        self._size = 0
+        self._lines = 0
+        self._due_lines = LOOKED_AT
+        self._due_bytes = LOOKED_AT_BYTES
+
+    def feed(self, block: bytes) -> bytes:
+        """Return the text of which is known that no line of it is a copy."""
+        if self._kept is None:
+            return block
+        self._kept.append(block)
+        self._size += len(block)
+        self._lines += block.count(b"\n")
+        if self._lines < self._due_lines and self._size < self._due_bytes:
+            return b""
+        text = b"".join(self._kept)
+        if self._size <= LONGEST and self._promises(text):
+            self._kept = [text]
+            return b""
+        self._kept = None
+        return text
+
+    def _promises(self, text: bytes) -> bool:
+        """True where the beginning of the log may be that of copies: as far as it is due, whatever the pieces are."""
+        while self._size >= self._due_bytes:
+            if not _promise(text[: self._due_bytes].split(b"\n")[:-1]):
+                return False
+            self._due_bytes *= 2
+        lines = text.split(b"\n") if self._lines >= self._due_lines else []
+        while self._lines >= self._due_lines:
+            if not _promise(lines[: self._due_lines]):
+                return False
+            self._due_lines *= 2
+        return True
+
+    @property
+    def kept_lines(self) -> int:
+        """Line ends in what is kept."""
+        return self._lines if self._kept is not None else 0
+
+    def rest(self, end: bytes = b"") -> tuple[bytes, Copies]:
+        """Return what is kept as if the log ended with ``end``, and the copies in it; nothing changes."""
+        if self._kept is None:
+            return end, NO_COPIES
+        text = b"".join((*self._kept, end))
+        return (text, NO_COPIES) if len(text) > LONGEST else without_copies(text)
+
+
+def left_out(blocks: Iterator[bytes], report: Callable[[Copies], None]) -> Generator[bytes, None, None]:
+    """Yield the text of ``blocks`` without copies; ``report`` is called with them before the text of which they are a part."""
+    copied = CopiedLines()
+    for block in blocks:
+        if text := copied.feed(block):
+            yield text
+    text, found = copied.rest()
+    report(found)
+    if text:
+        yield text
+
+
+def without_copies(text: bytes) -> tuple[bytes, Copies]:
+    """Return a whole log with empty lines for copies, and the copies."""
+    lines = text.split(b"\n")
+    told = [number for number, line in enumerate(lines) if line.strip()]
+    twins: dict[int, int] = {}
+    copies: list[int] = []
+    if _is_labelled(lines):
+        ranks: dict[int, list[int]] = {}
+        bodies: dict[int, list[bytes]] = {}
+        for number in told:
+            rank, body = split_rank(lines[number])
+            if rank != NO_RANK:
+                ranks.setdefault(rank, []).append(number)
+                bodies.setdefault(rank, []).append(body)
+        twins = _twins(bodies)
+        copies = [number for rank in twins for number in ranks[rank]]
+    if not twins:
+        found = _copies([lines[number] for number in told])
+        copies = [number for number, copy in zip(told, found, strict=True) if copy] if found else []
+    if not copies:
+        return text, NO_COPIES
+    for number in copies:
+        lines[number] = b""
+    return b"\n".join(lines), Copies(twins, sorted(number + 1 for number in copies))
+
+
+def _is_labelled(lines: Sequence[bytes]) -> bool:
+    """True where one of the first lines names its rank."""
+    first = [line for line in lines[:64] if line.strip()][:8]
+    return any(split_rank(line)[0] != NO_RANK for line in first)
+
+
+def _promise(lines: Sequence[bytes]) -> bool:
+    """True where the first lines of a log may be those of copies."""
+    lines = [line for line in lines if line.strip()]
+    again = sum(count for count in Counter(lines).values() if count > 1)
+    if again >= _AGAIN * len(lines):
+        return True
+    if not _is_labelled(lines):
+        return False
+    bodies: dict[int, list[bytes]] = {}
+    for line in lines:
+        rank, body = split_rank(line)
+        if rank != NO_RANK:
+            bodies.setdefault(rank, []).append(body)
+    pairs = sorted(bodies.values(), key=len)
+    return any(longer[: len(shorter)] == shorter for at, shorter in enumerate(pairs) for longer in pairs[at + 1 :])
+
+
+def _twins(bodies: dict[int, list[bytes]]) -> dict[int, int]:
+    """Return by rank the leading rank whose lines it copies: the leader prints most lines, the lowest of several."""
+    if len(bodies) < 2:
+        return {}
+    leader = min(bodies, key=lambda rank: (-len(bodies[rank]), rank))
+    if _count_records(set(bodies[leader])) < _FEWEST:
+        return {}
+    return {rank: leader for rank in sorted(bodies) if rank != leader and bodies[rank] == bodies[leader]}
+
+
+def _copies(lines: Sequence[bytes]) -> list[bool] | None:
+    """Return for each line whether it copies another, or None where the lines are not those of some equal processes."""
+    counts = Counter(lines)
+    if len(lines) < 2 * len(counts) or _count_records(counts) < _FEWEST:
+        return None
+    every = math.gcd(*counts.values())
+    parts = [times for times in range(every, 1, -1) if every % times == 0]
+    periods = (len(lines) // times for times in parts)
+    period = next((size for size in periods if lines[size:] == lines[:-size]), len(lines))
+    tried = ((times, period, *turn) for times in parts for turn in _TURNS)
+    return next((found for hypothesis in tried if (found := _separated(lines, *hypothesis)) is not None), None)
+
+
+def _count_records(lines: Iterable[bytes]) -> int:
+    """Return the number of records in lines, redraws apart."""
+    return sum(1 + line.strip().count(b"\r") for line in lines)
+
+
+def _separated(lines: Sequence[bytes], times: int, period: int, turn: int, most: int) -> list[bool] | None:
+    """Return as ``_copies`` for so many processes, each of which is at least ``turn`` lines behind when it takes its turn.
+
+    It then prints at least those of the lines that it is behind, and at most ``most``. After ``period`` lines the log repeats
+    itself: one that was appended to itself is no copy.
+    """
+    size = len(lines) // times
+    first: list[bytes] = []
+    places = [0] * (times - 1)
+    copy: list[bool] = []
+    writer: int | None = None
+    for at, line in enumerate(lines):
+        if writer is None or places[writer] == len(first) or first[places[writer]] != line:
+            writer = None
+            for number, place in enumerate(places):
+                behind = len(first) - place
+                if not behind or (behind < turn and len(first) < size):
+                    continue
+                compared = min(behind, most)
+                if lines[at : at + compared] == first[place : place + compared]:
+                    if 2 * behind > min(size, period):
+                        return None
+                    writer = number
+                    break
+        if writer is None:
+            first.append(line)
+            if len(first) > size:
+                return None
+        else:
+            places[writer] += 1
+        copy.append(writer is not None)
+    return copy if all(place == size for place in places) else None

@@ -1,0 +1,131 @@
+"""The note beside a log while its job runs: it makes the receipt where ``receipt run`` was killed before it could.
+
+Two locks prove who is alive, since process numbers come again: ``receipt run`` locks the note, and the process that writes the
+log locks the log. The system releases both, however a process ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from receipt_cli.errors import OutputError
+from receipt_cli.io.atomic import write_atomically
+from receipt_cli.io.beside import running_name
+
+_VERSION = "running/1"
+_LARGEST = 1 << 20
+
+
+class Note:
+    """The note of a job that runs: its file is locked until ``remove``, or our end."""
+
+    def __init__(self, log: Path, facts: Mapping[str, Any]) -> None:
+        """Write ``facts`` beside ``log``. Raises ``OutputError``."""
+        self.path = _path(log).absolute()
+        write_atomically(self.path, _bytes({"version": _VERSION, "pid": os.getpid(), **facts}))
+        try:
+            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise OutputError("cannot read", where=str(self.path), why=error.strerror or str(error)) from error
+        lock(self._descriptor)
+
+    def remove(self) -> None:
+        """Remove the note: the receipt is there, or nothing ran."""
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A note without its receipt: file names, what was asked for, and whether the log is whole (None where nobody saw).
+
+    ``state``: ``running`` while ``receipt run`` lives, ``writing`` while only the command does, else ``over``.
+    """
+
+    note: Path
+    state: Literal["running", "writing", "over"]
+    pid: int | None
+    header: Path
+    receipt: Path | None
+    grammar: str | None
+    attachments: tuple[str, ...]
+    log_complete: bool | None
+    log_loss: Mapping[str, Any] | None
+
+
+def lock(descriptor: int) -> None:
+    """Lock a file for as long as it is open, where its file system has locks and nobody else has this one."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def add_loss(path: Path, loss: Mapping[str, Any] | None) -> None:
+    """Add to the note at ``path`` what the log lacks, now that it is closed; nothing where the note cannot be written."""
+    facts = _read(path)
+    if facts is not None:
+        with contextlib.suppress(OutputError):
+            write_atomically(path, _bytes({**facts, "log_complete": loss is None, "log_loss": loss}))
+
+
+def find_orphan(log: Path, header: Path) -> Orphan | None:
+    """Return what the note beside ``log`` says of its job, or None without one."""
+    path = _path(log)
+    facts = _read(path)
+    if facts is None:
+        return None
+    state: Literal["running", "writing", "over"] = "running" if _is_locked(path) else "writing" if _is_locked(log) else "over"
+    facts = _read(path) or facts  # the loss is added before the lock of the log is released
+    pid, receipt, grammar, attached, complete, loss = map(
+        facts.get, ("pid", "receipt", "grammar", "attachments", "log_complete", "log_loss")
+    )
+    return Orphan(
+        path,
+        state,
+        pid if isinstance(pid, int) else None,
+        header,
+        Path(receipt) if isinstance(receipt, str) else None,
+        grammar if isinstance(grammar, str) else None,
+        tuple(text for text in attached if isinstance(text, str)) if isinstance(attached, list) else (),
+        complete if isinstance(complete, bool) else None,
+        loss if isinstance(loss, dict) else None,
+    )
+
+
+def _path(log: Path) -> Path:
+    return log.with_name(running_name(log.name))
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        with path.open("rb") as file:
+            facts = json.loads(file.read(_LARGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return facts if isinstance(facts, dict) and facts.get("version") == _VERSION else None
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _bytes(facts: Mapping[str, Any]) -> bytes:
+    return json.dumps(facts, indent=1).encode() + b"\n"
