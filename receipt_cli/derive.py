@@ -272,7 +272,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     has_steps = any(summary.record_count for summary in summaries)
     own_body = window(reading.body, launch)
     whole = options.log_complete is not False
-    ending = judge(own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), whole=whole)
+    near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
+    ending = judge(own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near, whole=whole)
     both_ends = log_edges(reading.gathered)
     edges = _edges(both_ends, number, len(reading.launches) - 1)
     explanation = Explanation()
@@ -298,7 +299,6 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
     familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
-    near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
     doubtful = body.step_like >= MAX_SEEN if familiar else near or bool(body.metric_like.count)
     stepless = not has_steps and not doubtful
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from receipt_cli.lazy_pattern import compile_later
 
 if TYPE_CHECKING:  # who renders a receipt imports the names below, and not the whole analysis
     from receipt_cli.analysis.failure import Ending
@@ -18,6 +21,8 @@ LOSSES = ("loss", "val_loss")
 _OOM = ("cuda_oom", "host_oom")
 _BLIND = ("killed", "nccl_timeout", "nccl_error", "child_failed")
 """Deaths that leave open whether memory ran out: of the host, on the rank that the others waited for, or untold."""
+_ALLOCATION = compile_later(r"\bout of memory\b|\bbad_?alloc\b|\balloc(?:at(?:e|ing|ions?))?\b", re.IGNORECASE)
+"""Errors that name an allocation, of whatever memory."""
 
 Checks = dict[str, bool | None]
 
@@ -74,9 +79,12 @@ def _zero_exit_code(ending: Ending) -> bool | None:
 def _no_oom(ending: Ending) -> bool | None:
     if ending.reason in _OOM or any(s.open and s.marker.reason in _OOM for s in ending.sightings):
         return False
-    if ending.completed or (ending.died and ending.reason not in _BLIND):
+    if ending.completed:
         return True
-    return None
+    if not ending.died or ending.reason in _BLIND:
+        return None
+    errors = (ending.message or "", *(s.message for s in ending.sightings if s.open))
+    return None if any(_ALLOCATION.search(error) for error in errors) else True
 
 
 def healthy(checks: Checks, failure: Mapping[str, Any] | None = None, *, allow_truncated: bool = False) -> bool:

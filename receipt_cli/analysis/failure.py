@@ -82,12 +82,13 @@ def judge(
     exit_code: int | None,
     *,
     recognised: bool = False,
+    unread: bool = False,
     whole: bool = True,
 ) -> Ending:
     """Return how the run ended. ``exit_code`` is the one that the caller knows, or None.
 
-    ``recognised``: a grammar was chosen, though it may have found no event. Without ``whole`` output is missing at the end of
-    the log: it cannot prove that the run completed.
+    ``recognised``: a grammar was chosen, though it may have found no event. ``unread``: records that no grammar reads look like
+    those of a training. Without ``whole`` output is missing at the end of the log: it cannot prove that the run completed.
     """
     progress = Progress(body, catalogue, phases, exit_code)
     sightings = [s for m in catalogue.markers if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
@@ -131,7 +132,11 @@ def judge(
         message = f"the run ended with status {event.texts['status']}"
         return Ending("unknown", "unknown", event.line, message, False, code, tuple(sightings))
     if last is None and not recognised:
-        return Ending("no_grammar_match", "unknown", None, "no grammar recognises this log", None, code, tuple(sightings))
+        message = "no grammar recognises this log"
+        if unread and code is None and not progress.ends and progress.said_done < 0:
+            message += ": its records look like those of a training, and nothing shows how it ended"
+            return Ending("unknown", "unknown", None, message, None, None, tuple(sightings))
+        return Ending("no_grammar_match", "unknown", None, message, None, code, tuple(sightings))
     if not whole:
         message = "output is missing at the end of the log: it could not be written whole"
         return Ending("truncated", "unknown", None, message, done, code, tuple(sightings))

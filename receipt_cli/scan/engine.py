@@ -33,7 +33,7 @@ from receipt_cli.records.split import (
 from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.reader import KernelReader, load_kernel
-from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_shared
+from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
 from receipt_cli.scan.layout import MASK, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
@@ -75,6 +75,7 @@ class Engine:
                 self.markers_by_literal.setdefault(literal, []).append(marker)
         self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
         self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
+        self._figure_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event in ("step", "eval")}
         self.layouts = LayoutCache()
         self.by_layout = by_layout
         native = load_kernel() if by_layout else None
@@ -196,9 +197,8 @@ class Engine:
                 if (g.ref, r.name) in whole.rules
             }
             begun |= drop_open_texts(whole, longer, facts)
-        for key in [key for key in whole.rules if key in self._step_rules and key not in body.rules and not is_closed(record)]:
-            del whole.rules[key]  # the first of its kind: nothing shows how such a record ends
-            begun = True
+        if whole.rules and not is_closed(record):
+            begun |= keep_known(whole, body, self._figure_rules)
         if model and whole.rules:
             shown = SegmentBody()
             self.read(shown, model + b"\n", len(model))

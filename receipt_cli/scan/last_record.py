@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain
@@ -19,7 +20,8 @@ _TOKEN = compile_later(
     rb"(?<![^\s,;=|()\[\]{}\"'<>])[^\s,;=|()\[\]{}\"'<>%]*\d[^\s,;=|()\[\]{}\"'<>%]*(?:[ \t][A-Za-z/]{1,12})?$"
 )
 _GROUPED = compile_later(rb"(?<![\w.,])\d{1,3}(?:,\d{3})*,\d{0,3}$")
-_NUMBER = compile_later(rb"[-+]?\d+(?:\.\d*)?(?:e[-+]?\d+)?", re.IGNORECASE)
+_NUMBER = compile_later(rb"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|(?<![A-Za-z_])(?:nan|inf(?:inity)?)(?![A-Za-z_]))", re.IGNORECASE)
+_BAR = compile_later(rb"(?<=\|)(?:[ #]|\xe2\x96[\x88-\x8f])+(?=\|)")
 _FIGURE = compile_later(rb"[0-9A-Za-z]")
 _UNIT = compile_later(rb"\d([^\d]*[A-Za-z/])$")
 _DECIMALS = compile_later(rb"[^.]*\d\.(\d+)(\D*)$")
@@ -51,8 +53,8 @@ def _last_token(text: bytes) -> re.Match[bytes] | None:
 
 
 def _shape(text: bytes) -> bytes:
-    """Return a record with each number and each run of blanks as one character."""
-    return _BLANKS.sub(b" ", _NUMBER.sub(b"0", text)).strip()
+    """Return a record without its bar, with each number (``nan`` is one) and each run of blanks as one character."""
+    return _BLANKS.sub(b" ", _NUMBER.sub(b"0", _BAR.sub(b"", text))).strip()
 
 
 def _is_proven(token: bytes, others: list[re.Match[bytes] | None]) -> bool:
@@ -100,14 +102,37 @@ def drop_open_texts(body: SegmentBody, longer: SegmentBody, facts: Mapping[tuple
     return dropped
 
 
+def keep_known(last: SegmentBody, earlier: SegmentBody, keys: Collection[tuple[str, str]]) -> bool:
+    """Leave of what the rules ``keys`` read of a cut record the names that each rule read before; True if one is dropped.
+
+    Where a rule read nothing before, nothing shows how its records end. Without the step that a rule reads else, the record
+    has no place.
+    """
+    dropped = False
+    for key in [key for key in last.rules if key in keys]:
+        columns, known = last.rules[key], earlier.rules.get(key)
+        if known is None or ("step" in known.numbers and "step" not in columns.numbers):
+            del last.rules[key]
+            dropped = True
+        else:
+            dropped |= _drop_new_names(columns.numbers, known.numbers)
+            dropped |= _drop_new_names(columns.unregistered, known.unregistered)
+    return dropped
+
+
 def keep_shared(body: SegmentBody, model: SegmentBody) -> None:
     """Leave of a cut record in ``body`` what the rules that read the whole record of ``model`` read of it, by their names."""
     for key in [key for key in body.rules if key not in model.rules]:
         del body.rules[key]
     for key, columns in body.rules.items():
         theirs = model.rules[key]
-        for mine, known in ((columns.numbers, theirs.numbers), (columns.texts, theirs.texts)):
-            for name in [name for name in mine if name not in known]:
-                del mine[name]
-        for name in [name for name in columns.unregistered if name not in theirs.unregistered]:
-            del columns.unregistered[name]
+        _drop_new_names(columns.numbers, theirs.numbers)
+        _drop_new_names(columns.texts, theirs.texts)
+        _drop_new_names(columns.unregistered, theirs.unregistered)
+
+
+def _drop_new_names(columns: dict[str, Any], known: Collection[str]) -> bool:
+    names = [name for name in columns if name not in known]
+    for name in names:
+        del columns[name]
+    return bool(names)

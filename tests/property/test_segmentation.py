@@ -40,13 +40,34 @@ def printed(events: list[Event], line: int) -> list[Event]:
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_cut_log_has_only_figures_that_the_whole_log_prints(path: Path, tmp_path: Path) -> None:
+    size = path.stat().st_size
+    places = random.Random(path.stem)
+    _check_cuts(path, [places.randrange(1, size) for _ in range(CUTS)], tmp_path)
+
+
+INSIDE = {
+    "before a value, in a part of its own": ("espnet/asr-oom", "loss_att=135.426, acc"),
+    "behind the group of digits that may be the step": ("fairseq/v012-train-inner-nan", "bsz=529.5, num_updates=600, "),
+    "before what is in brackets": ("marian/v17-cuda-oom", "translation : 4.02 : stalled 1 times"),
+    "before the name by which another rule reads it": ("mmcv/nan-cpu", "loss_cls: nan, l"),
+    "in the record of another writer behind a bar": ("torchspec/draft-2026", "TIMING step=3: step=1.084s data=0.325s com"),
+    "in the brackets of another writer": ("torchspec/waits-for-inference-2026", "compute=0.896s [fwd=0.287s bwd=0"),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), INSIDE.values(), ids=INSIDE)
+def test_a_log_cut_inside_a_record_has_only_figures_that_the_whole_log_prints(name: str, text: str, tmp_path: Path) -> None:
+    path = FIXTURES / f"{name}.log"
+    assert text.encode() in path.read_bytes()
+    _check_cuts(path, [path.read_bytes().index(text.encode()) + len(text)], tmp_path)
+
+
+def _check_cuts(path: Path, ends: list[int], folder: Path) -> None:
     data = path.read_bytes()
     whole = read(path)
     known = {grammar.ref for grammar in whole.grammars}
-    places = random.Random(path.stem)
-    for _ in range(CUTS):
-        end = places.randrange(1, len(data))
-        cut = tmp_path / "cut.log"
+    for end in ends:
+        cut = folder / "cut.log"
         cut.write_bytes(data[:end])
         reading = read(cut)
         line = data.count(b"\n", 0, end) + 1

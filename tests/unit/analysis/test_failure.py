@@ -203,6 +203,40 @@ def test_no_grammar_match(receipt_of: Receipt) -> None:
     assert document["derivation"]["grammars"] == []
 
 
+UNREAD = {
+    "pairs": "".join(f"{10.19 - n / 100}, {n}00\nEpoch: {n}\n" for n in range(12)),
+    "evaluations": "".join(f'Step:{n}\t{{"metric": {{"eval_acc": 0.6{n}, "eval_loss": 0.5{n}}}}}\n' for n in range(12)),
+    "epochs": "".join(f"Epoch: {n}\nsaw 0.{n}1 and 0.{n}2\n" for n in range(12)),
+}
+
+
+@pytest.mark.parametrize("log", UNREAD.values(), ids=UNREAD)
+def test_how_a_log_of_unread_records_ended_is_unknown(receipt_of: Receipt, log: str) -> None:
+    document = receipt_of(log)
+    assert (document["derivation"]["grammars"], document["checks"]["has_steps"]) == ([], None)
+    assert (reason(document), document["checks"]["completed"]) == ("unknown", None)
+    assert document["failure"]["message"].startswith("no grammar recognises this log: ")
+    for end in ("Training completed.\n", "Process finished with exit code 0\n"):
+        assert reason(receipt_of(log + end)) == "no_grammar_match"
+
+
+@pytest.mark.parametrize(
+    ("error", "no_oom"),
+    [
+        ("RuntimeError: can't alloc", None),
+        ("RuntimeError: failed to allocate the workspace", None),
+        ("ValueError: std::bad_alloc", None),
+        ("RuntimeError: the queue was reallocated", True),
+        ("KeyError: 'loss'", True),
+    ],
+)
+def test_an_error_of_an_allocation_does_not_prove_that_memory_sufficed(
+    toy_receipt: Receipt, error: str, no_oom: bool | None
+) -> None:
+    document = toy_receipt(steps(0, 5) + f'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n{error}\n')
+    assert (reason(document), document["checks"]["no_oom"]) == ("traceback", no_oom)
+
+
 def test_what_an_unknown_log_shows(receipt_of: Receipt) -> None:
     document = receipt_of("hello\n" + OOM)
     assert (reason(document), document["failure"]["line_number"]) == ("cuda_oom", 2)

@@ -15,11 +15,22 @@ ONMT = "".join(
     f"sents: 100; bsz: 10/10/ 1; 100/100 tok/s; {n} sec;\n"
     for n in range(1, 6)
 )
+NAN = STEPS.replace("loss 2.9900", "loss nan")
+FAIRSEQ = "".join(
+    f"2022-09-14 03:0{n}:45 | INFO | train_inner | epoch 001:     5{n} / 310 loss=10.811, nll_loss=10.268, ppl=1233.27, "
+    f"wps=59443.4, ups=3.93, wpb=14711.4, bsz=511.7, num_updates={n}50, lr=6.25e-06, gnorm=1.121, clip=0, loss_scale=16, "
+    f"train_wall=12, gb_free=9.1, wall=32\n"
+    for n in range(1, 5)
+)
+OF_NAN = FAIRSEQ.splitlines()[-1].replace("10.811", "nan").replace("10.268", "nan").replace("=450", "=550")
 CUTS = [
     ("a whole record", STEPS[:-1], 6, False),
     ("inside the loss", STEPS + "iter 6: loss 2.", 6, True),
     ("inside the time", STEPS + "iter 6: loss 2.9400, time 10", 7, True),
     ("inside the step", STEPS + "iter 1", 6, True),
+    ("behind a number that is nan elsewhere", NAN + "iter 6: loss 2.9400, time 106.00ms, mfu 4", 7, True),
+    ("inside the step, of a record that has another place, too", FAIRSEQ + OF_NAN.partition("50, lr=")[0] + "50, ", 4, True),
+    ("a record with nan, behind the step", FAIRSEQ + OF_NAN.partition("6.25e")[0] + "6.25e-06, gnorm=1.", 5, True),
     ("the first record of all", "iter 0: loss 3.0000, time 100.00ms, mfu 40.00%", 0, True),
     ("a name with a number inside, whole", ONMT + SAVED[:-1], 5, False),
     ("a whole line behind all records", STEPS + "saving checkpoint to out", 6, False),
