@@ -257,6 +257,7 @@ class _Sides:
 
     def __init__(self, engine: Engine, gap: Gap, lines: Sequence[bytes], around: tuple[Sequence[bytes], Sequence[bytes]]) -> None:
         self.engine, self.gap, self.lines = engine, gap, lines
+        self.companions = {(g.ref, r.name) for g in engine.grammars if g.id == gap.one for r in g.rules if r.companion}
         self.clocks = [read_clock(plain(line)[:STAMPED]) for line in lines]
         self.following: set[int] = set()
         before, after = ({_shape(line)[:HEAD] for line in some} for some in around)
@@ -270,6 +271,8 @@ class _Sides:
         """
         gap, line, body = self.gap, self.lines[place], SegmentBody()
         self.engine.read(body, line + b"\n")
+        if body.rules and body.rules.keys() <= self.companions:
+            return -READ  # of the record before it, into which it may have gone already
         shown = gap.sides.get(gap.last + place, 0)
         if abs(shown) >= READ:
             return shown - (READ if body.markers else 0)

@@ -118,11 +118,20 @@ def clock_of(event: Event) -> float | None:
 
 def _score(event: Event) -> str:
     """Return what shows of which trajectory a record is: its loss, else its figures outside the registry, if it has any."""
-    return repr(event.metrics["loss"]) if "loss" in event.metrics else ", ".join(map(repr, sorted(event.unregistered.items())))
+    if "loss" in event.metrics:
+        return repr(event.metrics["loss"])
+    return ", ".join(repr(item) for item in sorted(event.unregistered.items()) if item[0] not in _joined(event))
 
 
 def _columns(events: Iterable[Event]) -> set[str]:
-    return {name for event in events for name in (*event.metrics, *event.unregistered)}
+    return {name for event in events for name in {*event.metrics, *event.unregistered} - _joined(event)}
+
+
+def _joined(event: Event) -> set[str]:
+    """Return the figures that companions give a record: whether they are joined already depends on how it is kept."""
+    joined = event.rules[1:]
+    rules = [rule for rule in event.grammar.rules if rule.name in joined] if joined else []
+    return {field.target[1] for rule in rules for field in rule.fields.values()}
 
 
 def _stride(clocks: Sequence[float]) -> float | None:

@@ -142,6 +142,8 @@ def _is_labelled(lines: Sequence[bytes]) -> bool:
 def _promise(lines: Sequence[bytes]) -> bool:
     """True where the first lines of a log may be those of copies."""
     lines = [line for line in lines if line.strip()]
+    if len(lines) < _FEWEST:
+        return False  # one line without an end is kept for nothing
     again = sum(count for count in Counter(lines).values() if count > 1)
     if again >= _AGAIN * len(lines):
         return True

@@ -64,7 +64,7 @@ receipt.derivation.lines.matched.upper()  # refused: attr-defined
 receipt.phases[0].summary.metrics["loss"].latest  # refused: attr-defined
 receipt_cli.verify("a.receipt.json")  # refused: call-arg
 receipt_cli.compare(run, receipt_cli)  # refused: arg-type
-receipt_cli.compare(run, run, align="time")  # refused: arg-type
+receipt_cli.compare(run, run, align="epochs")  # refused: arg-type
 receipt_cli.migrate("a.receipt.json", to=1.2)  # refused: arg-type
 receipt_cli.validate("a.json").valid  # refused: attr-defined
 store.query("SELECT 1").describe()  # refused: attr-defined

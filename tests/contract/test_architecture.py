@@ -27,7 +27,7 @@ ROOMS: dict[str, str] = {
     "io": "errors problems records",
     "numeric": "errors",
     "grammar": "definitions errors",
-    "wrap": "errors header io",
+    "wrap": "errors io",
     "redaction": "problems records",
     "scan": "definitions errors grammar io numeric problems records",
     "documents": "definitions errors io redaction",

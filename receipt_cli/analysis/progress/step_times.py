@@ -49,7 +49,7 @@ def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: f
     apart = {id(steps[place]) for place in after if place < len(steps)}
     lengths, times = paces([Try(attempt, len(attempt)) for attempt in phase.attempts if attempt], apart)
     median = exact_median(lengths)
-    if median is None or median < FINE * grain or (value_range(times)[0] or 0.0) < 0:
+    if not median or median < FINE * grain or (value_range(times)[0] or 0.0) < 0:
         return None
     return _spread("timestamps", times)
 

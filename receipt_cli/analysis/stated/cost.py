@@ -81,7 +81,7 @@ def find_cost(
 
 def _power(metrics: Mapping[str, Statistic], stated: Mapping[str, StatedFact]) -> tuple[float | None, str | None]:
     printed = metrics.get(POWER)
-    if printed is not None and printed.mean is not None:
+    if printed is not None and printed.mean is not None and printed.mean >= 0:  # of less, no sensor is right
         return printed.mean, f"metric:{POWER}"
     fact = stated.get(POWER)
     return (None, None) if fact is None else (float(fact.value), fact.source)

@@ -24,7 +24,7 @@ def target(data: bytes) -> None:
             function, values = read(text.split("\0"))
             assert callable(function) and all(name.isidentifier() for name in values)
         else:
-            list(produce_from(Request(path="x", name=text, lane=text), lambda _: ()))
+            list(produce_from(Request(path="x", name=text, lane=text), lambda *_: ()))
     except UsageError as error:
         assert error.render()
 

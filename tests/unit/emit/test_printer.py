@@ -189,7 +189,7 @@ def test_processes_do_not_mix_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "ranks.log"
     path.write_bytes(data)
     document = produce(Request(path=str(path))).document
-    assert document["derivation"]["lines"]["matched"] == 600
+    assert document["derivation"]["lines"]["matched"] == 200  # the lines of the other two are exact copies
     assert document["summary"]["steps"]["record_count"] == 200
 
 
