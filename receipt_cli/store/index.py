@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
@@ -41,9 +42,11 @@ def open_store(root: Path, progress: Progress | None = None) -> Database:
     """
     store = Store(root)
     store.check_exists()
-    files = {file.name: file for file in list_files(store)}
     database = Database()
-    known = _load(database, root / ".cache")
+    with ThreadPoolExecutor(1) as pool:  # DuckDB reads the index meanwhile
+        loading = pool.submit(_load, database, root / ".cache")
+        files = {file.name: file for file in list_files(store)}
+        known = loading.result()
     gone = [name for name, stamp in known.items() if name not in files or files[name].stamp != stamp]
     fresh = [file for name, file in files.items() if known.get(name) != file.stamp]
     if gone:
