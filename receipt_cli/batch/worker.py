@@ -37,6 +37,7 @@ from receipt_cli.receipts.production import InvalidReceipt
 from receipt_cli.receipts.series_file import write_series
 from receipt_cli.receipts.versions import RULES, SCHEMA_VERSION
 from receipt_cli.store.files import Outcome, Store
+from receipt_cli.store.kept_rows import keep_rows
 from receipt_cli.store.places import write_place
 
 MANNER = Manner()
@@ -206,6 +207,8 @@ def _deliver(task: Task, kept: Captured, reading: Reading, *more: str) -> Derive
         outcome = store.add_runs(documents) if task.manner.all_runs else store.add(documents[-1])
         for place in task.places:
             write_place(store.root, store.scratch, derivations[-1].log.sha256, place)
+        if outcome.change != "unchanged":
+            keep_rows(store, derivations[-1].log.sha256, documents)
     log, known = derivations[-1].log, bool(derivations[-1].detection.chosen)
     more = (*notes, *more)
     return Derived(log.sha256, log.size_bytes, outcome.change, outcome.path, known, more, changes, len(documents))

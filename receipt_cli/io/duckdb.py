@@ -51,7 +51,7 @@ def check_installed() -> None:
 
 
 class Damaged(Exception):
-    """A Parquet file that cannot be read."""
+    """A Parquet file, or a row, that cannot be read."""
 
 
 class Database:
@@ -110,9 +110,15 @@ class Database:
             self._connection.unregister(name)
 
     def fill(self, table: str, structure: object, rows: Iterable[str]) -> None:
-        """Add ``rows``, each an object as JSON text, to ``table``; ``structure`` is that of a row, as ``from_json`` reads it."""
+        """Add ``rows``, each an object as JSON text, to ``table``, all or none; ``structure`` is that of a row for ``from_json``.
+
+        Raises ``Damaged`` for text that is no such object.
+        """
         statement = f"INSERT INTO {table} BY NAME SELECT r.* FROM (SELECT unnest(from_json(?, ?)) AS r)"
-        self.run(statement, [f"[{','.join(rows)}]", json.dumps([structure])])
+        try:
+            self.run(statement, [f"[{','.join(rows)}]", json.dumps([structure])])
+        except self._errors as error:
+            raise Damaged(str(error)) from error
 
     def seal(self) -> None:
         """Let nothing reach outside of the database any more; cannot be undone."""

@@ -59,7 +59,7 @@ _HEADS = (
     rb"\[[\w.]{1,80}:\d{1,7}(?:, rank=(?P<olmo>\d{1,7}))?\] ",  # OLMo
     rb"\[[A-Za-z_][\w.]{0,100}\](?:(?=\[" + _LEVEL + rb"\])| (?=" + _DATE + rb"))",  # [module][INFO] - , [titan] 2026-..
     rb"(?:[\w./-]{1,120}:\d{1,7} )?>> ",  # Transformers, LLaMA-Factory
-    rb"[|-] +" + _NAMED + _LEVEL + rb" *(?:[|-] +" + _NAMED_BEHIND + rb")?",  # - name - INFO - , | INFO | a:b:12 -
+    rb"[|-] +" + _NAMED + _LEVEL + rb" *(?:[|-] +(?:" + _NAMED_BEHIND + rb")?)?",  # - name - INFO - , | INFO | a:b:12 -
     _LEVEL + rb":" + _DATE + _CLOCK + rb":",  # ERROR:2026-03-26 21:59:41,526:
     _LEVEL + rb"(?::[\w.-]{1,80}:| +[|-] +" + _NAMED_BEHIND + rb"|: " + _DOTTED + rb"| {1,8})",  # INFO:root: , INFO -
     rb"[\w.]{1,80} " + _LEVEL + rb": ",  # d2.utils.events INFO:

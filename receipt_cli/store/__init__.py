@@ -10,6 +10,7 @@ PUBLIC = {
     "files": "Outcome Quarantined Store",
     "fingerprints": "Known KnownLog",
     "index": "open_store",
+    "kept_rows": "keep_rows",
     "listing": "list_runs",
     "marks": "mark",
     "places": "FIELDS Place place_files place_name write_place",

@@ -34,7 +34,7 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import InputError, OutputError, UsageError
 from receipt_cli.io.atomic import NameTaken, make_folder, write_atomically, write_new
 
-_RECEIPT = re.compile(r"(?P<log>[0-9a-f]{64})\.(?P<generation>[1-9]\d{0,8})(?:\.run(?P<run>[1-9]\d{0,8}))?\.json")
+RECEIPT = re.compile(r"(?P<log>[0-9a-f]{64})\.(?P<generation>[1-9]\d{0,8})(?:\.run(?P<run>[1-9]\d{0,8}))?\.json")
 _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 _KIND = re.compile(r"(?P<kind>[a-z][a-z0-9_]*)/\d+\.\d+\Z")
 
@@ -308,7 +308,7 @@ def _without_tool(data: bytes) -> object:
 
 def _receipts_in(folder: Path, log: str = "") -> list[StoredReceipt]:
     """Return the receipts in one folder by log, generation and run, or those of one log; other files are skipped."""
-    named = ((path, _RECEIPT.fullmatch(path.name)) for path in _listed(folder, log))
+    named = ((path, RECEIPT.fullmatch(path.name)) for path in _listed(folder, log))
     receipts = [
         StoredReceipt(path, name["log"], int(name["generation"]), int(name["run"]) if name["run"] else None)
         for path, name in named

@@ -6,17 +6,16 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from receipt_cli.analysis.checks import healthy, proven
 from receipt_cli.definitions.metrics import Metric, load_registry
 from receipt_cli.documents.identity import run_time
 from receipt_cli.redaction.text import mask_texts
-from receipt_cli.store.files import StoredReceipt
 from receipt_cli.store.marks import read_marks
 from receipt_cli.store.places import FIELDS, Place, describe, read_places
 from receipt_cli.store.reading import Refused, read_receipt
+from receipt_cli.store.row_files import RowFiles
 from receipt_cli.store.signatures import signature
 from receipt_cli.store.views import FAILURE, MEMORY, METRIC, RUN, STEPS, TIME, WHOLE, WIDE, Column
 
@@ -26,30 +25,28 @@ _UNKNOWN = "–"
 _NO_SETTING = ("sources", "collected_at", "cwd")
 
 
-class RowFiles(NamedTuple):
-    """The files of a row: the receipt, its path ``name`` below the store, the places of its log and the marks of its run."""
-
-    receipt: StoredReceipt
-    name: str
-    stamp: str
-    size: int
-    places: tuple[Path, ...] = ()
-    marks: Path | None = None
-
-
 def read_row(files: RowFiles) -> str:
     """Return the row of a receipt file as JSON. Never fails because of a file's content.
 
     Raises ``ReceiptError`` where the system does not let it be read: a row is kept as long as the files are the same.
     """
+    try:
+        return _line(files, read_receipt(files.receipt.path, files.receipt.log_sha256))
+    except Refused as error:
+        return _line(files, None, f"{error.message}: {error.why}" if error.why else error.message)
+
+
+def make_row(files: RowFiles, document: Mapping[str, Any]) -> str:
+    """Return the row of a receipt file as JSON; ``document`` is the valid receipt that the file contains."""
+    return _line(files, mask_texts(document))
+
+
+def _line(files: RowFiles, document: Mapping[str, Any] | None, refusal: str | None = None) -> str:
+    """Return the row of a masked receipt, or of none."""
     stored = files.receipt
     row: Row = {"path": files.name, "log_sha256": stored.log_sha256, "generation": stored.generation}
-    row |= {"run_id": stored.run_id, "stamp": files.stamp, "refusal": None}
-    try:
-        document = read_receipt(stored.path, stored.log_sha256)
-    except Refused as error:
-        row["refusal"] = f"{error.message}: {error.why}" if error.why else error.message
-    else:
+    row |= {"run_id": stored.run_id, "stamp": files.stamp, "refusal": refusal}
+    if document is not None:
         places = read_places(files.places)
         row |= _row(document) | _who(document, mask_texts([asdict(place) for place in places]), places)
         row |= asdict(read_marks(files.marks))
@@ -82,24 +79,28 @@ def _row(document: Mapping[str, Any]) -> Row:
     row["phases"] = [_phase(number, phase["summary"], number == primary) for number, phase in enumerate(phases)]
     row["settings"] = list(_settings(document["header"]))
     row["failure_signature"] = None if failure is None else _signature(failure)
-    return row | _sums(row, document["header"])
+    return row | _sums(row, document)
 
 
 def _signature(failure: Mapping[str, Any]) -> str:
     return signature(failure["reason"], (failure.get("exception") or {}).get("type"), failure["message"])
 
 
-def _sums(row: Row, header: Mapping[str, Any]) -> Row:
-    """Return the figures that follow from others: the only seed, device hours and cost."""
+def _sums(row: Row, document: Mapping[str, Any]) -> Row:
+    """Return the figures that follow from others: the only seed, device hours and cost; the receipt's own cost comes first."""
     wall = row["job_wall_time_s"] if row["job_wall_time_s"] is not None else row["wall_time_s"]
     hours = None if wall is None else wall / 3600
-    devices, rate = row["accelerator_count"], row["hourly_rate"]
-    seeds = {_whole(seed) for seed in (header["seeds"] or {}).values()}
-    return {
-        "seed": seeds.pop() if len(seeds) == 1 else None,
-        "device_hours": None if hours is None or devices is None else hours * devices,
-        "cost": None if hours is None or rate is None else hours * rate,
-    }
+    devices, rate, currency = row["accelerator_count"], row["hourly_rate"], row["currency"]
+    device_hours = None if hours is None or devices is None else hours * devices
+    cost = None if hours is None or rate is None else hours * rate
+    own = document.get("cost") or {}
+    if own.get("amount") is not None:
+        cost, currency = own["amount"], own["currency"]
+    if own.get("device_hours") is not None:
+        device_hours = own["device_hours"]
+    seeds = {_whole(seed) for seed in (document["header"]["seeds"] or {}).values()}
+    seed = seeds.pop() if len(seeds) == 1 else None
+    return {"seed": seed, "device_hours": device_hours, "cost": cost, "currency": currency}
 
 
 def _settings(value: object, pointer: str = "") -> Iterator[Row]:

@@ -13,20 +13,18 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
-from receipt_cli import __version__
-from receipt_cli.documents.schemas import list_schemas
 from receipt_cli.errors import OutputError
 from receipt_cli.io.duckdb import Damaged, Database
 from receipt_cli.store.files import Store
-from receipt_cli.store.flatten import RowFiles, read_row
-from receipt_cli.store.marks import marks_files
-from receipt_cli.store.places import place_files
+from receipt_cli.store.flatten import read_row
+from receipt_cli.store.kept_rows import drop_rows, fingerprint, kept_rows
+from receipt_cli.store.row_files import RowFiles, list_files
 from receipt_cli.store.views import TABLE, VIEWS, structure
 
-ROWS = "rows/2"
-"""Version of the rows; with another version every index is rebuilt."""
 _FILES = "stored.files"
 _NAME = re.compile(r"index-(?P<sha256>[0-9a-f]{64})\.parquet")
 _CHUNK = 256
@@ -44,21 +42,25 @@ def open_store(root: Path, progress: Progress | None = None) -> Database:
     """
     store = Store(root)
     store.check_exists()
-    files = {file.name: file for file in list_files(store)}
     database = Database()
-    known = _load(database, root / ".cache")
+    with ThreadPoolExecutor(1) as pool:  # DuckDB reads the index meanwhile
+        loading = pool.submit(_load, database, root / ".cache")
+        files = {file.name: file for file in list_files(store)}
+        known = loading.result()
     gone = [name for name, stamp in known.items() if name not in files or files[name].stamp != stamp]
     fresh = [file for name, file in files.items() if known.get(name) != file.stamp]
     if gone:
         database.run(f"DELETE FROM {_FILES} WHERE path IN (SELECT unnest(from_json(?, '[\"VARCHAR\"]')))", [json.dumps(gone)])
+    kept = _fill_kept(database, root, fresh)
+    fresh = [file for file in fresh if file.name not in kept]
     done, total = 0, sum(file.size for file in fresh)
     for chunk, rows in _rows(fresh):
         database.fill(_FILES, structure(), rows)
         done += sum(file.size for file in chunk)
         if progress is not None:
             progress(done, total)
-    if gone or fresh:
-        _save(database, root / ".cache")
+    if (gone or fresh or kept) and _save(database, root / ".cache"):
+        drop_rows(root)
     # Earlier runs of a log are current together with its last run.
     current = "generation = max(CASE WHEN run_id = log_sha256 THEN generation END) OVER (PARTITION BY log_sha256)"
     database.run(f"CREATE VIEW {TABLE} AS SELECT *, {current} AS is_current FROM {_FILES}")
@@ -67,24 +69,16 @@ def open_store(root: Path, progress: Progress | None = None) -> Database:
     return database
 
 
-def list_files(store: Store) -> Iterator[RowFiles]:
-    """Yield all receipt files that are there, with the places of their logs and the marks of their runs."""
-    places: dict[str, list[tuple[Path, str]]] = {}
-    for path in place_files(store.root):
-        with contextlib.suppress(FileNotFoundError):
-            places.setdefault(path.name[:64], []).append((path, _stamp(path.stat())))
-    marks = marks_files(store.root)
-    for receipt in store.all_receipts():
-        with contextlib.suppress(FileNotFoundError):  # removed since
-            status = receipt.path.stat()
-            mine, marked = places.get(receipt.log_sha256, ()), marks.get(receipt.run_id)
-            stamp = "; ".join([_stamp(status), *(f"{path.name} {state}" for path, state in mine), marked.name if marked else ""])
-            name = receipt.path.relative_to(store.root).as_posix()
-            yield RowFiles(receipt, name, stamp, status.st_size, tuple(path for path, _ in mine), marked)
-
-
-def _stamp(status: os.stat_result) -> str:
-    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
+def _fill_kept(database: Database, root: Path, fresh: Sequence[RowFiles]) -> set[str]:
+    """Add the rows that were kept when their receipts were written; return the paths of these."""
+    stamps = {file.name: file.stamp for file in fresh}
+    filled: set[str] = set()
+    found = kept_rows(root, stamps)
+    while chunk := list(islice(found, _CHUNK)):
+        with contextlib.suppress(Damaged):
+            database.fill(_FILES, structure(), [row for _, row in chunk])
+            filled |= {path for path, _ in chunk}
+    return filled
 
 
 def _rows(files: Sequence[RowFiles]) -> Iterator[tuple[Sequence[RowFiles], list[str]]]:
@@ -105,12 +99,6 @@ def _make_rows(chunk: Sequence[RowFiles]) -> list[str]:
     return [read_row(files) for files in chunk]
 
 
-def _fingerprint() -> str:
-    """Return the digest of everything that decides a row, beside the receipt."""
-    schemas = [[entry.kind, entry.version, entry.sha256] for entry in list_schemas()]
-    return hashlib.sha256(json.dumps([ROWS, __version__, structure(), schemas]).encode()).hexdigest()
-
-
 def _load(database: Database, folder: Path) -> Mapping[str, str]:
     """Fill the table from an index in ``folder``, if there is a sound one; return the stamp of each file that it knows."""
     database.run("CREATE SCHEMA stored")
@@ -118,7 +106,7 @@ def _load(database: Database, folder: Path) -> Mapping[str, str]:
     for path in _indices(folder):
         try:
             footer = dict(database.read_parquet("SELECT key, value FROM parquet_kv_metadata(?)", path))
-            if footer.get(b"receipt_index") != _fingerprint().encode():
+            if footer.get(b"receipt_index") != fingerprint().encode():
                 continue
             database.read_parquet(f"CREATE TABLE {_FILES} AS SELECT * FROM read_parquet(?, hive_partitioning = false)", path)
         except Damaged:
@@ -138,21 +126,23 @@ def _indices(folder: Path) -> Iterator[Path]:
                     yield folder / name
 
 
-def _save(database: Database, folder: Path) -> None:
-    """Keep the table as an index, in the place of older ones. Where that cannot be, there is none."""
+def _save(database: Database, folder: Path) -> bool:
+    """Keep the table as an index, in the place of older ones; return whether that was possible."""
     with contextlib.suppress(OSError, OutputError):
         folder.mkdir(exist_ok=True)
         new = folder / f".index-{os.getpid()}.tmp"
         try:
-            database.write_parquet(f"FROM {_FILES}", new, {"receipt_index": _fingerprint()})
+            database.write_parquet(f"FROM {_FILES}", new, {"receipt_index": fingerprint()})
             kept = folder / f"index-{_sha256(new)}.parquet"
             old = [folder / other for other in os.listdir(folder) if _NAME.fullmatch(other)]
             new.replace(kept)
             for path in old:
                 if path != kept:
                     path.unlink(missing_ok=True)
+            return True
         finally:
             new.unlink(missing_ok=True)
+    return False
 
 
 def _sha256(path: Path) -> str:

@@ -30,12 +30,12 @@ class Marks:
 NONE = Marks()
 
 
-def marks_files(root: Path) -> Mapping[str, Path]:
-    """Return the file of the newest marks of each run, by its identity."""
+def marks_files(root: Path, run: str = "") -> Mapping[str, Path]:
+    """Return the file of the newest marks of each run, by its identity; or of those whose identity begins with ``run``."""
     newest: dict[str, tuple[int, Path]] = {}
-    for path in _files(root):
+    for path in _files(root, run[:2]):
         name = _NAME.fullmatch(path.name)
-        if name is not None and newest.get(name["run"], (0, path))[0] < int(name["number"]):
+        if name is not None and name["run"].startswith(run) and newest.get(name["run"], (0, path))[0] < int(name["number"]):
             newest[name["run"]] = int(name["number"]), path
     return {run: path for run, (_, path) in newest.items()}
 
@@ -71,7 +71,7 @@ def mark(
         raise UsageError("the note is too long", why=f"it has {len(note)} characters; {MAX_NOTE} are allowed")
     folder = root / "marks" / run[:2]
     while True:
-        path = marks_files(root).get(run)
+        path = marks_files(root, run).get(run)
         old = read_marks(path)
         tags = tuple(sorted((set(old.tags) | set(add)) - set(remove)))
         new = replace(old, tags=tags, note=old.note if note is None else note or None)
@@ -86,8 +86,8 @@ def mark(
             return new
 
 
-def _files(root: Path) -> Iterator[Path]:
+def _files(root: Path, start: str) -> Iterator[Path]:
     with contextlib.suppress(OSError):
-        for folder in (root / "marks").iterdir():
+        for folder in [root / "marks" / start] if start else (root / "marks").iterdir():
             with contextlib.suppress(OSError):
                 yield from folder.iterdir()

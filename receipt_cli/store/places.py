@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -105,5 +106,5 @@ def place_files(root: Path, log_sha256: str = "") -> Iterator[Path]:
 
 def _entries(folder: Path) -> list[Path]:
     with contextlib.suppress(OSError):
-        return sorted(folder.iterdir())
+        return [folder / name for name in sorted(os.listdir(folder))]
     return []

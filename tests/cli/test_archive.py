@@ -17,8 +17,11 @@ from receipt_cli.batch.labels import Labels, read_mapping
 from receipt_cli.batch.model import Manner
 from receipt_cli.errors import InputError, UsageError
 from receipt_cli.store.files import Store
+from receipt_cli.store.flatten import read_row
 from receipt_cli.store.index import open_store
+from receipt_cli.store.kept_rows import keep_rows
 from receipt_cli.store.places import Place, describe
+from receipt_cli.store.row_files import RowFiles
 
 from .conftest import ROOT, Invoke
 
@@ -189,3 +192,67 @@ def test_a_grammar_reads_the_archive_and_series_are_written_for_every_run(archiv
     assert ask(tmp_path / "store", "SELECT DISTINCT grammar_id FROM runs") == [("hf-trainer",)]
     last = json.loads(Store(tmp_path / "store").runs(log)[-1].path.read_bytes())
     assert last["derivation"]["options"]["grammar"].startswith("hf-trainer@v")
+
+
+def test_a_question_after_a_batch_reads_no_receipt_again(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, read = tmp_path / "store", list[str]()
+    derive(archive, store)
+
+    def counted(files: RowFiles) -> str:
+        read.append(files.name)
+        return read_row(files)
+
+    monkeypatch.setattr("receipt_cli.store.index.read_row", counted)
+    first = ask(store, "FROM history ORDER BY ALL")
+    assert len(first) == 3 and read == []
+    assert not list((store / ".cache" / "rows").iterdir())  # the index has them
+    shutil.rmtree(store / ".cache")
+    assert ask(store, "FROM history ORDER BY ALL") == first and len(read) == 3
+
+
+def test_kept_rows_that_are_damaged_or_of_another_version_are_skipped(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store"
+    derive(archive, store)
+    [kept] = (store / ".cache" / "rows").iterdir()
+    sound = kept.read_bytes()
+    want = ask(store, "FROM history ORDER BY ALL")
+    for damaged in (b"", sound[:-1], sound[:10], b"\0" * 20, b"\xff" * 500, sound[:60] + b"\0" + sound[61:]):
+        shutil.rmtree(store / ".cache")
+        kept.parent.mkdir(parents=True)
+        kept.write_bytes(damaged)
+        assert ask(store, "FROM history ORDER BY ALL") == want
+    shutil.rmtree(store / ".cache")
+    monkeypatch.setattr("receipt_cli.store.kept_rows.fingerprint", lambda: "of another version")
+    keep_rows(Store(store), "", [json.loads(receipt.path.read_bytes()) for receipt in Store(store).receipts()])
+    assert list(kept.parent.iterdir())
+    monkeypatch.undo()
+    assert ask(store, "FROM history ORDER BY ALL") == want
+
+
+def test_a_kept_row_that_is_no_row_is_made_from_its_receipt(
+    archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store"
+    derive(archive, store)
+    want = ask(store, "FROM history ORDER BY ALL")
+    documents = [json.loads(receipt.path.read_bytes()) for receipt in Store(store).receipts()]
+    for row in ("{", "[1]", '"text"', '{"path":{}}', '{"path":"receipts/other",'):
+        shutil.rmtree(store / ".cache")
+        monkeypatch.setattr("receipt_cli.store.kept_rows.make_row", lambda *_, row=row: row)
+        keep_rows(Store(store), "", documents)
+        assert list((store / ".cache" / "rows").iterdir())
+        assert ask(store, "FROM history ORDER BY ALL") == want
+
+
+def test_a_kept_row_is_of_the_file_that_the_batch_wrote(archive: Path, tmp_path: Path) -> None:
+    store, copy = tmp_path / "store", tmp_path / "copy"
+    derive(archive, store)
+    shutil.copytree(store, copy)  # with its cache and the times of change in content
+    for root in (store, copy):
+        path = next(Store(root).receipts()).path
+        times = path.stat()
+        path.write_bytes(path.read_bytes().replace(b'"receipt/', b'"RECEIPT/'))
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        assert ask(root, "SELECT count(*) FROM passed_over") == [(1,)]

@@ -51,8 +51,10 @@ class Page:
             role: Role = span.role if isinstance(span, Span) else "plain"
             if room <= 0:
                 break
-            fitted = self._own(elide(text if cells(text) <= room else text.rstrip(" "), room))
-            room = 0 if fitted != text else room - cells(text)
+            fitted, width = text, cells(text)
+            if width > room:
+                fitted = self._own(elide(text.rstrip(" "), room))
+            room = 0 if fitted != text else room - width
             body = fitted.rstrip(" ")
             if body:
                 head = body.lstrip(" ")

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.analysis.goodput.model import OF_COMMAND, Wall
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.receipts.production import Request, produce
+from receipt_cli.receipts.stated import read_facts
 from receipt_cli.store import flatten as rows
-from receipt_cli.store.files import StoredReceipt
-from receipt_cli.store.flatten import RowFiles, read_row
+from receipt_cli.store.flatten import read_row
+from receipt_cli.store.row_files import RowFiles
 from receipt_cli.store.views import structure
 
 LOGS = Path(__file__).resolve().parents[3] / "fixtures" / "logs"
@@ -24,7 +26,7 @@ def receipt() -> bytes:
 
 
 def row_files(path: Path, log_sha256: str) -> RowFiles:
-    return RowFiles(StoredReceipt(path, log_sha256, 1), "r.json", "stamp", 0)
+    return RowFiles(path.parent, path.name, log_sha256, 1, None, "stamp", 0)
 
 
 def stamp(document: dict[str, Any], time: dict[str, Any] | None) -> None:
@@ -148,3 +150,13 @@ def test_a_damaged_file_is_a_row_with_a_reason(receipt: bytes, tmp_path: Path) -
         row = json.loads(read_row(row_files(path, "0" * 64)))
         assert row["refusal"] and "loss_last" not in row
     assert json.loads(read_row(row_files(tmp_path / "none", "0" * 64)))["refusal"].startswith("cannot read")
+
+
+def test_the_cost_that_a_receipt_contains_comes_first(receipt: bytes, tmp_path: Path) -> None:
+    assert row_of(json.loads(receipt), tmp_path)["cost"] is None
+    facts = read_facts(["price_per_device_hour=2.50 EUR/h", "devices=8"])
+    stated = produce(
+        Request(path=str(LOGS / "nanochat" / "speedrun-2025-10.log"), facts=facts, wall=Wall(7200, OF_COMMAND))
+    ).document
+    row = row_of(stated, tmp_path)
+    assert (row["device_hours"], row["cost"], row["currency"]) == (16, 40, "EUR")

@@ -1,0 +1,108 @@
+"""List the files that the rows of the index are of, each with the state in which it is.
+
+Every question does this, for all files of a store: names stay text, and a ``Path`` is made for the files that are read alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from receipt_cli.errors import InputError
+from receipt_cli.store.files import RECEIPT, Store, StoredReceipt
+from receipt_cli.store.marks import marks_files
+
+
+class RowFiles(NamedTuple):
+    """The files of a row: the receipt, the places of its log and the marks of its run, as paths below ``root``.
+
+    ``stamp`` is the size and the times of each, by which a change is noticed; ``size`` is the receipt's, in bytes.
+    """
+
+    root: Path
+    name: str
+    log_sha256: str
+    generation: int
+    run: int | None
+    stamp: str
+    size: int
+    place_names: tuple[str, ...] = ()
+    marks: Path | None = None
+
+    @property
+    def receipt(self) -> StoredReceipt:
+        """The receipt file."""
+        return StoredReceipt(self.root / self.name, self.log_sha256, self.generation, self.run)
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """The files of the places."""
+        return tuple(self.root / name for name in self.place_names)
+
+
+def list_files(store: Store, log_sha256: str = "") -> Iterator[RowFiles]:
+    """Yield all receipt files that are there, or those of one log, by log, generation and run; the last run comes last.
+
+    Raises ``InputError`` where the system does not let a folder be read.
+    """
+    places: dict[str, list[tuple[str, str]]] = {}
+    with contextlib.suppress(OSError):
+        for folder in _folders(store.root, "places", log_sha256):
+            with contextlib.suppress(OSError):
+                for name, status in _files(store.root, folder, log_sha256):
+                    places.setdefault(name[:64], []).append((f"{folder}/{name}", f"{name} {_stamp(status)}"))
+    marks = marks_files(store.root, log_sha256)
+    try:
+        for folder in _folders(store.root, "receipts", log_sha256):
+            found: list[RowFiles] = []
+            for name, status in _files(store.root, folder, log_sha256):
+                match = RECEIPT.fullmatch(name)
+                if match is None:
+                    continue
+                log, generation, run = match.groups()
+                mine, marked = places.get(log, ()), marks.get(log if run is None else f"{log}.run{run}") if marks else None
+                stamp = "; ".join([_stamp(status), *[state for _, state in mine], marked.name if marked else ""])
+                paths, number = tuple([path for path, _ in mine]), int(run) if run else None
+                path = f"{folder}/{name}"
+                found.append(RowFiles(store.root, path, log, int(generation), number, stamp, status.st_size, paths, marked))
+            found.sort(key=lambda each: (each.log_sha256, each.generation, each.run is None, each.run or 0))
+            yield from found
+    except OSError as error:
+        where = str(error.filename or store.root)
+        raise InputError("cannot read the store", where=where, why=error.strerror or str(error)) from error
+
+
+def _folders(root: Path, kind: str, log_sha256: str) -> list[str]:
+    """Return the folders of a kind of files, below the store, in order; or that of one log."""
+    if log_sha256:
+        return [f"{kind}/{log_sha256[:2]}"]
+    try:
+        return [f"{kind}/{name}" for name in sorted(os.listdir(root / kind))]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _files(root: Path, folder: str, start: str) -> list[tuple[str, os.stat_result]]:
+    """Return name and state of the files in a folder whose names begin with ``start``, in order; none for a missing folder."""
+    found: list[tuple[str, os.stat_result]] = []
+    try:
+        with os.scandir(root / folder) as entries:
+            for entry in entries:
+                if entry.name.startswith(start):
+                    with contextlib.suppress(FileNotFoundError):  # removed since
+                        found.append((entry.name, entry.stat()))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found.sort(key=_name)
+    return found
+
+
+def _name(file: tuple[str, os.stat_result]) -> str:
+    return file[0]
+
+
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
