@@ -76,7 +76,6 @@ def test_what_a_line_means(line: str, want: dict[str, Any]) -> None:
         ("--colour", "no such option: --colour"),
         ("parse", "missing argument: LOG"),
         ("store show r", "missing argument: RUN"),
-        ("run", "missing argument: COMMAND"),
         ("export a", "missing option: --to"),
         ("check a b", "unexpected argument: b"),
         ("parse a --folow", "no such option: --folow (similar: --follow"),
