@@ -188,5 +188,9 @@ def _row(file: str, pointer: str, rule: str, severity: str, reason: str) -> dict
 def _read(file: str) -> bytes:
     try:
         return Path(file).read_bytes()
+    except IsADirectoryError as error:
+        from receipt_cli.io.file_kinds import folder_error
+
+        raise folder_error(file) from error
     except (OSError, ValueError) as error:  # a name with a zero byte
         raise InputError("cannot read", where=file, why=getattr(error, "strerror", None) or str(error)) from error

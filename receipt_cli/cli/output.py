@@ -119,6 +119,10 @@ def read_bytes(path: Path) -> bytes:
     """Return the bytes of a file. Raises ``InputError``."""
     try:
         return path.read_bytes()
+    except IsADirectoryError as error:
+        from receipt_cli.io.file_kinds import folder_error
+
+        raise folder_error(str(path)) from error
     except OSError as error:
         raise InputError("cannot read", where=str(path), why=error.strerror or str(error)) from error
 

@@ -14,6 +14,8 @@ from receipt_cli.documents import invariants
 from receipt_cli.documents.invariants.rule import Rule, Severity, pointer, pointer_parts
 from receipt_cli.documents.schemas import get_schema, list_schemas, read_version
 from receipt_cli.errors import DataError, InputError
+from receipt_cli.io.discovery import HEAD_BYTES
+from receipt_cli.io.file_kinds import recognise
 from receipt_cli.lazy_dataclass import dataclass
 
 KINDS = ("receipt", "header", "evaluation", "ablation", "gpu_profile")
@@ -56,12 +58,16 @@ def validate_bytes(data: bytes, where: str) -> list[Finding]:
         repeats += 1
         return _Repeating(made, [key for key, _ in items])
 
+    kind = recognise(data[:HEAD_BYTES])
+    if kind is not None and not kind.is_document:
+        raise InputError(f"is {kind.what}, not a document", where=where, try_=kind.way.format(where))
     try:
         document = json.loads(data.decode("utf-8"), object_pairs_hook=pairs)
     except UnicodeDecodeError as error:
         raise InputError("document is not UTF-8", where=where, why=str(error)) from error
     except json.JSONDecodeError as error:
-        raise InputError("document is not JSON", where=f"{where}:{error.lineno}", why=error.msg) from error
+        way = f"receipt parse {where}" if kind is None else ""
+        raise InputError("document is not JSON", where=f"{where}:{error.lineno}", why=error.msg, try_=way) from error
     except (ValueError, RecursionError) as error:  # an integer of thousands of digits, nesting without end
         raise InputError("document is not JSON that can be read", where=where, why=str(error)) from error
     found = list(_repeated_keys(document)) if repeats else []

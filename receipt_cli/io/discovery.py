@@ -66,6 +66,8 @@ def find_logs(paths: Sequence[str]) -> tuple[list[str], int]:
         inside = [str(file) for file in _walk(Path(path))]
         logs = [file for file in inside if _is_log(Path(file))]
         if not logs:
+            if is_store(path):
+                raise InputError("is a store, not a log", where=path, try_=f"receipt store ls {path}")
             raise InputError(
                 "is a directory that holds no log",
                 where=path,
@@ -77,6 +79,11 @@ def find_logs(paths: Sequence[str]) -> tuple[list[str], int]:
     if len(unique) > MAX_FILES:
         raise InputError(f"{len(unique)} files are more than one run writes", where=paths[0], try_="name the files of one run")
     return unique, left_out
+
+
+def is_store(path: str) -> bool:
+    """True for the folder of a store of receipts."""
+    return os.path.isdir(os.path.join(path, "receipts"))
 
 
 def _walk(folder: Path) -> Iterator[Path]:

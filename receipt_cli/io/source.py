@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -13,8 +14,10 @@ from typing import IO, cast
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
 from receipt_cli.io.copied_lines import NO_COPIES, Copies, left_out
+from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import unpacked
+from receipt_cli.io.file_kinds import recognise
 from receipt_cli.io.pipe import Pipe
 from receipt_cli.io.prefetch import Ahead
 from receipt_cli.lazy_dataclass import dataclass
@@ -25,13 +28,6 @@ DIRECT = 4 << 20
 """Bytes of text that are read as they are asked for; of a longer log, the rest is read ahead, in threads of its own."""
 SPOOLED = 16 << 20
 """Bytes of a pipe that are kept in memory for a second look; more go to a temporary file."""
-_FOREIGN = {
-    b"PK\x03\x04": ("a zip archive", "unzip -p {0} | receipt parse -"),
-    b"7z\xbc\xaf\x27\x1c": ("a 7z archive", "7z x -so {0} | receipt parse -"),
-    b"\x04\x22\x4d\x18": ("compressed with lz4", "lz4 -dc {0} | receipt parse -"),
-    b"\x1f\x9d": ("compressed with compress", "gzip -dc {0} | receipt parse -"),
-    b"\x1f\xa0": ("compressed with compress", "gzip -dc {0} | receipt parse -"),
-}
 _TAR_AT = 257
 
 Progress = Callable[[int, int], None]
@@ -141,15 +137,15 @@ class Source:
             raise InputError("is a device, not a log", where=self.path)
         if stat.S_ISREG(status.st_mode):
             self._limit = status.st_size or None  # some file systems give 0 for what they make on the fly
-            head = file.read(HEAD)
+            head = file.read(HEAD_BYTES)
             file.seek(0)
             self.compression = compression_of(head)
             self._refuse(head)
 
     def _refuse(self, head: bytes) -> None:
-        for magic, (what, way) in _FOREIGN.items():
-            if head.startswith(magic):
-                raise InputError(f"is {what}, not a log", where=self.name, try_=way.format("FILE"))
+        kind = recognise(head)
+        if kind is not None:
+            raise InputError(f"is {kind.what}, not a log", where=self.name, try_=kind.way.format(shlex.quote(self.name)))
 
     def _refuse_tar(self, text: bytes) -> None:
         if text[_TAR_AT : _TAR_AT + 5] == b"ustar":

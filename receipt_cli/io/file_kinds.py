@@ -1,0 +1,82 @@
+"""First bytes of a file → what it is, where it is no log: for the message that names the command which reads it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from receipt_cli.errors import InputError
+from receipt_cli.io.discovery import document_kind, is_store
+from receipt_cli.lazy_pattern import compile_later
+
+
+class FileKind(NamedTuple):
+    """What a file is, and what reads it: ``{0}`` stands for its name; empty where nothing of this program does."""
+
+    what: str
+    way: str = ""
+    is_document: bool = False
+
+
+_CHECKPOINT = FileKind("a checkpoint", "receipt parse LOG, the text that the job printed")
+_EXECUTABLE = FileKind("an executable", "receipt run --log run.log -- {0}")
+_IMAGE = FileKind("an image", "receipt parse LOG, the text that the job printed")
+_MAGIC = {
+    b"PK\x03\x04": FileKind("a zip archive", "unzip -p {0} | receipt parse -"),
+    b"7z\xbc\xaf\x27\x1c": FileKind("a 7z archive", "7z x -so {0} | receipt parse -"),
+    b"\x04\x22\x4d\x18": FileKind("compressed with lz4", "lz4 -dc {0} | receipt parse -"),
+    b"\x1f\x9d": FileKind("compressed with compress", "gzip -dc {0} | receipt parse -"),
+    b"\x1f\xa0": FileKind("compressed with compress", "gzip -dc {0} | receipt parse -"),
+    b"\x7fELF": _EXECUTABLE,
+    b"\xcf\xfa\xed\xfe": _EXECUTABLE,
+    b"\xca\xfe\xba\xbe": _EXECUTABLE,
+    b"SQLite format 3\0": FileKind("an SQLite database", "receipt parse LOG, the text that the job printed"),
+    b"PAR1": FileKind("a Parquet file", "receipt report STORE --series FOLDER"),
+    b":W&B": FileKind("a run file of W&B", "receipt import files/wandb-summary.json"),
+    b"%PDF-": FileKind("a PDF", "receipt parse LOG, the text that the job printed"),
+    b"\x89PNG\r\n": _IMAGE,
+    b"\xff\xd8\xff": _IMAGE,
+    b"\x89HDF\r\n": _CHECKPOINT,
+    b"\x93NUMPY": FileKind("a NumPy array", "receipt parse LOG, the text that the job printed"),
+    b"\x80\x02\x8a\nl\xfc": _CHECKPOINT,  # torch.save before its archives
+    b"\x80\x04\x95": FileKind("a pickle", "receipt parse LOG, the text that the job printed"),
+}
+_DOCUMENTS = {
+    "receipt": FileKind("a receipt", "receipt show {0}", True),
+    "header": FileKind("a header", "receipt parse LOG --header {0}", True),
+}
+_ATTESTATION = FileKind("an attestation", "receipt verify RECEIPT LOG --attestation {0} --signer KEY")
+_NOTEBOOK = FileKind("a notebook", "jupyter nbconvert --to markdown --stdout {0} | receipt parse -")
+_EVENTS = FileKind("an event file of TensorBoard", "receipt parse LOG, the text that the job printed")
+_PAGE = FileKind("a page of HTML", "receipt parse LOG, or open it in a browser")
+
+_JSON = compile_later(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(cells|nbformat|metadata|payload|payloadType)"\s*:')
+_HTML = compile_later(rb"(?i)(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html)[\s>]")
+
+
+def recognise(head: bytes) -> FileKind | None:
+    """Return what a file with this ``head``, its first 4 KiB, is; None for what may be a log."""
+    for magic, kind in _MAGIC.items():
+        if head.startswith(magic):
+            return _CHECKPOINT if magic[:2] == b"PK" and b"/data.pkl" in head else kind
+    if head.startswith(b"MZ") and b"\0" in head[:64]:
+        return _EXECUTABLE
+    if b"brain.Event:" in head[:64]:
+        return _EVENTS
+    if head[8:10] == b'{"' and 8 < int.from_bytes(head[:8], "little") < 1 << 30:
+        return _CHECKPOINT  # safetensors: the length of its JSON, then the JSON
+    document = document_kind(head)
+    if document is not None:
+        return _DOCUMENTS.get(document) or FileKind(f"a document ({document})", "receipt show {0}", True)
+    found = _JSON.match(head)
+    if found is not None:
+        if b'"payloadType"' in head or found[1] == b"payload":
+            return _ATTESTATION
+        return _NOTEBOOK if b'"cell_type"' in head or b'"nbformat"' in head else None
+    return _PAGE if _HTML.match(head) else None
+
+
+def folder_error(path: str) -> InputError:
+    """Return the error for a folder in place of a file."""
+    store = is_store(path)
+    way = f"receipt store ls {path}" if store else f"receipt parse {path}, if its files are the log of one run"
+    return InputError("is a store, not a file" if store else "is a folder, not a file", where=path, try_=way)
