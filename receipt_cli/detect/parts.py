@@ -245,7 +245,9 @@ def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes) -> in
     at, end = gap.last - 1 - begin, gap.first - begin
     lines = every[at:end]
     sides = _Sides(engine, gap, lines, (every[: at + 1], every[end - 1 :]))
-    behind = list(accumulate(map(sides.side, range(1, len(lines) - 1)), initial=0))
+    again = next((at for at, line in enumerate(lines) if at and opening and _shape(line) == opening), None)
+    weights = [sides.side(place) if again is None or place < again else LAST for place in range(1, len(lines) - 1)]
+    behind = list(accumulate(weights, initial=0))
     best = [place for place, cost in enumerate(behind, 1) if cost == min(behind)]
     begins = [place for place in best if _begins(lines[place], opening)]
     printed = (place for place in begins or best if _LETTER.search(lines[place]))

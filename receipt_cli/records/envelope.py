@@ -38,7 +38,8 @@ _HEADS = (
     rb"\d{10}\.\d{3,9} ",  # seconds since 1970
     rb"\d{1,7}\.\d{1,3}s\t\d{1,9}\t",  # a Kaggle notebook: seconds since it began, line
     rb"<\d{1,3}>(?:1 " + _DATE + _CLOCK + _ZONE + _SYSLOG + rb")?",  # RFC 5424; the priority of RFC 3164
-    rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? [\w.-]{1,64} [\w./@-]{1,64}(?:\[\d{1,10}\])?: ",  # RFC 3164, journald
+    rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? [\w.-]{1,64} "
+    rb"(?!\d{1,10}:)[\w./@-]{1,64}(?:\[\d{1,10}\])?: ",  # RFC 3164, journald; ``Epoch 1: `` is no program
     rb"(?:" + _MONTH + rb") [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? (?!\d{4} )",  # ts
     rb"\d{1,7}\.\d{6} (?= *(?:-- )?[^\d\s.-]|\d{4}-\d\d-|\d\d:\d\d:)",  # ts -s %.s
     rb"(?<=Z )\d\d[OE](?:\+| )",  # GitLab CI, behind an ISO time
