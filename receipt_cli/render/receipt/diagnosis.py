@@ -72,11 +72,16 @@ def _write_diagnosis(
 
 
 def _course(figures: Mapping[str, object], kind: str) -> list[Span]:
-    """Return the first and the last value of a kind of memory, at the moment or else its peak; empty without them."""
+    """Return the first, the last and, where it is above both, the highest value of a kind of memory; empty without them.
+
+    Memory at the moment counts before its peak.
+    """
     for prefix in ("", "peak_"):
         first, last = (real(figures, f"{prefix}{kind}_{end}_bytes") for end in ("first", "last"))
         if first is not None and last is not None:
             sizes = [byte_size(first), byte_size(last)]
             label = f"{prefix}{kind} ".replace("_", " ")
-            return [Span(label, "dim"), Span(sizes[0] if sizes[0] == sizes[1] else " → ".join(sizes))]
+            most = real(figures, f"{prefix}{kind}_max_bytes")
+            above = [Span(f", {byte_size(most)} at most")] if most is not None and most > max(first, last) else []
+            return [Span(label, "dim"), Span(sizes[0] if sizes[0] == sizes[1] else " → ".join(sizes)), *above]
     return []
