@@ -32,7 +32,7 @@ class Document:
 
 def read_document(path: str) -> Document:
     """Return the text of ``path`` (``-``: stdin), decompressed. Raises ``InputError``."""
-    source = Source(path)
+    source = Source(path, document=True)
     blocks: list[bytes] = []
     try:
         for block in source.blocks():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from receipt_cli.records.envelope import NO_RANK, split_rank
@@ -18,7 +19,7 @@ LOOKED_AT = 512
 """Lines after which a log shows whether its lines come again: processes take turns after a few KiB at most."""
 LOOKED_AT_BYTES = 1 << 20
 """The same in bytes, for a log of long lines."""
-LONGEST = 16 << 20
+LONGEST = 2 << 20
 """Bytes of a log that is searched for copies; a longer one is read as it is."""
 _AGAIN = 0.8
 """Share of the first lines that must come again; of the turn that is not over, they do not yet."""
@@ -107,6 +108,7 @@ def left_out(blocks: Iterator[bytes], report: Callable[[Copies], None]) -> Gener
         yield text
 
 
+@lru_cache(maxsize=1)  # parts of a log are excerpts of it: each asks for the whole again
 def without_copies(text: bytes) -> tuple[bytes, Copies]:
     """Return a whole log with empty lines for copies, and the copies."""
     lines = text.split(b"\n")

@@ -41,12 +41,22 @@ class Source:
     ``changed`` says whether the file was written to while it was read; ``copies`` are the lines that repeat others.
     """
 
-    def __init__(self, path: str, progress: Progress | None = None, *, origin: Source | None = None, later: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        progress: Progress | None = None,
+        *,
+        origin: Source | None = None,
+        later: bool = False,
+        document: bool = False,
+    ) -> None:
         """Open ``path`` (``-`` is stdin), or read again what ``origin`` kept of it. Raises ``InputError``.
 
-        With ``later`` the file is opened when its first block is asked for: of many files only one is open at a time.
+        With ``later`` the file is opened when its first block is asked for: of many files only one is open at a time. A
+        ``document`` may be one of this program, which is no log.
         """
         self.path = path
+        self._may_be_document = document
         self.name = "stdin" if path == "-" else path
         self.size_bytes = 0
         self.problems: list[Problem] = []
@@ -144,7 +154,7 @@ class Source:
 
     def _refuse(self, head: bytes) -> None:
         kind = recognise(head)
-        if kind is not None:
+        if kind is not None and not (kind.is_document and self._may_be_document):
             raise InputError(f"is {kind.what}, not a log", where=self.name, try_=kind.way.format(shlex.quote(self.name)))
 
     def _refuse_tar(self, text: bytes) -> None:
