@@ -83,7 +83,8 @@ class Growth:
     def _rest(self) -> list[bytes]:
         """Return the text that is kept, as if the log ended here."""
         open_end = self._unpacker.rest()
-        text, self.source.copies = self._copied.rest(open_end)
+        text, copies = self._copied.rest(open_end)
+        self.source.report_copies(copies)
         return [text]
 
     def _with(self, stretch: Segment, blocks: Sequence[bytes]) -> Segment:

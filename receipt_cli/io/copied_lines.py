@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from receipt_cli.records.envelope import NO_RANK, split_rank
@@ -19,7 +18,7 @@ LOOKED_AT = 512
 """Lines after which a log shows whether its lines come again: processes take turns after a few KiB at most."""
 LOOKED_AT_BYTES = 1 << 20
 """The same in bytes, for a log of long lines."""
-LONGEST = 2 << 20
+LONGEST = 16 << 20
 """Bytes of a log that is searched for copies; a longer one is read as it is."""
 _AGAIN = 0.8
 """Share of the first lines that must come again; of the turn that is not over, they do not yet."""
@@ -108,9 +107,26 @@ def left_out(blocks: Iterator[bytes], report: Callable[[Copies], None]) -> Gener
         yield text
 
 
-@lru_cache(maxsize=1)  # parts of a log are excerpts of it: each asks for the whole again
 def without_copies(text: bytes) -> tuple[bytes, Copies]:
     """Return a whole log with empty lines for copies, and the copies."""
+    copies = _search(text)
+    return (_blanked(text, copies), copies) if copies.lines else (text, NO_COPIES)
+
+
+def blanked(blocks: Iterator[bytes], copies: Copies) -> Iterator[bytes]:
+    """Yield the text of ``blocks``, a log whose copies are known, without them."""
+    return iter([_blanked(b"".join(blocks), copies)]) if copies.lines else blocks
+
+
+def _blanked(text: bytes, copies: Copies) -> bytes:
+    lines = text.split(b"\n")
+    for number in copies.lines:
+        if number <= len(lines):  # the log may be another by now: its digest shows that
+            lines[number - 1] = b""
+    return b"\n".join(lines)
+
+
+def _search(text: bytes) -> Copies:
     lines = text.split(b"\n")
     told = [number for number, line in enumerate(lines) if line.strip()]
     twins: dict[int, int] = {}
@@ -128,11 +144,7 @@ def without_copies(text: bytes) -> tuple[bytes, Copies]:
     if not twins:
         found = _copies([lines[number] for number in told])
         copies = [number for number, copy in zip(told, found, strict=True) if copy] if found else []
-    if not copies:
-        return text, NO_COPIES
-    for number in copies:
-        lines[number] = b""
-    return b"\n".join(lines), Copies(twins, sorted(number + 1 for number in copies))
+    return Copies(twins, sorted(number + 1 for number in copies)) if copies else NO_COPIES
 
 
 def _is_labelled(lines: Sequence[bytes]) -> bool:
@@ -202,12 +214,16 @@ def _separated(lines: Sequence[bytes], times: int, period: int, turn: int, most:
     for at, line in enumerate(lines):
         if writer is None or places[writer] == len(first) or first[places[writer]] != line:
             writer = None
+            tried = -1
             for number, place in enumerate(places):
                 behind = len(first) - place
-                if not behind or (behind < turn and len(first) < size):
+                if place == tried or not behind or first[place] != line or (behind < turn and len(first) < size):
                     continue
-                compared = min(behind, most)
-                if lines[at : at + compared] == first[place : place + compared]:
+                tried = place  # where another stands, it would be told the same
+                if all(
+                    lines[at : at + compared] == first[place : place + compared]
+                    for compared in (min(behind, _COMPARED), min(behind, most))  # few differ in more than the first
+                ):
                     if 2 * behind > min(size, period):
                         return None
                     writer = number

@@ -13,7 +13,7 @@ from typing import IO, cast
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
-from receipt_cli.io.copied_lines import NO_COPIES, Copies, left_out
+from receipt_cli.io.copied_lines import NO_COPIES, Copies, blanked, left_out
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import unpacked
@@ -62,6 +62,7 @@ class Source:
         self.problems: list[Problem] = []
         self.changed = False
         self.copies = NO_COPIES
+        self._known: Copies | None = None  # once they were searched, whoever reads the same text again
         self.compression: str | None = None
         self.progress = progress
         self._digest = hashlib.sha256()
@@ -175,7 +176,8 @@ class Source:
         self._begin()
         try:
             with closing(self._given()) as given:
-                text = left_out(unpacked(as_utf8(self._counted(given), self.problems)), self._report_copies)
+                text: Iterator[bytes] = unpacked(as_utf8(self._counted(given), self.problems))
+                text = left_out(text, self.report_copies) if self._known is None else blanked(text, self._known)
                 yield from text if self._lines == (0, None) else _lines_of(text, *self._lines)
                 self._tell()
             if self._limit is not None:
@@ -186,8 +188,9 @@ class Source:
         finally:
             self._close_file()
 
-    def _report_copies(self, copies: Copies) -> None:
-        self.copies = copies
+    def report_copies(self, copies: Copies) -> None:
+        """Keep the copies of the text that was read so far, also for whoever reads it again."""
+        self.copies = self._known = copies
 
     def _counted(self, given: Iterator[bytes]) -> Iterator[bytes]:
         for block in given:
@@ -245,10 +248,13 @@ class Source:
             if self._spool is None:
                 return None
             self._spool.seek(0)
-            return Source(self.path, origin=self)
-        again = Source(self.path)
-        again._limit = self._limit
-        again._lines = self._lines
+            again = Source(self.path, origin=self)
+        else:
+            again = Source(self.path)
+            again._limit = self._limit
+            again._lines = self._lines
+        if self._known is not None:
+            again.report_copies(self._known)
         return again
 
     def excerpt(self, before: int, end: int | None = None) -> Source | None:
