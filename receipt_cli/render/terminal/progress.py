@@ -130,6 +130,7 @@ class Screen:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._lines: list[str] = []
+        self._drawn_at = (0, 0)
 
     def __enter__(self) -> Screen:
         return self
@@ -138,9 +139,15 @@ class Screen:
         self.clear()
 
     def draw(self, text: str) -> None:
-        """Replace the text on the terminal with ``text``; lines beyond the height of the terminal are left out."""
+        """Replace the text on the terminal with ``text``; lines beyond the height of the terminal are left out.
+
+        The same text on a terminal of the same size is not drawn again.
+        """
         columns, rows = self._size()
         lines = text.splitlines()[: max(1, rows - 1)]
+        if lines == self._lines and (columns, rows) == self._drawn_at:
+            return
+        self._drawn_at = (columns, rows)
         body = "".join(f"{line}\x1b[K\n" for line in lines)
         self._write(f"{self._up(columns)}{body}\x1b[J")
         self._lines = lines

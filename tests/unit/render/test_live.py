@@ -92,6 +92,18 @@ def test_a_text_is_drawn_in_its_place_and_taken_away() -> None:
     assert stream.getvalue() == "one\x1b[K\ntwo\x1b[K\n\x1b[J" + "\r\x1b[2Athree\x1b[K\n\x1b[J" + "\r\x1b[1A\x1b[J"
 
 
+def test_a_text_that_did_not_change_is_not_drawn_again() -> None:
+    stream = io.StringIO()
+    with Screen(stream) as screen:
+        screen.draw("one\n")
+        screen.draw("one\n")
+        drawn = stream.getvalue()
+        screen.clear()
+        screen.draw("one\n")
+    assert drawn == "one\x1b[K\n\x1b[J"
+    assert stream.getvalue().count("one") == 2
+
+
 def test_what_is_left_stands_above_what_others_write() -> None:
     stream = io.StringIO()
     with Screen(stream) as screen:
