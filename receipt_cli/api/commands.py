@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from receipt_cli.api.results import Comparison, Finding, Migration, Verification
 from receipt_cli.api.run import FilePath, Paths, Run, as_paths
-from receipt_cli.errors import DataError, InputError, ReceiptError, UsageError
+from receipt_cli.errors import DataError, ReceiptError, UsageError
+from receipt_cli.io.file_kinds import read_file
 
 if TYPE_CHECKING:
     from receipt_cli.io.source import Progress
@@ -39,7 +40,7 @@ def verify(
     from receipt_cli.verification.verifier import verify as derive_again
 
     where, paths = os.fsdecode(receipt), as_paths(logs)
-    document, invalid = read_receipt(_read(where), where)
+    document, invalid = read_receipt(read_file(where), where)
     own = [get_grammar(os.path.abspath(os.fsdecode(path))) for path in grammars]
     found = derive_again(
         document, paths, invalid=invalid, own=own, newest=newest, workers=workers or AUTO, progress=progress,
@@ -83,13 +84,13 @@ def check_attestation(receipt: FilePath, attestation: FilePath, signer: FilePath
 
     document, data = _receipt(os.fsdecode(receipt))
     where = os.fsdecode(attestation)
-    return check(_read(where), Path(os.fsdecode(signer)), document, data, where)
+    return check(read_file(where), Path(os.fsdecode(signer)), document, data, where)
 
 
 def _receipt(where: str) -> tuple[Any, bytes]:
     from receipt_cli.verification.verifier import read_receipt
 
-    data = _read(where)
+    data = read_file(where)
     return read_receipt(data, where)[0], data
 
 
@@ -114,7 +115,7 @@ def compare(
 
     if len(runs) < 2:
         raise UsageError("compare needs at least two runs", try_="receipt compare before.log after.log")
-    chosen = DEFAULT if policy is None else read_policy(_read(os.fsdecode(policy)), os.fsdecode(policy))
+    chosen = DEFAULT if policy is None else read_policy(read_file(os.fsdecode(policy)), os.fsdecode(policy))
     files = [run.source if isinstance(run, Run) else os.fsdecode(run) for run in runs]
     loaded, notes = [], list[str]()
     for run, file, name in zip(runs, files, short_names(files), strict=True):
@@ -143,7 +144,7 @@ def migrate(file: FilePath, *, to: str | None = None, output: FilePath | None = 
     if output is not None and in_place:
         raise UsageError("an output and in_place exclude each other")
     path = Path(os.fsdecode(file))
-    migrated = migrate_bytes(_read(os.fsdecode(file)), path, to)
+    migrated = migrate_bytes(read_file(os.fsdecode(file)), path, to)
     target, kept = path if in_place and migrated.changed else None, None
     if in_place:
         kept = replace_original(migrated)
@@ -172,7 +173,7 @@ def validate(files: Paths) -> list[Finding]:
     refused: list[Finding] = []
     for file in as_paths(files):
         try:
-            rows = [(x.pointer, x.rule, x.severity, x.reason) for x in validate_bytes(_read(file), file)]
+            rows = [(x.pointer, x.rule, x.severity, x.reason) for x in validate_bytes(read_file(file), file)]
             found += [Finding(_row(file, *row), refusal=None) for row in rows]
         except ReceiptError as error:
             reason = f"{error.message}: {error.why}" if error.why else error.message
@@ -183,14 +184,3 @@ def validate(files: Paths) -> list[Finding]:
 
 def _row(file: str, pointer: str, rule: str, severity: str, reason: str) -> dict[str, Any]:
     return {"file": str(Path(file)), "pointer": pointer, "rule": rule, "severity": severity, "reason": reason}
-
-
-def _read(file: str) -> bytes:
-    try:
-        return Path(file).read_bytes()
-    except IsADirectoryError as error:
-        from receipt_cli.io.file_kinds import folder_error
-
-        raise folder_error(file) from error
-    except (OSError, ValueError) as error:  # a name with a zero byte
-        raise InputError("cannot read", where=file, why=getattr(error, "strerror", None) or str(error)) from error

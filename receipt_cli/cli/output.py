@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
 
-from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError
+from receipt_cli.errors import ExitCode, OutputError, ReceiptError
 
 if TYPE_CHECKING:
     from receipt_cli.comparison.policy import Policy
@@ -115,20 +115,9 @@ def _finite(value: Any) -> Any:
     return [_finite(item) for item in value] if isinstance(value, list) else value
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file. Raises ``InputError``."""
-    try:
-        return path.read_bytes()
-    except IsADirectoryError as error:
-        from receipt_cli.io.file_kinds import folder_error
-
-        raise folder_error(str(path)) from error
-    except OSError as error:
-        raise InputError("cannot read", where=str(path), why=error.strerror or str(error)) from error
-
-
 def read_policy(path: Path | None) -> Policy:
     """Return the policy of a YAML file, or without one the policy that ships. Raises ``ReceiptError``."""
     from receipt_cli.comparison.policy import DEFAULT, read_policy
+    from receipt_cli.io.file_kinds import read_file
 
-    return DEFAULT if path is None else read_policy(read_bytes(path), str(path))
+    return DEFAULT if path is None else read_policy(read_file(path), str(path))

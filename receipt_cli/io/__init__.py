@@ -15,7 +15,7 @@ PUBLIC = {
     "discovery": "HEAD_BYTES arrange document_kind find_logs has_log_name is_log_text names_of read_head",
     "duckdb": "Answer Damaged Database check_installed quoted",
     "envelopes": "Unpacker",
-    "file_kinds": "folder_error recognise",
+    "file_kinds": "read_file recognise",
     "pipe": "widen",
     "source": "BLOCK Progress SPOOLED Source Stream",
 }

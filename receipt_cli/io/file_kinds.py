@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from receipt_cli.errors import InputError
@@ -80,3 +81,17 @@ def folder_error(path: str) -> InputError:
     store = is_store(path)
     way = f"receipt store ls {path}" if store else f"receipt parse {path}, if its files are the log of one run"
     return InputError("is a store, not a file" if store else "is a folder, not a file", where=path, try_=way)
+
+
+def read_file(path: str | Path, most: int | None = None) -> bytes:
+    """Return the bytes of a small file, one that is no log. Raises ``InputError``, also for more than ``most`` bytes."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read() if most is None else file.read(most + 1)
+    except IsADirectoryError as error:
+        raise folder_error(str(path)) from error
+    except (OSError, ValueError) as error:  # a name with a zero byte
+        raise InputError("cannot read", where=str(path), why=getattr(error, "strerror", None) or str(error)) from error
+    if most is not None and len(data) > most:
+        raise InputError("is too large", where=str(path), why=f"over {most} bytes")
+    return data

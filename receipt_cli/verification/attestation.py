@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError, UsageError
+from receipt_cli.io.file_kinds import read_file
 
 if TYPE_CHECKING:
     from securesystemslib.signer import SSlibKey
@@ -74,7 +75,7 @@ def attest(document: Mapping[str, Any], data: bytes, name: str, key: Path, passw
     from securesystemslib.dsse import Envelope
     from securesystemslib.signer import CryptoSigner
 
-    text = _read(key)
+    text = read_file(key, MAX_BYTES)
     is_ssh = b"OPENSSH PRIVATE KEY" in text
     try:
         private = (load_ssh if is_ssh else load_private)(text, password)
@@ -146,7 +147,7 @@ def _public_key(path: Path) -> SSlibKey:
     from cryptography.x509 import load_pem_x509_certificate
     from securesystemslib.signer import SSlibKey
 
-    text = _read(path)
+    text = read_file(path, MAX_BYTES)
     try:
         if b"BEGIN CERTIFICATE" in text:
             public = load_pem_x509_certificate(text).public_key()
@@ -182,14 +183,3 @@ def _ssh_signature(payload: bytes, key: Path) -> bytes | None:
         if done.returncode != 0:
             raise OutputError("ssh-keygen cannot sign", why=done.stderr.decode("utf-8", "replace").strip()[:200])
         return Path(folder, "statement.sig").read_bytes()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError("cannot read", where=str(path), why=error.strerror or str(error)) from error
-    if len(data) > MAX_BYTES:
-        raise InputError("is too large for a key or an attestation", where=str(path), why=f"over {MAX_BYTES} bytes")
-    return data

@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from receipt_cli.cli.output import note, progress, read_bytes, read_policy, style, write_json, write_stdout
+from receipt_cli.cli.output import note, progress, read_policy, style, write_json, write_stdout
 from receipt_cli.cli.parameters import AllowTruncated, Argument, Color, Json, Option, Policy
 from receipt_cli.errors import ExitCode, UsageError
+from receipt_cli.io.file_kinds import read_file
 
 if TYPE_CHECKING:
     from receipt_cli.ci.baseline import Baseline
@@ -94,7 +95,7 @@ def _read_gates(path: Path | None) -> Gates:
     from receipt_cli.documents.schemas import find_entry, get_json_schema
 
     checks: dict[str, Any] = get_json_schema(find_entry("receipt"))["properties"]["checks"]["properties"]
-    return read_gates(read_bytes(path), str(path), checks=list(checks), registry=load_registry())
+    return read_gates(read_file(path), str(path), checks=list(checks), registry=load_registry())
 
 
 def _read_steps(log: str, document: Mapping[str, Any], environ: dict[str, str]) -> Product | None:

@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from receipt_cli.cli.output import note, read_bytes, style, tell, write_json, write_stdout
+from receipt_cli.cli.output import note, style, tell, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option
 from receipt_cli.cli.runs import InStore, receipt_file
 from receipt_cli.errors import ExitCode, InputError, ReceiptError, UsageError
+from receipt_cli.io.file_kinds import read_file
 
 if TYPE_CHECKING:
     from receipt_cli.api.results import Migration
@@ -34,7 +35,7 @@ def show(
     from receipt_cli.render.document import render_document
 
     file = Path(receipt_file(given, store))
-    data = read_bytes(file)
+    data = read_file(file)
     try:
         findings = validate_bytes(data, str(file))
     except InputError as error:  # most likely a log

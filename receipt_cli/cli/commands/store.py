@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from receipt_cli.cli.output import ColorChoice, note, print_line, progress, read_bytes, style, tell, write_json, write_stdout
+from receipt_cli.cli.output import ColorChoice, note, print_line, progress, style, tell, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Documents, Json, Option, StoreFolder
 from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
+from receipt_cli.io.file_kinds import read_file
 from receipt_cli.store.stats import Period, Question
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ class InvalidDocument(ReceiptError):
 def _valid(file: Path) -> dict[str, Any]:
     from receipt_cli.documents.validate import validate_bytes
 
-    data = read_bytes(file)
+    data = read_file(file)
     wrong = next((finding for finding in validate_bytes(data, str(file)) if finding.severity == "error"), None)
     if wrong is not None:
         why = f"{wrong.pointer}: {wrong.reason}"
