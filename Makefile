@@ -205,6 +205,10 @@ torture: $(DEV) ## hostile and huge logs, failing calls and signals, into benchm
 archive: $(DEV) ## derive an archive of many logs made of a folder's, twice; FOLDER= LOGS=10000
 	$(PY) -m benchmarks.archive $(or $(FOLDER),fixtures/logs) --logs $(or $(LOGS),10000)
 
+.PHONY: archive-edited
+archive-edited: $(DEV) ## derive edited copies of real logs: has each run path, name and time, each path its line? FOLDER= LOGS=2000
+	$(PY) -m benchmarks.edited $(or $(FOLDER),../shared/corpus) --logs $(or $(LOGS),2000)
+
 .PHONY: archive-kill
 archive-kill: $(DEV) ## kill batches at random moments and resume them: is it the same store? FOLDER= KILLS=50
 	$(PY) -m benchmarks.kill $(or $(FOLDER),fixtures/logs) --kills $(or $(KILLS),50)

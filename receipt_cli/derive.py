@@ -16,8 +16,9 @@ from receipt_cli.analysis.diagnosis import diagnose
 from receipt_cli.analysis.explanation import Explanation, explain
 from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
+from receipt_cli.analysis.goodput.log_time import find_log_time
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
-from receipt_cli.analysis.goodput.timestamps import Edges, find_time, is_zoned, log_edges
+from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.omissions import loss_missing
 from receipt_cli.analysis.stated.completion import contradicted
@@ -112,6 +113,7 @@ class Derivation:
     ledger: Ledger
     check_lines: Mapping[str, int | None]
     """The line that decided each check."""
+    log_time: LogTime | None = None
 
 
 def derive(
@@ -306,6 +308,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     metrics = {} if primary is None else summaries[primary].metrics
     return Derivation(
         log=log,
+        log_time=find_log_time(reading.gathered) if when is None else None,
         options=options,
         detection=reading.detection,
         summaries=tuple(summaries),

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 class RunTime(NamedTuple):
     """When a run started, or the best that is known of it, RFC 3339; and which field that is from.
 
-    ``source`` is ``started_at``, ``finished_at``, ``collected_at``, ``log`` (the first stamp of the log's lines, in UTC) or
-    ``log_local`` (the same, in a time zone that the log does not name).
+    ``source`` is ``started_at``, ``finished_at``, ``collected_at``, ``log`` (the first stamp of the run's lines, in UTC),
+    ``log_local`` (the same, in a time zone that the log does not name), ``log_ends`` or ``log_ends_local`` (the first stamp at
+    the ends of the whole log).
     """
 
     time: str
@@ -30,7 +31,8 @@ def run_id(document: Mapping[str, Any]) -> str:
 
 def run_time(document: Mapping[str, Any]) -> RunTime | None:
     """Return when a run started, else when it finished, else when its header was written, else the log's first stamp."""
-    run, stamps = document["run"], (document["summary"] or {}).get("time")
+    run = document["run"]
+    stamps = (document["summary"] or {}).get("time") or document["derivation"]["log"].get("time")
     for source, time in (
         ("started_at", run["started_at"]),
         ("finished_at", run["finished_at"]),
@@ -40,4 +42,5 @@ def run_time(document: Mapping[str, Any]) -> RunTime | None:
             return RunTime(time, source)
     if stamps is None:
         return None
-    return RunTime(stamps["first"], "log" if stamps["zone"] == "utc" else "log_local")
+    source = "log_ends" if stamps["source"] == "log_ends" else "log"
+    return RunTime(stamps["first"], source if stamps["zone"] == "utc" else f"{source}_local")

@@ -259,6 +259,7 @@ def _derivation(derivation: Derivation) -> Document:
             "line_count": derivation.log.line_count,
             "record_count": derivation.log.record_count,
             **({"files": [asdict(file) for file in derivation.log.files]} if derivation.log.files else {}),
+            **({"time": derivation.log_time._asdict()} if derivation.log_time is not None else {}),
         },
         "options": derivation.options.document(),
         **({"launches": asdict(derivation.launch)} if derivation.launch.count > 1 else {}),

@@ -105,7 +105,7 @@ def render_receipts(rows: Sequence[Mapping[str, object]], style: Style) -> str:
         [
             Span(str(row["run_id"])[:12] + str(row["run_id"])[64:], "strong"),
             Span(page.say(str(row["name"] or ""))),
-            Span(str(row["run_at"] or "").replace("T", " ")[:16] + ("?" if row["run_at_source"] == "log_local" else "")),
+            Span(str(row["run_at"] or "").replace("T", " ")[:16] + ("?" if str(row["run_at_source"]).endswith("_local") else "")),
             Span(page.say(str(row["log_path"] or ""))),
             Span(page.say(str(row["lane"] or ""))),
             Span(page.say(str(row["grammar"] or ""))),

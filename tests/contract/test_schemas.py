@@ -50,6 +50,7 @@ ADDED = {
     "#/properties/run": {"wall_time_s", "peak_rss_bytes", "log_complete", "log_loss", "recovered"},
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts", "range", "stalls"},
     "#/properties/derivation": {"peaks", "redactions", "cells", "check_lines"},
+    "#/properties/derivation/properties/log": {"time"},
     "#/properties/derivation/properties/options": {"wall", "log_complete", "facts"},
     "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
     "#/$defs/summary/properties/steps": {"first_line", "last_line"},

@@ -86,11 +86,11 @@ def read_edges(head: bytes, tail: bytes, *, cut: bool, lines: tuple[int, int]) -
 
     ``lines`` are how many lines stand before the file and up to its end, with a last one that is open.
     """
-    first = list(_stamps(plain(head), lines[0] + 1))
+    first = list(line_stamps(plain(head), lines[0] + 1))
     if cut:
         tail = tail[tail.find(b"\n") + 1 :]
     ends = tail.count(b"\n") + (0 if tail.endswith(b"\n") else 1)
-    last = list(_stamps(plain(tail), lines[1] - ends + 1))
+    last = list(line_stamps(plain(tail), lines[1] - ends + 1))
     return Edges(first, last)
 
 
@@ -109,7 +109,8 @@ def is_zoned(edges: Edges) -> bool | None:
     return zones.pop() if len(zones) == 1 else None
 
 
-def _stamps(text: bytes, line: int) -> Iterator[Stamp]:
+def line_stamps(text: bytes, line: int) -> Iterator[Stamp]:
+    """Yield the stamps at the heads of lines, the first of which has the number ``line``."""
     at = 0
     while (clock_like := _CLOCK.search(text, at)) is not None:
         start = max(text.rfind(terminator, at, clock_like.start()) for terminator in (b"\n", b"\r")) + 1 or at
@@ -202,10 +203,11 @@ def find_time(events: Sequence[Event], start: int, edges: Edges, zoned: bool | N
     if walk.broken or math.isnan(walk.first) or zoned is None:
         return None
     zone = "Z" if zoned else ""
-    return LogTime(_moment(walk.first) + zone, _moment(walk.latest) + zone, "utc" if zoned else None)
+    return LogTime(format_clock(walk.first) + zone, format_clock(walk.latest) + zone, "utc" if zoned else None)
 
 
-def _moment(clock: float) -> str:
+def format_clock(clock: float) -> str:
+    """Return seconds since 1970 as RFC 3339 without a zone."""
     moment = _EPOCH + timedelta(microseconds=round(clock * 1e6))
     text = moment.strftime("%Y-%m-%dT%H:%M:%S.%f").zfill(26)  # a year of three digits has none before it on some systems
     return text.rstrip("0").rstrip(".")

@@ -438,3 +438,37 @@ def test_a_crashed_run_has_the_training_time_of_its_last_line(tmp_path: Path) ->
     assert made(tmp_path, text).document["summary"]["training_time_s"] == pytest.approx(0.41 * 60)
     again = text + "".join(line.format(n, max(0, n - 40) / 120) for n in range(30, 60))
     assert made(tmp_path, again).document["summary"]["training_time_s"] is None  # of the last attempt alone
+
+
+@pytest.mark.parametrize(
+    ("line", "first", "zone"),
+    [
+        ("START TIME: Wed Jun 24 18:53:14 CEST 2026", "2026-06-24T18:53:14", None),
+        ("[Wed Jun 24 18:53:14 CEST 2026] loading", "2026-06-24T18:53:14", None),
+        ("STARTING TIMING RUN AT 2023-07-30 11:09:25 AM", "2023-07-30T11:09:25", None),
+        ("STARTING TIMING RUN AT 2023-07-30 12:09:25 AM", "2023-07-30T00:09:25", None),
+        ("ENDING TIMING RUN AT 2023-07-30 11:09:25 PM", "2023-07-30T23:09:25", None),
+        ("  time      : 2026-07-27_22:35:38", "2026-07-27T22:35:38", None),
+        ("Start time of running main: 2026-04-25 06:11:51.3", "2026-04-25T06:11:51", None),
+        ("> 2023-01-25 21:58:01.068233: I tensorflow/core/x.cc:193] on", "2023-01-25T21:58:01", None),
+        ("the job started at 2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z", "utc"),
+        ("slurmstepd: error: *** JOB 25 ON n3 CANCELLED AT 2021-05-24T09:50:34 ***", "2021-05-24T09:50:34", None),
+        ("compiled at 2023-07-30 11:09:25", None, None),
+        ("Build time: Tue Jun 13 19:16:58 2023", None, None),
+        ("Python 3.9.12 (main, Apr  5 2022, 06:56:58) [GCC 7.5.0]", None, None),
+        ("reading the hours 2006-12-11 12:00:00 to 2006-12-12 12:00:00", None, None),
+        ("expires at: 2030-01-01 00:00:00", None, None),
+    ],
+)
+def test_a_log_without_a_dated_run_has_the_time_of_its_ends(
+    tmp_path: Path, line: str, first: str | None, zone: str | None
+) -> None:
+    document = made(tmp_path, f"a job\n{line}\nno record\n").document
+    found = document["derivation"]["log"].get("time")
+    assert (None if found is None else (found["first"], found["zone"], found["source"])) == (
+        None if first is None else (first, zone, "log_ends")
+    )
+
+
+def test_a_dated_run_has_no_other_time(tmp_path: Path) -> None:
+    assert "time" not in made(tmp_path, silent("torchtitan", 0.0)).document["derivation"]["log"]
