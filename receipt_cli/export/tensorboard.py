@@ -1,22 +1,21 @@
 """Export a run as a TensorBoard event file: TFRecords of Event messages, each protected by CRC-32C.
 
-Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: tensorflow/core/lib/io/record_writer.h. The file is
+Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.tfrecord``. The file is
 written without TensorFlow or TensorBoard, and is deterministic.
 """
 
 from __future__ import annotations
 
-import struct
-from functools import cache
-
 from receipt_cli.export.curves import Curve
-from receipt_cli.export.protobuf import block, double, integer, single
-from receipt_cli.export.run import ExportedRun
+from receipt_cli.export.run import STATISTICS, ExportedRun
+from receipt_cli.io.protobuf import block, double, integer, single
+from receipt_cli.io.tfrecord import framed
 
 _VERSION = "brain.Event:2"
 _SCALARS, _TEXT = "scalars", "text"
 _DT_STRING = 7
-_MASK_DELTA = 0xA282EAD8
+FIGURES = "figures"
+"""Tag of the text with the statistics."""
 
 
 def event_file_name(run: ExportedRun) -> str:
@@ -32,8 +31,10 @@ def event_file(run: ExportedRun) -> bytes:
     time = _wall_time(run)
     values = {step: b"".join(parts) for step, parts in _scalars(run).items()}
     events = [double(1, time) + block(3, _VERSION), _event(time, 0, _text("receipt", _table(run)))]
+    if run.figures:
+        events.append(_event(time, 0, _text(FIGURES, _figures(run))))
     events += [_event(time, step, value) for step, value in sorted(values.items())]
-    return b"".join(map(_record, events))
+    return b"".join(map(framed, events))
 
 
 def _scalars(run: ExportedRun) -> dict[int, list[bytes]]:
@@ -77,37 +78,20 @@ def _table(run: ExportedRun) -> str:
     return "\n".join(["| fact | value |", "|---|---|", *rows])
 
 
+def _figures(run: ExportedRun) -> str:
+    """Return the statistics as a Markdown table, in full precision: scalars are thinned, and single."""
+    numbers = {_cell(figure.key): [_number(figure.known.get(name)) for name in STATISTICS] for figure in run.figures}
+    rows = [f"| {' | '.join([key, *texts])} |" for key, texts in numbers.items()]
+    return "\n".join([f"| {' | '.join(('metric', *STATISTICS))} |", "|---" * (1 + len(STATISTICS)) + "|", *rows])
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
 def _cell(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("\n", " ")
 
 
 def _wall_time(run: ExportedRun) -> float:
     return 0.0 if run.at_ns is None else run.at_ns / 1e9
-
-
-def _record(data: bytes) -> bytes:
-    length = struct.pack("<Q", len(data))
-    return length + struct.pack("<I", _masked_crc(length)) + data + struct.pack("<I", _masked_crc(data))
-
-
-def _masked_crc(data: bytes) -> int:
-    crc = crc32c(data)
-    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
-
-
-def crc32c(data: bytes) -> int:
-    """Return the CRC-32C (Castagnoli) of ``data``: RFC 3720, appendix B.4."""
-    table, crc = _crc_table(), 0xFFFFFFFF
-    for byte in data:
-        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
-
-
-@cache
-def _crc_table() -> tuple[int, ...]:
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return tuple(table)

@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 
 from receipt_cli import __version__
 from receipt_cli.analysis.checks import healthy
-from receipt_cli.export.protobuf import block, integer
 from receipt_cli.export.run import ExportedRun
+from receipt_cli.io.protobuf import block, integer
 
 _BLOCK = 32768
 _FILE_HEADER = struct.pack("<4sHB", b":W&B", 0xBEE1, 0)

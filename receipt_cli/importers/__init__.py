@@ -8,6 +8,7 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "importing": "import_document",
+    "trackers.recognise": "format_of runs_in",
     "wall_time": "read_wall",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -91,7 +91,7 @@ def _complete(summary: Summary, foreign: ForeignRun, registry: Registry) -> None
     for declared in foreign.declared:
         summary.parameter_count = declared.parameter_count if summary.parameter_count is None else summary.parameter_count
         summary.training_time_s = declared.training_time_s if summary.training_time_s is None else summary.training_time_s
-        add_declared(summary, declared, registry, foreign.problems)
+        add_declared(summary, declared, registry, foreign.problems, stated_first=foreign.stated_first)
 
 
 def _ending(foreign: ForeignRun, phases: Sequence[Phase], catalogue: Catalogue) -> Ending:
@@ -198,9 +198,22 @@ def summary_of(declared: DeclaredPhase, registry: Registry, problems: ProblemCou
     return summary
 
 
-def add_declared(summary: Summary, declared: DeclaredPhase, registry: Registry, problems: ProblemCounter) -> None:
-    """Add the metrics of ``declared`` that ``summary`` lacks: statistics of records take precedence."""
+def add_declared(
+    summary: Summary, declared: DeclaredPhase, registry: Registry, problems: ProblemCounter, *, stated_first: bool = False
+) -> None:
+    """Add the metrics of ``declared`` that ``summary`` lacks: statistics of records take precedence.
+
+    With ``stated_first`` their figures are those of ``declared`` all the same; window and count stay those of the records.
+    """
     statistics = _statistics(declared.metrics, problems)
+    if stated_first:
+        times, computed = declared.metrics.get("step_time_s"), summary.metrics.get("step_time_s")
+        if times is not None and computed is not None and times.figures.get("median") != computed.median:
+            summary.step_times = None  # quantiles of other records than the stated median is of
+        for known, stated in ((summary.metrics, declared.metrics), (summary.other_metrics, declared.others)):
+            for name in known.keys() & stated.keys():
+                figures = {key: stated[name].figures.get(key, getattr(known[name], key)) for key in FIGURES}
+                known[name] = Statistic(*known[name][:5], **figures)
     for name in sorted(statistics.keys() & summary.metrics.keys()):
         _compare(name, statistics[name], summary.metrics[name], problems)
     known = {**statistics, **summary.metrics}

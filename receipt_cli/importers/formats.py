@@ -19,6 +19,8 @@ from receipt_cli.importers import (
 from receipt_cli.importers.json_text import JsonText, NotJson, Value
 from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import Document
+from receipt_cli.importers.trackers import tables
+from receipt_cli.importers.trackers.recognise import TITLES
 
 Beside = Callable[[str], Document | None]
 """Returns the file of that name in the document's folder, or None."""
@@ -76,11 +78,20 @@ _OBJECTS = (
     JsonFormat(
         wandb_summary.FORMAT, "wandb-summary.json, with its metadata and config", wandb_summary.recognise, wandb_summary.read
     ),
+    JsonFormat(
+        tables.HISTORY,
+        "history of Keras, as JSON",
+        tables.is_history,
+        _alone(lambda _, document: tables.read_history(ForeignRun(tables.HISTORY, producer="Keras", trainer="keras"), document)),
+    ),
 )
 FORMATS: dict[str, str] = {
     **{known.name: known.title for known in _OBJECTS},
     forgather_logs.FORMAT: "trainer_logs.json of Forgather",
     nanochat_report.FORMAT: "report.md of nanochat",
+    tables.CSV: "table of metrics: metrics.csv of Lightning, Keras's CSVLogger, our own export",
+    tables.LINES: "JSON lines, an object with a step for each record",
+    **TITLES,
 }
 """Name and title of every format that can be imported."""
 
@@ -105,7 +116,10 @@ def read_format(document: Document, beside: Beside, wanted: str | None = None) -
     elif text.lstrip()[:1] == "[":
         foreign = _array(document)
     elif text.lstrip()[:1] == "{":
-        foreign = _object(document, beside, wanted)
+        lines = tables.records_of(text)
+        foreign = _object(document, beside, wanted) if lines is None else tables.read_lines(ForeignRun(tables.LINES), lines)
+    elif tables.is_csv(text):
+        foreign = tables.read_csv(ForeignRun(tables.CSV), text)
     if foreign is None:
         raise _unknown(document, wanted)
     if wanted is not None and foreign.format != wanted:

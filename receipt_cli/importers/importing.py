@@ -9,12 +9,14 @@ from functools import partial
 from typing import Any
 
 from receipt_cli.derive import Derivation
+from receipt_cli.errors import UsageError
 from receipt_cli.events.streams import FileFacts, LogFacts
 from receipt_cli.header.document import merge
 from receipt_cli.importers.derive import derive_import
 from receipt_cli.importers.formats import check_format, read_format
 from receipt_cli.importers.model import ForeignRun
 from receipt_cli.importers.text import Document, read_beside, read_document
+from receipt_cli.importers.trackers.recognise import format_of, read
 from receipt_cli.receipts.assembly import assemble
 from receipt_cli.receipts.production import UNDECLARED, Declared, require_valid
 from receipt_cli.redaction.mask import count_masks
@@ -39,18 +41,34 @@ class Imported:
         return self.derivation.summaries[primary].series if primary is not None else {}
 
 
-def import_document(path: str, declared: Declared = UNDECLARED, *, wanted: str | None = None) -> Imported:
-    """Return the receipt of the run in the document at ``path`` (``-``: stdin).
+def import_document(
+    path: str,
+    declared: Declared = UNDECLARED,
+    *,
+    wanted: str | None = None,
+    session: str | None = None,
+    otherwise: str | None = None,
+) -> Imported:
+    """Return the receipt of the run in the document or folder at ``path`` (``-``: stdin).
 
-    ``wanted`` is its format; by default that is recognised. The attachments of ``declared`` come behind those that the document
-    names. Raises ``InputError`` for a document that cannot be read, ``UnknownFormat`` for an unknown one, and ``UsageError`` for
-    an unknown format.
+    ``wanted`` is its format; by default that is recognised. ``session`` is the run's id or name in a store of several,
+    ``otherwise`` the name of a run that has none. The attachments of ``declared`` come behind those that the document names.
+    Raises ``InputError`` for a document that cannot be read, ``UnknownFormat`` for an unknown one, and ``UsageError`` for an
+    unknown format.
     """
     check_format(wanted)
-    document = read_document(path)
-    foreign = read_format(document, partial(read_beside, path), wanted)
+    found = format_of(path)
+    if found is not None and wanted in (None, found):
+        foreign, document = read(path, found, session)
+    elif session is not None:
+        raise UsageError("--session goes with recordings and databases of several runs", why="this is neither", where=path)
+    else:
+        document = read_document(path)
+        foreign = read_format(document, partial(read_beside, path), wanted)
     derivation = derive_import(foreign, _log_facts(document, foreign))
     run = {key: value for key, value in foreign.run.items() if value is not None}
+    if "name" not in run and otherwise is not None:
+        run["name"] = otherwise
     masked = {key: safe_text(value) or None if isinstance(value, str) else value for key, value in run.items()}
     header = mask_texts(merge(foreign.header))
     attached = [*mask_texts(foreign.attachments), *declared.attachments]

@@ -81,7 +81,8 @@ class ForeignRun:
 
     ``name`` is the document's name in its format; ``beside`` are further files of its folder that were read. ``checks`` are
     those that it declares. ``completed`` is None where it is unknown. ``matched``, ``ignored`` and ``unmatched`` count its
-    records: the elements of its array, or its lines; one where it is one record as a whole.
+    records: the elements of its array, or its lines; one where it is one record as a whole. ``stated_first``: the figures of
+    ``declared`` count before those of the records, which are a part of what the document was made from.
     """
 
     format: str
@@ -94,6 +95,7 @@ class ForeignRun:
     header: list[HeaderFact] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
     checks: dict[str, bool | None] = field(default_factory=dict)
+    stated_first: bool = False
     completed: bool | None = None
     cut: str | None = None
     """The sign that the document breaks off, and with it the run."""
@@ -106,7 +108,7 @@ class ForeignRun:
     unmatched: int = 0
 
     def __post_init__(self) -> None:
-        self._rules: dict[str, Rule] = {}
+        self._rules: dict[tuple[str, str | None], Rule] = {}
         self._meanings: dict[tuple[str, ...], Mapping[str, Meaning]] = {}
         self.grammar = Grammar(
             id=self.format, version=1, title=self.format, upstream="", trainer=self.trainer or self.format, layer="trainer",
@@ -123,9 +125,11 @@ class ForeignRun:
                 self.unmatched += 1
                 self.problems.add("record_is_no_object", record.line, f"{pointer}/{number}: is no object")
 
-    def add_event(self, kind: str, values: RecordValues, line: int, *, clock: float = math.nan) -> None:
-        """Add one record as an event of ``kind`` (``grammar.EVENTS``) on ``line``, behind those before it."""
-        rule = self._rules.setdefault(kind, Rule(kind, kind, ()))
+    def add_event(
+        self, kind: str, values: RecordValues, line: int, *, clock: float = math.nan, phase: str | None = None
+    ) -> None:
+        """Add one record as an event of ``kind`` (as grammars name them) on ``line``, behind those before it."""
+        rule = self._rules.setdefault((kind, phase), Rule(kind, kind, (), phase=phase))
         event = Event(place(len(self.events)), line, NO_RANK, clock, self.grammar, rule, rules=(kind,))
         event.step, event.planned = values.step, values.planned
         event.metrics, event.unregistered, event.facts = values.metrics, values.others, values.facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from receipt_cli.definitions.strict_yaml import read_yaml
@@ -49,12 +49,12 @@ _HUGGING_FACE = Names(
     _PREFIXES,
 )
 _LIGHTNING = Names({**_IGNORED, "trainer/global_step": STEP}, ("lightning",))
-_ANY = Names({**_IGNORED, "step": STEP, "global_step": STEP}, (), _PREFIXES)
-_DIALECTS: tuple[tuple[frozenset[str], str | None, Names], ...] = (
+ANY = Names({**_IGNORED, "step": STEP, "global_step": STEP}, (), _PREFIXES)
+DIALECTS: tuple[tuple[frozenset[str], str | None, Names], ...] = (
     (frozenset({"total_training_flops", "total_training_time"}), "nanochat", _NANOCHAT),
     (frozenset({"train/global_step"}), "hf-trainer", _HUGGING_FACE),
     (frozenset({"trainer/global_step"}), "lightning", _LIGHTNING),
-    (frozenset(), None, _ANY),
+    (frozenset(), None, ANY),
 )
 """Keys that identify a trainer, its name, and the meaning of its names."""
 _FLAG = re.compile(
@@ -74,7 +74,7 @@ def recognise(document: Value) -> bool:
 def read(json_text: JsonText, document: Value, beside: Callable[[str], Document | None]) -> ForeignRun:
     """Return the run that a summary describes. ``beside`` returns a file of the summary's folder, or None."""
     summary = document if isinstance(document, dict) else {}
-    signs, trainer, names = next(dialect for dialect in _DIALECTS if dialect[0] <= summary.keys())
+    signs, trainer, names = next(dialect for dialect in DIALECTS if dialect[0] <= summary.keys())
     foreign = ForeignRun(FORMAT, NAME, producer="wandb", trainer=trainer, matched=1)
     values = read_record(_flat(summary), names, foreign.problems, None, "")
     phase = DeclaredPhase(last=values.step)
@@ -88,10 +88,10 @@ def read(json_text: JsonText, document: Value, beside: Callable[[str], Document 
     metadata, config = beside(METADATA), beside(CONFIG)
     if metadata is not None and isinstance(content := _json(foreign, metadata), dict):
         foreign.beside.append(metadata)
-        _read_metadata(foreign, Fields(content, foreign.problems, f"{METADATA}#"))
+        read_metadata(foreign, Fields(content, foreign.problems, f"{METADATA}#"))
     if config is not None and "_wandb" in (settings := _yaml(foreign, config) or {}):  # else it is another program's
         foreign.beside.append(config)
-        _read_config(foreign, settings)
+        read_config(foreign, settings, f"import:{CONFIG}#")
     return foreign
 
 
@@ -122,7 +122,7 @@ def _yaml(foreign: ForeignRun, file: Document) -> dict[Any, Any] | None:
         return None
 
 
-def _read_metadata(foreign: ForeignRun, fields: Fields) -> None:
+def read_metadata(foreign: ForeignRun, fields: Fields) -> None:
     """Add code, software and machine of ``wandb-metadata.json``; user and host names stay out."""
     origin = f"import:{METADATA}#"
     python = fields.words("python")
@@ -165,9 +165,12 @@ def _read_accelerators(foreign: ForeignRun, fields: Fields, origin: str) -> None
         foreign.add_fact("/hardware/accelerators", [entry], f"{origin}/gpu")
 
 
-def _read_config(foreign: ForeignRun, config: dict[Any, Any]) -> None:
-    """Keep the settings of ``config.yaml`` that affect numerics or performance, the seeds, and wandb's own version."""
-    origin, kept = f"import:{CONFIG}#", 0
+def read_config(foreign: ForeignRun, config: Mapping[Any, Any], origin: str) -> None:
+    """Keep the settings that affect numerics or performance, the seeds, and wandb's own version.
+
+    ``config`` has an object with ``value`` for each setting, as ``config.yaml``; ``origin`` begins the source of each.
+    """
+    kept = 0
     for key, entry in config.items():
         if not isinstance(key, str) or not isinstance(entry, dict) or "value" not in entry:
             continue

@@ -12,11 +12,13 @@ PUBLIC = {
     "copied_lines": "CopiedLines",
     "compression": "HEAD SUFFIXES compression_of decompress is_bomb unpacked",
     "csv": "safe_cell",
-    "discovery": "HEAD_BYTES arrange document_kind find_logs has_log_name is_log_text names_of read_head",
+    "discovery": "HEAD_BYTES arrange document_kind find_logs has_log_name is_log_text is_store names_of read_head",
     "duckdb": "Answer Damaged Database check_installed quoted",
     "envelopes": "Unpacker",
     "file_kinds": "read_file recognise",
     "pipe": "widen",
+    "protobuf": "Malformed block double fields integer parts signed single text",
     "source": "BLOCK Progress SPOOLED Source Stream",
+    "tfrecord": "Broken framed is_record_head records",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -30,9 +30,9 @@ _MAGIC = {
     b"\x7fELF": _EXECUTABLE,
     b"\xcf\xfa\xed\xfe": _EXECUTABLE,
     b"\xca\xfe\xba\xbe": _EXECUTABLE,
-    b"SQLite format 3\0": FileKind("an SQLite database", "receipt parse LOG, the text that the job printed"),
+    b"SQLite format 3\0": FileKind("an SQLite database", "receipt import {0}, if it is MLflow's"),
     b"PAR1": FileKind("a Parquet file", "receipt report STORE --series FOLDER"),
-    b":W&B": FileKind("a run file of W&B", "receipt import files/wandb-summary.json"),
+    b":W&B": FileKind("a run file of W&B", "receipt import {0}"),
     b"%PDF-": FileKind("a PDF", "receipt parse LOG, the text that the job printed"),
     b"\x89PNG\r\n": _IMAGE,
     b"\xff\xd8\xff": _IMAGE,
@@ -47,7 +47,7 @@ _DOCUMENTS = {
 }
 _ATTESTATION = FileKind("an attestation", "receipt verify RECEIPT LOG --attestation {0} --signer KEY")
 _NOTEBOOK = FileKind("a notebook", "jupyter nbconvert --to markdown --stdout {0} | receipt parse -")
-_EVENTS = FileKind("an event file of TensorBoard", "receipt parse LOG, the text that the job printed")
+_EVENTS = FileKind("an event file of TensorBoard", "receipt import {0}")
 _PAGE = FileKind("a page of HTML", "receipt parse LOG, or open it in a browser")
 
 _JSON = compile_later(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(cells|nbformat|metadata|payload|payloadType)"\s*:')

@@ -21,8 +21,8 @@ import pytest
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.export.openmetrics import family
 from receipt_cli.export.otlp import UCUM
-from receipt_cli.export.tensorboard import crc32c
 from receipt_cli.export.wandb_run import framed
+from receipt_cli.io.tfrecord import crc32c
 
 Invoke = Callable[..., Any]
 ROOT = Path(__file__).resolve().parents[2]

@@ -64,7 +64,8 @@ def problems(receipt: dict[str, Any]) -> list[tuple[str, str]]:
 
 def test_every_fixture_is_in_the_table() -> None:
     found = {str(path.relative_to(FOREIGN)) for path in FOREIGN.rglob("*") if path.is_file()}
-    beside = {"cppmega-comparison.json", "hf-trainer-state.log", "wandb/config.yaml", "wandb/wandb-metadata.json"}
+    beside = {f"trackers/{path.name}" for path in (FOREIGN / "trackers").iterdir()}  # tests/cli/test_import_trackers.py
+    beside |= {"cppmega-comparison.json", "hf-trainer-state.log", "wandb/config.yaml", "wandb/wandb-metadata.json"}
     assert found - beside == FORMATS.keys()
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from receipt_cli.cli.output import style, write_stdout
+from receipt_cli.cli.output import style, tell, write_stdout
 from receipt_cli.cli.parameters import Argument, Attach, Color, Json, Lane, Option, Preset, RunName
-from receipt_cli.errors import UsageError
+from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
 from receipt_cli.io.compression import SUFFIXES
 
 if TYPE_CHECKING:
     from receipt_cli.receipts.production import Declared
+
+_NAME = 200
+"""Most characters of a path that names a run."""
 
 
 def import_(
@@ -21,7 +25,12 @@ def import_(
         Argument("FILE...", f"The document (also {' '.join(SUFFIXES)}), or - for stdin; a session's folder or its files."),
     ],
     format_name: Annotated[str | None, Option("--format", metavar="NAME", help="Format of the document; else detected.")] = None,
-    session: Annotated[str | None, Option(metavar="ID", help="Which session, if a recording contains several.")] = None,
+    session: Annotated[
+        str | None, Option(metavar="ID", help="Which session of a recording, or which run of an MLflow store (id or name).")
+    ] = None,
+    store: Annotated[
+        Path | None, Option(metavar="FOLDER", help="Add the receipt of every run in the files and folders to this store.")
+    ] = None,
     json_output: Json = False,
     output: Annotated[Path | None, Option("-o", "--output", help="Write the receipt or profile to this file.")] = None,
     name: RunName = None,
@@ -32,11 +41,13 @@ def import_(
 ) -> None:
     """Turn another system's record of a run into a receipt that names its origin.
 
-    Reads trainer_state.json of the Hugging Face Trainer, wandb-summary.json (with wandb-metadata.json and config.yaml
-    beside it), nanochat's report.md, Forgather's trainer_logs.json, and the training receipts of MegaCpp and cppmega.
-    A session of GPU Flight (gpufl: a folder of device.log, scope.log and system.log) becomes a GPU profile, and so do
-    the CSV tables of nsys stats.
-    Exits 3 for a document that cannot be read and 4 for one in no known format.
+    Reads event files of TensorBoard, run files of W&B (and wandb-summary.json), MLflow's database or folder, tables of
+    metrics (metrics.csv of Lightning, Keras's CSVLogger, JSON lines, our own exports), Keras's history,
+    trainer_state.json of the Hugging Face Trainer, nanochat's report.md, Forgather's trainer_logs.json, and the training
+    receipts of MegaCpp and cppmega. A session of GPU Flight (gpufl: a folder of device.log, scope.log and system.log)
+    becomes a GPU profile, and so do the CSV tables of nsys stats.
+    --store adds every run that is found, and names it by its path. Exits 3 for a document that cannot be read and 4 for
+    one in no known format; with --store, the others are added all the same.
 
     Example: receipt import wandb-summary.json -o run.receipt.json
     """
@@ -45,6 +56,11 @@ def import_(
     from receipt_cli.receipts.production import declare
 
     declared = declare(name=name, lane=lane, preset=preset, attachments=attach or ())
+    if store is not None:
+        if output is not None:
+            raise UsageError("--store and -o exclude each other")
+        _add_all(files, format_name, session, declared, store, json_output)
+        return
     document, series = _imported(files, format_name, session, declared)
     data = canonical_bytes(document)
     if output is not None:
@@ -61,25 +77,59 @@ def import_(
         write_stdout(render_receipt(document, series=series, style=style(color)))
 
 
+def _add_all(
+    files: Sequence[str], format_name: str | None, session: str | None, declared: Declared, store: Path, json_output: bool
+) -> None:
+    """Add the receipt of each run to the store and print its path there; exit with the worst code of those left out."""
+    from receipt_cli.documents.canonical import canonical_line
+    from receipt_cli.importers.importing import import_document
+    from receipt_cli.importers.trackers.recognise import runs_in
+    from receipt_cli.store.files import Store
+
+    kept, worst = Store(store), int(ExitCode.OK)
+    for file in files:
+        try:
+            runs = [(path, key) for path, key in runs_in(file) if session is None or key is None or key.startswith(session)]
+        except ReceiptError as error:
+            tell(error)
+            worst = max(worst, error.exit_code)
+            continue
+        for path, key in runs:
+            try:
+                imported = import_document(path, declared, wanted=format_name, session=key, otherwise=path[-_NAME:])
+                outcome = kept.add(imported.document)
+            except OutputError:
+                raise
+            except ReceiptError as error:
+                tell(error)
+                worst = max(worst, error.exit_code)
+                continue
+            source = path if key is None else f"{path}#{key}"
+            line = {"file": source, "outcome": outcome.change, "path": outcome.path}
+            write_stdout(canonical_line(line) if json_output else f"{outcome.change:9}  {source}  {outcome.path}\n")
+    if worst:
+        sys.exit(worst)
+
+
 def _imported(
     files: Sequence[str], format_name: str | None, session: str | None, declared: Declared
 ) -> tuple[dict[str, Any], Mapping[str, Sequence[float]] | None]:
     """Return the document, and of a receipt the values of its metrics."""
-    if _is_session(files, format_name):
+    from receipt_cli.importers.importing import import_document
+    from receipt_cli.importers.trackers.recognise import format_of
+
+    tracked = len(files) == 1 and format_of(files[0]) is not None
+    if not tracked and _is_session(files, format_name):
         from receipt_cli.gpu_profile.importing import import_session
 
         return import_session(files, declared, session=session), None
-    if session is not None:
-        raise UsageError("--session goes with recorded sessions", why="this is not one", where=files[0])
-    if _is_report(files, format_name):
+    if not tracked and _is_report(files, format_name):
         from receipt_cli.gpu_profile.importing import import_report
 
         return import_report(files, declared), None
     if len(files) > 1:
         raise UsageError("imports one document at a time", why="only a recorded session may be several files")
-    from receipt_cli.importers.importing import import_document
-
-    imported = import_document(files[0], declared, wanted=format_name)
+    imported = import_document(files[0], declared, wanted=format_name, session=session)
     return imported.document, imported.series
 
 

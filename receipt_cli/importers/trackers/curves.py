@@ -1,0 +1,278 @@
+"""Turn curves, values by name and step in the order in which they were written, into the records of a run: one a step."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from functools import cache
+
+from receipt_cli.definitions.metrics import load_registry
+from receipt_cli.errors import InputError
+from receipt_cli.importers.field_names import IGNORED, Meaning, Names, metric, other
+from receipt_cli.importers.json_text import Number
+from receipt_cli.importers.model import DeclaredPhase, DeclaredStatistic, ForeignRun
+from receipt_cli.importers.values import RecordValues, read_record
+from receipt_cli.importers.wandb_summary import ANY, DIALECTS
+
+MAX_RECORDS = 1_000_000
+"""Steps of a run beyond which an import is refused: its records are in memory."""
+MAX_NAMES = 4_096
+_FIGURES = ("first", "last", "min", "max", "mean", "median")
+_HUGGING_FACE = frozenset({"train/epoch", "train/learning_rate"})
+"""Names that the Hugging Face Trainer gives the scalars that it writes to TensorBoard, without its step among them."""
+_TRAINING = {
+    "loss": ("train_loss_step", "train_loss", "train/loss", "loss/train", "train/train_loss", "training_loss", "epoch_loss"),
+    "train_accuracy": ("train_accuracy", "train_acc", "train/accuracy", "train/acc", "accuracy/train", "epoch_accuracy"),
+    "learning_rate": ("train/lr", "train/learning_rate", "lr/pg0"),
+}
+_EVALUATION = {
+    "loss": (
+        "val_loss",
+        "val/loss",
+        "valid_loss",
+        "valid/loss",
+        "validation_loss",
+        "validation/loss",
+        "loss/val",
+        "loss/valid",
+        "loss/validation",
+        "loss/eval",
+        "eval/loss",
+        "validation/epoch_loss",
+    ),
+    "accuracy": (
+        "val_accuracy",
+        "val_acc",
+        "val/accuracy",
+        "val/acc",
+        "valid_accuracy",
+        "validation_accuracy",
+        "accuracy/val",
+        "accuracy/valid",
+        "accuracy/validation",
+        "eval/accuracy",
+        "validation/epoch_accuracy",
+    ),
+}
+_COMMON = {
+    **{name: f"val_{known}" for known, names in _EVALUATION.items() for name in names},
+    **{name: f"test_{kind}" for kind in ("loss", "accuracy") for name in (f"test_{kind}", f"test/{kind}", f"{kind}/test")},
+    **{name: known for known, names in _TRAINING.items() for name in names},
+}
+"""Names in lower case that mean the same wherever people use them."""
+_KERAS = {"accuracy": "train_accuracy", "acc": "train_accuracy", "binary_accuracy": "train_accuracy"}
+_OPTIMIZER = re.compile(r"lr-[A-Za-z]{2,30}")
+"""Lightning's LearningRateMonitor, for the only parameter group of an optimizer."""
+_EVALUATED = re.compile(r"(?i)(?:val|valid|validation|eval|test|metrics)[_/ ]")
+_MEAN = "mean_over_the_run"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A record: its phase (empty: the primary one), the attempt in that phase, and the step."""
+
+    label: str
+    attempt: int
+    step: int
+
+
+@dataclass(slots=True)
+class _Row:
+    line: int
+    clock: float
+    values: dict[str, str] = field(default_factory=dict)
+
+
+class Curves:
+    """The values of a run. ``own``: our own export wrote them, whose names say what they are.
+
+    A step that a name goes back to begins another attempt, as in a log; of a value that was written twice the last counts.
+    """
+
+    def __init__(self, foreign: ForeignRun, *, own: bool = False) -> None:
+        self.own = own
+        self.keras = False
+        self._foreign = foreign
+        self._rows: dict[_Place, _Row] = {}
+        self._reached: dict[tuple[str, str], int] = {}
+        self._attempts: Counter[str] = Counter()
+        self._names: Counter[str] = Counter()
+        self._declared: dict[str, DeclaredPhase] = {}
+        self._last: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def add(self, step: int, name: str, value: float | str, *, line: int = 0, clock: float = math.nan, label: str = "") -> None:
+        """Add a value (a number, or its text as written) of ``name`` at ``step``. Raises ``InputError`` for too many."""
+        if self.own and not label:
+            label, name = _without_label(name)
+        text = value if isinstance(value, str) else _text(value)
+        if self.own and name.startswith(("summary/", "derived/")):
+            self.add_figure(name, float(text), step=step, label=label)
+            return
+        if name not in self._names and len(self._names) >= MAX_NAMES:
+            self._foreign.problems.add("name_left_out", line or None, f"more than {MAX_NAMES} names")
+            return
+        if step < self._reached.get((label, name), step):
+            self._attempts[label] += 1
+            self._reached = {key: reached for key, reached in self._reached.items() if key[0] != label}
+        self._reached[label, name] = step
+        self._names[name] += 1
+        place = _Place(label, self._attempts[label], step)
+        row = self._rows.get(place)
+        if row is None:
+            if len(self._rows) >= MAX_RECORDS:
+                raise InputError("has too many steps to be imported", where=self._foreign.name, why=f"more than {MAX_RECORDS}")
+            row = self._rows[place] = _Row(line or len(self._rows) + 1, clock)
+        row.values[name] = text
+
+    def add_last(self, name: str, value: str) -> None:
+        """Add the last value of ``name``, whose steps are unknown."""
+        self._names[name] += 1
+        self._last[name] = value
+
+    def declare(self, name: str, statistic: DeclaredStatistic, *, label: str = "", last: int | None = None) -> None:
+        """Add a statistic that the document states of a metric; it counts where no record has that metric."""
+        phase = self._declared.setdefault(label, DeclaredPhase(name=label or None))
+        phase.last = last if phase.last is None else phase.last
+        known = load_registry().by_name
+        if name in known:
+            phase.metrics.setdefault(name, statistic)
+        else:
+            phase.others.setdefault(name.removeprefix("other/"), statistic)
+
+    def add_figure(self, name: str, value: float, *, step: int = 0, label: str = "") -> None:
+        """Add ``summary/NAME/STATISTIC`` of our own exports, the first one; what we recomputed is recomputed again.
+
+        ``step`` is the last one of the phase; 0 where it is unknown.
+        """
+        inner, _, figure = name.removeprefix("summary/").rpartition("/")
+        label, inner = _without_label(inner) if not label else (label, inner)
+        if not inner or figure not in _FIGURES or inner.startswith("derived/") or name.startswith("derived/"):
+            return
+        phase = self._declared.setdefault(label, DeclaredPhase(name=label or None, last=step or None))
+        registered = load_registry().by_name.get(inner)
+        into = phase.metrics if registered is not None else phase.others
+        key = inner.removeprefix("other/")
+        before = into.get(key) or DeclaredStatistic({}, window=registered.window if registered is not None else "all")
+        into[key] = DeclaredStatistic({figure: value, **before.figures}, window=before.window)
+
+    def finish(self) -> ForeignRun:
+        """Add the records to the run, and return it."""
+        foreign = self._foreign
+        names = self._meanings()
+        labels = sorted(dict.fromkeys(place.label for place in self._rows), key=lambda label: label == "")
+        for label in labels:  # the primary phase, which has no label, is the last: nothing else would end the one before it
+            mine = sorted((place for place in self._rows if place.label == label), key=lambda p: (p.attempt, p.step))
+            records = [(place, self._rows[place], self._record(place, names)) for place in mine]
+            if len(labels) > 1:
+                foreign.add_event("phase", RecordValues(), mine[0].step, phase=label or None)
+            printed = {name for _, _, values in records for name in values.metrics}
+            for place, row, values in records:
+                self._add_record(place, row, values, printed)
+        foreign.matched += len(self._rows)
+        foreign.stated_first = self.own
+        if self._last:
+            values = read_record(_values(self._last), names, foreign.problems, None, "")
+            self._declared.setdefault("", DeclaredPhase()).add_last(values)
+        if self._rows:
+            foreign.declared += [phase for label, phase in self._declared.items() if not label]
+        else:
+            foreign.declared += self._declared.values()
+        return foreign
+
+    def _record(self, place: _Place, names: Names) -> RecordValues:
+        row = self._rows[place]
+        return read_record(_values(row.values), names, self._foreign.problems, row.line, f"/{place.step}")
+
+    def _add_record(self, place: _Place, row: _Row, values: RecordValues, printed: Set[str]) -> None:
+        """Add the values of a step as up to three events: what is of training, of an evaluation, and of the end.
+
+        ``printed`` are the metrics of the phase: where a loss is among them, a step record is one with a loss.
+        """
+        evaluation = _evaluations()
+        shares: dict[str, RecordValues] = {kind: RecordValues(step=place.step) for kind in ("step", "eval", "end")}
+        for name, value in values.metrics.items():
+            scope, definition = values.meanings.get(name, (None, None))
+            kind = "end" if definition == _MEAN else "eval" if name in evaluation else "step"
+            shares[kind].metrics[name] = value
+            shares[kind].meanings[name] = (scope, definition)
+        for name, value in values.others.items():
+            shares["eval" if _EVALUATED.match(name) else "step"].others[name] = value
+        shares["end"].facts = values.facts
+        for kind, share in shares.items():
+            if share.metrics or share.others or share.facts:
+                counted = kind != "step" or self._is_step(share, printed, bool(shares["eval"].metrics))
+                self._foreign.add_event(
+                    kind if counted else "header", share, row.line, clock=row.clock, phase=place.label or None
+                )
+
+    def _is_step(self, share: RecordValues, printed: Set[str], evaluated: bool) -> bool:
+        """True for a step record; our own exports have no other records with a step, but for what an evaluation printed."""
+        if "loss" in printed and (evaluated or not self.own):
+            return "loss" in share.metrics
+        return bool(share.metrics) or not printed - _evaluations()
+
+    def _meanings(self) -> Names:
+        """Return the meaning of each name; of several names of one metric the likeliest one counts, the others are others."""
+        if self.own:
+            known = load_registry().by_name
+            return Names({n: metric(n) if n in known else other(n.removeprefix("other/")) for n in self._names})
+        dialect = self._dialect()
+        table: dict[str, Meaning] = {}
+        chosen: dict[str, str] = {}
+        for name in sorted(self._names, key=self._likelihood):
+            meaning = self._meaning(name, dialect)
+            if meaning.kind == "metric" and chosen.setdefault(meaning.name, name) != name:
+                meaning = other(name)
+            table[name] = meaning
+        return Names(table)
+
+    def _dialect(self) -> Names:
+        signs = {*self._names, *(("train/global_step",) if self._names.keys() >= _HUGGING_FACE else ())}
+        found, trainer, names = next(dialect for dialect in DIALECTS if dialect[0] <= signs)
+        if trainer is not None:
+            self._foreign.trainer = trainer
+        return names if found else ANY
+
+    def _likelihood(self, name: str) -> tuple[bool, bool, int]:
+        return (name not in load_registry().by_name, not name.endswith("_step"), -self._names[name])
+
+    def _meaning(self, name: str, dialect: Names) -> Meaning:
+        lowered = name.lower()
+        if self.keras and lowered in _KERAS:
+            return metric(_KERAS[lowered])
+        if dialect is ANY:
+            if lowered in _COMMON:
+                return metric(_COMMON[lowered])
+            if _OPTIMIZER.fullmatch(name):
+                return metric("learning_rate")
+        return dialect.meaning(name) or (IGNORED if name.startswith("_") else other(name))
+
+
+@cache
+def _evaluations() -> frozenset[str]:
+    """Return the metrics of the registry's evaluation groups (see ``schemas/metrics``), and the time of an evaluation."""
+    return frozenset(m.name for m in load_registry().metrics if 100 <= m.id < 120 or 170 <= m.id < 200 or m.id in (50, 149))
+
+
+def _without_label(name: str) -> tuple[str, str]:
+    """Return phase (empty: the primary one) and key of a name in our own exports."""
+    first, mark, rest = name.partition("/")
+    if not mark or first in ("other", "derived", "summary"):
+        return "", name
+    return first, rest
+
+
+def _text(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return ("Infinity" if value > 0 else "-Infinity") if math.isinf(value) else repr(value)
+
+
+def _values(values: Mapping[str, str]) -> dict[str, Number]:
+    return {name: Number(text) for name, text in values.items()}

@@ -1,0 +1,165 @@
+"""TensorBoard's event files: the scalars of a run, in one file or in those of a folder.
+
+Messages: tensorboard/compat/proto/{event,summary,tensor}.proto; framing: ``io.tfrecord``.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from receipt_cli.definitions.units import read_number
+from receipt_cli.errors import InputError
+from receipt_cli.importers.model import ForeignRun
+from receipt_cli.importers.text import Document
+from receipt_cli.importers.trackers.curves import Curves
+from receipt_cli.io.protobuf import Malformed, fields, parts, signed, text
+from receipt_cli.io.tfrecord import Broken, is_record_head, records
+
+FORMAT = "tensorboard"
+IN_NAME = "tfevents"
+_OURS = ".receipt-"
+_SCALARS = "scalars"
+_FLOAT, _DOUBLE = 1, 2
+_KERAS = ("train", "validation")
+"""The two folders of one run that Keras writes."""
+
+
+def is_event_file(head: bytes) -> bool:
+    """True for the first bytes of an event file."""
+    return is_record_head(head) and b"brain.Event:" in head
+
+
+def find(folder: Path) -> list[Path]:
+    """Return the event files of a run: those in ``folder``, or in the two folders that Keras writes; none where there are none.
+
+    Raises ``InputError`` for a folder of several runs.
+    """
+    runs = folders(folder)
+    if len(runs) > 1:
+        why = f"event files are in {', '.join(str(run.relative_to(folder)) for run in runs)}"[:300]
+        raise InputError("has several runs", where=str(folder), why=why, try_=f"receipt import {runs[0]}")
+    return [path for run in runs for inner in _inner(run) for path in _files(inner)]
+
+
+def folders(folder: Path) -> list[Path]:
+    """Return the folder of each run at and below ``folder``."""
+    holding = sorted({path.parent for path in folder.glob(f"**/*{IN_NAME}*") if path.is_file()})
+    pairs = {path.parent for path in holding if len(_inner(path.parent)) == len(_KERAS)}
+    return sorted({path.parent if path.parent in pairs and path.name in _KERAS else path for path in holding})
+
+
+def _inner(folder: Path) -> list[Path]:
+    """Return the folders of a run that have its files: itself, or the two that Keras writes."""
+    return [folder] if _files(folder) else [folder / name for name in _KERAS if _files(folder / name)]
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob(f"*{IN_NAME}*") if path.is_file())
+
+
+def read(foreign: ForeignRun, files: Sequence[Document], paths: Sequence[Path]) -> ForeignRun:
+    """Return the run of the event files, oldest first. Raises ``InputError``."""
+    own = any(_OURS in path.name for path in paths)
+    curves = Curves(foreign, own=own)
+    curves.keras = {path.parent.name for path in paths} == {*_KERAS}
+    foreign.producer = "receipt" if own else "TensorBoard"
+    for document, path in zip(files, paths, strict=True):
+        prefix = "validation/" if curves.keras and path.parent.name == _KERAS[1] else ""
+        try:
+            with path.open("rb") as file:
+                for event in records(file):
+                    _read_event(foreign, curves, event, prefix)
+        except Broken as error:
+            foreign.problems.add("file_breaks_off" if error.cut else "file_damaged", None, f"{document.name}: {error}")
+            if error.cut and path == paths[-1]:
+                foreign.cut = "the last event file ends within a record: the run ended while it was written, or goes on"
+        except Malformed as error:
+            foreign.problems.add("file_damaged", None, f"{document.name}: {error}")
+    return curves.finish()
+
+
+def _read_event(foreign: ForeignRun, curves: Curves, event: bytes, prefix: str) -> None:
+    clock, step, summary = 0.0, 0, b""
+    for number, value in fields(event):
+        if number == 1 and isinstance(value, bytes):
+            (clock,) = struct.unpack("<d", value)
+        elif number == 2 and isinstance(value, int):
+            step = signed(value)
+        elif number == 5 and isinstance(value, bytes):
+            summary = value
+        elif number == 10 and isinstance(value, bytes) and not curves.own and (writer := text(value, 1)):
+            foreign.producer = writer[:200]
+    if curves.own:
+        _read_own_figures(curves, summary)
+    for tag, found in _scalars(summary):
+        if step < 0:
+            foreign.problems.add("record_without_step", None, f"{tag[:64]}: step {step}")
+        else:
+            name = tag if tag.startswith(prefix) else f"{prefix}{tag}"
+            curves.add(step, name, found, clock=clock if clock > 0 else float("nan"))
+
+
+def _read_own_figures(curves: Curves, summary: bytes) -> None:
+    """Add the statistics that our own export writes as a table, a text of Markdown."""
+    for message in parts(summary, 1):
+        if text(message, 1) != "figures":
+            continue
+        table = "\n".join(text(tensor, 8) for tensor in parts(message, 8)).split("\n")
+        names = [name.strip() for name in table[0].split("|")[1:-1]]
+        for row in table[2:]:
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
+            key = cells[0].replace("\\|", "|").replace("&lt;", "<").replace("\\\\", "\\")
+            for name, cell in zip(names[1:], cells[1:], strict=False):
+                if (value := read_number(cell)) is not None:
+                    curves.add_figure(f"summary/{key}/{name}", value)
+
+
+def _scalars(summary: bytes) -> Iterator[tuple[str, str | float]]:
+    """Yield tag and value of each scalar."""
+    for message in parts(summary, 1):
+        tag, number = "", None
+        plugin = ""
+        tensor = b""
+        for key, value in fields(message):
+            if not isinstance(value, bytes):
+                continue
+            if key == 1:
+                tag = value.decode("utf-8", "replace")
+            elif key == 2 and len(value) == 4:
+                number = _single(value)
+            elif key == 8:
+                tensor = value
+            elif key == 9:
+                plugin = "".join(text(data, 1) for data in parts(value, 1))
+        if number is None and tensor and plugin in ("", _SCALARS):
+            number = _tensor(tensor)
+        if number is not None and tag:
+            yield tag, number
+
+
+def _tensor(tensor: bytes) -> str | float | None:
+    """Return the only number of a tensor of floats; None for any other tensor."""
+    kind, content = 0, b""
+    for key, value in fields(tensor):
+        if key == 1 and isinstance(value, int):
+            kind = value
+        elif key in (4, 5, 6) and isinstance(value, bytes):
+            content = value
+    if kind == _FLOAT and len(content) == 4:
+        return _single(content)
+    if kind == _DOUBLE and len(content) == 8:
+        number: float = struct.unpack("<d", content)[0]
+        return number
+    return None
+
+
+def _single(data: bytes) -> str | float:
+    """Return a float32 as the shortest decimal text that means it: the digits beyond are of its binary form."""
+    number: float = struct.unpack("<f", data)[0]
+    if number - number != 0:  # neither NaN nor an infinity has digits
+        return number
+    texts = (f"{number:.{digits}g}" for digits in range(6, 10))
+    return next((shown for shown in texts if struct.pack("<f", float(shown)) == data), number)

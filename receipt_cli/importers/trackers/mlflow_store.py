@@ -1,0 +1,235 @@
+"""MLflow's tracking stores: an SQLite database, or the folders of files of older releases.
+
+Tables: mlflow/store/tracking/dbmodels/models.py; files: mlflow/store/tracking/file_store.py. A database is read as it is, by
+``sqlite3`` and read-only: MLflow's own client refuses one of another release until it has been migrated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from receipt_cli.definitions.strict_yaml import read_yaml
+from receipt_cli.errors import DataError, InputError
+from receipt_cli.importers.model import DeclaredFailure, ForeignRun
+from receipt_cli.importers.text import Document
+from receipt_cli.importers.trackers.curves import Curves
+from receipt_cli.importers.wandb_summary import read_config
+
+FORMAT = "mlflow"
+MAGIC = b"SQLite format 3\0"
+_STATUS = {1: "RUNNING", 2: "SCHEDULED", 3: "FINISHED", 4: "FAILED", 5: "KILLED"}
+_SYSTEM = "system/"
+"""Begin of the names of MLflow's own samples of the machine, whose step counts them."""
+_OURS = "receipt.run"
+_SHOWN = 10
+
+
+@dataclass(slots=True)
+class StoredRun:
+    """One run of a store: ``metrics`` are name, value as text, milliseconds since 1970, and step, in the order of their times."""
+
+    key: str
+    name: str
+    status: str
+    started_ms: int | None
+    finished_ms: int | None
+    params: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    metrics: list[tuple[str, str, int, int]] = field(default_factory=list)
+
+
+def is_database(path: Path) -> bool:
+    """True for a database with the tables of MLflow."""
+    try:
+        with _opened(path) as database:
+            tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error:
+        return False
+    return {"runs", "metrics", "params", "tags", "experiments"} <= tables
+
+
+def is_folder(path: Path) -> bool:
+    """True for the folder of a run, of an experiment, or of all experiments."""
+    return bool(_run_folders(path))
+
+
+def keys(path: Path) -> list[tuple[str, str]]:
+    """Return id and name of each run that is not deleted, in the order of their starts. Raises ``InputError``."""
+    if path.is_dir():
+        return [(folder.name, str(_meta(folder).get("run_name") or "")) for folder in _run_folders(path)]
+    query = "SELECT run_uuid, coalesce(name, '') FROM runs WHERE lifecycle_stage = 'active' ORDER BY start_time, run_uuid"
+    try:
+        with _opened(path) as database:
+            return [(str(key), str(name)) for key, name in database.execute(query)]
+    except sqlite3.Error as error:
+        raise InputError("cannot be read as MLflow's database", where=str(path), why=str(error)[:200]) from error
+
+
+def choose(path: Path, wanted: str | None) -> str:
+    """Return the id of the run that ``wanted`` (an id, its beginning, or a name) means; the only run where it is None.
+
+    Raises ``InputError``.
+    """
+    known = keys(path)
+    found = [key for key, name in known if wanted is None or wanted == name or key.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    shown = ", ".join(f"{key[:8]} {name}".strip() for key, name in known[:_SHOWN])
+    why = f"its {len(known)} runs: {shown}" if known else "it has no run"
+    what = "has several runs" if len(found) > 1 else f"has no run {wanted!r}" if wanted else "has no run"
+    raise InputError(what, where=str(path), why=why, try_=f"receipt import {path} --session {known[0][0][:8]}" if known else "")
+
+
+def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Document]:
+    """Return a run of the store, and its document: the digest is that of the run's own rows, whatever else is stored."""
+    stored = _from_files(path, key) if path.is_dir() else _from_database(path, key)
+    data = _rows(stored).encode("utf-8")
+    document = Document(key, "", hashlib.sha256(data).hexdigest(), len(data))
+    own = _OURS in stored.tags
+    foreign.producer = "receipt" if own else "MLflow"
+    curves = Curves(foreign, own=own)
+    counts = Counter(name for name, *_ in stored.metrics)
+    stepped = {name for name, _, _, step in stored.metrics if step != 0}
+    for name, value, at_ms, step in stored.metrics:
+        if name.startswith(_SYSTEM):
+            continue
+        if not own and counts[name] > 1 and name not in stepped:  # the client's default for a step that nobody passed
+            curves.add_last(name, value)
+        elif step < 0:
+            foreign.problems.add("record_without_step", None, f"{name[:64]}: step {step}")
+        else:
+            curves.add(step, name, value, clock=math.nan if own or at_ms <= 0 else at_ms / 1000)
+    for name in sorted(name for name, count in counts.items() if not own and count > 1 and name not in stepped):
+        foreign.problems.add("values_without_step", None, f"{name[:64]}: {counts[name]} values at step 0: the last one counts")
+    curves.finish()
+    foreign.run["name"] = stored.name or None
+    foreign.add_fact("/git/commit", stored.tags.get("mlflow.source.git.commit"), "import:/tags/mlflow.source.git.commit")
+    if own:
+        for key_ in ("name", "lane", "preset"):
+            foreign.run[key_] = stored.params.get(f"run.{key_}") or None
+    else:
+        _add_run(foreign, stored)
+    return foreign, document
+
+
+def _add_run(foreign: ForeignRun, stored: StoredRun) -> None:
+    """Add status, times and parameters of a run that MLflow's client recorded."""
+    for name, moment in (("started_at", stored.started_ms), ("finished_at", stored.finished_ms)):
+        if moment is not None and 0 < moment < 1 << 44:
+            foreign.run[name] = f"{datetime.fromtimestamp(moment // 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    if stored.status == "FINISHED":
+        foreign.completed = True
+    elif stored.status in ("FAILED", "KILLED"):
+        foreign.failure = DeclaredFailure(f"MLflow's status of the run is {stored.status}")
+    read_config(foreign, {name: {"value": _typed(value)} for name, value in stored.params.items()}, "import:/params")
+
+
+def _typed(text: str) -> str | int | float | bool:
+    """Return a parameter, which MLflow stores as the text of a Python value."""
+    if text in ("True", "False"):
+        return text == "True"
+    for kind in (int, float):
+        try:
+            number: int | float = kind(text)
+        except ValueError:
+            continue
+        return number if math.isfinite(number) and "_" not in text else text
+    return text
+
+
+def _rows(stored: StoredRun) -> str:
+    """Return the run's rows as text, one a line, in an order of their own."""
+    rows = [repr(("run", stored.key, stored.name, stored.status, stored.started_ms, stored.finished_ms))]
+    rows += [
+        repr((kind, *item)) for kind, items in (("param", stored.params), ("tag", stored.tags)) for item in sorted(items.items())
+    ]
+    rows += [repr(("metric", *metric)) for metric in sorted(stored.metrics)]
+    return "\n".join(rows) + "\n"
+
+
+class _opened:
+    """A connection that cannot write."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)
+
+    def __enter__(self) -> sqlite3.Connection:
+        return self._database
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+
+def _from_database(path: Path, key: str) -> StoredRun:
+    try:
+        with _opened(path) as database:
+            query = "SELECT run_uuid, name, status, start_time, end_time FROM runs WHERE run_uuid = ?"
+            found, name, status, start, end = database.execute(query, (key,)).fetchone()
+            stored = StoredRun(found, name or "", status or "", start, end)
+            for table, into in (("params", stored.params), ("tags", stored.tags)):
+                into.update(database.execute(f"SELECT key, value FROM {table} WHERE run_uuid = ?", (key,)))
+            query = (
+                "SELECT key, CASE WHEN is_nan THEN 'NaN' ELSE value END, timestamp, step FROM metrics WHERE run_uuid = ?"
+                " ORDER BY timestamp, step, key"
+            )
+            stored.metrics = [(n, _value(value), at, step) for n, value, at, step in database.execute(query, (key,))]
+    except (sqlite3.Error, TypeError) as error:
+        raise InputError("cannot be read as MLflow's database", where=str(path), why=str(error)[:200]) from error
+    stored.name = stored.tags.get("mlflow.runName") or stored.name
+    return stored
+
+
+def _value(value: float | str) -> str:
+    """Return a value of the table, where MLflow writes the largest double for an infinity."""
+    if isinstance(value, str) or abs(value) < 1.7976931348623157e308:
+        return value if isinstance(value, str) else repr(value)
+    return "Infinity" if value > 0 else "-Infinity"
+
+
+def _run_folders(path: Path) -> list[Path]:
+    """Return the folders of runs at ``path`` and up to two levels below, those of deleted runs left out."""
+    found = [path, *path.glob("*"), *path.glob("*/*")]
+    folders = [f for f in found if f.name != ".trash" and (f / "meta.yaml").is_file() and (f / "metrics").is_dir()]
+    return sorted(f for f in folders if _meta(f).get("lifecycle_stage", "active") == "active")
+
+
+def _meta(folder: Path) -> Mapping[Any, Any]:
+    try:
+        return read_yaml((folder / "meta.yaml").read_bytes(), str(folder / "meta.yaml"))
+    except (OSError, DataError) as error:
+        raise InputError("cannot be read as a run of MLflow", where=str(folder), why=str(error)[:200]) from error
+
+
+def _from_files(path: Path, key: str) -> StoredRun:
+    folder = next(folder for folder in _run_folders(path) if folder.name == key)
+    meta = _meta(folder)
+    status, times = meta.get("status"), [meta.get(name) for name in ("start_time", "end_time")]
+    start, end = (time if isinstance(time, int) and not isinstance(time, bool) else None for time in times)
+    shown = _STATUS.get(status, "") if isinstance(status, int) else str(status or "")
+    stored = StoredRun(key, str(meta.get("run_name") or ""), shown, start, end)
+    stored.params.update(_texts(folder / "params"))
+    stored.tags.update(_texts(folder / "tags"))
+    for name, text in _texts(folder / "metrics"):
+        for line in text.splitlines():
+            words = line.split()
+            if len(words) >= 3 and words[0].lstrip("-").isdecimal() and words[2].lstrip("-").isdecimal():
+                stored.metrics.append((name, words[1], int(words[0]), int(words[2])))
+    stored.metrics.sort(key=lambda metric: (metric[2], metric[3], metric[0]))
+    stored.name = stored.tags.get("mlflow.runName") or stored.name
+    return stored
+
+
+def _texts(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each file below ``folder``; a slash in a name is a folder."""
+    for file in sorted(folder.glob("**/*")) if folder.is_dir() else ():
+        if file.is_file():
+            yield file.relative_to(folder).as_posix(), file.read_text("utf-8", "replace")

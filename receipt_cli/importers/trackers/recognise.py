@@ -1,0 +1,101 @@
+"""Recognise what a tracker wrote by its first bytes or its files, and read the run in it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from receipt_cli.errors import InputError
+from receipt_cli.importers.model import ForeignRun
+from receipt_cli.importers.text import Document
+from receipt_cli.importers.trackers import event_files, mlflow_store, wandb_run
+
+TITLES = {
+    event_files.FORMAT: "event files of TensorBoard, or their folder",
+    wandb_run.FORMAT: "run file of W&B (run-ID.wandb), or the run's folder",
+    mlflow_store.FORMAT: "MLflow's database, or its folder of runs",
+}
+MAX_BYTES = 2 << 30
+"""Files of one run that are larger together are refused."""
+_HEAD = 64
+_CHUNK = 1 << 20
+
+
+def format_of(path: str) -> str | None:
+    """Return the format of a file or folder that a tracker wrote; None for anything else."""
+    given = Path(path)
+    if path == "-" or not given.exists():
+        return None
+    if given.is_dir():
+        for name, is_one in _FOLDERS.items():
+            if is_one(given):
+                return name
+        return None
+    try:
+        with given.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return None
+    if head.startswith(wandb_run.MAGIC):
+        return wandb_run.FORMAT
+    if event_files.is_event_file(head):
+        return event_files.FORMAT
+    return mlflow_store.FORMAT if head.startswith(mlflow_store.MAGIC) and mlflow_store.is_database(given) else None
+
+
+_FOLDERS: dict[str, Callable[[Path], bool]] = {
+    wandb_run.FORMAT: lambda folder: any(folder.glob(f"**/run-*{wandb_run.SUFFIX}")),
+    mlflow_store.FORMAT: mlflow_store.is_folder,
+    event_files.FORMAT: lambda folder: any(folder.glob(f"**/*{event_files.IN_NAME}*")),
+}
+
+
+def runs_in(path: str) -> list[tuple[str, str | None]]:
+    """Return path and ``session`` of each run at ``path``: those of a store, and those in the folders below it.
+
+    A path that no tracker wrote is one run, whatever it is. Raises ``InputError``.
+    """
+    found, given = format_of(path), Path(path)
+    if found == mlflow_store.FORMAT:
+        return [(path, key) for key, _ in mlflow_store.keys(given)]
+    if found is None or not given.is_dir():
+        return [(path, None)]
+    if found == wandb_run.FORMAT:
+        files = {file.resolve(): file for file in sorted(given.glob(f"**/run-*{wandb_run.SUFFIX}"))}  # latest-run is a link
+        return [(str(file), None) for file in files.values()]
+    return [(str(folder), None) for folder in event_files.folders(given)]
+
+
+def read(path: str, format_name: str, session: str | None) -> tuple[ForeignRun, Document]:
+    """Return the run at ``path`` and its document; files beside it are the run's ``beside``. Raises ``InputError``."""
+    given = Path(path)
+    if format_name == mlflow_store.FORMAT:
+        key = mlflow_store.choose(given, session)
+        return mlflow_store.read(ForeignRun(format_name, key), given, key)
+    find = wandb_run.find if format_name == wandb_run.FORMAT else event_files.find
+    paths = find(given) if given.is_dir() else [given]
+    if not paths:
+        raise InputError("has no run", where=path)
+    documents = _documents(paths)
+    foreign = ForeignRun(format_name, documents[0].name, beside=documents[1:])
+    if format_name == wandb_run.FORMAT:
+        return wandb_run.read(foreign, paths[0]), documents[0]
+    return event_files.read(foreign, documents, paths), documents[0]
+
+
+def _documents(paths: list[Path]) -> list[Document]:
+    """Return name, digest and size of each file. Raises ``InputError`` for files that are too large together."""
+    documents: list[Document] = []
+    names = [path.name for path in paths]
+    for path in paths:
+        digest, size = hashlib.sha256(), 0
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+                size += len(chunk)
+        name = path.name if names.count(path.name) == 1 else f"{path.parent.name}/{path.name}"
+        documents.append(Document(name, "", digest.hexdigest(), size))
+        if sum(document.size_bytes for document in documents) > MAX_BYTES:
+            raise InputError("is too large for the record of one run", where=str(path), why=f"over {MAX_BYTES} bytes")
+    return documents

@@ -1,0 +1,213 @@
+"""Tables of metrics as text: ``metrics.csv`` of Lightning, Keras's CSVLogger and our own export, JSON lines, Keras's History."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from receipt_cli.definitions.units import read_number
+from receipt_cli.importers.json_text import JsonText, NotJson, Number, Value
+from receipt_cli.importers.model import DeclaredStatistic, ForeignRun
+from receipt_cli.importers.trackers.curves import Curves
+
+CSV, LINES, HISTORY = "metrics-csv", "metrics-jsonl", "keras-history"
+_STEPS = ("global_step", "trainer/global_step", "train/global_step", "step", "iteration", "iter", "steps", "epoch")
+"""Names of a column with the step, in lower case, the likeliest first; epochs count where there is nothing finer."""
+_TIMES = ("timestamp", "_timestamp", "time", "ts", "wall_time")
+_OWN, _OWN_FIGURES = ("phase_index", "phase", "step"), ("phase_index", "phase", "metric", "source", "unit")
+_FIGURES = ("first", "last", "min", "max", "mean", "median")
+_SNIFFED = 8
+_MAX_COLUMNS = 4096
+_EARLIEST = 946_684_800.0
+"""Year 2000: a smaller time counts seconds of the run, not since 1970."""
+
+
+def is_csv(text: str) -> bool:
+    """True for a header with a column of steps or epochs, and numbers below it."""
+    try:
+        rows = list(csv.reader(islice(io.StringIO(text), _SNIFFED)))
+    except csv.Error:
+        return False
+    if rows and (tuple(rows[0][:5]) == _OWN_FIGURES or tuple(rows[0][:3]) == _OWN):
+        return True
+    if len(rows) < 2 or len(rows[0]) < 2 or any(read_number(name) is not None for name in rows[0]):
+        return False
+    at = _step_column(rows[0])
+    return at is not None and all(len(row) == len(rows[0]) and _is_step(row[at]) for row in rows[1:-1] or rows[1:])
+
+
+def read_csv(foreign: ForeignRun, text: str) -> ForeignRun:
+    """Return the run of a table with one row for each step, or several with some columns each."""
+    rows = csv.reader(io.StringIO(text))
+    header = next(rows)[:_MAX_COLUMNS]
+    own = tuple(header[:3]) == _OWN
+    figures = tuple(header[:5]) == _OWN_FIGURES
+    curves = Curves(foreign, own=own or figures)
+    names = [name.strip() for name in header]
+    foreign.producer = "receipt" if own or figures else _producer(names)
+    curves.keras = foreign.producer == "Keras CSVLogger"
+    at = 2 if own else _step_column(names) or 0
+    times = [number for number, name in enumerate(names) if name.lower() in _TIMES]
+    try:
+        for row in rows:
+            if not row:
+                continue
+            if len(row) != len(header):
+                foreign.unmatched += 1
+                foreign.problems.add("row_of_other_width", rows.line_num, f"{len(row)} cells, the header has {len(header)}")
+            elif figures:
+                _read_figures(curves, dict(zip(names, row, strict=True)))
+            else:
+                _read_row(foreign, curves, names, row, at, times, rows.line_num, own)
+    except csv.Error as error:
+        foreign.problems.add("row_unreadable", rows.line_num, str(error))
+    return curves.finish()
+
+
+def _producer(names: Sequence[str]) -> str | None:
+    """Return the program that writes tables with these columns, where they tell."""
+    if names[0] == "epoch" and "step" not in names and list(names[1:]) == sorted(names[1:]) and {"loss", "val_loss"} & {*names}:
+        return "Keras CSVLogger"
+    return "Lightning CSVLogger" if {"epoch", "step"} <= {*names} else None
+
+
+def _step_column(names: Sequence[str]) -> int | None:
+    lowered = [name.strip().lower() for name in names]
+    return next((lowered.index(name) for name in _STEPS if name in lowered), None)
+
+
+def _is_step(text: str) -> bool:
+    number = read_number(text.strip())
+    return number is not None and math.isfinite(number) and number == int(number) and 0 <= number < 2**53
+
+
+def _read_row(
+    foreign: ForeignRun,
+    curves: Curves,
+    names: Sequence[str],
+    row: Sequence[str],
+    at: int,
+    times: Sequence[int],
+    line: int,
+    own: bool,
+) -> None:
+    if not _is_step(row[at]):
+        foreign.unmatched += 1
+        foreign.problems.add("record_without_step", line, f"{names[at]}: is no step", row[at])
+        return
+    step = int(read_number(row[at].strip()) or 0)
+    clock = next((time for number in times if (time := read_number(row[number])) is not None and time >= _EARLIEST), math.nan)
+    label = _label(row) if own else ""
+    for number, (name, cell) in enumerate(zip(names, row, strict=True)):
+        if cell.strip() and number not in times and (number > 2 if own else number != at):
+            value = read_number(cell.strip())
+            if value is not None:
+                curves.add(step, name, value if not math.isfinite(value) else cell.strip(), line=line, clock=clock, label=label)
+    if not own and names[at].lower() == "epoch":
+        curves.add(step, "epoch", row[at].strip(), line=line, clock=clock)
+
+
+def _label(row: Sequence[str]) -> str:
+    """Return what tells the phases of our own table apart: the first one has no label of its own where it is alone."""
+    return row[1] or (f"phase{row[0]}" if row[0] != "0" else "")
+
+
+def _read_figures(curves: Curves, row: Mapping[str, str]) -> None:
+    """Add a row of our own table of figures; what was recomputed is left out."""
+    figures = {name: read_number(row[name]) for name in _FIGURES if row.get(name)}
+    known = {name: value for name, value in figures.items() if value is not None}
+    if row["source"] != "reported" or not known:
+        return
+    count = row.get("record_count") or ""
+    statistic = DeclaredStatistic(
+        known, int(count) if count.isdecimal() else None, row.get("window") or "all", row.get("scope") or None,
+        row.get("definition") or None,
+    )  # fmt: skip
+    curves.declare(row["metric"], statistic, label=_label([row["phase_index"], row["phase"]]))
+
+
+def records_of(text: str) -> list[tuple[int, Value]] | None:
+    """Return line and value of each JSON object of a file of JSON lines with steps; None for any other text.
+
+    The last line may be cut off: it is the value None then.
+    """
+    found: list[tuple[int, Value]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            value = JsonText(line).value()
+        except NotJson:
+            value = None
+        if not isinstance(value, dict) and not found:
+            return None
+        found.append((number, value if isinstance(value, dict) else None))
+    steps = [value for _, value in found[:64] if isinstance(value, dict) and _step_of(value) is not None]
+    return found if len(found) > 1 and 2 * len(steps) >= min(len(found), 64) else None
+
+
+def read_lines(foreign: ForeignRun, records: Sequence[tuple[int, Value]]) -> ForeignRun:
+    """Return the run of a file of JSON lines, one object for each record."""
+    curves = Curves(foreign)
+    for line, record in records:
+        if not isinstance(record, dict):
+            foreign.unmatched += 1
+            if line == records[-1][0]:
+                foreign.cut = "the last line breaks off: the run ended while it was written, or goes on"
+            foreign.problems.add("record_is_no_object", line, "is no JSON object")
+            continue
+        found = _step_of(record)
+        if found is None:
+            foreign.ignored += 1
+            continue
+        name, step = found
+        clock = next((time for key in _TIMES if (time := _number(record.get(key))) is not None and time >= _EARLIEST), math.nan)
+        for key, value in _flat(record):
+            if (key != name or key.lower() == "epoch") and key.lower() not in _TIMES:
+                curves.add(step, key, value, line=line, clock=clock)
+    return curves.finish()
+
+
+def _step_of(record: Mapping[str, Value]) -> tuple[str, int] | None:
+    """Return name and value of the step of a record."""
+    lowered = {key.lower(): key for key in record}
+    for name in _STEPS:
+        value = record.get(lowered.get(name, ""))
+        if isinstance(value, Number) and _is_step(value):
+            return lowered[name], int(read_number(value) or 0)
+    return None
+
+
+def _flat(record: Mapping[str, Value]) -> list[tuple[str, str]]:
+    """Return the numbers of a record, those of an inner object behind its name and a slash."""
+    found: list[tuple[str, str]] = []
+    for key, value in record.items():
+        inner = {f"{key}/{name}": inner for name, inner in value.items()} if isinstance(value, dict) else {key: value}
+        found += [(name, str(number)) for name, number in inner.items() if isinstance(number, Number)]
+    return found
+
+
+def _number(value: Value) -> float | None:
+    return read_number(value) if isinstance(value, Number) else None
+
+
+def is_history(document: Value) -> bool:
+    """True for an object of lists of numbers, all of one length, a loss among them."""
+    if not isinstance(document, dict) or not {"loss", "val_loss"} & document.keys():
+        return False
+    lists = [value for value in document.values() if isinstance(value, list)]
+    numbers = all(isinstance(value, Number) for values in lists for value in values)
+    return len(lists) == len(document) and numbers and len({len(values) for values in lists}) == 1
+
+
+def read_history(foreign: ForeignRun, document: Value) -> ForeignRun:
+    """Return the run of Keras's ``History.history``: a list for each metric, an element for each epoch, counted from 0."""
+    curves = Curves(foreign)
+    curves.keras = True
+    for name, values in document.items() if isinstance(document, dict) else ():
+        for epoch, value in enumerate(values if isinstance(values, list) else ()):
+            curves.add(epoch, name, str(value))
+    return curves.finish()

@@ -1,0 +1,219 @@
+"""W&B's run files (``run-ID.wandb``): history, configuration and exit code of a run that was recorded offline or online.
+
+Messages: wandb/proto/wandb_internal.proto; framing: LevelDB's log format with the header of W&B and the CRC-32 of zlib.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from receipt_cli.definitions.units import read_number
+from receipt_cli.errors import InputError
+from receipt_cli.importers.json_text import JsonText, NotJson, Number, Value
+from receipt_cli.importers.model import ForeignRun
+from receipt_cli.importers.text import read_beside
+from receipt_cli.importers.trackers.curves import Curves
+from receipt_cli.importers.values import Fields
+from receipt_cli.importers.wandb_summary import METADATA, read_config, read_metadata
+from receipt_cli.io.protobuf import Malformed, fields, parts, signed, text
+
+FORMAT = "wandb-run"
+MAGIC = b":W&B"
+SUFFIX = ".wandb"
+_HEADER_BYTES = 7
+_BLOCK = 32768
+_FIRST, _LAST = (1, 2), (1, 4)
+"""Kinds of a part that begin a record, and that end one."""
+_HISTORY, _SUMMARY, _CONFIG, _RUN, _EXIT, _VERSION = 2, 3, 5, 17, 18, 21
+"""Fields of the message Record."""
+_STEPS = ("train/global_step", "trainer/global_step", "global_step", "step")
+"""Names of the training step, the likeliest first; W&B's own ``_step`` counts calls unless the program passes it."""
+_UNFINISHED = "no exit of the run is recorded: the run ended before that was written, or goes on"
+_FIGURES = ("first", "last", "min", "max", "mean", "median")
+
+
+class _Cut(Exception):
+    """The file ends within a record."""
+
+
+def find(folder: Path) -> list[Path]:
+    """Return the run file of a run's folder, or of the only run below it. Raises ``InputError`` for several."""
+    found = sorted({file.resolve(): file for file in sorted(folder.glob(f"**/run-*{SUFFIX}"))}.values())  # latest-run is a link
+    if len(found) > 1:
+        why = f"{len(found)} run files: {', '.join(path.parent.name for path in found)}"[:300]
+        raise InputError("has several runs", where=str(folder), why=why, try_=f"receipt import {found[0]}")
+    return found
+
+
+def read(foreign: ForeignRun, path: Path) -> ForeignRun:
+    """Return the run of the run file at ``path``."""
+    reading = _Reading(foreign)
+    ended = False
+    try:
+        with path.open("rb") as file:
+            for record in _records(file):
+                ended |= reading.add(record)
+    except _Cut:
+        foreign.problems.add("file_breaks_off", None, f"{foreign.name}: ends within a record")
+    except Malformed as error:
+        foreign.problems.add("file_damaged", None, f"{foreign.name}: {error}")
+    if not ended:
+        foreign.cut = _UNFINISHED
+    reading.finish()
+    metadata = read_beside(str(path.parent / "files" / METADATA), METADATA)
+    if metadata is not None:
+        try:
+            content = JsonText(metadata.text).value()
+        except NotJson as error:
+            foreign.problems.add("file_beside_unreadable", None, f"{METADATA}: line {error.line}: {error}")
+        else:
+            foreign.beside.append(metadata)
+            read_metadata(foreign, Fields(content, foreign.problems, f"{METADATA}#"))
+    return foreign
+
+
+class _Reading:
+    def __init__(self, foreign: ForeignRun) -> None:
+        self.foreign = foreign
+        self.curves = Curves(foreign)
+        self.rows: list[dict[str, Value]] = []
+        self.config: dict[str, Value] = {}
+        self.summary: dict[str, Value] = {}
+
+    def add(self, record: bytes) -> bool:
+        """Add a record; True for that of the exit."""
+        for number, content in fields(record):
+            if not isinstance(content, bytes):
+                continue
+            if number == _VERSION:
+                version = "".join(text(part, 1) for part in parts(content, 1))
+                self.curves.own = version.startswith("receipt ")
+                self.foreign.producer = (version if self.curves.own else f"wandb {version}")[:200]
+            elif number == _HISTORY:
+                self.rows.append(self._items(content, 1))
+            elif number == _SUMMARY:
+                self.summary.update(self._items(content, 1))
+            elif number == _CONFIG:
+                self.config.update(self._items(content, 1))
+            elif number == _RUN:
+                self._run(content)
+            elif number == _EXIT:
+                self._exit(content)
+                return True
+        return False
+
+    def _items(self, content: bytes, field: int) -> dict[str, Value]:
+        """Return the items of a message, nested keys joined by a slash."""
+        items: dict[str, Value] = {}
+        for item in parts(content, field):
+            key = text(item, 1) or "/".join(part.decode("utf-8", "replace") for part in parts(item, 2))
+            try:
+                items[key] = JsonText(text(item, 16)).value()
+            except NotJson:
+                self.foreign.problems.add("unreadable_value", None, f"/{key[:64]}: is not JSON")
+        return items
+
+    def _run(self, content: bytes) -> None:
+        for part in parts(content, 4):
+            self.config.update(self._items(part, 1))
+        run, foreign = self.foreign.run, self.foreign
+        run["name"] = text(content, 8) or run.get("name")
+        for time in parts(content, 17):
+            numbers = dict(fields(time))
+            seconds = numbers.get(1)
+            if isinstance(seconds, int) and 0 < seconds < 1 << 34 and not self.curves.own:
+                run["started_at"] = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        for git in parts(content, 21):
+            foreign.add_fact("/git/commit", text(git, 2) or None, "import:/run/git/commit")
+
+    def _exit(self, content: bytes) -> None:
+        code = next((signed(value) for number, value in fields(content) if number == 1 and isinstance(value, int)), 0)
+        if not self.curves.own and abs(code) < 1 << 31:  # ours writes one where it knows none
+            self.foreign.run["exit_code"] = code
+            self.foreign.completed = True if code == 0 else None
+
+    def finish(self) -> None:
+        """Add the rows, whose step is the first of the usual names that the run has."""
+        foreign, curves = self.foreign, self.curves
+        names = {name for row in self.rows for name in row}
+        step_name = "_step" if curves.own else next((name for name in _STEPS if name in names), "_step")
+        if step_name == "_step" and not curves.own and self.rows:
+            foreign.problems.add("step_counts_calls", None, "no record has a training step: W&B's own _step is used")
+        for row in self.rows:
+            self._add_row(row, step_name)
+        if curves.own:
+            self._own()
+        else:
+            settings = {key: {"value": _plain(value)} for key, value in self.config.items() if key != "_wandb"}
+            read_config(foreign, settings, "import:/config")
+        curves.finish()
+
+    def _add_row(self, row: dict[str, Value], step_name: str) -> None:
+        number = _number(row.get(step_name))
+        if number is None or number != int(number) or number < 0:
+            if any(isinstance(value, Number) for name, value in row.items() if not name.startswith("_")):
+                self.foreign.problems.add("record_without_step", None, f"{step_name} is missing, or no whole number")
+            return
+        clock = _number(row.get("_timestamp"))
+        for name, value in row.items():
+            known = isinstance(value, Number) or value in ("NaN", "Infinity", "-Infinity")
+            if known and name != step_name and not name.startswith("_"):
+                self.curves.add(int(number), name, str(value), clock=float("nan") if clock is None else clock)
+
+    def _own(self) -> None:
+        """Add figures and names of a run that we exported."""
+        for name, value in self.summary.items():
+            figures = {key: _number(value.get(key)) for key in _FIGURES} if isinstance(value, dict) else {}
+            known = {key: figure for key, figure in figures.items() if figure is not None}
+            if known and "derived/" not in name and name != "checks":
+                for key, figure in known.items():
+                    self.curves.add_figure(f"summary/{name}/{key}", figure)
+        for key in ("name", "lane", "preset"):
+            value = self.config.get(f"run.{key}")
+            self.foreign.run[key] = value if isinstance(value, str) and not isinstance(value, Number) else None
+
+
+def _plain(value: Value) -> object:
+    """Return a value of the configuration as Python has it."""
+    if not isinstance(value, Number):
+        return value
+    try:
+        return int(value)
+    except ValueError:
+        return _number(value)
+
+
+def _number(value: Value) -> float | None:
+    return read_number(value) if isinstance(value, Number) else None
+
+
+def _records(file: BinaryIO) -> Iterator[bytes]:
+    """Yield each record. Raises ``_Cut`` where the file ends within one, and ``Malformed`` for a wrong checksum."""
+    file.seek(_HEADER_BYTES)
+    record, at, open_record = b"", _HEADER_BYTES, False
+    while True:
+        room = _BLOCK - at % _BLOCK
+        if room < 7:
+            at += len(file.read(room))
+            continue
+        head = file.read(7)
+        if len(head) < 7 or not any(head):
+            if (head and any(head)) or open_record:
+                raise _Cut
+            return
+        checksum, size, kind = struct.unpack("<IHB", head)
+        data = file.read(size)
+        if len(data) < size:
+            raise _Cut
+        if zlib.crc32(data, zlib.crc32(bytes([kind]))) != checksum:
+            raise Malformed("a record does not match its checksum")
+        at += 7 + size
+        record = data if kind in _FIRST else record + data
+        open_record = kind not in _LAST
+        if not open_record:
+            yield record
