@@ -60,9 +60,10 @@ ROOMS: dict[str, str] = {
         "analysis authoring batch comparison definitions documents errors grammar importers io receipts records redaction render "
         "scan store verification"
     ),
+    "mcp_server": "errors store",
     "cli": (
         "analysis api authoring batch ci comparison definitions derive detect documents errors export follow gpu_profile "
-        "grammar history importers io problems receipts redaction render report scan store wrap"
+        "grammar history importers io mcp_server problems receipts redaction render report scan store wrap"
     ),
     "__main__": "cli",
 }
@@ -80,6 +81,7 @@ SEAMS = {"scan.kernel": "scan.engine", "events.compact": "events.build"}
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
     "ahocorasick_rs": ("records.prefilter",),
+    "anyio": ("mcp_server.*",),
     "charset_normalizer": ("io.encoding",),
     "cryptography": ("verification.attestation",),
     "duckdb": ("io.duckdb",),
@@ -91,11 +93,14 @@ OWNERS: dict[str, tuple[str, ...]] = {
         "analysis.*", "api.*", "comparison.*", "detect.*", "events.*", "export.*", "gpu_profile.*", "history.*", "numeric.*",
         "receipts.*", "records.*", "report.*", "scan.*",
     ),
+    "mcp": ("mcp_server.*",),
+    "mcp_types": ("mcp_server.*",),
     "mlflow": ("export.mlflow_store",),
     "opentelemetry": ("emit.otel",),
     "pandas": ("api.frames",),
     "psutil": ("header.host", "wrap.memory"),
     "pyarrow": ("api.frames",),
+    "pydantic": ("mcp_server.*",),
     "pynvml": ("header.accelerators",),
     "ray": ("batch.ray_engine",),
     "pyroaring": ("numeric.ordinals",),

@@ -52,9 +52,9 @@ COMPLETED = [
     ("receipt completion fi\t", "fish"),
 ]
 SHELLS = {"bash": ["--norc", "--noprofile"], "zsh": ["-f"]}
-READY = {
-    "bash": """PS1='ready> '; bind 'set enable-bracketed-paste off'; eval "$(receipt completion bash)"\n""",
-    "zsh": """PS1='ready> '; autoload -Uz compinit; compinit -u; eval "$(receipt completion zsh)"\n""",
+READY = {  # the prompt is spelled in two pieces: what the terminal echoes is not yet the prompt
+    "bash": """PS1='rea''dy> '; bind 'set enable-bracketed-paste off'; eval "$(receipt completion bash)"\n""",
+    "zsh": """PS1='rea''dy> '; autoload -Uz compinit; compinit -u; eval "$(receipt completion zsh)"\n""",
 }
 
 
@@ -70,7 +70,7 @@ def test_a_shell_at_a_terminal_completes(shell: str, root: Path, tmp_path: Path)
     terminal = pexpect.spawn(shell, SHELLS[shell], env=env, cwd=tmp_path, encoding="utf-8", timeout=60, dimensions=(24, 200))
     try:
         terminal.send(READY[shell])
-        terminal.expect("\nready> ")
+        terminal.expect_exact("ready> ")
         for typed, want in COMPLETED:
             terminal.send(typed)
             terminal.expect_exact(want)

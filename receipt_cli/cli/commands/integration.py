@@ -1,0 +1,55 @@
+"""``receipt completion`` and ``receipt mcp``: what shells and assistants use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from receipt_cli.cli.parameters import Argument, Option
+from receipt_cli.cli.runs import named_store
+from receipt_cli.errors import UsageError
+
+Shell = Literal["bash", "zsh", "fish", "powershell"]
+
+
+def completion(shell: Annotated[Shell, Argument("SHELL", "One of bash, zsh, fish and powershell.")]) -> None:
+    """Print the script by which a shell completes commands, options, grammars and metrics.
+
+    The shell runs it at its start: `eval "$(receipt completion bash)"` in ~/.bashrc, the same with zsh in ~/.zshrc after
+    compinit, `receipt completion fish > ~/.config/fish/completions/receipt.fish`, or
+    `receipt completion powershell >> $PROFILE`.
+
+    Example: receipt completion bash >> ~/.bashrc
+    """
+    from receipt_cli.cli.typer_view import complete
+
+    complete(f"source_{shell}")
+
+
+def mcp(
+    root: Annotated[
+        list[Path] | None,
+        Option(metavar="FOLDER", help="Folder of readable files; default: the current one; may be given several times."),
+    ] = None,
+    store: Annotated[Path | None, Option(metavar="FOLDER", help="The store that questions mean; else $RECEIPT_STORE.")] = None,
+    rows: Annotated[int, Option(least=1, most=100_000, help="Most rows of an answer.")] = 1000,
+    kib: Annotated[int, Option("--kib", least=1, most=65_536, help="Most KiB of an answer.")] = 256,
+    seconds: Annotated[float, Option(least=0.1, most=3600, help="Most seconds of work for an answer.")] = 60.0,
+) -> None:
+    """Answer an assistant or another program by the Model Context Protocol on stdin and stdout.
+
+    Its tools list and read the runs of a store, parse a log, compare runs, explain a figure and ask a store in SQL. They
+    read files below the roots and the store only, and write nothing but the store's cache. Needs
+    `pip install 'receipt-cli[mcp]'`.
+
+    Example: receipt mcp --root logs/ --store runs/
+    """
+    try:
+        from receipt_cli.mcp_server.server import Limits, serve
+    except ImportError as error:
+        why = str(error)
+        raise UsageError("the server needs the MCP SDK", why=why, try_="pip install 'receipt-cli[mcp]'") from error
+    import gc
+
+    gc.enable()  # a command is short-lived, a server is not
+    serve(root or [Path()], named_store(store), Limits(rows, kib << 10, seconds))
