@@ -261,7 +261,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     engine, grammars, log = reading.engine, reading.grammars, reading.gathered.log
     launch, body = reading.launches[number], reading.gathered.body
     registry = reading.registry or load_registry()
-    every = split_phases(launch.events)
+    every = split_phases(launch.events, body.copied)
     shown = largest(every)
     phases = [every[index] for index in shown]
     summaries: list[Summary] = []

@@ -63,8 +63,12 @@ def figures(document: Document) -> list[tuple[Any, ...]]:
 
 
 def violation(relation: Relation, before: Sequence[Document], after: Sequence[Document]) -> str:
-    """Return what does not hold between the receipts of a log and those of the rearranged one; empty where all does."""
-    if len(after) != relation.launches * len(before):
+    """Return what does not hold between the receipts of a log and those of the rearranged one; empty where all does.
+
+    A log with one record or none does not show that it is there twice: it is one launch then.
+    """
+    records = sum(steps[STEPS.index("record_count")] for document in before for steps, _ in figures(document))
+    if len(after) != relation.launches * len(before) and not (len(after) == len(before) and records <= 1):
         return f"{len(before)} launches became {len(after)}"
     for number, document in enumerate(after):
         ours, theirs = figures(before[number % len(before)]), figures(document)

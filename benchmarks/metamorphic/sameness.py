@@ -24,14 +24,14 @@ _PLACES = re.compile(
 )
 """Where a record stands and how it looks there: that is what the relations change."""
 CLOCK = May(
-    re.compile(r"/goodput|/time(?:$|/)|/(?:elapsed|wall|training)_time_s|/failure/progress|/stall|/realised|/step_times|/unsaved_time_s|/identities"),
+    re.compile(r"/goodput|/cost/|/time(?:$|/)|/(?:elapsed|wall|training)_time_s|/failure/progress|/stall|/realised|/step_times|/unsaved_time_s|/identities"),
     "the head gives each line a time",
 )
 WHO = May(re.compile(r"/failure/culprit|/failure/victims|/ranks?(?:$|/)"), "the head names a rank or a host")
 DOUBT = May(
     re.compile(r"/checks/(?:zero_exit_code|no_oom|completed)$|^/failure(?:$|/)|/derivation/observed"),
     "an error that a logger or a worker prints need not have ended the run",
-    (None, MISSING, "no_grammar_match"),
+    (None, MISSING, "no_grammar_match", "reason:no_grammar_match", "unknown"),
 )
 SHOWN = May(
     re.compile(r"/derivation/observed|/failure/(?:message|markers)"), "a head is shown with the line, and may make it a message"
@@ -48,12 +48,19 @@ def differences(before: Sequence[Document] | str, after: Sequence[Document] | st
         return [f"{len(before)} launches became {len(after)}"]
     found = []
     for ours, theirs in zip(before, after, strict=True):
-        old, new = dict(_flat(ours)), dict(_flat(theirs))
+        old, new = dict(_flat(_stating(ours))), dict(_flat(_stating(theirs)))
         for path in {**old, **new}:
             was, became = old.get(path, MISSING), new.get(path, MISSING)
             if was != became and not _PLACES.search(path) and not any(_allows(one, path, became) for one in may):
                 found.append(f"{path}: {was!s:.80} became {became!s:.80}")
     return found
+
+
+def _stating(document: Document) -> Document:
+    """Return a receipt without a summary of no record: whether a log that nothing reads has one, its nearest lines decide."""
+    summary = document["summary"]
+    empty = summary and not summary["steps"]["record_count"] and not any((summary["metrics"] or {}).values())
+    return {**document, "summary": None} if empty and not document["phases"] else document
 
 
 _CUT = {None, "truncated", "no_grammar_match", "traceback"}

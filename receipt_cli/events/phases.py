@@ -8,6 +8,7 @@ records are retained.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -72,14 +73,14 @@ class Phase:
         return None
 
 
-def split_phases(events: Iterable[Event]) -> list[Phase]:
-    """Return the phases of a log, each with its attempts resolved."""
+def split_phases(events: Iterable[Event], copied: Sequence[int] = ()) -> list[Phase]:
+    """Return the phases of a log, each with its attempts resolved; lines that are ``copied`` are not between others."""
     sweep = _Sweep()
     for event in events:
         sweep.add(event)
     phases = _merge_nameless(sweep.phases)
     for phase in phases:
-        _resolve(phase)
+        _resolve(phase, copied)
     return phases
 
 
@@ -226,7 +227,7 @@ def _merge_nameless(phases: list[Phase]) -> list[Phase]:
     return kept
 
 
-def _resolve(phase: Phase) -> None:
+def _resolve(phase: Phase, copied: Sequence[int]) -> None:
     """Collapse redraws and duplicates, join companion lines of one step, split attempts, drop superseded records."""
     attempts: list[list[Event]] = []
     numbered: Event | None = None  # the last record of the running attempt that has a step
@@ -236,7 +237,7 @@ def _resolve(phase: Phase) -> None:
         elif event.step is None or numbered is None or numbered.step is None:
             _add_unnumbered(attempts[-1], event)
         elif event.step == numbered.step:
-            _same_step(phase, attempts, numbered, event)
+            _same_step(phase, attempts, numbered, event, copied)
         elif event.step > numbered.step:
             attempts[-1].append(event)
         elif (late := _late(attempts[-1], event)) is not None:
@@ -287,7 +288,7 @@ def _late(attempt: list[Event], event: Event) -> Event | None:
     return next((e for e in attempt[-LATE_RECORDS:] if e.step == event.step and event.rule.name not in e.rules), None)
 
 
-def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Event) -> None:
+def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Event, copied: Sequence[int]) -> None:
     if event.rule.name not in last.rules:  # another line about the same step
         last.join(event)
     elif event.rule.redraw:
@@ -295,7 +296,7 @@ def _same_step(phase: Phase, attempts: list[list[Event]], last: Event, event: Ev
         last.at, last.line, last.counters, last.run = event.at, event.line, event.counters, event.run
     elif len(last.rules) > 1 or event.same_values(last) or event.rank != last.rank:
         last.fill(event)  # a companion line follows the last copy
-    elif _began_anew(phase, last, event) or _starts_again(phase, attempts[-1], last, event):
+    elif _began_anew(phase, last, event) or _starts_again(phase, attempts[-1], last, event, copied):
         attempts.append([event])
     else:
         last.fill(event)
@@ -306,12 +307,13 @@ def _began_anew(phase: Phase, last: Event, event: Event) -> bool:
     return any(last.at < single.at < event.at for single in phase.standalone_events if single.rule.event in ("header", "compile"))
 
 
-def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event) -> bool:
+def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event, copied: Sequence[int]) -> bool:
     """True when only the first step of an attempt is printed once more, with other values and behind other lines.
 
     Where the other steps too are printed several times in a row, several processes print them.
     """
-    if len(attempt) > 1 or last.run is not None or event.line - last.line < 2:
+    between = event.line - last.line - (bisect_left(copied, event.line) - bisect_left(copied, last.line))
+    if len(attempt) > 1 or last.run is not None or between < 2:
         return False
     if phase.pairs is None:
         phase.pairs = Counter((a.step, a.step == b.step) for a, b in pairwise(phase.step_events))

@@ -197,7 +197,7 @@ def gathered_from(engine: Engine, segment: Segment, stream: Stream) -> Gathered:
     source, heads = stream.parts[0], [segment.first_bytes]
     tails = [(segment.last_bytes, segment.size)]
     body, lines = engine.finish(segment)
-    body.copied = source.copies.lines
+    body.copied = source.empty_lines
     before = source.lines_before
     if before:
         own, body = body, SegmentBody(lines=before, copied=body.copied)

@@ -85,6 +85,7 @@ class Growth:
         open_end = self._unpacker.rest()
         text, copies = self._copied.rest(open_end)
         self.source.report_copies(copies)
+        self.source.emptied = self._unpacker.emptied
         return [text]
 
     def _with(self, stretch: Segment, blocks: Sequence[bytes]) -> Segment:

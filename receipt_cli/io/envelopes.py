@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
@@ -65,6 +66,10 @@ class Unpacker:
         self._parts: dict[bytes, tuple[bytes, bytes]] = {}  # by stream: the head of a cut line, and the parts so far
         self._document: bool | None = None  # an indented document of events; None until enough of it was seen
         self._time = b""
+        self.emptied: array[int] = array("q")
+        """Numbers of the lines that are empty, ascending from 1: parts of a line that a later one ends."""
+        self._line_count = 0
+        self._kept_parts = False
 
     def feed(self, block: bytes) -> bytes:
         """Return the lines that end in ``block``; the open one is kept."""
@@ -86,7 +91,12 @@ class Unpacker:
                 self._document = _is_document(whole)
             else:  # its first event may be in the next block
                 self._open, whole = whole + self._open, b""
-        text = head + self._lines(whole) if head else self._lines(whole)
+        self._line_count += head.count(b"\n")
+        text = self._lines(whole)
+        if self._kept_parts:
+            self._note_emptied(whole, text)
+        self._line_count += text.count(b"\n")
+        text = head + text if head else text
         if self._passing or len(self._open) > LONGEST:
             text, self._open, self._passing, self._document = text + self._open, b"", True, bool(self._document)
         return text
@@ -108,6 +118,11 @@ class Unpacker:
         text = self._objects(text)
         first = 0 if self._parts else _first_part(text)
         return text if first < 0 else text[:first] + _PART.sub(self._part, text[first:])
+
+    def _note_emptied(self, before: bytes, after: bytes) -> None:
+        lines = zip(before.split(b"\n"), after.split(b"\n"), strict=False)
+        self.emptied.extend(self._line_count + number for number, (was, line) in enumerate(lines, 1) if was and not line)
+        self._kept_parts = False
 
     def _objects(self, text: bytes) -> bytes:
         """Return whole lines with the objects among them unpacked: a line is one if its first brace begins an object."""
@@ -156,6 +171,7 @@ class Unpacker:
         return head + before + text
 
     def _keep(self, stream: bytes, head: bytes, text: bytes) -> bytes:
+        self._kept_parts = True
         head, before = self._parts.get(stream, (head, b""))
         self._parts[stream] = (head, before + text if len(before) < LONGEST else before)
         return b""
@@ -282,9 +298,8 @@ def _on_one_line(text: bytes) -> bytes:
     return text.replace(b"\r\n", b"\r").replace(b"\n", b"\r") if b"\n" in text else text
 
 
-def unpacked(blocks: Iterator[bytes]) -> Generator[bytes, None, None]:
+def unpacked(blocks: Iterator[bytes], unpacker: Unpacker) -> Generator[bytes, None, None]:
     """Yield the text of ``blocks`` unpacked."""
-    unpacker = Unpacker()
     for block in blocks:
         if text := unpacker.feed(block):
             yield text

@@ -7,7 +7,7 @@ import os
 import shlex
 import stat
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import IO, cast
 
@@ -16,7 +16,7 @@ from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
 from receipt_cli.io.copied_lines import NO_COPIES, Copies, blanked, left_out
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
-from receipt_cli.io.envelopes import unpacked
+from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise
 from receipt_cli.io.pipe import Pipe
 from receipt_cli.io.prefetch import Ahead
@@ -38,7 +38,8 @@ class Source:
     """One log to read once. ``name`` is for messages only and never reaches a derived value.
 
     After ``blocks`` is exhausted, ``sha256``, ``size_bytes`` and ``problems`` are of the decompressed bytes, and
-    ``changed`` says whether the file was written to while it was read; ``copies`` are the lines that repeat others.
+    ``changed`` says whether the file was written to while it was read; ``copies`` are the lines that repeat others,
+    ``emptied`` those that are parts of a later one.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Source:
         self.problems: list[Problem] = []
         self.changed = False
         self.copies = NO_COPIES
+        self.emptied: Sequence[int] = ()
         self._known: Copies | None = None  # once they were searched, whoever reads the same text again
         self.compression: str | None = None
         self.progress = progress
@@ -176,7 +178,9 @@ class Source:
         self._begin()
         try:
             with closing(self._given()) as given:
-                text: Iterator[bytes] = unpacked(as_utf8(self._counted(given), self.problems))
+                unpacker = Unpacker()
+                self.emptied = unpacker.emptied
+                text: Iterator[bytes] = unpacked(as_utf8(self._counted(given), self.problems), unpacker)
                 text = left_out(text, self.report_copies) if self._known is None else blanked(text, self._known)
                 yield from text if self._lines == (0, None) else _lines_of(text, *self._lines)
                 self._tell()
@@ -191,6 +195,11 @@ class Source:
     def report_copies(self, copies: Copies) -> None:
         """Keep the copies of the text that was read so far, also for whoever reads it again."""
         self.copies = self._known = copies
+
+    @property
+    def empty_lines(self) -> Sequence[int]:
+        """The numbers of the lines that are empty in place of what the log has there, ascending."""
+        return sorted({*self.copies.lines, *self.emptied}) if self.emptied else self.copies.lines
 
     def _counted(self, given: Iterator[bytes]) -> Iterator[bytes]:
         for block in given:

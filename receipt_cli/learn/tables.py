@@ -11,12 +11,15 @@ from receipt_cli.learn.counting import FEW
 from receipt_cli.learn.metric_names import EPOCH, LOSS, METRIC, OTHERS, STEP, VALIDATION_LOSS, Name, Role, read_role
 from receipt_cli.learn.patterns import NUMBER_TEXT, Spec, field_name
 from receipt_cli.learn.proofs import Induced
-from receipt_cli.learn.tokens import NUMBER
+from receipt_cli.learn.tokens import NUMBER, core_start
 from receipt_cli.learn.vocabulary import Vocabulary, normalise
 
 MAX_CELLS = 64
 KEPT = 1024
 """Rows that are kept to judge the columns by."""
+_LOOKED_AT = 16 << 10
+LOOKED_AT = 50
+"""Records of a buffer that say whether all have the heads of a collector."""
 _TIME = r"\d++:\d\d(?::\d\d)?+(?:\.\d++)?+"
 _CELL = rb"(?:" + _TIME.encode() + rb"|[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|[nN]a[nN]|-?[iI]nf)"
 _WHOLE = r"\d++"
@@ -44,8 +47,8 @@ class Table:
         self._row: re.Pattern[bytes] | None = None
 
     def take(self, buffer: bytes) -> None:
-        """Look for the header in ``buffer``, and for rows behind it."""
-        at = 0
+        """Look for the header in ``buffer``, and for rows behind it; both may have the heads of a collector before them."""
+        buffer, at = _without_heads(buffer), 0
         if self._row is None:
             found = next(filter(self._open, _FIRST.finditer(buffer)), None)
             if found is None:
@@ -72,6 +75,14 @@ class Table:
         between = _BETWEEN[separator][0]
         self._row = re.compile(rb"(?m)^[| \t]*+" + _CELL + rb"(?:" + between + _CELL + rb"){%d}[ \t,|]*+$" % (width - 1))
         return True
+
+
+def _without_heads(buffer: bytes) -> bytes:
+    """Return records without what collectors put before each, where most of the first ones have such a head."""
+    first = [record for record in buffer[:_LOOKED_AT].split(b"\n")[:LOOKED_AT] if record.strip()]
+    if 2 * sum(core_start(record) > 0 for record in first) <= len(first):
+        return buffer
+    return b"\n".join(record[core_start(record) :] for record in buffer.split(b"\n"))
 
 
 def induce_table(table: Table, vocabulary: Vocabulary) -> Induced | None:

@@ -22,7 +22,8 @@ _NO_HOST = (
     rb"(?!(?:acc|auc|batch|best|bleu|chunk|dev|epoch|eval|fold|fscore|f\d|iter|layer|loss|lr|map|ndcg|p\d|phase|ppl|prec|psnr|r\d|rank"
     rb"|recall|rouge|run|sample|sec|seed|split|ssim|stage|step|t\d|task|test|top|train|trial|update|val|valid)[\w.]*+:)"
 )
-_NAMED = rb"(?:[\w.<>:/-]{1,100} +[|-] +)?"
+_NO_HOST_NAME = rb"(?=[\w-]{0,64}[\d.-])" + _NO_HOST.removesuffix(rb"[\w.]*+:)") + rb"[\w.-]*+ )"
+_NAMED = rb"(?:[\w.<>:/-]{1,100} +[|-] {1,2})?"
 _NAMED_BEHIND = rb"(?!(?i:train|training|val|valid|validation|test|testing|eval|evaluation) )" + _NAMED
 _DOTTED = rb"(?:[a-z_]\w{0,60}(?:\.\w{1,60}){1,6}: )?"
 _SYSLOG = rb" \S{1,255} \S{1,48} \S{1,128} \S{1,32} (?:-|(?:\[[^\[\]\r\n]{1,200}\])+) ?"
@@ -38,10 +39,10 @@ _HEADS = (
     rb"\d{10}\.\d{3,9} ",  # seconds since 1970
     rb"\d{1,7}\.\d{1,3}s\t\d{1,9}\t",  # a Kaggle notebook: seconds since it began, line
     rb"<\d{1,3}>(?:1 " + _DATE + _CLOCK + _ZONE + _SYSLOG + rb")?",  # RFC 5424; the priority of RFC 3164
-    rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? [\w.-]{1,64} "
-    rb"(?!\d{1,10}:)[\w./@-]{1,64}(?:\[\d{1,10}\])?: ",  # RFC 3164, journald; ``Epoch 1: `` is no program
+    rb"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? (?:" + _NO_HOST_NAME + rb"[\w.-]{1,64} (?!\d{1,10}:)"
+    rb"[\w./@-]{1,64}|[\w.-]{1,64} [\w./@-]{1,64}\[\d{1,10}\]): ",  # RFC 3164, journald; ``Total params: `` names no program
     rb"(?:" + _MONTH + rb") [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? (?!\d{4} )",  # ts
-    rb"\d{1,7}\.\d{6} (?= *(?:-- )?[^\d\s.-]|\d{4}-\d\d-|\d\d:\d\d:)",  # ts -s %.s
+    rb"\d{1,7}\.\d{6} (?=[ \t]*(?:-- )?[^\d\s.-]|\d{4}-\d\d-|\d\d:\d\d:|\d{1,7}: \S|[\d.eE+-]{1,30}\t)",  # ts -s %.s
     rb"(?<=Z )\d\d[OE](?:\+| )",  # GitLab CI, behind an ISO time
     rb'\{[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"(?:, ?[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"){0,20}\} ',  # Loki
     rb"[A-Z][a-z]{2} (?:[A-Z][a-z]{2} [ \d]\d " + _CLOCK + rb"(?: [A-Z]{2,5})? \d{4}|(?=\d{4}-)) ?",  # ctime; a weekday

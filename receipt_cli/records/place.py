@@ -25,6 +25,8 @@ _CODE = compile_later(
     rb"|(?:print|echo|log(?:ger|ging)?\.\w{1,20}|warnings\.warn)(?:\(| ['\"]))"
 )
 """A line of a source, of help or a comment, wherever on it the text begins."""
+_INDENT = (b"    ", b"\t")
+"""What lines of a source begin with: markers do not look behind it, unless a head precedes it (see ``head`` of the markers)."""
 _OPENING = compile_later(rb"(?:[\w.]{0,40}[\[(=]){0,3}['\"`](?!\w{1,40}\":)")
 """A quotation that begins with the text."""
 _OUTCOME = compile_later(
@@ -66,7 +68,7 @@ def form_of(record: bytes, start: int) -> int:
 def _is_mentioned(record: bytes, begin: int, start: int) -> bool:
     lead = record[begin:start]
     rest = record[start : start + 512]
-    if _CODE.match(record, begin):
+    if _CODE.match(record, begin) or (begin and lead.startswith(_INDENT)):
         return True
     if _MEASURED.search(rest) or _OUTCOME.search(record, max(begin, start - _KEY), start + _KEY):
         return False

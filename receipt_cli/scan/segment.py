@@ -108,7 +108,7 @@ class SegmentBody:
     nul_count: int = 0
     nul_line: int | None = None
     copied: Sequence[int] = ()
-    """Numbers of lines of the log that are empty since they copy others, ascending."""
+    """Numbers of lines of the log that are empty since they copy others or are parts of a later one, ascending."""
 
     def extend(self, other: SegmentBody) -> None:
         """Add the body of the segment that follows, which is used up."""

@@ -118,15 +118,23 @@ def line_stamps(text: bytes, line: int) -> Iterator[Stamp]:
         found = _ENDS.search(text, clock_like.end())
         end = found.start() if found is not None else len(text)
         record = text[start:end].lstrip(b" ")
-        places = starts(record) if record else ()
         said = _SAID.search(record) if b"datetime: " in record else None
-        for prefix in (record[: max(places)] if places else b"", said[1] if said is not None else b""):
+        for prefix in (_head(record), said[1] if said is not None else b""):
             clock = read_clock(prefix) if prefix else math.nan
             if not math.isnan(clock):
                 yield Stamp(line, clock, _ZONED.search(prefix) is not None)
                 break
         line += found is not None and found[0] == b"\n"
         at = end + 1
+
+
+def _head(record: bytes) -> bytes:
+    """Return what precedes a line: its envelopes, and those behind the blanks that a trainer's own line may begin with."""
+    end = max(starts(record), default=0) if record else 0
+    if 0 < end < len(record) and record[end : end + 1] == b" ":
+        own = record[end:].lstrip(b" ")
+        end = max((len(record) - len(own) + place for place in starts(own)), default=end) if own else end
+    return record[:end]
 
 
 @dataclass(slots=True)

@@ -33,7 +33,12 @@ def test_a_tail_that_is_cut_loses_its_first_line() -> None:
 
 @pytest.mark.parametrize(
     ("line", "zoned"),
-    [(b"2026-01-31T12:00:00Z x", True), (b"2026-01-31 12:00:00 x", False), (b"[x] datetime: 2026-01-31 12:00:00 ", False)],
+    [
+        (b"2026-01-31T12:00:00Z x", True),
+        (b"2026-01-31 12:00:00 x", False),
+        (b"[x] datetime: 2026-01-31 12:00:00 ", False),
+        (b"trainer-0  |  [2026-01-31 12:00:00] iteration 1", False),
+    ],
 )
 def test_zones_are_told_apart(line: bytes, zoned: bool) -> None:
     (stamp,) = read_edges(line, b"", cut=False, lines=(0, 1)).first

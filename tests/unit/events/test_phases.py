@@ -57,6 +57,15 @@ def test_a_gap_is_no_restart(toy_receipt: Receipt) -> None:
     assert counted(toy_receipt(steps([0, 10, 20, 500, 510]))) == (5, 0, 0)
 
 
+def test_lines_that_are_empty_since_others_say_it_part_no_records(toy_receipt: Receipt) -> None:
+    lines = (steps([0], loss=1.0) + steps([0], loss=2.0) + steps(range(1, 9), loss=3.0)).splitlines(keepends=True)
+    alone = counted(toy_receipt("".join(lines)))
+    assert alone == (9, 0, 0)
+    assert counted(toy_receipt("".join(line + line for line in lines))) == alone
+    time = "2026-05-06T07:08:09.123456Z stdout"
+    assert counted(toy_receipt("".join(f"{time} P {line[:8]}\n{time} F {line[8:]}" for line in lines))) == alone
+
+
 def test_a_line_printed_twice_counts_once(toy_receipt: Receipt) -> None:
     document = toy_receipt("".join(steps([n]) * 2 for n in range(6)))
     assert counted(document) == (6, 0, 0)

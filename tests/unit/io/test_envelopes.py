@@ -119,6 +119,14 @@ def test_lines_that_were_cut_are_whole_again_and_keep_their_places() -> None:
     assert unpack(docker).decode() == f"\n\n{HEAD}{long}{long}tail\n{HEAD}next\n"
 
 
+def test_the_lines_that_parts_leave_empty_are_known() -> None:
+    parts = [f"{TIME} stdout {kind} {text}\n".encode() for kind, text in (("F", "a"), ("P", "b"), ("P", "c"), ("F", "d"))]
+    for blocks in ([b"".join(parts) * 2], parts * 2):
+        unpacker = Unpacker()
+        assert b"".join(map(unpacker.feed, blocks)).count(b"\n") == 8
+        assert list(unpacker.emptied) == [2, 3, 6, 7]
+
+
 @pytest.mark.parametrize(
     "events",
     [

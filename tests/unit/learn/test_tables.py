@@ -63,6 +63,14 @@ def test_the_rows_of_a_table_are_records(name: str, tmp_path: Path) -> None:
     assert figures(text, tmp_path) == wanted
 
 
+@pytest.mark.parametrize("head", ["[rank0]: ", "2026-05-06 07:08:09,123 - train - INFO - ", "trainer-0  | ", "0.200123 "])
+@pytest.mark.parametrize("name", ["CSV", "tabs and no counter"])
+def test_the_rows_of_a_table_are_records_behind_heads(name: str, head: str, tmp_path: Path) -> None:
+    text, wanted = TABLES[name]
+    if head != "0.200123 " or "\t" in text:  # before ``5,0.9`` seconds could be a cell
+        assert figures("".join(head + line for line in text.splitlines(keepends=True)), tmp_path) == wanted
+
+
 @pytest.mark.parametrize(
     "text",
     [

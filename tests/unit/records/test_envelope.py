@@ -239,6 +239,25 @@ def test_the_line_begins_behind_its_head(head: bytes) -> None:
     assert len(head) in starts(head + b"Epoch 3: loss 0.5")
 
 
+@pytest.mark.parametrize(
+    ("head", "line"),
+    [
+        (b"May 06 07:08:09 ", b"Total params: 161 (644.00 Byte)"),
+        (b"May 06 07:08:09 ", b"Loss is: 0.0125, Training Accuracy: 73.7283%"),
+        (b"May 06 07:08:09 node001 train[812]: ", b"Total params: 161"),
+        (b"0.200123 ", b"0: :::MLLOG {}"),
+        (b"0.200123 ", b"\t Train loss: 2.5"),
+        (b"0.200123 ", b"46.604204\t0.246368\t0.176002"),
+    ],
+)
+def test_a_head_ends_where_the_line_begins(head: bytes, line: bytes) -> None:
+    assert max(starts(head + line)) in {len(head), len(head) + 3 * line.startswith(b"0: ")}
+
+
+def test_the_blanks_of_a_line_behind_a_logger_are_its_own() -> None:
+    assert max(starts(b"2026-01-02 03:04:05.123 | INFO     | mod:func:12 - " + b" " * 40 + b"Epoch 0")) < 60
+
+
 def test_an_indented_line_begins_behind_its_head() -> None:
     assert {8, 9} <= set(starts(b"[rank0]:  iteration 5"))
 

@@ -48,3 +48,10 @@ def test_what_is_quoted_of_an_end_is_a_mention(form: str) -> None:
     if form in FORMS:
         texts = [text for text in texts if not MEASURED.search(text)]  # a measured amount speaks of a real one
     assert [text for text in texts if forms(CONVICTING, form.format(text)) - {MENTIONED}] == []
+
+
+def test_what_is_indented_as_a_source_is_convicts_behind_a_head_as_little_as_without() -> None:
+    error = "TypingError: Failed in nopython mode pipeline (step: nopython frontend)"
+    assert PRINTED in forms(CONVICTING, error) & forms(CONVICTING, f"gpu250: {error}")
+    for head in ("", "gpu250: ", "2026-05-06T07:08:09.123456Z stdout F "):
+        assert forms(CONVICTING, f"{head}    {error}") <= {MENTIONED}
