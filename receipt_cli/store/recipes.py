@@ -99,7 +99,7 @@ def fill(name: str, metric: str = "val_loss", last: int = 20, where: str | None 
     known = load_registry().by_name.get(metric)
     best = "max" if known is not None and known.better == "higher" else "min"
     texts = {"metric": known.name if known else metric, "best": best, "extreme": best, "last": str(last)}
-    texts["where"] = "" if where is None else f" AND run_id IN (SELECT run_id FROM runs WHERE {where})"
+    texts["where"] = "" if where is None else f" AND run_id IN (SELECT run_id FROM runs WHERE {where}\n)"
     for key, value in texts.items():
         recipe = recipe._replace(sql=recipe.sql.replace(f"{{{key}}}", value))
     return recipe.sql
