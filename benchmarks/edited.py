@@ -68,7 +68,7 @@ def make(folder: Path, archive: Path, count: int, largest: int, chance: random.R
     names = sorted(texts)
     for number in range(count if names else 0):
         name = names[number % len(names)]
-        copy = f"copies/{number // len(names):03d}/{Path(name).parent}/{number:05d}-{Path(name).name}"
+        copy = Path("copies", f"{number // len(names):03d}", name).with_name(f"{number:05d}-{Path(name).name}").as_posix()
         _write(archive / copy, edited(texts[name], chance) + b"\n" * (1 + number // len(names)))  # no two have the same bytes
         copies[copy] = f"logs/{name}"
     return copies

@@ -17,7 +17,7 @@ from receipt_cli.store.places import FIELDS, Place, describe, read_places
 from receipt_cli.store.reading import Refused, read_receipt
 from receipt_cli.store.row_files import RowFiles
 from receipt_cli.store.signatures import signature
-from receipt_cli.store.views import FAILURE, MEMORY, METRIC, RUN, STEPS, TIME, WHOLE, WIDE, Column
+from receipt_cli.store.views import CAUSE, CHECKPOINT, FAILURE, MEMORY, METRIC, RANK, RUN, STEPS, TIME, WHOLE, WIDE, Column
 
 Row = dict[str, Any]
 _LARGEST = 2**63 - 1
@@ -77,6 +77,7 @@ def _row(document: Mapping[str, Any]) -> Row:
     row["checks"] = [{"check_name": name, "passed": passed} for name, passed in checks.items()]
     row["failure"] = None if failure is None else _failure(failure)
     row["phases"] = [_phase(number, phase["summary"], number == primary) for number, phase in enumerate(phases)]
+    row["causes"] = [_columns(CAUSE, marker) for marker in (failure or {}).get("markers", ())]
     row["settings"] = list(_settings(document["header"]))
     row["failure_signature"] = None if failure is None else _signature(failure)
     return row | _sums(row, document)
@@ -117,7 +118,7 @@ def _settings(value: object, pointer: str = "") -> Iterator[Row]:
 
 
 def _failure(failure: Mapping[str, Any]) -> Row:
-    return {**{column.name: _found(failure, column) for column in FAILURE}, "log_tail": failure["log_tail"]}
+    return {**_columns(FAILURE, failure), "log_tail": failure["log_tail"]}
 
 
 def _found(document: object, column: Column) -> object:
@@ -201,10 +202,21 @@ def _phase(number: int, summary: Mapping[str, Any], primary: bool) -> Row:
     for block, source in (("metrics", "reported"), ("derived", "derived"), ("other_metrics", "other")):
         metrics += [_statistic(name, statistic, source) for name, statistic in summary[block].items()]
     steps = {column.name: _found(summary, column) for column in STEPS}
-    return {"phase_index": number, "is_primary": primary, **steps, "metrics": metrics}
+    return {"phase_index": number, "is_primary": primary, **steps, "metrics": metrics, **_lists(summary)}
+
+
+def _lists(summary: Mapping[str, Any]) -> Row:
+    """Return the rows of the ranks and of the last checkpoints of a phase."""
+    ranks = [{"rank": int(rank), **_columns(RANK, found)} for rank, found in summary.get("ranks", {}).items()]
+    saved = (summary.get("checkpoints") or {}).get("latest", ())
+    return {"ranks": ranks, "checkpoints": [_columns(CHECKPOINT, each) for each in saved]}
+
+
+def _columns(columns: Sequence[Column], found: Mapping[str, Any]) -> Row:
+    return {column.name: _found(found, column) for column in columns if column.source}
 
 
 def _statistic(name: str, statistic: Mapping[str, Any], source: str) -> Row:
     known = {metric.id: metric for metric in load_registry().metrics}.get(statistic.get("id", 0))
     row: Row = {"metric": known.name if known else name, "id": statistic.get("id"), "unit": known.unit if known else None}
-    return {**row, "source": source, **{column.name: _found(statistic, column) for column in METRIC if column.source}}
+    return {**row, "source": source, **_columns(METRIC, statistic)}

@@ -11,7 +11,8 @@ from receipt_cli.errors import UsageError
 
 
 class Recipe(NamedTuple):
-    """A question: what it answers, and its SELECT; ``{metric}``, ``{best}`` and ``{last}`` stand for what the caller names."""
+    """A question: what it answers, and its SELECT; ``{metric}``, ``{best}``, ``{last}`` and ``{where}`` stand for what
+    the caller names."""
 
     meaning: str
     sql: str
@@ -24,14 +25,14 @@ RECIPES: Mapping[str, Recipe] = {
        {best}(m.{extreme}) AS {metric}, arg_{best}(r.name, m.{extreme}) AS run, arg_{best}(r.run_id, m.{extreme}) AS run_id,
        count(*) AS run_count
 FROM results m JOIN runs r USING (run_id)
-WHERE m.metric = '{metric}' AND m.source <> 'derived' AND m.{extreme} IS NOT NULL AND NOT r.excluded
+WHERE m.metric = '{metric}' AND m.source <> 'derived' AND m.{extreme} IS NOT NULL AND NOT r.excluded{where}
 GROUP BY ALL ORDER BY model, month NULLS LAST""",
     ),
     "slowest": Recipe(
         "lanes by the median step time of their runs, the slowest first",
         """SELECT lane, count(*) AS run_count, median(step_time_s_median) AS step_time_s, median(goodput_ratio) AS goodput_ratio,
        arg_max(name, step_time_s_median) AS slowest_run
-FROM runs WHERE step_time_s_median IS NOT NULL AND NOT excluded
+FROM runs WHERE step_time_s_median IS NOT NULL AND NOT excluded{where}
 GROUP BY lane ORDER BY step_time_s DESC, lane""",
     ),
     "cost": Recipe(
@@ -39,40 +40,57 @@ GROUP BY lane ORDER BY step_time_s DESC, lane""",
         """SELECT failure_reason, count(*) AS run_count, sum(coalesce(job_wall_time_s, wall_time_s)) / 3600 AS hours,
        sum(device_hours) AS device_hours, sum(cost) AS cost, any_value(currency) AS currency,
        count(*) FILTER (coalesce(job_wall_time_s, wall_time_s) IS NULL) AS without_time
-FROM runs WHERE failure_reason IS NOT NULL AND NOT excluded
+FROM runs WHERE failure_reason IS NOT NULL AND NOT excluded{where}
 GROUP BY failure_reason, currency ORDER BY device_hours DESC NULLS LAST, hours DESC NULLS LAST, failure_reason""",
     ),
     "hosts": Recipe(
         "hosts by the failures that began on them",
         """SELECT culprit_host AS host, count(*) AS failure_count,
        list(DISTINCT failure_reason ORDER BY failure_reason) AS reasons,
-       max(run_at) AS last_at, arg_max(name, run_at) AS last_run
-FROM runs WHERE culprit_host IS NOT NULL GROUP BY culprit_host ORDER BY failure_count DESC, host""",
+       max(run_at) AS last_at, coalesce(arg_max(name, run_at), min(name)) AS last_run
+FROM runs WHERE culprit_host IS NOT NULL{where} GROUP BY culprit_host ORDER BY failure_count DESC, host""",
     ),
     "failures": Recipe(
         "failures by signature, the most frequent first, with an example",
         """SELECT failure_signature AS signature, count(*) AS run_count, count(DISTINCT lane) AS lane_count,
        min(run_at) AS first_at, max(run_at) AS last_at, min(name) AS example, min(run_id) AS run_id
-FROM runs WHERE failure_signature IS NOT NULL GROUP BY failure_signature ORDER BY run_count DESC, signature LIMIT {last}""",
+FROM runs WHERE failure_signature IS NOT NULL{where}
+GROUP BY failure_signature ORDER BY run_count DESC, signature LIMIT {last}""",
     ),
     "latest": Recipe(
         "the latest runs, with their outcome and losses",
         """SELECT run_at, name, lane, log_path, grammar_id, steps_last, loss_last, val_loss_last, failure_reason, healthy
-FROM runs WHERE NOT excluded ORDER BY run_at DESC NULLS LAST, name LIMIT {last}""",
+FROM runs WHERE NOT excluded{where} ORDER BY run_at DESC NULLS LAST, name LIMIT {last}""",
+    ),
+    "stragglers": Recipe(
+        "ranks whose steps take over 1.1 times those of all ranks, the slowest first",
+        """SELECT r.name, r.log_path, k.rank, k.median_step_time_s, k.median_step_time_s / m.all_ranks_s AS ratio, culprit_host
+FROM ranks k JOIN runs r USING (run_id)
+JOIN (SELECT run_id, median(median_step_time_s) AS all_ranks_s FROM ranks GROUP BY run_id) m USING (run_id)
+WHERE k.straggles AND NOT r.excluded{where} ORDER BY ratio DESC, r.name, k.rank LIMIT {last}""",
+    ),
+    "unsaved": Recipe(
+        "failed runs by the time behind their last checkpoint, that a restart repeats",
+        """SELECT name, lane, checkpoint_last_step, steps_last, unsaved_step_count, unsaved_time_s, failure_reason
+FROM runs WHERE failure_reason IS NOT NULL AND checkpoint_last_step IS NOT NULL AND NOT excluded{where}
+ORDER BY unsaved_time_s DESC NULLS LAST, unsaved_step_count DESC NULLS LAST, name LIMIT {last}""",
     ),
     "varies": Recipe(
         "settings that differ within a lane, with the number of their values",
         """SELECT lane, field, count(DISTINCT s.value) AS value_count, list(DISTINCT s.value ORDER BY s.value)[:5] AS some_values,
        count(*) AS run_count
-FROM settings s JOIN runs USING (run_id) WHERE NOT excluded
+FROM settings s JOIN runs USING (run_id) WHERE NOT excluded{where}
 GROUP BY lane, field HAVING value_count > 1 ORDER BY lane NULLS LAST, value_count DESC, field LIMIT {last}""",
     ),
 }
 _METRIC = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
-def fill(name: str, metric: str = "val_loss", last: int = 20) -> str:
-    """Return the SELECT of the recipe ``name``. Raises ``UsageError`` for a name or metric that is none."""
+def fill(name: str, metric: str = "val_loss", last: int = 20, where: str | None = None) -> str:
+    """Return the SELECT of the recipe ``name``, over the runs for which the SQL condition ``where`` holds.
+
+    Raises ``UsageError`` for a name or metric that is none.
+    """
     recipe = RECIPES.get(name)
     if recipe is None:
         raise UsageError(f"there is no recipe {name!r}", why=f"the recipes are {', '.join(RECIPES)}")
@@ -80,6 +98,8 @@ def fill(name: str, metric: str = "val_loss", last: int = 20) -> str:
         raise UsageError(f"{metric!r} is no name of a metric")
     known = load_registry().by_name.get(metric)
     best = "max" if known is not None and known.better == "higher" else "min"
-    for key, value in (("metric", known.name if known else metric), ("best", best), ("extreme", best), ("last", str(last))):
+    texts = {"metric": known.name if known else metric, "best": best, "extreme": best, "last": str(last)}
+    texts["where"] = "" if where is None else f" AND run_id IN (SELECT run_id FROM runs WHERE {where}\n)"
+    for key, value in texts.items():
         recipe = recipe._replace(sql=recipe.sql.replace(f"{{{key}}}", value))
     return recipe.sql

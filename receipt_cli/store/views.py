@@ -139,6 +139,9 @@ STEPS = (
     Column("memory_reading", TEXT, "How memory developed: steady, growth, fragmentation or unknown.", "memory.reading"),
     Column("loss_spike_count", WHOLE, "Sudden rises of the loss.", "spikes.metrics.loss.count"),
     Column("grad_norm_spike_count", WHOLE, "Sudden rises of the gradient norm.", "spikes.metrics.grad_norm.count"),
+    Column("checkpoint_last_step", WHOLE, "Step of the last checkpoint.", "checkpoints.last_step"),
+    Column("unsaved_step_count", WHOLE, "Steps behind it, that a restart would repeat.", "checkpoints.unsaved_step_count"),
+    Column("unsaved_time_s", REAL, "Time of these steps, by the log's stamps.", "checkpoints.unsaved_time_s"),
 )
 """Columns of a phase, and of the primary phase in ``runs``; the sources are below its summary."""
 WIDE = (
@@ -208,6 +211,26 @@ FAILURE = (
     Column("stalled", FLAG, "Whether that is longer than the steps before allow.", "progress.stalled"),
     Column("log_tail", f"{TEXT}[]", "Last lines of the log.", "log_tail"),
 )
+CAUSE = (
+    Column("marker", TEXT, "Failure marker that the run did not get over.", "id"),
+    Column("reason", TEXT, "Slug that it stands for.", "reason"),
+    Column("role", TEXT, "What it shows: a cause, an external stop, an error, a consequence.", "role"),
+    Column("count", WHOLE, "How often the log shows it.", "count"),
+    Column("first_line", WHOLE, "Its first line.", "first_line"),
+    Column("message", TEXT, "Its first occurrence as printed.", "message"),
+)
+RANK = (
+    Column("rank", WHOLE, "Rank, from 0."),
+    Column("record_count", WHOLE, "Steps that it printed.", "record_count"),
+    Column("median_step_time_s", REAL, "Median of its step times; NULL where it prints none.", "median_step_time_s"),
+    Column("straggles", FLAG, "Whether that is over 1.1 times that of all ranks.", "straggles"),
+    Column("peak_memory_bytes", REAL, "Largest memory figure that it printed.", "peak_memory_bytes"),
+)
+CHECKPOINT = (
+    Column("step", WHOLE, "Step of the checkpoint.", "step"),
+    Column("line_number", WHOLE, "Its line.", "line_number"),
+    Column("duration_s", REAL, "Seconds that it took.", "duration_s"),
+)
 SETTING = (
     Column("field", TEXT, "Field of the header, as a JSON pointer such as /flags/lr."),
     Column("value", TEXT, "Its value as text."),
@@ -251,6 +274,7 @@ _IN_PHASE = (*PHASE, STEPS[0])
 _BY_NAME = {column.name: column for column in RUN}
 _WHO = tuple(_BY_NAME[name] for name in ("name", "lane", "preset", "log_path", "run_at"))
 _SIGNED = tuple(_BY_NAME[name] for name in ("failure_signature", "name", "log_path", "run_at"))
+_PRIMARY = f"(SELECT {_names((*KEY, *_WHO))}, unnest(phases) AS p {_CURRENT})"
 _SETTINGS = f"(SELECT {_names(KEY)}, unnest(settings) AS s {_CURRENT})"
 
 
@@ -258,6 +282,12 @@ def _settings(pointer: str) -> str:
     """Return the statement of the settings below ``pointer``, under their own names."""
     pair = f'substr(s.field, {len(pointer) + 1}) AS "key", s.value AS "value"'
     return f"SELECT {_names(KEY)}, {pair} FROM {_SETTINGS} WHERE s.field LIKE '{pointer}%'"
+
+
+def _inside(field: str, columns: Sequence[Column]) -> str:
+    """Return the statement of the list ``field`` of the primary phase."""
+    listed = f"(SELECT {_names((*KEY, *_WHO))}, unnest(p.{field}) AS x FROM {_PRIMARY} WHERE p.is_primary)"
+    return f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(columns, 'x.')} FROM {listed}"
 
 
 _PAIR = (Column("key", TEXT, "Its name."), SETTING[1])
@@ -275,8 +305,13 @@ VIEWS = (
     View("results", "A metric of the primary phase of a run, with the run's name: what most questions are about.",
          (*KEY, *_WHO, *METRIC),
          f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(METRIC, 'm.')} FROM "
-         f"(SELECT {_names((*KEY, *_WHO))}, unnest(p.metrics) AS m FROM "
-         f"(SELECT {_names((*KEY, *_WHO))}, unnest(phases) AS p {_CURRENT}) WHERE p.is_primary)"),
+         f"(SELECT {_names((*KEY, *_WHO))}, unnest(p.metrics) AS m FROM {_PRIMARY} WHERE p.is_primary)"),
+    View("ranks", "A rank of the primary phase of a run, where several print.", (*KEY, *_WHO, *RANK), _inside("ranks", RANK)),
+    View("checkpoints", "One of the last twenty checkpoints of the primary phase of a run.", (*KEY, *_WHO, *CHECKPOINT),
+         _inside("checkpoints", CHECKPOINT)),
+    View("causes", "A kind of failure marker that a run did not get over.", (*KEY, *_WHO, *CAUSE),
+         f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(CAUSE, 'c.')} FROM "
+         f"(SELECT {_names((*KEY, *_WHO))}, unnest(causes) AS c {_CURRENT})"),
     View("settings", "A field of the header of a run that is known.", (*KEY, *SETTING),
          f"SELECT {_names(KEY)}, {_names(SETTING, 's.')} FROM {_SETTINGS}"),
     View("flags", "A setting of a run: a field of /flags.", (*KEY, *_PAIR), _settings("/flags/")),
@@ -294,9 +329,9 @@ VIEWS = (
 def structure() -> dict[str, object]:
     """Return the JSON structure of one row of the index, as DuckDB's ``from_json`` wants it: a row is a receipt file."""
     metric = _types(METRIC)
-    phase = {**_types((*PHASE, *STEPS)), "metrics": [metric]}
+    phase = {**_types((*PHASE, *STEPS)), "metrics": [metric], "ranks": [_types(RANK)], "checkpoints": [_types(CHECKPOINT)]}
     nested: dict[str, object] = {"checks": [_types(CHECK)], "failure": _types(FAILURE), "phases": [phase]}
-    nested |= {"settings": [_types(SETTING)], "places": [_types(PLACE)]}
+    nested |= {"settings": [_types(SETTING)], "places": [_types(PLACE)], "causes": [_types(CAUSE)]}
     return {**_types((*KEY, *STORED, *RUN, *STEPS, *FIGURES)), **nested}
 
 

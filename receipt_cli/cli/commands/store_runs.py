@@ -118,11 +118,14 @@ def ask(
     question: Annotated[str | None, Argument("QUESTION", "A recipe; without one, list them.")] = None,
     metric: Annotated[str, Option(metavar="NAME", help="Metric of the recipe best.")] = "val_loss",
     last: Annotated[int, Option(least=1, help="Maximum number of rows, where a recipe has one.")] = 20,
+    where: Annotated[
+        str | None, Option(metavar="SQL", help="Only runs for which this holds, such as \"lane = 'a100'\".")
+    ] = None,
     sql: Annotated[bool, Option(help="Print the SQL of the recipe.")] = False,
     json_output: Json = False,
     color: Color = "auto",
 ) -> None:
-    """Answer a frequent question: the best runs, the slowest lanes, the cost of failures, hosts that fail, what varies.
+    """Answer a frequent question: best runs, slowest lanes, cost of failures, hosts that fail, stragglers, what varies.
 
     --sql prints the query, to start from with `receipt store query`.
 
@@ -140,7 +143,7 @@ def ask(
         else:
             write_stdout(render_answer(["question", "answers"], listed, style(color)))
         return
-    statement = fill(question, metric, last)
+    statement = fill(question, metric, last, where)
     if sql:
         write_stdout(f"{statement}\n")
         return
