@@ -97,7 +97,7 @@ def test_index_and_folder_hold_the_same_files():
     listed = {entry.path for entry in list_schemas()}
     found = {path.relative_to(SCHEMAS).as_posix() for path in SCHEMAS.glob("*/*") if path.is_file()}
     assert listed == found
-    assert {entry.kind for entry in list_schemas()} == {*KINDS, "metrics", "peaks"}
+    assert {entry.kind for entry in list_schemas()} == {*KINDS, "output", "metrics", "peaks"}
 
 
 @pytest.mark.parametrize("entry", list_schemas(), ids=lambda entry: f"{entry.kind}-{entry.version}")

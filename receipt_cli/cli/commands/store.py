@@ -91,7 +91,7 @@ def query(
     The view runs has a row for each run; the others are phases, metrics, checks, failures and history. Exits 2 if the query
     is not a single SELECT or fails.
 
-    Example: receipt store query runs/ 'SELECT name, last_step FROM runs'
+    Example: receipt store query runs/ 'SELECT name, loss_last FROM runs'
     """
     from receipt_cli.render.store import render_answer
     from receipt_cli.store.query import csv_text, names, records, view_columns
