@@ -171,6 +171,10 @@ bench-scaling: $(DEV) ## time and memory over size (to 10 GB), over grammars and
 soak: $(DEV) ## reading by layout against the patterns on a folder of logs and mutated copies; FOLDER= COPIES=1000
 	$(PY) -m benchmarks.identity $(or $(FOLDER),fixtures/logs) --copies $(or $(COPIES),1000)
 
+.PHONY: soak-receipts
+soak-receipts: $(DEV) ## the receipts of a folder's logs with the kernel and without it, as bytes; FOLDER=
+	$(PY) -m benchmarks.identity $(or $(FOLDER),fixtures/logs) --receipts
+
 .PHONY: test-cuts
 test-cuts: $(DEV) ## every fixture cut at 50 places: no figure that the whole log does not print; CUTS=50
 	CUTS=$(or $(CUTS),50) $(PY) -m pytest -q tests/property/test_segmentation.py -k cut_log

@@ -1,17 +1,21 @@
 """Records read by layout and by the kernel against every record through the patterns: the same columns, or a difference.
 
-python -m benchmarks.identity FOLDER [--copies 1000]
+python -m benchmarks.identity FOLDER [--copies 1000] [--receipts]
 
 Every file of the folder is read both ways, three times over so that its layouts are known, and so are copies of its
-files with other digits, other bytes and lines in another order.
+files with other digits, other bytes and lines in another order. With ``--receipts`` instead, the receipts of all its logs
+are derived into two stores, with the kernel and without it, and compared as bytes.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
 import random
+import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +25,9 @@ from receipt_cli.errors import InputError
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.io.source import Source
-from receipt_cli.scan.engine import Engine
+from receipt_cli.problems import MAX_FIRST
+from receipt_cli.scan.engine import Engine, has_kernel
+from receipt_cli.scan.kernel.reader import VARIABLE
 from receipt_cli.scan.segment import KEPT_HITS, SegmentBody
 
 LARGEST = 16 << 20
@@ -125,12 +131,33 @@ def mutate(log: bytes, rng: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
+def compare_receipts(folder: Path) -> int:
+    """Derive the receipts of all runs of a folder's logs with the kernel and without it; return 1 when a byte differs."""
+    with tempfile.TemporaryDirectory() as stores:
+        found: list[dict[str, bytes]] = []
+        for kernel in ("1", "0"):
+            store = Path(stores, kernel)
+            command = [sys.executable, "-m", "receipt_cli", "rederive", str(folder), "--store", str(store), "--json"]
+            environment = {**os.environ, VARIABLE: kernel}
+            subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            written = (path for path in store.rglob("*.json") if ".cache" not in path.parts)
+            found.append({str(path.relative_to(store)): path.read_bytes() for path in written})
+    different = [name for name in sorted({*found[0], *found[1]}) if found[0].get(name) != found[1].get(name)]
+    print(*different[:MAX_FIRST], sep="\n", end="\n" if different else "")
+    print(f"{len(found[0])} documents with the kernel, {len(found[1])} without: {len(different)} differ")
+    return 1 if different or not found[0] else 0
+
+
 def main() -> int:
     """Compare; return 1 when anything differs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--copies", type=int, default=1000)
+    parser.add_argument("--receipts", action="store_true", help="compare whole receipts instead")
     options = parser.parse_args()
+    if options.receipts:
+        assert has_kernel(), "no kernel"
+        return compare_receipts(options.folder)
     grammars, rng = shipped(), random.Random(20_261)
     logs: list[tuple[str, bytes]] = []
     different = records = 0

@@ -16,8 +16,9 @@ from typing import NamedTuple, TypeAlias
 from receipt_cli.events.model import Event
 from receipt_cli.events.series import metric, read, steps_at
 from receipt_cli.lazy_dataclass import dataclass
-from receipt_cli.numeric.array_types import Floats
+from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.spill import scratch
 
 Values: TypeAlias = "Sequence[float] | Floats"
 
@@ -35,6 +36,8 @@ TEXT = "spike_severity"
 
 _BLOCK = 512
 """Values whose averages are taken together: their weights stay far from the ends of float64."""
+_PIECE = 256 * _BLOCK
+"""Values of an array that are judged at a time: they stay in the caches."""
 _KEEP = 1 - ALPHA
 _DECAY = list(accumulate([1.0] + [_KEEP] * _BLOCK, lambda a, b: a * b))
 _GROWTH = [ALPHA / decay for decay in _DECAY[1:]]
@@ -122,28 +125,47 @@ def _judge_array(values: Values, warning: float, critical: float) -> tuple[int, 
     with np.errstate(invalid="ignore"):
         usable = (every > 0) & (every < math.inf)
         negative = bool((every < 0).any())
-    places = None if usable.all() else np.flatnonzero(usable)
-    kept = every if places is None else every[places]
+    kept = every if usable.all() else np.compress(usable, every, out=scratch(np.float64, int(np.count_nonzero(usable))))
     if len(kept) <= LEAST or negative:
         return None
-    later = kept[1:]
-    rows = -(-len(later) // _BLOCK)
-    padded = np.zeros((rows, _BLOCK))
-    padded.ravel()[: len(later)] = later
-    with np.errstate(over="ignore"):
-        padded *= np.array(_GROWTH)
-        np.add.accumulate(padded, axis=1, out=padded)
-        starts = array("d", [float(kept[0])])
-        for total in padded[:-1, -1].tolist():
-            starts.append(_DECAY[_BLOCK] * (starts[-1] + total))
-        before = np.zeros((rows, _BLOCK))
-        before[:, 1:] = padded[:, :-1]
-        before += np.asarray(starts)[:, None]
-        before *= np.array(_DECAY[:_BLOCK])
-        averages = before.ravel()[: len(later)]
-        above = later > warning * averages
-    above[: LEAST - 1] = False
-    found = np.flatnonzero(above)
-    worse = int(np.count_nonzero(later[found] > critical * averages[found]))
-    told = [(int(index), float(later[index]), float(averages[index])) for index in found[:MAX_FIRST]]
-    return len(found), worse, [((i + 1 if places is None else int(places[i + 1])), value, average) for i, value, average in told]
+    count = worse = 0
+    first: list[tuple[int, float, float]] = []
+    start = float(kept[0])
+    for begin in range(1, len(kept), _PIECE):
+        later = kept[begin : begin + _PIECE]
+        padded = np.zeros((-(-len(later) // _BLOCK), _BLOCK))
+        padded.ravel()[: len(later)] = later
+        with np.errstate(over="ignore"):
+            padded *= np.array(_GROWTH)
+            np.add.accumulate(padded, axis=1, out=padded)
+            starts = array("d", [start])
+            for total in padded[:, -1].tolist():
+                starts.append(_DECAY[_BLOCK] * (starts[-1] + total))
+            start = starts.pop()
+            before = np.zeros(padded.shape)
+            before[:, 1:] = padded[:, :-1]
+            before += np.asarray(starts)[:, None]
+            before *= np.array(_DECAY[:_BLOCK])
+            averages = before.ravel()[: len(later)]
+            above = later > warning * averages
+        if begin == 1:
+            above[: LEAST - 1] = False
+        found = np.flatnonzero(above)
+        count += len(found)
+        worse += int(np.count_nonzero(later[found] > critical * averages[found]))
+        told = found[: MAX_FIRST - len(first)].tolist()
+        first += [(_place_of(usable, begin + index), float(later[index]), float(averages[index])) for index in told]
+    return count, worse, first
+
+
+def _place_of(usable: Mask, number: int) -> int:
+    """Return the place of the true one with a ``number``, from 0."""
+    import numpy as np
+
+    for begin in range(0, len(usable), _PIECE):
+        part = usable[begin : begin + _PIECE]
+        count = int(np.count_nonzero(part))
+        if number < count:
+            return begin + int(np.flatnonzero(part)[number])
+        number -= count
+    raise IndexError(number)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.rows import LARGE
 from receipt_cli.problems import Problem
+
+if TYPE_CHECKING:
+    from receipt_cli.numeric.array_types import Integers
 
 FEWEST = 8
 """Records of one attempt from which its stride can be seen."""
@@ -41,12 +46,17 @@ def _find_holes(phase: Phase) -> list[Hole]:
     """Return the holes between the steps of each attempt of a phase, in log order."""
     holes: list[Hole] = []
     for attempt in phase.attempts:
-        steps: list[int] = []
-        for event in attempt:
-            if event.step is not None:
-                steps += [event.step] if event.run is None else [event.step, *event.run.steps.tolist()]
-        holes += _between(steps)
+        numbered = [event for event in attempt if event.step is not None]
+        if any(event.run is not None for event in numbered) and all(abs(event.step or 0) < LARGE for event in numbered):
+            holes += _between_many(numbered)
+        else:
+            holes += _between([step for event in numbered for step in _steps_of(event)])
     return holes
+
+
+def _steps_of(event: Event) -> list[int]:
+    """Return the steps of a numbered record and of those of its run."""
+    return [event.step or 0, *(event.run.steps.tolist() if event.run is not None else ())]
 
 
 def _between(steps: Sequence[int]) -> list[Hole]:
@@ -56,14 +66,36 @@ def _between(steps: Sequence[int]) -> list[Hole]:
     [(stride, count)] = Counter(rises).most_common(1)
     if stride <= 0 or len(rises) - count > max(1, IRREGULAR * len(rises)):
         return []
+    wider = [n for n, rise in enumerate(rises) if rise > stride and rise % stride == 0]
+    return _holes_at(wider, steps, rises, stride)
+
+
+def _between_many(records: Sequence[Event]) -> list[Hole]:
+    """Do as ``_between`` for records some of which have a run: more than ``FEWEST``."""
+    import numpy as np
+
+    parts: list[Sequence[int | None] | Integers] = []
+    for event in records:
+        parts += [[event.step]] if event.run is None else [[event.step], event.run.steps]
+    steps = np.concatenate([np.asarray(part, np.int64) for part in parts])
+    rises = np.diff(steps[1:])
+    stride = int(np.partition(rises, len(rises) // 2)[len(rises) // 2])  # what most of them are is in their middle
+    if stride <= 0 or int(np.count_nonzero(rises != stride)) > max(1, IRREGULAR * len(rises)):
+        return []
+    places = np.flatnonzero(rises > stride)
+    return _holes_at(places[rises[places] % stride == 0].tolist(), steps, rises, stride)
+
+
+def _holes_at(places: Sequence[int], steps: Sequence[int] | Integers, rises: Sequence[int] | Integers, stride: int) -> list[Hole]:
+    """Return the holes of the rises at ``places``, each from one of the ``steps`` after the first to the next."""
     return [
-        Hole(steps[n + 1] + stride, steps[n + 2] - stride, rise // stride - 1)
-        for n, rise in enumerate(rises)
-        if rise > stride and rise % stride == 0 and _is_regular(rises, n, stride)
+        Hole(int(steps[n + 1]) + stride, int(steps[n + 2]) - stride, int(rises[n]) // stride - 1)
+        for n in places
+        if _is_regular(rises, n, stride)
     ]
 
 
-def _is_regular(rises: Sequence[int], at: int, stride: int) -> bool:
-    before, after = rises[max(0, at - BESIDE) : at], rises[at + 1 : at + 1 + BESIDE]
+def _is_regular(rises: Sequence[int] | Integers, at: int, stride: int) -> bool:
+    before, after = [*rises[max(0, at - BESIDE) : at]], [*rises[at + 1 : at + 1 + BESIDE]]
     enough = bool(before and after) and len(before) + len(after) > BESIDE
     return enough and all(rise == stride for rise in (*before, *after))

@@ -65,25 +65,27 @@ def _take(places: Places, value: float, line: int, statistic: Statistic) -> None
 def _take_run(places: Places, run: RowRun, found: tuple[Floats, Mask | None], chosen: Mask | None, statistic: Statistic) -> None:
     import numpy as np
 
-    values, mask = found
-    printed = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
-    if not len(printed):
+    values, printed = found
+    if not len(values) or (printed is not None and not printed.any()):
         return
-    places.first_line = places.first_line or run.record(int(printed[0]))[1]
-    places.last_line = run.record(int(printed[-1]))[1]
-    if chosen is not None:
-        printed = printed[chosen[printed]]
-    inside = values[printed]
+    last = len(values) - 1
+    places.first_line = places.first_line or run.record(0 if printed is None else int(printed.argmax()))[1]
+    places.last_line = run.record(last if printed is None else last - int(printed[::-1].argmax()))[1]
+    inside = printed if chosen is None else chosen if printed is None else printed & chosen
 
     def first(hits: Mask) -> int | None:
-        return run.record(int(printed[int(hits.argmax())]))[1] if hits.any() else None
+        at = int(hits.argmax())
+        return run.record(at)[1] if hits[at] else None
 
-    nans, infinite = np.isnan(inside), np.isinf(inside)
+    def among(hits: Mask) -> Mask:
+        return hits if inside is None else np.logical_and(hits, inside, out=hits)
+
+    nans, infinite = among(np.isnan(values)), among(np.isinf(values))
     places.nan_count += int(nans.sum())
     places.inf_count += int(infinite.sum())
     places.nan_line = places.nan_line or first(nans)
     places.inf_line = places.inf_line or first(infinite)
     if statistic.min is not None and places.min_line is None:
-        places.min_line = first(inside == statistic.min)
+        places.min_line = first(among(values == statistic.min))
     if statistic.max is not None and places.max_line is None:
-        places.max_line = first(inside == statistic.max)
+        places.max_line = first(among(values == statistic.max))

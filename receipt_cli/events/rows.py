@@ -33,7 +33,8 @@ TAIL = 8
 """Events kept at its end: more than a late companion line looks back."""
 WEIGHT = 2
 """An object for a record costs as much as so many entries of a column."""
-_LARGE = 1 << 62
+LARGE = 1 << 62
+"""Steps from here on are in no array."""
 
 
 STEP_TIME = "step_time_s"
@@ -352,13 +353,13 @@ def count_distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:
         return len(known)
     import numpy as np
 
-    large = {step for step in known if abs(step) >= _LARGE}  # no array contains one
+    large = {step for step in known if abs(step) >= LARGE}  # no array contains one
     return len(large) + len(distinct_values(np.concatenate([np.array(sorted(known - large), np.int64), *more])))
 
 
 def steps_among(steps: Iterable[int], more: Sequence[Integers]) -> set[int]:
     """Return those of ``steps`` that the arrays ``more`` hold."""
-    wanted = [step for step in steps if abs(step) < _LARGE]
+    wanted = [step for step in steps if abs(step) < LARGE]
     if not wanted or not more:
         return set()
     import numpy as np

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -157,9 +156,10 @@ def positions(events: Iterable[Event]) -> Sequence[int]:
         return sorted(singles)
     import numpy as np
 
-    joined = np.concatenate([np.array(singles, np.int64), *(run.at for run in runs)])
+    parts = [np.array(singles, np.int64), *(run.at for run in runs)]
+    joined = np.concatenate(parts, out=scratch(np.int64, sum(map(len, parts))))
     joined.sort(kind="stable")  # mostly in order
-    return array("q", joined.tobytes())
+    return joined.data
 
 
 def first_with(events: Iterable[Event], figure: Figure, value: float) -> tuple[int, int]:

@@ -41,6 +41,8 @@ _NUMBERS = frozenset((
 ))  # fmt: skip
 """Keys of numbers that are no figures of a run: an object with others is a record of its own, not a packing."""
 _OBJECT = compile_later(rb'(?:[^{}\s][^{}\n]{0,120}\t)?\[?\{ ?"[^\n]*\}\]?,?\r?\Z')
+_BRACE = compile_later(rb'\{ ?"')
+"""What an object begins with; a dict as Python prints it begins otherwise, and may be every line of a log."""
 _HAS_LINE = compile_later(rb'"(?:%b)" ?: ?["\[]' % "|".join(_LINES).encode())
 _OPENING = (b"", b"\n", b"\t", b"[")
 """What precedes the brace of an object: a line end, a tab, the bracket of an array."""
@@ -127,18 +129,19 @@ class Unpacker:
     def _objects(self, text: bytes) -> bytes:
         """Return whole lines with the objects among them unpacked: a line is one if its first brace begins an object."""
         made: list[bytes] = []
-        done, at = 0, text.find(b"{")
-        while at >= 0:
+        done, found = 0, _BRACE.search(text)
+        while found is not None:
+            at = found.start()
             end = text.find(b"\n", at)
             if end < 0:
                 end = len(text)
-            if text[at - 1 : at] in _OPENING and text[at + 1 : at + 3].startswith((b'"', b' "')):
-                start = text.rfind(b"\n", 0, at) + 1
+            start = text.rfind(b"\n", 0, at) + 1
+            if text[at - 1 : at] in _OPENING and text.find(b"{", start, at) < 0:
                 packed = text[start:end]
                 if _OBJECT.match(packed):
                     made += (text[done:start], self._object(packed))
                     done = end
-            at = text.find(b"{", end)
+            found = _BRACE.search(text, end)
         return b"".join((*made, text[done:])) if made else text
 
     def _object(self, packed: bytes) -> bytes:

@@ -11,6 +11,7 @@ import os
 import re
 from mmap import PAGESIZE, mmap
 from typing import IO, TYPE_CHECKING, TypeVar
+from weakref import WeakSet
 
 from receipt_cli.errors import UsageError
 from receipt_cli.lazy_pattern import compile_later
@@ -23,8 +24,10 @@ Kind = TypeVar("Kind", bound="np.generic")
 
 VARIABLE = "RECEIPT_MEMORY"
 """The environment variable that sets the bound: ``512MiB``, ``4GB``, or bytes."""
-BOUND = 1 << 30
+BOUND = 64 << 20
 """Bytes of columns that stay in memory if it is not set."""
+SHOWN = 32 << 20
+"""Bytes of columns in files that are looked at before their pages are the system's alone again: they stay in its cache."""
 HUGE = 2 << 20
 """Bytes of a large page: one fault instead of 512. Rooms from twice that on ask for them."""
 GROWTH = 4
@@ -35,6 +38,10 @@ _SIZE = compile_later(r"\s*([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*([KMGT]?)(i?)B?\s*",
 
 _held = 0
 """Bytes of memory that all rooms hold; what is in files does not count."""
+_shown = 0
+"""Bytes of rooms in files that were looked at since their pages were given back."""
+_filed: WeakSet[Room] = WeakSet()
+"""The rooms in files."""
 
 
 def bound() -> int:
@@ -55,7 +62,7 @@ class Room:
     Arrays from ``view`` stay valid after it grows; they may show the content from before.
     """
 
-    __slots__ = ("_counted", "_file", "_map", "size")
+    __slots__ = ("__weakref__", "_counted", "_file", "_map", "size")
 
     def __init__(self, size: int) -> None:
         """Take ``size`` bytes, rounded up to whole pages. Raises ``UsageError`` where the bound is not a size."""
@@ -87,7 +94,17 @@ class Room:
         import numpy as np
 
         assert self._map is not None
+        if self._file is not None:
+            _show(8 * count)
         return np.frombuffer(self._map, dtype, count, 8 * start)
+
+    def give_back(self) -> None:
+        """Take the pages of a file out of the process; they come back as they are looked at."""
+        if self._file is not None and self._map is not None and hasattr(self._map, "madvise"):
+            from mmap import MADV_DONTNEED
+
+            with contextlib.suppress(OSError):
+                self._map.madvise(MADV_DONTNEED)
 
     def _on_disk(self, size: int) -> bool:
         """Let the file be ``size`` bytes and hold what was there; return False where it cannot."""
@@ -106,6 +123,7 @@ class Room:
             made[: self.size] = memoryview(self._map)[: self.size]
         self._map = made
         self._count(0)
+        _filed.add(self)
         return True
 
     def _in_memory(self, size: int) -> None:
@@ -140,6 +158,16 @@ class Room:
         self._count(0)
         if self._file is not None:
             self._file.close()
+
+
+def _show(size: int) -> None:
+    """Count bytes of files that are looked at; where they are many, give back all pages of files."""
+    global _shown
+    _shown += size
+    if _shown >= SHOWN:
+        _shown = 0
+        for room in list(_filed):
+            room.give_back()
 
 
 def scratch(dtype: type[Kind], count: int) -> NDArray[Kind]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells, shifted
 from receipt_cli.scan.extraction.model import DROPPED
+
+if TYPE_CHECKING:
+    from receipt_cli.numeric.array_types import Integers
 
 POSITION_BITS = 17
 """Low bits of ``at``: where in its record an event begins. A record is capped at 2**16 bytes."""
@@ -48,12 +52,21 @@ class NumberColumn:
         return self._rows is None
 
     @property
+    def index(self) -> slice | Integers:
+        """The rows, as what selects them of an array of all."""
+        return slice(len(self.values)) if self._rows is None else self._rows.whole()
+
+    @property
     def lasting(self) -> bool:
         """True when the memory is its own: see ``Cells.lasting``."""
         return self.values.lasting and (self._rows is None or self._rows.lasting)
 
     def _sparse(self) -> Cells[int]:
-        if self._rows is None:
+        if self._rows is None and is_large(self.values):
+            import numpy as np
+
+            self._rows = Cells.of(np.arange(len(self.values)))
+        elif self._rows is None:
             self._rows = Cells("q", range(len(self.values)))
         return self._rows
 

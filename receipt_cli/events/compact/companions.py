@@ -17,6 +17,7 @@ from receipt_cli.events.rows import are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.spill import scratch
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 Read = tuple[Grammar, Rule, RuleColumns]
@@ -93,9 +94,11 @@ def _merged(
 
 def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int) -> NumberColumn:
     """Return the values whose rows are in ``mask``, each at its row's place among ``count`` rows."""
-    held = np.asarray(column.rows)
-    chosen = mask[held]
-    rows, values = places[held[chosen]], column.values.whole()[chosen]
+    held, values = column.index, column.values.whole()
+    chosen, rows = mask[held], places[held]
+    if not chosen.all():
+        values = np.compress(chosen, values, out=scratch(np.float64, int(np.count_nonzero(chosen))))
+        rows = rows[chosen]
     return NumberColumn(Cells.of(values), None if len(rows) == count else Cells.of(rows))
 
 

@@ -139,7 +139,10 @@ class Frame:
         epochs = self.epochs[start:stop]
         if np.isnan(epochs[0]):
             return HEAD  # they have no position
-        rises = np.flatnonzero(epochs[1:] > epochs[:-1])
+        for count in (2**bits for bits in range(12, 64)):
+            rises = np.flatnonzero(epochs[1:count] > epochs[: count - 1][: len(epochs) - 1])
+            if len(rises) > DISTINCT or count >= len(epochs):
+                break
         return max(HEAD, int(rises[DISTINCT]) + 1) if len(rises) > DISTINCT else stop - start
 
     def run(self, start: int, stop: int, ends: Integers | None = None) -> RowRun:
@@ -198,12 +201,16 @@ class Frame:
             if bool(np.isfinite(values).all()):
                 large = len(values) and max(-float(values.min()), float(values.max())) >= EXACT
                 return (None if large else self._taken(_whole(values))), None
+        if not columns:
+            none = np.broadcast_to(np.int64(0), len(self.columns))
+            return self._taken(none), self._taken(none != 0) if len(none) else None
         number = np.zeros(len(self.columns), np.int64)
         known = np.zeros(len(self.columns), np.bool_)
         for column in columns:
             values = column.values.whole()
             finite = np.isfinite(values)
-            rows, values = np.asarray(column.rows)[finite], values[finite]
+            rows = np.flatnonzero(finite) if column.dense else np.asarray(column.rows)[finite]
+            values = values[finite]
             if bool((np.abs(values) >= EXACT).any()):
                 return None, None
             number[rows] = values.astype(np.int64)
@@ -212,10 +219,14 @@ class Frame:
         return number, None if bool(known.all()) else known
 
     def metric(self, name: str) -> Floats:
-        """Return what each row prints for a metric, NaN where nothing."""
-        found = np.full(len(self.columns), np.nan)
-        for column in (column for target, column in reversed(self.metrics) if target == name):  # the first field counts
-            found[np.asarray(column.rows)] = column.values.whole()
+        """Return what each row prints for a metric, NaN where nothing; not to be changed."""
+        columns = [column for target, column in reversed(self.metrics) if target == name]  # the first field counts
+        if columns and columns[-1].dense and len(columns[-1].values) == len(self.columns):
+            found = columns[-1].values.whole()
+        else:
+            found = np.full(len(self.columns), np.nan)
+            for column in columns:
+                found[column.index] = column.values.whole()
         taken: Floats = self._taken(found)
         return taken
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from receipt_cli.analysis.spikes import FACTORS, LEAST, spikes_of
@@ -34,6 +35,19 @@ def test_the_first_values_only_build_the_average(before: int, judged: bool) -> N
 def test_values_that_are_not_positive_and_finite_have_no_part() -> None:
     values = [1.0, math.nan, 0.0, math.inf] * 20 + [30.0]
     assert (spikes_of(values, 10.0, 100.0) or ())[2] == [(80, 30.0, pytest.approx(1.0))]
+
+
+def test_an_array_of_any_length_gives_the_bits_that_a_list_gives() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.lognormal(0, 0.4, 300_000)
+    values[rng.integers(0, len(values), 3000)] = 0.0
+    values[rng.integers(0, len(values), 40)] *= 40
+    values[-1] = 1000.0
+    expected = spikes_of(values.tolist(), 10.0, 100.0)
+    assert spikes_of(values, 10.0, 100.0) == expected
+    assert expected is not None and expected[0] > 20
+    late = np.concatenate([np.zeros(140_000), values[:200], [1000.0]])
+    assert spikes_of(late, 10.0, 100.0) == spikes_of(late.tolist(), 10.0, 100.0)
 
 
 def test_a_metric_that_is_ever_negative_is_not_judged() -> None:

@@ -131,6 +131,11 @@ HOLES = [
         [*range(0, 200, 10), *range(260, 400, 10)],
         ["6 records are missing between regular steps: from step 200 to step 250"],
     ),
+    (
+        "two among thousands of records",
+        [*range(0, 40_000, 10), *range(40_070, 90_000, 10), *range(90_100, 180_000, 10)],
+        ["17 records in 2 places are missing between regular steps: from step 40000 to step 90090"],
+    ),
     ("none", range(0, 400, 10), []),
     ("the first record before the stride", [0, *range(7, 100, 10)], []),
     ("another stride from here on", [*range(0, 100, 10), *range(100, 1000, 100)], []),
