@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Detection, find_alone
+from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
 from receipt_cli.errors import InputError
 from receipt_cli.events.launches import Launch, introduces
 from receipt_cli.events.streams import Gathered, gather
@@ -21,10 +21,9 @@ from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.ordinals import OrdinalSet
-from receipt_cli.problems import NearMiss
 from receipt_cli.records.envelope import plain, read_clock
 from receipt_cli.records.place import MENTIONED
-from receipt_cli.scan.columns import POSITION_BITS, Bounded, place
+from receipt_cli.scan.columns import POSITION_BITS, place
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.layout import MASK
 from receipt_cli.scan.segment import SegmentBody
@@ -99,10 +98,15 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
     alone = find_alone(engine, body, known)
     least = {name: MIN_SECONDARY if c.layer in TRAINERS else MIN_FORMAT for name, c in known.items()}
     layers = {name: c.layer for name, c in known.items() if c.alone_steps >= least[name]}
+    for c in known.values():
+        if c.layer == "library" and c.alone_steps >= MIN_SECONDARY and _is_apart(alone[c.id], [alone[name] for name in layers]):
+            layers[c.id] = c.layer
     found = list(_split({name: alone[name].steps for name in layers}, layers, 0, body.records))
     signs = _signs(engine, body, known)
     failures = _positions(engine, body, FAILURES)
-    few = [c for name, c in known.items() if name not in layers and c.layer in TRAINERS]
+    few = [
+        c for name, c in known.items() if name not in layers and (c.layer in TRAINERS or (c.layer == "library" and c.rules > 1))
+    ]
     for c in sorted(few, key=lambda c: (-c.alone, c.id)):
         new = _Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max())
         failed = bool(failures) and failures[-1] >= new.first
@@ -113,6 +117,16 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
         for one, other in pairwise(found)
     )
     return [gap for gap in gaps if gap.last < gap.first]
+
+
+def _is_apart(library: Alone, others: Sequence[Alone]) -> bool:
+    """True where all that a library printed, its banner too, precedes or follows all steps of each trainer.
+
+    A trainer that runs on the library prints its steps among those of the library, and behind its banner.
+    """
+    first, last = library.records.min(), library.records.max()
+    spans = [(other.steps.min(), other.steps.max()) for other in others]
+    return all(end < first or (last < begin and library.steps.min() > first) for begin, end in spans)
 
 
 def _signs(engine: Engine, body: SegmentBody, names: Collection[str]) -> list[int]:
@@ -202,7 +216,7 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
     start, end = source.lines_before, source.line_end
     parts: list[Gathered] = []
     try:
-        near = gathered.body.near
+        near = {name: list(_lines_of(gathered.body, name)) for name in gathered.body.near}
         borders = [_find_border(engine, source, gap, opening, near) for gap in gaps]
         for before, until in pairwise([start, *borders, end]):
             again = source.excerpt(before or 0, until)
@@ -240,13 +254,13 @@ def _line(engine: Engine, body: SegmentBody, name: str, ordinal: int) -> int:
     raise AssertionError("no rule reads the record")
 
 
-def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes, near: Mapping[str, Bounded[NearMiss]]) -> int:
+def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes, near: Mapping[str, Sequence[float]]) -> int:
     """Return how many lines of the log precede the first line of the second run of a gap.
 
     The fewest lines are then on the side of the other run. Of several such places it is one where a program is called or
     prints what the log began with, ``opening``; behind the longest silence; else the first where anything is printed,
     but for lines that are indented: these go on.
-    ``near`` are the near misses of each grammar in the log.
+    ``near`` are the lines of the first near misses of each grammar.
     """
     begin = max(source.lines_before or 0, gap.body - 1, gap.last - 1 - NEAR)
     around = source.excerpt(begin, gap.first + NEAR) if gap.first - gap.last <= MOST_LINES else None
@@ -270,12 +284,12 @@ class _Sides:
 
     def __init__(
         self, engine: Engine, gap: Gap, lines: Sequence[bytes], around: tuple[Sequence[bytes], Sequence[bytes]],
-        near: Mapping[str, Bounded[NearMiss]],
+        near: Mapping[str, Sequence[float]],
     ) -> None:  # fmt: skip
         self.gap, self.lines = gap, lines
         self.bodies = [_read(engine, line) for line in lines]
-        self.near = {gap.one for miss in _lines_of(near, gap.one) if miss < gap.last}
-        self.near |= {gap.other for miss in _lines_of(near, gap.other) if miss > gap.first}
+        self.near = {gap.one for line in near.get(gap.one, ()) if line < gap.last}
+        self.near |= {gap.other for line in near.get(gap.other, ()) if line > gap.first}
         self.companions = {(g.ref, r.name) for g in engine.grammars if g.id == gap.one for r in g.rules if r.companion}
         self.clocks = [read_clock(plain(line)[:STAMPED]) for line in lines]
         self.following: set[int] = set()
@@ -327,12 +341,12 @@ class _Sides:
         return max(long, key=lambda place: (silences[place], -place), default=None)
 
 
-def _lines_of(near: Mapping[str, Bounded[NearMiss]], name: str) -> Iterator[float]:
+def _lines_of(body: SegmentBody, name: str) -> Iterator[float]:
     """Yield the lines of the first near misses of a grammar, and infinity where the log has more of them."""
-    if name in near:
-        yield from (miss.line_number for _, miss in near[name].first)
-        if near[name].count > len(near[name].first):
-            yield math.inf
+    near = body.near[name]
+    yield from (miss.line_number for _, miss in near.first)
+    if near.count > len(near.first):
+        yield math.inf
 
 
 def _read(engine: Engine, line: bytes) -> SegmentBody:
