@@ -301,9 +301,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
     familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
-    doubtful = body.step_like >= MAX_SEEN if familiar else near or bool(body.metric_like.count)
     near = near or (not grammars and ends_in_rows([line for _, line in _last_lines(reading, number)]))
-    stepless = not has_steps and not doubtful and not near
+    stepless = not has_steps and not (body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     metrics = {} if primary is None else summaries[primary].metrics
