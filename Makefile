@@ -180,8 +180,9 @@ test-cuts: $(DEV) ## every fixture cut at 50 places: no figure that the whole lo
 	CUTS=$(or $(CUTS),50) $(PY) -m pytest -q tests/property/test_segmentation.py -k cut_log
 
 .PHONY: metamorphic
-metamorphic: $(DEV) ## logs appended, interleaved and one behind the other: how many give other figures; FOLDER= ARGS=--details
+metamorphic: $(DEV) ## logs appended, interleaved, one behind the other: how many give other figures; endings behind heads; FOLDER= ARGS=--details
 	$(PY) -m benchmarks.metamorphic $(FOLDER) $(ARGS)
+	$(PY) -m benchmarks.metamorphic.heads --write
 	$(PY) -m benchmarks.metamorphic.table $(FOLDER) $(if $(FOLDER),,--write benchmarks/results/metamorphic.md)
 
 .PHONY: fuzz

@@ -50,7 +50,7 @@ from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_dataclass import dataclass, replace
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem
-from receipt_cli.records.heuristics import MAX_SEEN
+from receipt_cli.records.heuristics import MAX_SEEN, ends_in_rows
 from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
@@ -301,8 +301,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
     familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
-    doubtful = body.step_like >= MAX_SEEN if familiar else near or bool(body.metric_like.count)
-    stepless = not has_steps and not doubtful
+    near = near or (not grammars and ends_in_rows([line for _, line in _last_lines(reading, number)]))
+    stepless = not has_steps and not (body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     metrics = {} if primary is None else summaries[primary].metrics

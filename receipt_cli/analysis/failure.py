@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from receipt_cli.analysis.survival import CONVICTING, FATAL, FRAME, Progress, reached_plan
+from receipt_cli.analysis.survival import CONVICTING, FATAL, FRAME, Progress, first_epoch, reached_plan
 from receipt_cli.analysis.torchrun import Verdict, find_verdict, is_victim
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
@@ -291,7 +291,7 @@ def _completed(last: Phase | None, progress: Progress) -> bool | None:
         return None  # steps follow: written late, or of a part of the run that is over
     if numbers and planned is not None:
         stride = numbers[-1] - numbers[-2] if len(numbers) > 1 else 1
-        if numbers[-1] + stride < planned:
+        if numbers[-1] + stride < planned + (min(numbers) >= 1 and first_epoch(last)):
             return False  # another record would have been printed
     if progress.said_done > last_step or (not last.steps and last.grammar.layer == "library"):
         return None  # a script may say so in any case, and another trainer than this grammar's may have run

@@ -175,6 +175,13 @@ def reached_plan(phase: Phase) -> bool:
     return last is not None and planned is not None and last >= planned - 1 and not _within_epoch(phase, planned)
 
 
+def first_epoch(phase: Phase) -> int:
+    """Return the number of the first epoch where the last record counts by epoch, else 0."""
+    last = phase.steps[-1]
+    by_epoch = last.rule.counts == "epoch" or (last.counters is not None and "epoch_step" not in last.counters)
+    return (last.rule.epochs_from or 0) if by_epoch else 0
+
+
 def _within_epoch(phase: Phase, planned: int) -> bool:
     """True when the last record counts by epoch and stands in an epoch that goes on, or before the last one."""
     last = phase.steps[-1]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
-from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Detection, find_alone
+from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
 from receipt_cli.errors import InputError
 from receipt_cli.events.launches import Launch, introduces
 from receipt_cli.events.streams import Gathered, gather
@@ -98,13 +98,20 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
     alone = find_alone(engine, body, known)
     least = {name: MIN_SECONDARY if c.layer in TRAINERS else MIN_FORMAT for name, c in known.items()}
     layers = {name: c.layer for name, c in known.items() if c.alone_steps >= least[name]}
+    for c in known.values():
+        if c.layer == "library" and c.alone_steps >= MIN_SECONDARY and _is_apart(alone[c.id], [alone[name] for name in layers]):
+            layers[c.id] = c.layer
     found = list(_split({name: alone[name].steps for name in layers}, layers, 0, body.records))
     signs = _signs(engine, body, known)
     failures = _positions(engine, body, FAILURES)
-    few = [c for name, c in known.items() if name not in layers and c.layer in TRAINERS]
+    few = [
+        c for name, c in known.items() if name not in layers and (c.layer in TRAINERS or (c.layer == "library" and c.rules > 1))
+    ]
     for c in sorted(few, key=lambda c: (-c.alone, c.id)):
         new = _Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max())
-        found = _with_few(found, new, signs, proven=c.named or bool(failures and failures[-1] >= new.first))
+        failed = bool(failures) and failures[-1] >= new.first
+        ended = c.alone_steps > 0 and any(at >= new.first for at in _end_lines(engine, body, [c.id]))
+        found = _with_few(found, new, signs, proven=c.named or failed or ended)
     gaps = (
         Gap(_line(engine, body, one.name, one.last), _line(engine, body, other.name, other.first), one.name, other.name)
         for one, other in pairwise(found)
@@ -112,11 +119,26 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
     return [gap for gap in gaps if gap.last < gap.first]
 
 
+def _is_apart(library: Alone, others: Sequence[Alone]) -> bool:
+    """True where all that a library printed, its banner too, precedes or follows all steps of each trainer.
+
+    A trainer that runs on the library prints its steps among those of the library, and behind its banner.
+    """
+    first, last = library.records.min(), library.records.max()
+    spans = [(other.steps.min(), other.steps.max()) for other in others]
+    return all(end < first or (last < begin and library.steps.min() > first) for begin, end in spans)
+
+
 def _signs(engine: Engine, body: SegmentBody, names: Collection[str]) -> list[int]:
     """Return the records that show an end: markers of failures and completions, and end lines of the trainers ``names``."""
+    return sorted({*_positions(engine, body, ENDS), *_end_lines(engine, body, names)})
+
+
+def _end_lines(engine: Engine, body: SegmentBody, names: Collection[str]) -> set[int]:
+    """Return the records that are end lines of the trainers ``names``."""
     rules = [(g, r) for g in engine.grammars if g.id in names for r in g.rules if r.event == "end"]
     ends = [columns.at for g, r in rules if (columns := engine.columns(body, g, r)) is not None]
-    return sorted({*_positions(engine, body, ENDS), *(at >> POSITION_BITS for found in ends for at in found)})
+    return {at >> POSITION_BITS for found in ends for at in found}
 
 
 def _positions(engine: Engine, body: SegmentBody, roles: Sequence[str]) -> list[int]:
@@ -130,7 +152,7 @@ def _positions(engine: Engine, body: SegmentBody, roles: Sequence[str]) -> list[
 def _with_few(found: Sequence[_Stretch], new: _Stretch, signs: Sequence[int], *, proven: bool) -> list[_Stretch]:
     """Return the stretches with a ``new`` one of few records, where it is outside of them and an end parts it from each.
 
-    Behind the others its own end is enough where it is ``proven`` by its name, or by a failure there.
+    Behind the others its own end is enough where it is ``proven``: by its name, a failure there, or its end line and a step.
     """
     every = sorted([*found, new], key=lambda one: one.first)
     at = every.index(new)
@@ -194,7 +216,8 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
     start, end = source.lines_before, source.line_end
     parts: list[Gathered] = []
     try:
-        borders = [_find_border(engine, source, gap, opening) for gap in gaps]
+        near = {name: list(_lines_of(gathered.body, name)) for name in gathered.body.near}
+        borders = [_find_border(engine, source, gap, opening, near) for gap in gaps]
         for before, until in pairwise([start, *borders, end]):
             again = source.excerpt(before or 0, until)
             if again is None:
@@ -231,11 +254,13 @@ def _line(engine: Engine, body: SegmentBody, name: str, ordinal: int) -> int:
     raise AssertionError("no rule reads the record")
 
 
-def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes) -> int:
+def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes, near: Mapping[str, Sequence[float]]) -> int:
     """Return how many lines of the log precede the first line of the second run of a gap.
 
     The fewest lines are then on the side of the other run. Of several such places it is one where a program is called or
-    prints what the log began with, ``opening``; behind the longest silence; else the first where anything is printed.
+    prints what the log began with, ``opening``; behind the longest silence; else the first where anything is printed,
+    but for lines that are indented: these go on.
+    ``near`` are the lines of the first near misses of each grammar.
     """
     begin = max(source.lines_before or 0, gap.body - 1, gap.last - 1 - NEAR)
     around = source.excerpt(begin, gap.first + NEAR) if gap.first - gap.last <= MOST_LINES else None
@@ -244,35 +269,41 @@ def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes) -> in
     every = b"".join(around.blocks()).removesuffix(b"\n").split(b"\n")
     at, end = gap.last - 1 - begin, gap.first - begin
     lines = every[at:end]
-    sides = _Sides(engine, gap, lines, (every[: at + 1], every[end - 1 :]))
+    sides = _Sides(engine, gap, lines, (every[: at + 1], every[end - 1 :]), near)
     again = next((at for at, line in enumerate(lines) if at and opening and _shape(line) == opening), None)
     weights = [sides.side(place) if again is None or place < again else LAST for place in range(1, len(lines) - 1)]
     behind = list(accumulate(weights, initial=0))
     best = [place for place, cost in enumerate(behind, 1) if cost == min(behind)]
     begins = [place for place in best if _begins(lines[place], opening)]
-    printed = (place for place in begins or best if _LETTER.search(lines[place]))
+    printed = (place for place in begins or best if _LETTER.search(lines[place]) and not lines[place][:1].isspace())
     return gap.last - 1 + (sides.behind_silence(begins or best) or next(printed, best[-1]))
 
 
 class _Sides:
     """The lines of a gap, the last of the first run and the first of the second among them: whose they are."""
 
-    def __init__(self, engine: Engine, gap: Gap, lines: Sequence[bytes], around: tuple[Sequence[bytes], Sequence[bytes]]) -> None:
-        self.engine, self.gap, self.lines = engine, gap, lines
+    def __init__(
+        self, engine: Engine, gap: Gap, lines: Sequence[bytes], around: tuple[Sequence[bytes], Sequence[bytes]],
+        near: Mapping[str, Sequence[float]],
+    ) -> None:  # fmt: skip
+        self.gap, self.lines = gap, lines
+        self.bodies = [_read(engine, line) for line in lines]
+        self.near = {gap.one for line in near.get(gap.one, ()) if line < gap.last}
+        self.near |= {gap.other for line in near.get(gap.other, ()) if line > gap.first}
         self.companions = {(g.ref, r.name) for g in engine.grammars if g.id == gap.one for r in g.rules if r.companion}
         self.clocks = [read_clock(plain(line)[:STAMPED]) for line in lines]
         self.following: set[int] = set()
         before, after = ({_shape(line)[:HEAD] for line in some} for some in around)
         self.heads = before - after, after - before
+        self.edges = _first_clock(reversed(around[0])), _first_clock(around[1])
 
     def side(self, place: int) -> int:
         """Return a number below 0 for a line of the first run, above 0 for one of the second, 0 where nothing shows it.
 
         What reads the line weighs most. Then count its time and a marker, since how a run ended is the last that it prints;
-        then a near miss and whose head it has.
+        then a near miss, if the run has others, and whose head it has.
         """
-        gap, line, body = self.gap, self.lines[place], SegmentBody()
-        self.engine.read(body, line + b"\n")
+        gap, line, body = self.gap, self.lines[place], self.bodies[place]
         if body.rules and body.rules.keys() <= self.companions:
             return -READ  # of the record before it, into which it may have gone already
         shown = gap.sides.get(gap.last + place, 0)
@@ -283,15 +314,18 @@ class _Sides:
         if gap.one == gap.other and gap.one in read and (gap.led or place == 1 or place - 1 in self.following):
             self.following.add(place)
             return -READ  # a line that belongs to the last record, and is no event
-        if gap.one != gap.other and (gap.one in owners) != (gap.other in owners):
+        if gap.one != gap.other and (gap.one in owners) != (gap.other in owners) and _LETTER.search(line):
             return READ if gap.other in owners else -READ
-        before, clock, after = self.clocks[0], self.clocks[place], self.clocks[-1]
+        (before, after), clock = self.edges, self.clocks[place]
         if abs(after - before) >= APART and clock == clock:
             return 1 if abs(after - clock) < abs(clock - before) else -1
+        if clock == clock and math.isnan(before) != math.isnan(after):
+            return 1 if math.isnan(before) else -1
         if body.markers:
             return -READ
-        if (gap.one in body.near) != (gap.other in body.near):
-            return 1 if gap.other in body.near else -1
+        near = self.near & body.near.keys()
+        if (gap.one in near) != (gap.other in near):
+            return 1 if gap.other in near else -1
         head = _shape(line)[:HEAD]
         stamped = head.count(b"0") >= STAMP
         return shown or ((head in self.heads[1]) - (head in self.heads[0]) if stamped else 0)
@@ -305,6 +339,25 @@ class _Sides:
             before = clock if clock == clock else before
         long = [place for place in places if silences[place] >= SILENCE]
         return max(long, key=lambda place: (silences[place], -place), default=None)
+
+
+def _lines_of(body: SegmentBody, name: str) -> Iterator[float]:
+    """Yield the lines of the first near misses of a grammar, and infinity where the log has more of them."""
+    near = body.near[name]
+    yield from (miss.line_number for _, miss in near.first)
+    if near.count > len(near.first):
+        yield math.inf
+
+
+def _read(engine: Engine, line: bytes) -> SegmentBody:
+    body = SegmentBody()
+    engine.read(body, line + b"\n")
+    return body
+
+
+def _first_clock(lines: Iterable[bytes]) -> float:
+    clocks = (read_clock(plain(line)[:STAMPED]) for line in lines)
+    return next((clock for clock in clocks if clock == clock), math.nan)
 
 
 def _begins(line: bytes, opening: bytes) -> bool:

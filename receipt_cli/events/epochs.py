@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import MAX_EPOCHS
+from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import replace
 from receipt_cli.records.envelope import NO_RANK
 
@@ -226,20 +227,25 @@ def _count_run(event: Event, known: bool) -> None:
 def _records(events: list[Event]) -> list[Event]:
     """Leave out what looks like a step record and is none.
 
-    That is: records that a line (``repeats``) announces as repeated, or as those of an evaluation; the epoch line of an
-    evaluation, where no epoch runs and other records have one; the last bar, drawn once more after the trainer has reported
-    its end.
+    That is: records that a line (``repeats``) announces as repeated; the epoch line of an evaluation, where no epoch runs and
+    other records have one; the last bar, drawn once more after the trainer has reported its end. A record that a line of
+    progress announces is one of an evaluation.
     """
     numbered = {(e.grammar.id, e.rule.name) for e in events if e.rule.counts == "epoch" and e.step is not None}
-    repeats: dict[str, int] = {}
+    repeats: dict[str, tuple[int, Event]] = {}
+    evaluations: dict[str, Rule] = {}
     last: dict[str, Event] = {}
     done: set[str] = set()
     kept: list[Event] = []
     for event in events:
         name, rule = event.grammar.id, event.rule
         if event.is_step:
-            if repeats.get(name):
-                repeats[name] -= 1
+            left, herald = repeats.pop(name, (0, event))
+            if left:
+                repeats |= {name: (left - 1, herald)} if left > 1 else {}
+                if herald.rule.event == "progress" and event.run is None:
+                    evaluation = evaluations.setdefault(rule.name, replace(rule, event="eval"))
+                    kept.append(_evaluation(event, evaluation))
                 continue
             if rule.counts == "epoch" and event.step is None and (name, rule.name) in numbered:
                 continue
@@ -252,6 +258,15 @@ def _records(events: list[Event]) -> list[Event]:
         elif rule.event == "end" and name in last:
             done.add(name)
         if rule.repeats:
-            repeats[name] = rule.repeats
+            repeats[name] = rule.repeats, event
         kept.append(event)
     return kept
+
+
+def _evaluation(event: Event, rule: Rule) -> Event:
+    """Return a record that looks like training as one of ``rule``, an evaluation: its figures are those of the validation."""
+    event.rule = rule
+    event.metrics = {f"val_{name}" if name == "loss" else name: value for name, value in event.metrics.items()}
+    event.unregistered = {f"val_{name}": value for name, value in event.unregistered.items()}
+    event.meanings = {f"val_{name}" if name == "loss" else name: meaning for name, meaning in event.meanings.items()}
+    return event

@@ -11,13 +11,12 @@ PUBLIC = {
         "ENVELOPE NO_RANK REPEATED before head_ends plain read_clock read_moment read_rank split_rank starts time_of_day "
         "unwrap without_count"
     ),
-    "heuristics": "MAX_SEEN METRIC_LINE count_step_lines metric_lines",
+    "heuristics": "MAX_SEEN METRIC_LINE count_step_lines ends_in_rows metric_lines",
     "literals": "NotALiteral Number Text Value parse_object",
     "place": "ACTOR LOGGED MENTIONED PRINTED form_of read_host",
     "prefilter": "Prefilter",
     "split": (
-        "Fragment RECORD_CAP Walk cap_records count_blank count_ends display_lines first_end invalid_records "
-        "last_end normalise"
+        "Fragment RECORD_CAP Walk cap_records count_blank count_ends display_lines first_end invalid_records last_end normalise"
     ),
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -15,7 +15,7 @@ NO_RANK = -1
 """The rank of a record whose prefix names none."""
 _LEVEL = rb"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SUCCESS|TRACE)"
 _CLOCK = rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
-_DATE = rb"(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\d{8}[T ]|\d\d/\d\d(?:/\d{4}|/\d\d)? |\d\d-\d\d-\d\d )"
+_DATE = rb"(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\d{8}[T ]|\d\d/\d\d(?:/\d{4}|/\d\d)? |\d\d-\d\d-\d\d |\d{4}-\d\d-\d\d, )"
 _MONTH = rb"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _ZONE = rb"(?:Z|[+-]\d\d:?\d\d| (?:UTC|GMT))?"
 _NO_HOST = (
@@ -65,6 +65,10 @@ _HEADS = (
     _LEVEL + rb":" + _DATE + _CLOCK + rb":",  # ERROR:2026-03-26 21:59:41,526:
     _LEVEL + rb"(?::[\w.-]{1,80}:| +[|-] +" + _NAMED_BEHIND + rb"|: " + _DOTTED + rb"| {1,8})",  # INFO:root: , INFO -
     rb"[\w.]{1,80} " + _LEVEL + rb": ",  # d2.utils.events INFO:
+    rb"(?<=\d )[\w.]{1,80} " + _LEVEL + rb" {1,8}",  # 2026-01-02 03:04:05,500 root ERROR
+    rb"\{[\w.-]{1,80}\.py:\d{1,7}\} ",  # Airflow
+    rb" {20,31}(?=(?:Traceback \(most recent call last\)|[\w.]{0,200}(?:Error|Exception|Interrupt))(?:[:\s]|\Z))"
+    rb"(?=[^\r\n]* \r?\n?\Z)",  # rich, which fills its lines with blanks
     rb"(?:[Rr]ank|RANK|rank=)[ :=-]?(?P<word>\d{1,7})(?:/\d{1,7})?[:,|]? ",
     rb"[A-Za-z][\w.-]{0,62} {1,20}\| ",  # compose
     _NO_HOST + rb"(?:(?=[a-z0-9.-]{0,60}\d)[a-z][a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,4}|\d{1,3}(?:\.\d{1,3}){3}): ",  # pdsh
@@ -82,7 +86,8 @@ _RANK = compile_later(
 )
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _TIME = compile_later(
-    rb"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)?"
+    rb"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)(?:[T ]|, )(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
+    rb"(Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)?"
     rb"|(?<!\d)(20\d\d)(\d\d)(\d\d)[ T](\d\d):(\d\d):(\d\d)\b"
     rb"|\b([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d)(?: (?:([A-Z]{3,5}) )?)((?:19|20)\d\d)\b"
     rb"|(?<![\d/])(\d\d)/(\d\d)/(\d{4}),? (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?= \[\w+\|DP=(\d))?"

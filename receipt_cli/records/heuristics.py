@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import TypeAlias
 
 from receipt_cli.lazy_pattern import compile_later
@@ -20,6 +21,9 @@ STEP_LINE = compile_later(
 _STEP_WORDS = (b"step", b"iter", b"epoch", b"batch")
 _METRIC_WORDS = (*_STEP_WORDS, b"loss", b"lr", b"acc", b"ppl", b"tok", b"mfu")
 """What such lines begin with: the pattern is tried only behind one of these."""
+ROW = compile_later(rb"[ \t]*(\d{1,9})[ \t,;]{1,8}[-+]?\d{1,9}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?[ \t\r]*\Z")
+ROWS = 5
+"""So many last lines that are two numbers each, the first of which rises, may be steps with their losses."""
 MAX_SEEN = 3
 """Such lines are kept, or counted, up to this many."""
 
@@ -42,6 +46,13 @@ def metric_lines(records: bytes, limit: int, likely: Likely | None = None) -> li
         if len(found) >= limit:
             break
     return found
+
+
+def ends_in_rows(lines: Sequence[bytes]) -> bool:
+    """True where the last lines are rows of two numbers without a word, the first of which rises."""
+    found = [ROW.match(line) for line in lines[-ROWS:]]
+    counted = [int(row[1]) for row in found if row is not None]
+    return len(counted) == ROWS and all(one < other for one, other in pairwise(counted))
 
 
 def _hits(

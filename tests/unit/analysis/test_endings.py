@@ -217,3 +217,26 @@ ENDS = {
 @pytest.mark.parametrize(("want", "end"), ENDS.values(), ids=ENDS)
 def test_the_end_of_a_log_says_why(receipt_of: Receipt, want: str, end: str) -> None:
     assert receipt_of(HEAD + end)["failure"]["reason"] == want
+
+
+EPOCHS = [f"21:25:{n:02} INFO: Epoch {n}/8 | Loss: {1 / (n + 1):.5f} | Time: 485.5s" for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (EPOCHS[1:8], "truncated"),  # counted from 1, and the eighth is missing
+        (EPOCHS[1:], None),
+        (EPOCHS[:8], None),  # counted from 0
+    ],
+)
+def test_the_last_epoch_has_the_number_of_epochs_where_the_first_is_1(
+    receipt_of: Receipt, lines: list[str], reason: str | None
+) -> None:
+    assert ((receipt_of("\n".join(lines) + "\n")["failure"]) or {"reason": None})["reason"] == reason
+
+
+def test_rows_of_numbers_may_be_steps(receipt_of: Receipt) -> None:
+    rows = [f"{n} {1 / (n + 1):.6f}" for n in range(30)]
+    assert receipt_of("\n".join(rows) + "\n")["checks"]["has_steps"] is None
+    assert receipt_of("\n".join(rows[::-1]) + "\n")["checks"]["has_steps"] is False

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from benchmarks.metamorphic import heads as table
 
 Receipt = Callable[..., dict[str, Any]]
 STEPS = [f"iter {n}: loss {3 - n * 0.01:.4f}, time 100.00ms, mfu 40.00%" for n in range(20)]
@@ -97,6 +100,15 @@ def test_the_same_traceback_that_steps_follow_is_none(receipt_of: Receipt, head:
     assert document["failure"] is None or document["failure"]["reason"] == "truncated"
     assert document["checks"]["zero_exit_code"] is None
     assert "exception" in [marker["id"] for marker in document["derivation"]["observed"]]
+
+
+PAIRS = [(head, list(table.ENDINGS)[n % len(table.ENDINGS)]) for n, head in enumerate(table.HEADS)]
+PAIRS += [("none", ending) for ending in table.ENDINGS]
+
+
+@pytest.mark.parametrize(("head", "ending"), PAIRS)
+def test_each_ending_of_the_table_is_found(tmp_path: Path, head: str, ending: str) -> None:
+    assert table.verdict(head, ending, tmp_path) == ""
 
 
 LOGGED = ["ERROR:root:Traceback (most recent call last):", *TRACEBACK[1:]]

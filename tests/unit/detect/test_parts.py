@@ -29,6 +29,12 @@ def hf(count: int = 4) -> str:
     )
 
 
+def stamped(log: str) -> str:
+    """Return a log with a time before each line, behind one that was printed two minutes before."""
+    lines = "".join(f"2026-05-06 07:10:{n:02} {line}\n" for n, line in enumerate(log.splitlines()))
+    return "2026-05-06 07:08:09 the data is loaded\n" + lines
+
+
 ERROR = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nRuntimeError: no data\n'
 START = "$ torchrun --nproc_per_node 8 train.py\nloading the tokenizer\n"
 
@@ -50,6 +56,9 @@ PARTS = [
     ("a command belongs to its launch", nanogpt() + "saved\n" + START + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 8)]),
     ("an error belongs to what it ends", nanogpt() + ERROR + "\n" + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 11)]),
     ("too few records for another trainer", nanogpt() + titan(2), [("nanogpt", 6, 1)]),
+    ("a rule of dashes is nobody's", nanogpt() + "-" * 80 + "\nsaved\n" + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 8)]),
+    ("an indented line goes on", nanogpt() + "      epoch 3 of 3\n" + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 8)]),
+    ("a time is of the run whose lines have one", nanogpt() + stamped(titan()), [("nanogpt", 6, 1), ("torchtitan", 9, 7)]),
     ("records between those of the other", nanogpt(3) + titan() + nanogpt(9)[len(nanogpt(3)) :], [("torchtitan", 9, 1)]),
 ]  # fmt: skip
 

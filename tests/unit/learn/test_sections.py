@@ -49,12 +49,15 @@ ALIKE = "epoch: {e},  loss is: {x:.3f}, acc is: 0.4{e}"
 
 
 @pytest.mark.parametrize("before", [[], ["testing in eval mode……", ALIKE.format(e=0, x=9.5)]])
-def test_what_only_the_line_before_it_tells_from_training_is_left_out(before: list[str], tmp_path: Path) -> None:
+def test_what_only_the_line_before_it_tells_from_training_is_an_evaluation(before: list[str], tmp_path: Path) -> None:
     lines: list[str] = [*before]
     for epoch in range(9):
         lines += [ALIKE.format(e=epoch, x=2 - epoch / 10), "testing in eval mode……"]
         lines += [ALIKE.format(e=epoch, x=3 - epoch / 10), "Now continue training……"]
-    assert figures(read(lines, tmp_path)) == (9, 2.0, 1.2)
+    found = read(lines, tmp_path)
+    assert figures(found) == (9, 2.0, 1.2)
+    validation = found.summaries[found.primary or 0].metrics["val_loss"]
+    assert (validation.record_count, validation.last) == (9 + len(before) // 2, 2.2)
 
 
 def test_where_two_records_follow_the_line_neither_is_read(tmp_path: Path) -> None:
