@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 
 def _grammars() -> Iterable[tuple[str, str]]:
@@ -19,7 +22,34 @@ def _metrics() -> Iterable[tuple[str, str]]:
     return [(metric.name, metric.description) for metric in load_registry().metrics]
 
 
-VALUES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {"grammar": _grammars, "metric": _metrics}
+def _stored() -> list[dict[str, Any]]:
+    """Return what is listed of the runs of the store that the settings name; nothing without one."""
+    from receipt_cli.cli.settings import find_settings
+    from receipt_cli.errors import ReceiptError
+    from receipt_cli.store.listing import list_runs
+
+    try:
+        store = find_settings(os.environ).values.get("store")
+        return list_runs(Path(store.value), None) if store is not None else []
+    except ReceiptError:  # a key press is no time for errors
+        return []
+
+
+def _lanes() -> Iterable[tuple[str, str]]:
+    return [(lane, "lane") for lane in sorted({row["lane"] for row in _stored() if row["lane"]})]
+
+
+def _runs() -> Iterable[tuple[str, str]]:
+    for row in _stored():
+        yield from ((text, row["log_path"] or "run") for text in (row["name"], row["run_id"][:12]) if text)
+
+
+VALUES: dict[str, Callable[[], Iterable[tuple[str, str]]]] = {
+    "grammar": _grammars,
+    "metric": _metrics,
+    "lane": _lanes,
+    "run": _runs,
+}
 """Each kind of values that an argument or option ``completes``, and what lists them."""
 
 
@@ -29,6 +59,8 @@ def completer(kind: str) -> Callable[[str], list[tuple[str, str]]] | None:
         return None
 
     def complete(incomplete: str) -> list[tuple[str, str]]:
+        if kind == "run" and not incomplete:
+            return []  # the shell completes files where there is nothing else, and a run may be a file
         return [(value, about) for value, about in VALUES[kind]() if value.startswith(incomplete)]
 
     return complete

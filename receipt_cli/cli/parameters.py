@@ -33,7 +33,8 @@ class Option:
     """An option; without ``names`` it is called as its parameter is.
 
     ``off`` is the spelling that turns a flag off, ``aliases`` are spellings without help, ``least`` and ``most`` are the
-    bounds of a number, ``completes`` is the kind of its values for a shell's completion (``completion.VALUES``).
+    bounds of a number, ``completes`` is the kind of its values for a shell's completion (``completion.VALUES``), ``setting`` is
+    the setting that is its default (``settings.SETTINGS``).
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class Option:
         least: float = -math.inf,
         most: float = math.inf,
         completes: str = "",
+        setting: str = "",
     ) -> None:
+        self.setting = setting
         self.names = names
         self.help = help
         self.metavar = metavar
@@ -135,9 +138,11 @@ Grammar = Annotated[
     str | None,
     Option("-g", "--grammar", metavar="ID@vN", help="Parse the log with this grammar (or YAML file) only.", completes="grammar"),
 ]
-RunName = Annotated[str | None, Option(metavar="NAME", help="Name of the run.")]
-Lane = Annotated[str | None, Option(metavar="NAME", help="Series of comparable runs (hardware and recipe).")]
-Preset = Annotated[str | None, Option(metavar="NAME", help="Name of the recipe.")]
+RunName = Annotated[str | None, Option(metavar="NAME", help="Name of the run.", setting="name")]
+Lane = Annotated[
+    str | None, Option(metavar="NAME", help="Series of comparable runs (hardware and recipe).", completes="lane", setting="lane")
+]
+Preset = Annotated[str | None, Option(metavar="NAME", help="Name of the recipe.", setting="preset")]
 Attach = Annotated[
     list[str] | None, Option(metavar="KIND=URI", help="An artefact, stored by reference; may be given several times.")
 ]
@@ -145,7 +150,9 @@ Fact = Annotated[
     list[str] | None,
     Option(metavar="NAME=VALUE", help="A fact that the log lacks, such as devices=8 or peak_flops=989e12; docs/derived.md."),
 ]
-Policy = Annotated[Path | None, Option(help="YAML: which fields block a comparison, warn or are ignored.")]
+Policy = Annotated[
+    Path | None, Option(help="YAML: which fields block a comparison, warn or are ignored.", setting="policy")
+]
 AllowTruncated = Annotated[bool, Option(help="Pass a log that stops before its run ends: the run may go on.")]
 StoreFolder = Annotated[Path, Argument("STORE", "Folder of the receipts.")]
 Documents = Annotated[list[Path], Argument("FILE...", "Receipts and other documents.")]

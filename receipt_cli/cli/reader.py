@@ -6,12 +6,16 @@ the parsing of a log. Typer prints help and completes words, from the same decla
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from receipt_cli.cli.commands import COMMANDS, load, names
 from receipt_cli.cli.parameters import Argument, Option, Parameter, parameters
 from receipt_cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from receipt_cli.cli.settings import Settings
 
 Call = tuple[Callable[..., None], dict[str, Any]]
 """A function and its arguments."""
@@ -109,6 +113,7 @@ def _read_command(command: str, words: list[str]) -> Call:
     given, rest = splitter.split(words)
     if "help" in given:
         return _help(command)
+    settings = _settings(command)
     for each in declared:
         if isinstance(each.declared, Argument):
             given[each.name] = None if not rest else rest if each.many else rest[0]
@@ -116,10 +121,30 @@ def _read_command(command: str, words: list[str]) -> Call:
     try:
         if rest:
             raise UsageError(f"unexpected argument: {rest[0]}")
-        return function, {each.name: _value(each, given.get(each.name)) for each in declared}
+        return function, {each.name: _value(each, given.get(each.name, _default(each, settings))) for each in declared}
     except UsageError as error:
         error.try_ = f"{splitter.prog} --help"
         raise
+
+
+def _settings(command: str) -> Settings:
+    """Return the settings of the environment and the file; the folders of definitions in a file become those of the variable."""
+    from receipt_cli.cli.settings import find_settings, variable
+
+    found = find_settings(os.environ)
+    if found.notes:
+        from receipt_cli.cli.output import note
+
+        note(found.notes)
+    if "path" in found.values and command != "config":  # which reports where a value comes from
+        os.environ.setdefault(variable("path"), found.values["path"].value)
+    return found
+
+
+def _default(parameter: Parameter, settings: Settings) -> str | None:
+    """Return the setting that an option has in place of a word of the command line."""
+    name = parameter.declared.setting if isinstance(parameter.declared, Option) else ""
+    return settings.values[name].value if name in settings.values else None
 
 
 def _add_option(splitter: _Splitter, parameter: Parameter, option: Option) -> None:

@@ -12,13 +12,13 @@ from receipt_cli.errors import InputError, UsageError
 if TYPE_CHECKING:
     from receipt_cli.store.resolve import NamedRun
 
-VARIABLE = "RECEIPT_STORE"
 InStore = Annotated[
     Path | None,
     Option(
         "--store",
         metavar="FOLDER",
         help="Store whose runs may be given by digest (first digits), name or path; else $RECEIPT_STORE.",
+        setting="store",
     ),
 ]
 
@@ -45,7 +45,7 @@ def log_file(given: str, store: Path | None, *, any_run: bool = False) -> str:
 
     if run.receipt.run is not None and not any_run:
         raise UsageError(f"{given!r} is an earlier run of its log", why="a log stands for its last run")
-    log = find_log(named_store(store) or Path(), run)
+    log = find_log(store or Path(), run)
     if log is None:
         why = f"no batch on this machine found it at {', '.join(run.paths)[:300] or 'any path'}"
         raise InputError("the log of the run is not here", where=given, why=why, try_="name the log")
@@ -59,21 +59,15 @@ def log_or_receipt(given: str, store: Path | None) -> str:
         return given
     from receipt_cli.store.resolve import find_log
 
-    log = find_log(named_store(store) or Path(), run) if run.receipt.run is None else None
+    log = find_log(store or Path(), run) if run.receipt.run is None else None
     return str(log or run.receipt.path)
 
 
 def _run(given: str, store: Path | None) -> NamedRun | None:
     """Return the run of the store that ``given`` means; None where it is a file, or there is no store."""
-    folder = named_store(store)
+    folder = store
     if given == "-" or folder is None or os.path.lexists(given):
         return None
     from receipt_cli.store.resolve import find_run
 
     return find_run(folder, given)
-
-
-def named_store(store: Path | None) -> Path | None:
-    """Return the folder of ``--store``, else of the environment; None where neither names one."""
-    named = os.environ.get(VARIABLE)
-    return store if store is not None else Path(named) if named else None

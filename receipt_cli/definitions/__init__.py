@@ -13,7 +13,7 @@ PUBLIC = {
     "metrics": "Alias Metric Registry with_aliases load_registry",
     "resources": "data_root read_shipped",
     "reading": "Fail below failing listed similar",
-    "search_path": "Folder LOCAL find_folders",
+    "search_path": "Folder LOCAL distrusted find_folders upwards",
     "schema_check": "Path check_definition explain generated_validator json_type make_validator",
     "strict_yaml": "locate read_yaml write_yaml",
     "units": "MAX_TEXT SPECIAL_UNITS UNITS find_factor is_grouped known_units read_number shift_of split_suffix",

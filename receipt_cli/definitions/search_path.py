@@ -46,10 +46,13 @@ def find_folders(beside: str | None = None, environ: Mapping[str, str] | None = 
             raise DataError(f"a folder of {VARIABLE} does not exist", where=path)
         found.append(Folder(os.path.abspath(path), VARIABLE))
     if environ.get(LOCAL_VARIABLE) != "0":
-        for path in _upwards(beside):
-            why = _distrusted(path)
+        for path in (os.path.join(folder, LOCAL) for folder in upwards(beside)):
+            if not os.path.isdir(path):
+                continue
+            why = distrusted(path)
             if why:
-                notes.append(f"the definitions in {path} are not used: {why}")
+                named = "" if os.path.islink(path) else f"; {VARIABLE} names it"
+                notes.append(f"the definitions in {path} are not used: {why}{named}")
             else:
                 found.append(Folder(path, LOCAL))
     own = _configuration(environ)
@@ -59,23 +62,21 @@ def find_folders(beside: str | None = None, environ: Mapping[str, str] | None = 
     return Found(tuple({folder.path: folder for folder in reversed(found)}.values())[::-1], tuple(notes))
 
 
-def _upwards(beside: str | None) -> Iterator[str]:
-    """Yield each folder ``.receipt`` beside ``beside`` and above it, the nearest first; none above the home folder."""
+def upwards(beside: str | None) -> Iterator[str]:
+    """Yield the folder of ``beside`` (None: the working folder) and those above it, the nearest first; none above home."""
     start = os.path.abspath(beside) if beside not in (None, "-") else os.getcwd()
     place = start if os.path.isdir(start) else os.path.dirname(start)
     home = os.path.expanduser("~")
     for _ in range(MAX_PARENTS):
-        path = os.path.join(place, LOCAL)
-        if os.path.isdir(path):
-            yield path
+        yield place
         above = os.path.dirname(place)
         if above == place or place == home:
             return
         place = above
 
 
-def _distrusted(path: str) -> str:
-    """Return why a folder that was found, and not named, is not used; empty for a folder that only this user may change."""
+def distrusted(path: str) -> str:
+    """Return why a file or folder that was found, and not named, is not used; empty where only this user may change it."""
     try:
         state = os.lstat(path)
     except OSError as error:
@@ -85,8 +86,8 @@ def _distrusted(path: str) -> str:
     if sys.platform == "win32":
         return ""
     if state.st_uid != os.getuid():
-        return f"it belongs to another user; {VARIABLE} names it"
-    return f"everybody may write to it; {VARIABLE} names it" if state.st_mode & _WORLD_WRITABLE else ""
+        return "it belongs to another user"
+    return "everybody may write to it" if state.st_mode & _WORLD_WRITABLE else ""
 
 
 def _configuration(environ: Mapping[str, str]) -> str | None:

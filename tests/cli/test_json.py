@@ -32,6 +32,7 @@ PRINTED = [
     ("compare", "compare ok.receipt.json nan.receipt.json --json"),
     ("compare_reproducibility", "compare --reproducibility ok.log ok.log --json"),
     ("compare_reproducibility", "compare --reproducibility ok.log nan.log --json"),
+    ("config", "config --json"),
     ("explain", "explain ok.log --json"),
     ("explain", "explain ok.log --line 19 --json"),
     ("explain", "explain ok.log --field /failure --json"),

@@ -11,9 +11,11 @@ from pathlib import Path
 import pexpect
 import pytest
 
+import receipt_cli
 from receipt_cli.cli.commands import COMMANDS
 from receipt_cli.cli.reader import read
 from receipt_cli.cli.typer_view import help_of
+from receipt_cli.store.files import Store
 from tests.tools.manual import manual
 
 PAGE = "docs/man/receipt.1"
@@ -50,6 +52,8 @@ COMPLETED = [
     ("receipt plot run.log --metric perp\t", "perplexity"),
     ("receipt plot run.log --me\t", "--metric"),
     ("receipt completion fi\t", "fish"),
+    ("receipt parse run.log --lane h\t", "h100"),
+    ("receipt compare fir\t", "first-run"),
 ]
 SHELLS = {"bash": ["--norc", "--noprofile"], "zsh": ["-f"]}
 READY = {  # the prompt is spelled in two pieces: what the terminal echoes is not yet the prompt
@@ -62,6 +66,9 @@ READY = {  # the prompt is spelled in two pieces: what the terminal echoes is no
 def test_a_shell_at_a_terminal_completes(shell: str, root: Path, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
+    run = receipt_cli.read(root / "fixtures" / "logs" / "nanogpt" / "char-ok.log", name="first-run", lane="h100")
+    Store(tmp_path / "runs").add(run.receipt.to_dict())
+    (tmp_path / "receipt.toml").write_text('store = "runs"\n', "utf-8")
     shim = tmp_path / "receipt"
     shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m receipt_cli "$@"\n')
     shim.chmod(0o755)

@@ -12,7 +12,7 @@ _NAMES = (
     ("grammar", "list matrix show lint test explain learn"),
     ("schema", "list show diff"),
     ("store", "add ls query stats export show diff ask tag note exclude"),
-    ("", "mcp completion"),
+    ("", "mcp config completion"),
 )
 COMMANDS = tuple(f"{group} {name}".lstrip() for group, commands in _NAMES for name in commands.split())
 """Each command is a function of its name: its parameters are the options, the docstring is the help, the last paragraph of
@@ -20,7 +20,7 @@ which is an example. The function is in the module of the group, else in one of 
 _MODULES = {
     **dict.fromkeys(("show", "validate", "migrate"), "documents"),
     "attest": "verify",
-    **dict.fromkeys(("completion", "mcp"), "integration"),
+    **dict.fromkeys(("completion", "config", "mcp"), "integration"),
     **dict.fromkeys((f"store {name}" for name in ("show", "diff", "ask", "tag", "note", "exclude")), "store_runs"),
 }
 """Commands that share another module."""

@@ -26,7 +26,7 @@ def ci(
     baseline: Annotated[
         list[str] | None, Option(metavar="FILE", help="Receipt or log to compare with; several are repeats of one run.")
     ] = None,
-    gates: Annotated[Path | None, Option(help="YAML: what the run must prove; without it, health.")] = None,
+    gates: Annotated[Path | None, Option(help="YAML: what the run must prove; without it, health.", setting="gates")] = None,
     policy: Policy = None,
     allow_truncated: AllowTruncated = False,
     exit_code: Annotated[int | None, Option(help="The exit code of the training command (for a log).")] = None,

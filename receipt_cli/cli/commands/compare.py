@@ -15,7 +15,9 @@ from receipt_cli.errors import ExitCode, UsageError
 
 
 def compare(
-    runs: Annotated[list[str], Argument("RUN...", "Receipts or logs, or runs of the store; the first is the baseline.")],
+    runs: Annotated[
+        list[str], Argument("RUN...", "Receipts or logs, or runs of the store; the first is the baseline.", completes="run")
+    ],
     policy: Policy = None,
     align: Annotated[Literal["step", "tokens", "samples", "time"], Option(help="Quantity by which curves are aligned.")] = "step",
     exit_code: Annotated[bool, Option(help="Exit 1 where a run is worse or not comparable.")] = False,

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def show(
-    given: Annotated[str, Argument("FILE|RUN", "A receipt, or a document of another kind; or a run of the store.")],
+    given: Annotated[
+        str, Argument("FILE|RUN", "A receipt, or a document of another kind; or a run of the store.", completes="run")
+    ],
     store: InStore = None,
     json_output: Json = False,
     color: Color = "auto",

@@ -11,7 +11,7 @@ from receipt_cli.errors import UsageError
 
 
 def explain(
-    log: Annotated[str, Argument("LOG|RUN", "The log; or a run of the store whose log is on this machine.")],
+    log: Annotated[str, Argument("LOG|RUN", "The log; or a run of the store whose log is on this machine.", completes="run")],
     metric: Annotated[str | None, Option(metavar="NAME", help="Explain the figures of a metric.", completes="metric")] = None,
     line: Annotated[int | None, Option(least=1, help="Show what the grammars read in a line.")] = None,
     field: Annotated[str | None, Option(metavar="POINTER", help="Explain a field of the receipt.")] = None,

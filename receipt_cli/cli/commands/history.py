@@ -12,7 +12,7 @@ from receipt_cli.errors import ExitCode, InputError
 
 def history(
     store: StoreFolder,
-    lane: Annotated[str | None, Argument("LANE", "One lane; all by default.")] = None,
+    lane: Annotated[str | None, Argument("LANE", "One lane; all by default.", completes="lane")] = None,
     policy: Policy = None,
     changed: Annotated[bool, Option(help="Only lanes in which something changed.")] = False,
     exit_code: Annotated[bool, Option(help="Exit 1 where the last change of a figure was for the worse.")] = False,

@@ -1,23 +1,24 @@
-"""``receipt completion`` and ``receipt mcp``: what shells and assistants use."""
+"""``receipt completion``, ``config`` and ``mcp``: the program in a shell, a project and an assistant."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from receipt_cli.cli.parameters import Argument, Option
-from receipt_cli.cli.runs import named_store
+from receipt_cli.cli.output import style, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Json, Option
 from receipt_cli.errors import UsageError
 
 Shell = Literal["bash", "zsh", "fish", "powershell"]
 
 
 def completion(shell: Annotated[Shell, Argument("SHELL", "One of bash, zsh, fish and powershell.")]) -> None:
-    """Print the script by which a shell completes commands, options, grammars and metrics.
+    """Print the script by which a shell completes commands, options, grammars, metrics, lanes and runs.
 
-    The shell runs it at its start: `eval "$(receipt completion bash)"` in ~/.bashrc, the same with zsh in ~/.zshrc after
-    compinit, `receipt completion fish > ~/.config/fish/completions/receipt.fish`, or
-    `receipt completion powershell >> $PROFILE`.
+    Lanes and runs are those of the store in $RECEIPT_STORE or receipt.toml. The shell runs it at its start:
+    `eval "$(receipt completion bash)"` in ~/.bashrc, the same with zsh in ~/.zshrc after compinit, `receipt completion
+    fish > ~/.config/fish/completions/receipt.fish`, or `receipt completion powershell >> $PROFILE`.
 
     Example: receipt completion bash >> ~/.bashrc
     """
@@ -26,12 +27,37 @@ def completion(shell: Annotated[Shell, Argument("SHELL", "One of bash, zsh, fish
     complete(f"source_{shell}")
 
 
+def config(json_output: Json = False, color: Color = "auto") -> None:
+    """List the settings that are defaults of options, each with its value and where it comes from.
+
+    An option of a command comes first, then a RECEIPT_* variable, then receipt.toml or [tool.receipt] of pyproject.toml in
+    this folder or the nearest one above it.
+
+    Example: receipt config
+    """
+    from receipt_cli.cli.settings import SETTINGS, Setting, find_settings, variable
+    from receipt_cli.render.terminal.table import render_table
+
+    found = find_settings(os.environ).values
+    rows: list[dict[str, str | None]] = []
+    for name in SETTINGS:
+        value, source = found.get(name, Setting("", ""))
+        rows.append({"setting": name, "value": value or None, "source": source or None, "variable": variable(name)})
+    if json_output:
+        write_json(rows)
+    else:
+        shown = [{key: value or "-" for key, value in row.items()} for row in rows]
+        write_stdout(render_table(shown, tuple(rows[0]), style(color)))
+
+
 def mcp(
     root: Annotated[
         list[Path] | None,
         Option(metavar="FOLDER", help="Folder of readable files; default: the current one; may be given several times."),
     ] = None,
-    store: Annotated[Path | None, Option(metavar="FOLDER", help="The store that questions mean; else $RECEIPT_STORE.")] = None,
+    store: Annotated[
+        Path | None, Option(metavar="FOLDER", help="The store that questions mean; else $RECEIPT_STORE.", setting="store")
+    ] = None,
     rows: Annotated[int, Option(least=1, most=100_000, help="Most rows of an answer.")] = 1000,
     kib: Annotated[int, Option("--kib", least=1, most=65_536, help="Most KiB of an answer.")] = 256,
     seconds: Annotated[float, Option(least=0.1, most=3600, help="Most seconds of work for an answer.")] = 60.0,
@@ -52,4 +78,4 @@ def mcp(
     import gc
 
     gc.enable()  # a command is short-lived, a server is not
-    serve(root or [Path()], named_store(store), Limits(rows, kib << 10, seconds))
+    serve(root or [Path()], store, Limits(rows, kib << 10, seconds))
