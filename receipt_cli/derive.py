@@ -42,6 +42,7 @@ from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
+from receipt_cli.events.seeds import with_seed
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, LogFacts, gather, last_bytes_before
 from receipt_cli.grammar.catalog import shipped
@@ -321,7 +322,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         lines=_line_counts(reading),
         near_misses=_near(body, grammars),
         problems=problems,
-        facts=first_facts(every),
+        facts=first_facts(every) if number else with_seed(first_facts(every), reading.gathered, launch.events),
         catalogue=engine.catalogue,
         registry=registry,
         metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
