@@ -272,7 +272,6 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         known = phase_facts(phase, known)
         if index in among:
             summaries.append(summarise(phase, known, registry, options.facts))
-    has_steps = any(summary.record_count for summary in summaries)
     own_body = window(reading.body, launch)
     whole = options.log_complete is not False
     near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
@@ -303,7 +302,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     problems = _problems(body, [*reading.gathered.problems, *own])
     familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
     near = near or (not grammars and ends_in_rows([line for _, line in _last_lines(reading, number)]))
-    stepless = not has_steps and not (body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count)
+    doubtful = body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count
+    stepless = not doubtful and not any(summary.record_count for summary in summaries)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
     metrics = {} if primary is None else summaries[primary].metrics
