@@ -306,7 +306,6 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     stepless = not doubtful and not any(summary.record_count for summary in summaries)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
-    metrics = {} if primary is None else summaries[primary].metrics
     return Derivation(
         log=log,
         log_time=find_log_time(reading.gathered) if when is None else None,
@@ -333,7 +332,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
         ranks=tuple(map(lowest, ranks)),
         goodput=spent.goodput,
-        cost=find_cost(options, known, metrics, spent.goodput, when),
+        cost=find_cost(options, known, {} if primary is None else summaries[primary].metrics, spent.goodput, when),
         ledger=reading.told.ledger,
         check_lines=deciding_lines(checks, summaries, phases, ending),
     )
