@@ -11,6 +11,6 @@ PUBLIC = {
     "contrasts": "Contrast Run comparison_document compare_runs contrast",
     "load": "load_runs load_side make_run short_names",
     "policy": "DEFAULT Policy read_policy",
-    "rerun": "STEPS reproducibility",
+    "rerun": "Question STEPS reproducibility",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

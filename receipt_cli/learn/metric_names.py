@@ -80,7 +80,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
         rest = [word for word in normalise(english).split() if word not in vocabulary.evaluation]
         if evaluated and rest and column.integer and _counter(rest, vocabulary) is not None:
             section = True  # ``validation step 3``: so is what it counts
-        unit = next((t.unit for t in column.values if t.unit), None)
+        unit = next((t.unit for t in column.values if t.unit), None) or _time_behind(english, right, vocabulary)
         follows = _AFTER.match((unit or "") + right) if unit != "%" else None
         names.append(
             Name(
@@ -248,6 +248,16 @@ def _metric(name: Name, vocabulary: Vocabulary) -> Role | None:
             return Role(METRIC, metric=metric)
         return Role(METRIC, metric=metric, unit="si") if stated in ("K", "k", "M", "G", "B", "T") else None
     return Role(METRIC, metric=metric) if stated is None and unit is None else None
+
+
+_TIME = re.compile(r" (s|secs?|ms|msec)(?=[\s,;|)\]]|\Z)")
+
+
+def _time_behind(text: str, right: str, vocabulary: Vocabulary) -> str | None:
+    """Return the unit that a blank parts from the number of a time: ``batch_cost: 0.31 sec``."""
+    metric, _ = vocabulary.names.get(normalise(text)) or ("", None)
+    found = _TIME.match(right) if metric.endswith("_time_s") else None
+    return found.group(1) if found is not None else None
 
 
 _RATE = re.compile(r"([A-Za-z]+) ?/ ?([A-Za-z]+)")

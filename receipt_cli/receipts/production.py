@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -29,6 +29,9 @@ from receipt_cli.receipts.assembly import Document, assemble
 from receipt_cli.receipts.stated import header_facts, merge_facts
 from receipt_cli.redaction.mask import count_masks, mask_secrets
 from receipt_cli.redaction.text import mask_texts, safe_text
+
+ARTEFACTS = ("torch_profile", "kernel_table", "kernel_report")
+"""Facts of a log that are paths of files: traces, tables and reports of kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +192,8 @@ def _product(
         environ=request.environ, header_file=captured, log_facts=from_log, here=request.here, now=request.now
     )
     notes = [*notes, *log_notes, *more]
-    document = assemble(derivation, run=run, header=mask_texts(header), attachments=attachments)
+    named = [*attachments, *_named(derivation, {attachment["kind"] for attachment in attachments})]
+    document = assemble(derivation, run=run, header=mask_texts(header), attachments=named)
     notes += masked_note(document)
     name = "stdin" if request.path == "-" else request.path
     require_valid(document, "receipt", name)
@@ -197,6 +201,13 @@ def _product(
         size = derivation.log.size_bytes
         notes = [*notes, f"{name} changed while it was read: the receipt is of the {size} bytes read"]
     return Product(document, derivation, tuple(notes))
+
+
+def _named(derivation: Derivation, kinds: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the artefacts of other kinds whose paths the log prints. Their files are not opened: a log is only data."""
+    for kind in ARTEFACTS:
+        if kind in derivation.facts and kind not in kinds:
+            yield {"kind": kind, "uri": safe_text(str(derivation.facts[kind][0])), "sha256": None, "size_bytes": None}
 
 
 def require_valid(document: Document, kind: str, where: str = "") -> None:

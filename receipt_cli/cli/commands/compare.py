@@ -25,15 +25,14 @@ def compare(
     reproducibility: Annotated[
         bool, Option(help="Test whether the second run is a rerun of the first: exit 0 where that is shown, else 1.")
     ] = False,
-    steps: Annotated[
-        int | None, Option(least=1, help="With --reproducibility: number of records to compare (100 by default).")
-    ] = None,
+    resume: Annotated[
+        bool, Option(help="Test whether the second run goes on where the first was: like --reproducibility, by step.")
+    ] = False,
+    steps: Annotated[int | None, Option(least=1, help="With these two: number of records to compare (100 by default).")] = None,
     tolerance: Annotated[
-        float | None, Option(least=0, metavar="RATIO", help="With --reproducibility: relative difference allowed.")
+        float | None, Option(least=0, metavar="RATIO", help="With these two: relative difference allowed.")
     ] = None,
-    series: Annotated[
-        Path | None, Option(metavar="FOLDER", help="With --reproducibility: Parquet files of the receipts' logs.")
-    ] = None,
+    series: Annotated[Path | None, Option(metavar="FOLDER", help="With these two: Parquet files of the receipts' logs.")] = None,
     store: InStore = None,
     json_output: Json = False,
     color: Color = "auto",
@@ -45,12 +44,14 @@ def compare(
     Example: receipt compare before.log after.log
     """
     runs = [receipt_file(run, store) for run in runs]
-    if reproducibility:
+    if reproducibility and resume:
+        raise UsageError("--reproducibility and --resume are two questions: ask one")
+    if reproducibility or resume:
         if markdown:
-            raise UsageError("--markdown does not go with --reproducibility")
-        return _reproduce(runs, policy, steps, tolerance, series, json_output=json_output, color=color)
+            raise UsageError(f"--markdown does not go with {_option(resume)}")
+        return _reproduce(runs, policy, steps, tolerance, series, resume=resume, json_output=json_output, color=color)
     if steps is not None or tolerance is not None or series is not None:
-        raise UsageError("--steps, --tolerance and --series go with --reproducibility")
+        raise UsageError("--steps, --tolerance and --series go with --reproducibility or --resume")
     from receipt_cli.api.commands import compare as compare_runs
     from receipt_cli.render.comparison.markdown import render_markdown
     from receipt_cli.render.comparison.terminal import render_comparison
@@ -66,6 +67,10 @@ def compare(
         sys.exit(ExitCode.NO)
 
 
+def _option(resume: bool) -> str:
+    return "--resume" if resume else "--reproducibility"
+
+
 def _reproduce(
     runs: Sequence[str],
     policy: Path | None,
@@ -73,24 +78,31 @@ def _reproduce(
     tolerance: float | None,
     series: Path | None,
     *,
+    resume: bool,
     json_output: bool,
     color: ColorChoice,
 ) -> None:
-    """Print whether the second of two runs reproduces the first; exit 1 unless that is shown. Raises ``ReceiptError``."""
+    """Print whether the second of two runs reproduces or resumes the first; exit 1 unless that is shown.
+
+    Raises ``ReceiptError``.
+    """
     from receipt_cli.comparison.load import load_side
-    from receipt_cli.comparison.rerun import STEPS, reproducibility
+    from receipt_cli.comparison.rerun import STEPS, Question, reproducibility
     from receipt_cli.render.comparison.terminal import render_reproducibility
     from receipt_cli.store.series_files import SeriesFiles
 
     if len(runs) != 2:
-        raise UsageError("--reproducibility needs two runs", try_="receipt compare --reproducibility a.log b.log")
+        raise UsageError(f"{_option(resume)} needs two runs", try_=f"receipt compare {_option(resume)} a.log b.log")
     if tolerance is not None and not math.isfinite(tolerance):
         raise UsageError("--tolerance must be a ratio such as 0.004")
     count = steps or STEPS
     stored = SeriesFiles(series, lambda text: note([text])) if series is not None else None
-    (a, first), (b, second) = (load_side(run, count, progress, stored) for run in runs)
+    b, second = load_side(runs[1], count, progress, stored)
+    begins = ((b.document["summary"] or {}).get("steps") or {}).get("first") if resume else None
+    a, first = load_side(runs[0], count, progress, stored, begins)
     note([*first, *second])
-    document = reproducibility(a, b, read_policy(policy), steps=count, tolerance=tolerance)
+    question: Question = "resume" if resume else "rerun"
+    document = reproducibility(a, b, read_policy(policy), steps=count, tolerance=tolerance, question=question)
     if json_output:
         write_json(document)
     else:
