@@ -7,7 +7,7 @@ from collections.abc import Callable
 from receipt_cli.rooms import doors
 
 _NAMES = (
-    ("", "parse run show explain check ci compare history validate migrate rederive verify attest header"),
+    ("", "parse run watch show explain check ci compare history validate migrate rederive verify attest header"),
     ("", "import export report plot"),
     ("grammar", "list matrix show lint test explain learn"),
     ("schema", "list show diff"),
