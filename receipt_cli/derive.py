@@ -273,12 +273,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
             summaries.append(summarise(phase, known, registry, options.facts))
     has_steps = any(summary.record_count for summary in summaries)
     own_body = window(reading.body, launch)
-    whole = options.log_complete is not False
     near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
-    ending = judge(
-        own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near, whole=whole,
-        running=options.running,
-    )  # fmt: skip
+    told = {"recognised": bool(grammars), "unread": near, "whole": options.log_complete is not False, "running": options.running}
+    ending = judge(own_body, engine.catalogue, every, options.exit_code, **told)
     both_ends = log_edges(reading.gathered)
     edges = _edges(both_ends, number, len(reading.launches) - 1)
     explanation = Explanation()

@@ -53,6 +53,22 @@ def render_watch(states: Sequence[JobState], style: Style, *, rows: int | None =
     return page.text()
 
 
+def job_record(job: JobState) -> dict[str, object]:
+    """Return a job for a line of JSON: figures are null where they are unknown."""
+    figures = job.snapshot.figures if job.snapshot is not None else None
+    summary = figures.summary if figures is not None else {}
+    return {
+        "log": job.path,
+        "state": job.state,
+        "reason": job.reason,
+        "silent_s": None if math.isnan(job.silent_s) else round(job.silent_s, 1),
+        "step": whole(summary, "steps", "last"),
+        "planned": whole(summary, "steps", "planned"),
+        "loss": real(summary, "metrics", "loss", "last"),
+        "eta_s": remaining_seconds(job.snapshot) if job.snapshot is not None and job.state == "running" else None,
+    }
+
+
 def _names(paths: Sequence[str]) -> dict[str, str]:
     """Return the paths without the folders that all of them share."""
     parts = [path.split("/")[:-1] for path in paths]

@@ -20,6 +20,7 @@ which is an example. The function is in the module of the group, else in one of 
 _MODULES = {
     **dict.fromkeys(("show", "validate", "migrate"), "documents"),
     "attest": "verify",
+    "history": "compare",
     **dict.fromkeys(("completion", "mcp"), "integration"),
     **dict.fromkeys((f"store {name}" for name in ("show", "diff", "ask", "tag", "note", "exclude")), "store_runs"),
 }

@@ -90,23 +90,7 @@ def _line(happening: Happening, job: JobState, json_output: bool) -> str | bytes
 
 
 def _record(job: JobState, happening: Happening | None = None) -> bytes:
-    """Return a job as a line of JSON: figures are null where they are unknown."""
     from receipt_cli.documents.canonical import canonical_line
-    from receipt_cli.render.fields import real, whole
-    from receipt_cli.render.live import remaining_seconds
+    from receipt_cli.render.watching import job_record
 
-    figures = job.snapshot.figures if job.snapshot is not None else None
-    summary = figures.summary if figures is not None else {}
-    return canonical_line(
-        {
-            **({"event": happening} if happening is not None else {}),
-            "log": job.path,
-            "state": job.state,
-            "reason": job.reason,
-            "silent_s": None if job.silent_s != job.silent_s else round(job.silent_s, 1),
-            "step": whole(summary, "steps", "last"),
-            "planned": whole(summary, "steps", "planned"),
-            "loss": real(summary, "metrics", "loss", "last"),
-            "eta_s": remaining_seconds(job.snapshot) if job.snapshot is not None and job.state == "running" else None,
-        }
-    )
+    return canonical_line(({"event": happening} if happening is not None else {}) | job_record(job))
