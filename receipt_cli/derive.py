@@ -242,7 +242,7 @@ class Reading:
         """
         number = len(self.launches) - 1 if number is None else number
         last = number == len(self.launches) - 1
-        options = self.options if last else replace(self.options, exit_code=None, wall=None, log_complete=None)
+        options = self.options if last else replace(self.options, exit_code=None, wall=None, log_complete=None, running=False)
         own = options
         if options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1:
             own = replace(options, wall=None)  # that of a command with several runs belongs to none of them
@@ -273,9 +273,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         if index in among:
             summaries.append(summarise(phase, known, registry, options.facts))
     own_body = window(reading.body, launch)
-    whole = options.log_complete is not False
     near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
-    ending = judge(own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near, whole=whole)
+    told = {"recognised": bool(grammars), "unread": near, "whole": options.log_complete is not False, "running": options.running}
+    ending = judge(own_body, engine.catalogue, every, options.exit_code, **told)
     both_ends = log_edges(reading.gathered)
     edges = _edges(both_ends, number, len(reading.launches) - 1)
     explanation = Explanation()

@@ -48,6 +48,8 @@ class Request:
     """Facts of the run that the caller states (``receipts.stated.read_facts``)."""
     log_complete: bool | None = None
     """Whether a wrapper of the job wrote the whole log; None without one."""
+    running: bool = False
+    """True where the job may still run."""
     captured: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ``run`` that a wrapper of the job measured."""
     name: str | None = None
@@ -154,7 +156,7 @@ def _options(request: Request, captured: Document | None) -> tuple[Options, list
     """Return the options of the derivation, with what the header of the job states, and notes."""
     header, _ = collect_header(environ=request.environ, header_file=captured, log_facts=(), here=None, now=None)
     facts, notes = merge_facts(request.facts, header_facts(mask_texts(header)))
-    return Options(request.grammar, request.exit_code, request.wall, request.log_complete, facts), notes
+    return Options(request.grammar, request.exit_code, request.wall, request.log_complete, facts, request.running), notes
 
 
 def _read(

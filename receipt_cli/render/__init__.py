@@ -30,5 +30,6 @@ PUBLIC = {
     "terminal.table": "Column render_table write_table",
     "terminal.text": "clean disarm",
     "verification": "Title render_verification",
+    "watching": "job_record render_watch",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)
