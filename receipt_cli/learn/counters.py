@@ -21,7 +21,7 @@ from receipt_cli.learn.counting import (
 )
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
 from receipt_cli.learn.readings import Reading, read_shape
-from receipt_cli.learn.shapes import MAX_HERALDS, Shape
+from receipt_cli.learn.shapes import MAX_HERALDS, Column, Shape
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -225,14 +225,21 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
             reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
         return
     column = shape.columns[counter.step] if counter.step is not None else None
-    if column is None or column.kind != FRACTION:
+    if column is None:
         return
     for other in readings:
         found = other.counter.epoch
         if found is None or other.evaluation or other.roles or len(other.shape.columns) > 1:
             continue
         heads = other.shape
-        if other.counter.mode != EPOCHS or sum(map(len, heads.literals)) > MAX_HEADING or heads.first > shape.last:
+        if sum(map(len, heads.literals)) > MAX_HEADING or heads.first > shape.last:
+            continue
+        if column.kind != FRACTION:
+            if _heads_each(heads, heads.columns[found], shape, column):
+                reading.counter = Counter(PER_EPOCH, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
+                return
+            continue
+        if other.counter.mode != EPOCHS:
             continue
         each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
         if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
@@ -241,6 +248,12 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
             mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
             reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
             return
+
+
+def _heads_each(heads: Shape, epochs: Column, shape: Shape, column: Column) -> bool:
+    """True where a line that counts precedes the first record, and each whose counter starts again; the last may lack records."""
+    each = column.drops > 0 and heads.count - column.drops in (1, 2) and heads.first < shape.first
+    return each and not epochs.drops and epochs.rises == heads.count - 1
 
 
 def _begins_epochs(reading: Reading) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
-from receipt_cli.learn.counting import FEW, drawn_steps
+from receipt_cli.learn.counting import DRAWN_BAR, FEW, drawn_steps
 from receipt_cli.learn.metric_names import LOSS, PART
 from receipt_cli.learn.patterns import REACH, chunks, counter_value, literal
 from receipt_cli.learn.proofs import Induced
@@ -50,7 +50,7 @@ def induce_herald(group: Group) -> Induced | None:
 
 MIN_BARS = 3
 _DRAWN = (
-    r"(?<![^\s\])])\d{1,3}+%\|[^|\r\n]{0,400}+\|[ \t]*+(?P<step>\d++)/(?P<planned_steps>\d++)"
+    rf"(?<![^\s\])]){DRAWN_BAR}(?P<step>\d++)/(?P<planned_steps>\d++)"
     r" \[[\d:]++<[\d:?]++,[ \t]*+(?:\d[\d.]*+|\?)(?:s/it|it/s)"
 )
 _BAR = _DRAWN + r"\]"
