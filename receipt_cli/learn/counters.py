@@ -16,6 +16,7 @@ from receipt_cli.learn.counting import (
     UNNUMBERED,
     Counter,
     drawn_steps,
+    ends_bar,
     first_epoch,
     is_full,
 )
@@ -66,6 +67,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     readings = [read_shape(s, vocabulary) for s in shapes]
     for reading in readings:
         _find_heading(reading, readings)
+        _find_runs(reading, readings, vocabulary)
     _set_aside(readings)
     for reading in readings:
         reading.doubted = reading.doubted or _in_rounds(reading, readings)
@@ -244,9 +246,23 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
         each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
         if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
             bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles)
-            keras = any(b"[=" in core or b"=>" in core for core in shape.samples)
+            keras = any(b"[=" in core or b"=>" in core for core in shape.samples) and not ends_bar(shape, counter.step or 0)
             mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
             reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
+            return
+
+
+def _find_runs(reading: Reading, readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
+    """Count by the step where a line such as ``Fold 2`` precedes each record whose counter starts again: a run of its own."""
+    counter, shape = reading.counter, reading.shape
+    if counter.mode != UNNUMBERED or counter.step is None or counter.epoch is not None or counter.heading is not None:
+        return
+    column = shape.columns[counter.step]
+    for other in readings:
+        heads = other.shape
+        alone = len(heads.columns) == 1 and not other.roles and not other.evaluation and other.names[0].words.split()[-1:]
+        if alone and alone[0] in vocabulary.runs and _heads_each(heads, heads.columns[0], shape, column):
+            reading.counter = Counter(GLOBAL, counter.step)
             return
 
 

@@ -100,7 +100,15 @@ def drawn_steps(shape: Shape) -> list[int]:
     """Return the counters of a record that is a progress bar: fractions between the drawn bar and the rate."""
     kinds = [column.kind for column in shape.columns]
     places = [at for at in range(1, len(kinds) - 1) if kinds[at - 1 : at + 2] == [BAR, FRACTION, RATE]]
+    if kinds[0] == BAR and ends_bar(shape, len(kinds) - 1):
+        places.append(len(kinds) - 1)
     return [at for at in places if at > glued_bar(shape) and shape.columns[at].integer]
+
+
+def ends_bar(shape: Shape, at: int) -> bool:
+    """True for the place in a bar that the line begins with, where it ends the line: `` [==>..] | Loss: 2.1 | 12/391``."""
+    alone = shape.columns[at].kind == FRACTION and not shape.literals[at + 1].strip() and at == len(shape.columns) - 1
+    return alone and shape.columns[0].kind == BAR and not any(chr(b).isalnum() for b in shape.literals[at])
 
 
 def count_by_bar(shape: Shape) -> Counter | None:

@@ -103,7 +103,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
                 early,
             )
         )
-    return _in_company(names, shape)
+    return _in_company(names, shape, vocabulary)
 
 
 _LOSSES = re.compile(rb"(?<![A-Za-z_])[Ll]oss(?:es)?[ \t]*[:=]?[ \t]*[\[({]?[ \t]*[A-Za-z_]+[ \t]*[:=]?[ \t]*\Z")
@@ -115,7 +115,19 @@ def _of_losses(shape: Shape, number: int) -> bool:
     return bool(opened) and not any(b"]" in text for text in shape.literals[opened[-1] + 1 : number + 1])
 
 
-def _in_company(names: list[Name], shape: Shape) -> list[Name]:
+def _is_sum(shape: Shape, number: int) -> bool:
+    """True for a number that those behind it add up to, in every record: ``train==[2.81=1.12 + 1.69]``."""
+    places = [number + 1]
+    while places[-1] + 1 < len(shape.columns) and shape.literals[places[-1] + 1].strip() == b"+":
+        places.append(places[-1] + 1)
+    if len(places) < 2 or shape.literals[number + 1].strip() != b"=":
+        return False
+    columns = [[token.value for token in shape.columns[at].values] for at in (number, *places)]
+    rows = [[value for value in row if value is not None] for row in zip(*columns, strict=False)]
+    return bool(rows) and all(len(row) == len(columns) and abs(row[0] - sum(row[1:])) <= 1e-3 * abs(row[0]) for row in rows)
+
+
+def _in_company(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
     """Return the names as those beside them tell: a name printed again behind one of an evaluation is of it.
 
     ``Acc 0.5 Loss 2.1 | Val Acc 0.4 Loss 2.3``; ``T_loss`` and ``V_loss``; the total of several losses.
@@ -128,6 +140,8 @@ def _in_company(names: list[Name], shape: Shape) -> list[Name]:
             name = replace(name, words=f"{'train' if letter == 't' else 'val'} {rest}", evaluation=letter == "v")
         if name.words == "total" and _of_losses(shape, len(found)):
             name = replace(name, words="total loss")
+        elif name.words in vocabulary.training and not name.evaluation and _is_sum(shape, len(found)):
+            name = replace(name, words=f"{name.words} loss", several=False, bracket=False)
         after = bool(found) and found[-1].evaluation and bool(name.words)
         twin = after and any(other.words == name.words and not other.evaluation for other in found)
         found.append(replace(name, evaluation=True) if twin else name)
