@@ -24,7 +24,7 @@ _PLACES = re.compile(
 )
 """Where a record stands and how it looks there: that is what the relations change."""
 CLOCK = May(
-    re.compile(r"/goodput|/cost/|/time(?:$|/)|/(?:elapsed|wall|training)_time_s|/failure/progress|/stall|/realised|/step_times|/unsaved_time_s|/identities"),
+    re.compile(r"/goodput|/cost/|/time(?:$|/)|/(?:elapsed|wall|training)_time_s|/failure/progress|/stall|/realised|/step_times|/unsaved_time_s|/duration_s|/identities"),
     "the head gives each line a time",
 )
 WHO = May(re.compile(r"/failure/culprit|/failure/victims|/ranks?(?:$|/)"), "the head names a rank or a host")

@@ -10,7 +10,7 @@ from receipt_cli.documents.invariants.rule import pointer_parts
 from receipt_cli.errors import UsageError
 from receipt_cli.io.source import Source
 from receipt_cli.records.envelope import plain, without_count
-from receipt_cli.redaction.text import safe_text
+from receipt_cli.redaction.text import mask_texts, safe_text
 from receipt_cli.scan.extraction import DROPPED, convert, keep_labelled, read_record
 
 Document = Mapping[str, Any]
@@ -90,9 +90,16 @@ def at_companions(derivation: Derivation, path: str, reasons: Sequence[Reason]) 
 
 
 def cells_of(derivation: Derivation, line: bytes) -> list[CellOfLine]:
-    """Return what the grammars of a derivation read in one line, redraw by redraw."""
+    """Return what the grammars of a derivation read in one line, redraw by redraw; secrets are masked."""
     records = plain(line).split(_SPLIT)
-    return [cell for record in records for cell in _cells_of(derivation, without_count(record))]
+    return [_masked(cell) for record in records for cell in _cells_of(derivation, without_count(record))]
+
+
+def _masked(cell: CellOfLine) -> CellOfLine:
+    text = mask_texts(cell.text, cell.key)
+    masked = mask_texts(cell.value, cell.key) if isinstance(cell.value, str) else None
+    value = cell.value if text == cell.text and masked is None else masked
+    return cell._replace(key=safe_text(cell.key), text=text, value=value)
 
 
 def _cells_of(derivation: Derivation, text: bytes) -> list[CellOfLine]:
