@@ -253,9 +253,10 @@ class Reading:
         before = [0, *accumulate(len(part.launches) for part in self.parts)]
         index = bisect_right(before, number) - 1
         found = _figures(self.parts[index], number - before[index], options)
-        counts = [_line_counts(part) for part in self.parts]
+        counts = LineCounts(*map(sum, zip(*map(_line_counts, self.parts), strict=True)))
+        counts = counts._replace(ignored=counts.ignored + self.gathered.log.record_count - sum(counts))
         launch = LaunchFacts(len(self.launches), number + 1, found.launch.first_line)
-        return replace(found, log=self.gathered.log, lines=LineCounts(*map(sum, zip(*counts, strict=True))), launch=launch)
+        return replace(found, log=self.gathered.log, lines=counts, launch=launch)
 
 
 def _figures(reading: Reading, number: int, options: Options) -> Derivation:
