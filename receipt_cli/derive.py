@@ -284,8 +284,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.last, _last_lines(reading, number))
         ending = explanation.improved(ending)
     spans = _spans(every, launch)
-    twins = reading.gathered.twins
-    ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], twins) for index in shown]
+    ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
     spent = Account(None)
     if len(every) == len(phases):
