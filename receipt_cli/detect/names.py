@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from receipt_cli.events.streams import Gathered, gather
-from receipt_cli.io.copied_lines import Copies
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain, starts
@@ -69,8 +68,7 @@ def read_named(engine: Engine, gathered: Gathered, workers: int | None = None) -
 
 def _read(engine: Engine, source: Source | None, hidden: list[int], whole: Gathered, workers: int | None) -> Gathered:
     assert source is not None  # it was read again before
-    copies = source.copies
-    source.report_copies(Copies(copies.twins, sorted({*copies.lines, *hidden})))
+    source.report_copies(source.copies._replace(lines=sorted({*source.copies.lines, *hidden})))
     return gather(engine, [Stream((source,), whole.streams[0].names)], workers)
 
 
