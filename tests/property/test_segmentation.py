@@ -94,7 +94,7 @@ def _is_part(event: Event, other: Event) -> bool:
 
 
 PAIRED = of_trainers(LOGS, 30)
-LOGS_OF = {path.parent.name: path for path in PAIRED}
+LOGS_OF = {path.parent.name: path for path in of_trainers(LOGS, len(LOGS))}
 HARD = [("composer", "skyrl"), ("tensorflow-estimator", "skyrl"), ("ignite", "skyrl"), ("detectron2", "lightning")]
 HARD += [("lightning", "forgather"), ("accelerate", "autoresearch"), ("transformer-xl", "gluoncv"), ("megatron-lm", "rsl-rl")]
 """Pairs whose border only times, end lines, the form of a line or a call of a program show."""
