@@ -31,13 +31,13 @@ from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
 from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, read_generically, wanted
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
-from receipt_cli.events.banners import find_banners
+from receipt_cli.events.banners import find_launches
 from receipt_cli.events.build import read_events
 from receipt_cli.events.copies import drop_copies
 from receipt_cli.events.doubts import carry_doubts, doubtful_launches
 from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.holes import steps_missing
-from receipt_cli.events.launches import Launch, split_launches, window
+from receipt_cli.events.launches import Launch, window
 from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.phases import Phase, first_facts, split_phases
@@ -208,7 +208,7 @@ class Plan:
         events, body = gathered.in_order(told.events)
         events = count_epochs(sole_rank(events, told.unseen_ranks))
         kept = number_steps(leading_rank(drop_copies(events, told.copies)), told.bars)
-        launches = split_launches(kept, body, engine.catalogue, find_banners(kept, streams))
+        launches = find_launches(kept, body, engine.catalogue, streams)
         for launch in launches if len(launches) > 1 else ():
             recount_epochs(launch.events)
         launches[0] = launches[0]._replace(line=gathered.lines[0] + 1)
@@ -253,9 +253,10 @@ class Reading:
         before = [0, *accumulate(len(part.launches) for part in self.parts)]
         index = bisect_right(before, number) - 1
         found = _figures(self.parts[index], number - before[index], options)
-        counts = [_line_counts(part) for part in self.parts]
+        counts = LineCounts(*map(sum, zip(*map(_line_counts, self.parts), strict=True)))
+        counts = counts._replace(ignored=counts.ignored + self.gathered.log.record_count - sum(counts))
         launch = LaunchFacts(len(self.launches), number + 1, found.launch.first_line)
-        return replace(found, log=self.gathered.log, lines=LineCounts(*map(sum, zip(*counts, strict=True))), launch=launch)
+        return replace(found, log=self.gathered.log, lines=counts, launch=launch)
 
 
 def _figures(reading: Reading, number: int, options: Options) -> Derivation:
@@ -283,8 +284,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.last, _last_lines(reading, number))
         ending = explanation.improved(ending)
     spans = _spans(every, launch)
-    twins = reading.gathered.twins
-    ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], twins) for index in shown]
+    ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
     spent = Account(None)
     if len(every) == len(phases):

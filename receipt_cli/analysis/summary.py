@@ -78,9 +78,7 @@ NOTHING = Summary(None, None, None, None, 0, 0, 0, SteadyState(0, 0, 0), None, N
 """The summary of a log without a phase: no steps, which is a finding and not an absence."""
 
 
-def summarise(
-    phase: Phase, facts: Mapping[str, float | str], registry: Registry, stated: Sequence[StatedFact] = ()
-) -> Summary:
+def summarise(phase: Phase, facts: Mapping[str, float | str], registry: Registry, stated: Sequence[StatedFact] = ()) -> Summary:
     """Return the summary of ``phase``; ``facts`` are the run's, as far as they hold for this phase.
 
     ``stated`` facts complete what is recomputed where the log prints none.

@@ -43,16 +43,20 @@ def verify(
     document, invalid = read_receipt(read_file(where), where)
     own = [get_grammar(os.path.abspath(os.fsdecode(path))) for path in grammars]
     found = derive_again(
-        document, paths, invalid=invalid, own=own, newest=newest, workers=workers or AUTO, progress=progress,
+        document,
+        paths,
+        invalid=invalid,
+        own=own,
+        newest=newest,
+        workers=workers or AUTO,
+        progress=progress,
         site=find_site(paths[0]),
     )
     row = {"receipt": where, "logs": paths, "newest": newest, **found.document()}
     return Verification(row, verified=found.verified, notes=found.notes, found=found)
 
 
-def attest(
-    receipt: FilePath, key: FilePath, output: FilePath | None = None, *, password: str | None = None
-) -> tuple[Path, ...]:
+def attest(receipt: FilePath, key: FilePath, output: FilePath | None = None, *, password: str | None = None) -> tuple[Path, ...]:
     """Sign what a receipt states about its log, and return the files that were written.
 
     The first is the attestation, a DSSE envelope (``RECEIPT.dsse.json`` without ``output``); for a key of SSH, the statement

@@ -142,9 +142,7 @@ def worst_growth(
     return worst
 
 
-def _growth(
-    run: Callable[[Attack, int], object], attack: Attack, screen: int, size: int, enough_s: float, full: bool
-) -> Growth:
+def _growth(run: Callable[[Attack, int], object], attack: Attack, screen: int, size: int, enough_s: float, full: bool) -> Growth:
     """Return how the time of one attack grows, measured up to ``screen`` at least, unless that takes ``enough_s``."""
     now = screen // 4
     seconds, exponent = _time(run, attack, now), 1.0

@@ -329,5 +329,3 @@ def _keep_others(made: Assignment, names: Sequence[str], told: Mapping[int, Answ
         made.places[at] = name, None
         text = f"{names[at]!r} ({_values(made.reading, at)}) is kept under its own name; what is it?"
         made.questions.append(Question(text, tuple(f"{_word(names[at])}={role}" for role in ("loss", "time", "skip"))))
-
-

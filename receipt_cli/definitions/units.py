@@ -43,6 +43,7 @@ UNITS = _units()
 SPECIAL_UNITS = frozenset({"si", "suffix", "hms"})
 """``si``: an optional K, M, G, B, T or P (base 1000) is glued on; ``suffix``: the text names its unit; ``hms``: ``1:02:03.5``."""
 
+
 def known_units() -> list[str]:
     """Return the names of all units that a grammar may state, by what they measure and by size."""
     return [*sorted(UNITS, key=lambda name: (UNITS[name].dimension, UNITS[name].factor, name)), *sorted(SPECIAL_UNITS)]

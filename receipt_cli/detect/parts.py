@@ -207,8 +207,13 @@ def _gap_between(before: Launch, launch: Launch) -> Gap:
 def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers: int | None = None) -> list[Gathered]:
     """Return the parts of a log in order, each scanned anew as a log of its own; lines count from the first of the log.
 
-    Empty where there is one part or more than one file, and where the log cannot be read again or has changed.
+    Without gaps those are the runs that ran side by side under names of their own. Empty where there is one part or more
+    than one file, and where the log cannot be read again or has changed.
     """
+    if not gaps:
+        from receipt_cli.detect.names import read_named  # few logs have names
+
+        return read_named(engine, gathered, workers)
     if not 0 < len(gaps) < MOST_PARTS or len(gathered.streams) > 1 or len(gathered.streams[0].parts) > 1:
         return []
     [source], names = gathered.streams[0].parts, gathered.streams[0].names

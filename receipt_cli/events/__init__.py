@@ -7,14 +7,14 @@ Start with ``build`` (events), ``launches``, ``phases``, ``series``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "banners": "find_banners",
+    "banners": "find_launches",
     "build": "read_events",
     "copies": "drop_copies",
     "doubts": "carry_doubts doubtful_launches",
     "epochs": "count_epochs recount_epochs",
     "file_order": "SeveralRuns",
     "holes": "steps_missing",
-    "launches": "Launch introduces split_launches window",
+    "launches": "Launch introduces window",
     "ledger": "Ledger",
     "places": "Places find_places",
     "model": "Event Meaning ReadEvents expand",

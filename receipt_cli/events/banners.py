@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from receipt_cli.definitions.failure_markers import Catalogue
+from receipt_cli.events.launches import END, Launch, split_launches
 from receipt_cli.events.model import Event
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain
+from receipt_cli.records.place import MENTIONED
+from receipt_cli.scan.segment import SegmentBody
 
 COMMON = 5
 """Kinds of lines that must come again, and half of all: a loop prints a heading or two."""
@@ -21,6 +25,15 @@ MOST_LINES = 4000
 """Lines before a first step that are compared: the nearest."""
 _DIGITS = compile_later(rb"\d+")
 _LETTER = compile_later(rb"[^\W\d_]")
+
+
+def find_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]) -> list[Launch]:
+    """Return the runs of a log in log order, at least one, each with its events.
+
+    The log is read again where steps go back, or where it has no step and several failures. Raises ``InputError``.
+    """
+    launches = split_launches(events, body, catalogue, find_banners(events, streams))
+    return _part_failed_starts(launches, body, catalogue, streams)
 
 
 def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozenset[int]:
@@ -42,6 +55,50 @@ def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozense
     return frozenset(
         event.at for (_, event), shapes in zip(backs, others, strict=False) if len(head & shapes) >= max(COMMON, len(head) / 2)
     )
+
+
+def _part_failed_starts(
+    launches: list[Launch], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]
+) -> list[Launch]:
+    """Return the launches of a log; of one without a step those of a program that failed, began anew, and failed again.
+
+    What the log began with, and half of the kinds of lines before the first failure, must come again behind a failure. A
+    launcher that reports a restart begins no launch.
+    """
+    roles = {marker.id: marker.role for marker in catalogue.markers}
+    hits = [
+        (line, at, roles.get(name))
+        for name, found in body.markers.items()
+        for line, at, form in zip(found.line, found.at, found.form, strict=True)
+        if form != MENTIONED
+    ]
+    failures = sorted(line for line, _, role in hits if role in ("cause", "error"))
+    source, first = streams[0].parts[0], min((line for line, _, _ in hits), default=0)
+    stepless = len(launches) == 1 and not any(event.is_step for event in launches[0].events)
+    if not stepless or failures[:1] == failures[-1:] or any(role == "restart" for _, _, role in hits):
+        return launches
+    if len(streams) > 1 or len(streams[0].parts) > 1 or failures[-1] - source.lines_before > MOST_LINES:
+        return launches
+    again = source.reopen() if first - source.lines_before > COMMON else None
+    if again is None:
+        return launches
+    [lines] = _lines_of(again, [(source.lines_before, failures[-1])])
+    shapes = [_shape(line) if _LETTER.search(line) else b"" for line in lines]
+    head = {*shapes[: first - 1 - source.lines_before]} - {b""}
+    opening = next((shape for shape in shapes if shape), b"")
+    begins = [source.lines_before + 1]
+    for line, shape in enumerate(shapes, source.lines_before + 1):
+        until = next((failure for failure in failures if failure >= line), line)
+        behind = head & {*shapes[line - 1 - source.lines_before : until - 1 - source.lines_before]}
+        failed = any(begins[-1] <= failure < line for failure in failures)
+        if shape == opening and failed and len(behind) >= max(COMMON, len(head) / 2):
+            begins.append(line)
+    starts = [0, *(1 + max(at for other, at, _ in hits if other < line) for line in begins[1:])]
+    events = launches[0].events
+    return [
+        Launch([event for event in events if start <= event.at < end], start, end, line)
+        for start, end, line in zip(starts, [*starts[1:], END], begins, strict=True)
+    ]
 
 
 def _last_position(event: Event) -> float:

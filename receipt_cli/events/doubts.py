@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.phases import Phase
@@ -32,7 +33,9 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
 
 
 def carry_doubts(whole: Sequence[Launch], parts: Sequence[list[Launch]]) -> None:
-    """Mark the first launch of each part of a log that the whole log showed to be doubtful."""
+    """Mark the first launch of each part of a log that the whole log showed to be doubtful; none of parts side by side."""
+    if any(one[0].line >= other[0].line for one, other in pairwise(parts)):
+        return
     doubts = [launch.doubtful for launch in whole if launch.doubtful is not None]
     for part, after in zip(parts[1:], [*(part[0].line for part in parts[2:]), END], strict=True):
         found = next((line for line in doubts if part[0].line <= line < after), None)

@@ -107,9 +107,7 @@ def _begin(name: str, document: Value) -> tuple[ForeignRun, Fields]:
     return foreign, fields
 
 
-def _read_summary(
-    foreign: ForeignRun, phase: DeclaredPhase, summary: Mapping[str, Value], table: Mapping[str, Figure]
-) -> None:
+def _read_summary(foreign: ForeignRun, phase: DeclaredPhase, summary: Mapping[str, Value], table: Mapping[str, Figure]) -> None:
     """Add the aggregates of ``summary`` to ``phase``, gathered by metric."""
     figures: dict[str, dict[str, float]] = {}
     for spelling, (name, figure) in table.items():

@@ -125,9 +125,7 @@ class ForeignRun:
                 self.unmatched += 1
                 self.problems.add("record_is_no_object", record.line, f"{pointer}/{number}: is no object")
 
-    def add_event(
-        self, kind: str, values: RecordValues, line: int, *, clock: float = math.nan, phase: str | None = None
-    ) -> None:
+    def add_event(self, kind: str, values: RecordValues, line: int, *, clock: float = math.nan, phase: str | None = None) -> None:
         """Add one record as an event of ``kind`` (as grammars name them) on ``line``, behind those before it."""
         rule = self._rules.setdefault((kind, phase), Rule(kind, kind, (), phase=phase))
         event = Event(place(len(self.events)), line, NO_RANK, clock, self.grammar, rule, rules=(kind,))

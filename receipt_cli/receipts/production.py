@@ -159,9 +159,7 @@ def _options(request: Request, captured: Document | None) -> tuple[Options, list
     return Options(request.grammar, request.exit_code, request.wall, request.log_complete, facts, request.running), notes
 
 
-def _read(
-    request: Request, options: Options, streams: Sequence[Stream], every: bool, notes: list[str]
-) -> Iterator[Reading]:
+def _read(request: Request, options: Options, streams: Sequence[Stream], every: bool, notes: list[str]) -> Iterator[Reading]:
     """Yield the reading of the streams; with ``every``, one reading for each run where they belong to several.
 
     Adds to ``notes`` whose definitions are used.

@@ -44,6 +44,7 @@ def has_kernel() -> bool:
     """Return whether the compiled kernel is there and not left out: results do not depend on it, speed does."""
     return load_kernel() is not None
 
+
 Read: TypeAlias = tuple[Rule, RuleColumns]
 """A rule and what it read."""
 

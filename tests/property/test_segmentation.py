@@ -93,11 +93,17 @@ def _is_part(event: Event, other: Event) -> bool:
     )
 
 
-PAIRED = of_trainers(LOGS, 30)
-LOGS_OF = {path.parent.name: path for path in PAIRED}
+TRAINERS = (
+    " accelerate autoresearch catboost composer detectron2 espnet forgather gluoncv"
+    " habitat ignite kaldi lerobot lightning marian megatron-lm mmcv"
+    " ms-swift nanogpt nerfstudio olmo openpcdet pix2pix pytorch-examples rsl-rl"
+    " skyrl stable-baselines3 tensorflow-estimator torchtitan transformer-xl vits"
+)
+LOGS_OF = {path.parent.name: path for path in of_trainers(LOGS, len(LOGS))}
 HARD = [("composer", "skyrl"), ("tensorflow-estimator", "skyrl"), ("ignite", "skyrl"), ("detectron2", "lightning")]
 HARD += [("lightning", "forgather"), ("accelerate", "autoresearch"), ("transformer-xl", "gluoncv"), ("megatron-lm", "rsl-rl")]
 """Pairs whose border only times, end lines, the form of a line or a call of a program show."""
+PAIRED = [LOGS_OF[name] for name in TRAINERS.split()]
 PAIRS = [(LOGS_OF[one], LOGS_OF[other]) for one, other in HARD]
 PAIRS += random.Random("pairs").sample(sorted({*permutations(PAIRED, 2)} - {*PAIRS}), 32)
 

@@ -63,9 +63,7 @@ class Completed(NamedTuple):
         return {**inputs, **sources}
 
 
-def complete(
-    known: Facts, parameters: int | None, stated: Sequence[StatedFact], definition: str | None = None
-) -> Completed:
+def complete(known: Facts, parameters: int | None, stated: Sequence[StatedFact], definition: str | None = None) -> Completed:
     """Return what a phase printed (``known``, ``parameters``) with the ``stated`` facts where it printed nothing.
 
     ``definition`` is that of the printed MFU, which may fix a peak.
@@ -128,5 +126,3 @@ def contradicted(phases: Iterable[Iterable[Contradiction]]) -> list[Problem]:
 
 def _shown(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}" if abs(value) >= 1e9 or value % 1 else f"{value:,.0f}"
-
-

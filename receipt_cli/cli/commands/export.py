@@ -23,7 +23,8 @@ def export(
     output: Annotated[
         Path | None,
         Option(
-            "-o", "--output",
+            "-o",
+            "--output",
             help="File to write; a folder for tensorboard, wandb and the runs of a store, a SQLite database for mlflow.",
         ),
     ] = None,

@@ -13,9 +13,9 @@ from receipt_cli.errors import UsageError
 
 def header(
     output: Annotated[Path | None, Option("-o", "--output", help="Write to this file instead of stdout.")] = None,
-    repository: Annotated[
-        Path, Option("-C", "--repository", metavar="FOLDER", help="Folder with the .git of the run.")
-    ] = Path("."),
+    repository: Annotated[Path, Option("-C", "--repository", metavar="FOLDER", help="Folder with the .git of the run.")] = Path(
+        "."
+    ),
     python: Annotated[
         Path | None, Option(help="The job's Python; by default that of VIRTUAL_ENV, of CONDA_PREFIX, or the first on PATH.")
     ] = None,

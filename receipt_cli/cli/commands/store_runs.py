@@ -118,9 +118,7 @@ def ask(
     question: Annotated[str | None, Argument("QUESTION", "A recipe; without one, list them.")] = None,
     metric: Annotated[str, Option(metavar="NAME", help="Metric of the recipe best.")] = "val_loss",
     last: Annotated[int, Option(least=1, help="Maximum number of rows, where a recipe has one.")] = 20,
-    where: Annotated[
-        str | None, Option(metavar="SQL", help="Only runs for which this holds, such as \"lane = 'a100'\".")
-    ] = None,
+    where: Annotated[str | None, Option(metavar="SQL", help="Only runs for which this holds, such as \"lane = 'a100'\".")] = None,
     sql: Annotated[bool, Option(help="Print the SQL of the recipe.")] = False,
     json_output: Json = False,
     color: Color = "auto",

@@ -149,9 +149,7 @@ class KernelReader:
             self._listed = list(self._names.columns)
         return self._listed[number]
 
-    def _settle_texts(
-        self, known: RuleColumns, group: str, name: str, before: int, values: bytes, rows: bytes | None
-    ) -> None:
+    def _settle_texts(self, known: RuleColumns, group: str, name: str, before: int, values: bytes, rows: bytes | None) -> None:
         numbers = array("q", values)
         places: Iterable[int] = range(len(numbers)) if rows is None else array("q", rows)
         column: TextColumn

@@ -143,3 +143,39 @@ def test_records_printed_by_three_ranks_are_no_folds(receipt_of: Receipt) -> Non
     document = receipt_of("".join(lines))
     assert "launches" not in document["derivation"]
     assert (document["summary"]["steps"]["first"], document["summary"]["steps"]["record_count"]) == (0, 4)
+
+
+def failed_start(number: int, error: str = "TypeError: step() missing 1 required positional argument") -> str:
+    head = [
+        f"2026-05-06 18:43:2{number} INFO ---- {number} ----",
+        "features: 5",
+        f"type: emb{number}",
+        "filter: rel",
+        "epochs: 100",
+    ]
+    frames = ["Traceback (most recent call last):", '  File "/src/train.py", line 102, in <module>', "    scheduler.step()"]
+    return "".join(f"{line}\n" for line in [*head, "rate: 0.01", "the data is there", *frames, error])
+
+
+HEAD, FAILURE = failed_start(1)[: failed_start(1).index("Traceback")], failed_start(1)[failed_start(1).index("Traceback") :]
+
+
+@pytest.mark.parametrize(
+    ("log", "lines"),
+    [
+        (failed_start(1) + failed_start(2) + failed_start(3, "RuntimeError: no data"), [11, 22, 33]),
+        (failed_start(1) + "\n$ python train.py\n" + failed_start(2), [11, 24]),
+        (HEAD + HEAD + FAILURE + FAILURE, [18]),  # two processes
+        (FAILURE * 3, [4]),  # nothing but tracebacks
+        (HEAD + FAILURE + "".join(HEAD.splitlines(keepends=True)[:3]) + FAILURE, [11]),  # too little comes again
+        (
+            failed_start(1) + "[default] Worker group FAILED. 2/3 attempts left; will restart worker group\n" + failed_start(2),
+            [11],
+        ),
+    ],
+)
+def test_a_program_that_fails_again_and_again_before_a_step(log: str, lines: list[int], tmp_path: Path) -> None:
+    path = tmp_path / "nohup.out"
+    path.write_text(log)
+    documents = [product.document for product in produce_all(Request(path=str(path), workers=1))]
+    assert [document["failure"]["line_number"] for document in documents] == lines

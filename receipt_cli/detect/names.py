@@ -1,0 +1,94 @@
+"""Find the runs of one log that ran side by side and put their name before each record: each is a log of its own.
+
+A sweep prints ``Run: NAME | Epoch: 1 | loss …``, or ``[trial 3] step 20 …``. Names are those of runs where most come back
+after another one's records: the folds of a loop, one behind the other, are not side by side.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+
+from receipt_cli.events.streams import Gathered, gather
+from receipt_cli.io.source import Source, Stream
+from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.records.envelope import plain, starts
+from receipt_cli.records.heuristics import count_step_lines
+from receipt_cli.scan.engine import Engine
+
+FEWEST = 3
+"""Records of a name that is a run's."""
+MOST_NAMES = 256
+"""Names that are read apart: each reads the log again."""
+MOST_BYTES = 256 << 20
+"""Bytes that are read again in all."""
+ROLES = {b"train", b"training", b"val", b"valid", b"validation", b"test", b"testing", b"eval", b"evaluation", b"dev"}
+"""Names of what one run does in turn."""
+NAMED = compile_later(
+    rb"\[?(?:[Rr]un|RUN|[Tt]rial|TRIAL|[Ff]old|FOLD|[Ee]xperiment|[Ee]xp)(?:[ _]?(?:name|id))?[:=# _-]{1,3}"
+    rb"(?P<name>[^\s|\[\]:,=](?:[^|\[\]:,=\r\n]{0,80}?[^\s|\[\]:,=])??)(?: ?\||\]:?|:| -)[ \t]"
+)
+
+
+def read_named(engine: Engine, gathered: Gathered, workers: int | None = None) -> list[Gathered]:
+    """Return the log once for each run whose name is before its records, in the order of their last ones.
+
+    The lines of the others are empty there. Lines without a name are in the last one alone. Empty where records have no
+    names, or those of a name come all in a row. Raises ``InputError``.
+    """
+    ends = (*gathered.heads, *(data for data, _ in gathered.tails))
+    if len(gathered.streams) > 1 or len(gathered.streams[0].parts) > 1 or not any(NAMED.search(data) for data in ends):
+        return []
+    [source] = gathered.streams[0].parts
+    again = source.reopen() if (source.lines_before, source.line_end) == (0, None) else None
+    lines = {} if again is None else {line: (name, step) for line, name, step in _named(again)}
+    records = [name for name, step in lines.values() if step]
+    counts = Counter(records)
+    names = {name for name, count in counts.items() if count >= FEWEST}
+    turns = Counter(name for name, _ in groupby(name for name in records if name in names))
+    back = sum(count > 1 for count in turns.values())
+    many = len(names) > MOST_NAMES or gathered.log.size_bytes * len(names) > MOST_BYTES
+    if len(names) < 2 or many or 2 * back < len(names) or any(name.lower() in ROLES for name in counts):
+        return []
+    mine: dict[bytes, list[int]] = {name: [] for name in names}
+    for line, (name, _) in lines.items():
+        if name in names:
+            mine[name].append(line)
+    first = sorted(names, key=lambda name: mine[name][-1])[:-1]
+    found: list[Gathered] = []
+    for name in first:
+        own = set(mine[name])
+        begin, end = mine[name][0], mine[name][-1]
+        hidden = [line for line in range(begin, end + 1) if line not in own]
+        found.append(_read(engine, source.excerpt(begin - 1, end), hidden, gathered, workers))
+    hidden = sorted(line for name in first for line in mine[name])
+    return [*found, _read(engine, source.reopen(), hidden, gathered, workers)]
+
+
+def _read(engine: Engine, source: Source | None, hidden: list[int], whole: Gathered, workers: int | None) -> Gathered:
+    assert source is not None  # it was read again before
+    source.report_copies(source.copies._replace(lines=sorted({*source.copies.lines, *hidden})))
+    return gather(engine, [Stream((source,), whole.streams[0].names)], workers)
+
+
+def _named(source: Source) -> Iterator[tuple[int, bytes, bool]]:
+    """Yield the number of each line that begins with a name, the name, and whether a step record is behind it."""
+    number, rest = 0, b""
+    for block in source.blocks():
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            number += 1
+            yield from _name_of(number, line)
+    yield from _name_of(number + 1, rest)
+
+
+def _name_of(number: int, line: bytes) -> Iterator[tuple[int, bytes, bool]]:
+    if NAMED.search(line) is None:
+        return
+    record = plain(line + b"\n").rstrip(b"\n")
+    for at in (0, *starts(record)):
+        found = NAMED.match(record, at)
+        if found is not None:
+            yield number, found["name"], count_step_lines(record[found.end() :] + b"\n", 1) > 0
+            return
