@@ -1,7 +1,8 @@
 """Compare runs: first whether they are comparable, then metrics, curves and outcome.
 
 In: receipts or logs, a policy. Out: a comparison document with intervals; or the answer whether B is a rerun of A.
-Start with ``contrasts`` (a comparison), ``comparable`` (the header), ``rerun`` (reproducibility).
+Start with ``contrasts`` (a comparison), ``comparable`` (the header), ``rerun`` (reproducibility),
+``resumption`` (is B a continuation?), ``targets`` (time to a value).
 """
 
 from receipt_cli.rooms import doors
@@ -12,5 +13,7 @@ PUBLIC = {
     "load": "load_runs load_side make_run short_names",
     "policy": "DEFAULT Policy read_policy",
     "rerun": "STEPS reproducibility",
+    "resumption": "resumption",
+    "targets": "reach read_target",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

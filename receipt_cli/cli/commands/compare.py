@@ -20,6 +20,10 @@ def compare(
     ],
     policy: Policy = None,
     align: Annotated[Literal["step", "tokens", "samples", "time"], Option(help="Quantity by which curves are aligned.")] = "step",
+    target: Annotated[
+        list[str] | None, Option(metavar="METRIC=VALUE", help="Show step, tokens and time at which each run reached it.")
+    ] = None,
+    resume: Annotated[bool, Option(help="Test whether the second run continues the first: exit 0, else 1.")] = False,
     exit_code: Annotated[bool, Option(help="Exit 1 where a run is worse or not comparable.")] = False,
     markdown: Annotated[bool, Option(help="Print Markdown, for a pull request.")] = False,
     reproducibility: Annotated[
@@ -51,11 +55,15 @@ def compare(
         return _reproduce(runs, policy, steps, tolerance, series, json_output=json_output, color=color)
     if steps is not None or tolerance is not None or series is not None:
         raise UsageError("--steps, --tolerance and --series go with --reproducibility")
+    if resume:
+        if markdown or target:
+            raise UsageError("--markdown and --target do not go with --resume")
+        return _resume(runs, policy, json_output=json_output, color=color)
     from receipt_cli.api.commands import compare as compare_runs
     from receipt_cli.render.comparison.markdown import render_markdown
     from receipt_cli.render.comparison.terminal import render_comparison
 
-    found = compare_runs(*runs, policy=policy, align=align, workers=None, progress=progress)
+    found = compare_runs(*runs, policy=policy, align=align, targets=target or (), workers=None, progress=progress)
     note(found.notes)
     document = found.to_dict()
     if json_output:
@@ -63,6 +71,33 @@ def compare(
     else:
         write_stdout(render_markdown(document) if markdown else render_comparison(document, style(color)))
     if exit_code and found.worse:
+        sys.exit(ExitCode.NO)
+
+
+def _resume(runs: Sequence[str], policy: Path | None, *, json_output: bool, color: ColorChoice) -> None:
+    """Print whether the second of two logs continues the first; exit 1 unless that is shown. Raises ``ReceiptError``."""
+    import os
+
+    from receipt_cli.comparison.load import short_names
+    from receipt_cli.comparison.resumption import resumption
+    from receipt_cli.receipts.open import read_given
+    from receipt_cli.render.comparison.joints import render_resumption
+
+    if len(runs) != 2:
+        raise UsageError("--resume needs two runs", try_="receipt compare --resume first.log second.log")
+    sides = []
+    for run, name in zip(runs, short_names(runs), strict=True):
+        _, product = read_given(run, environ=dict(os.environ), progress=progress)
+        if product is None:
+            raise UsageError(f"{name} is a receipt, which contains no steps", why="--resume needs the two logs")
+        note([f"{name}: {text}" for text in product.notes])
+        sides.append((name, product))
+    document = resumption(sides[0], sides[1], read_policy(policy))
+    if json_output:
+        write_json(document)
+    else:
+        write_stdout(render_resumption(document, style(color)))
+    if document["continues"] != "yes":
         sys.exit(ExitCode.NO)
 
 
