@@ -13,7 +13,7 @@ PUBLIC = {
     "load": "load_runs load_side make_run short_names",
     "policy": "DEFAULT Policy read_policy",
     "rerun": "STEPS reproducibility",
-    "resumption": "resumption",
+    "resumption": "judge_resumption",
     "targets": "reach read_target",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -23,7 +23,7 @@ _MINIMUM = 4
 """Records that each side needs for the comparison of losses."""
 
 
-def resumption(a: tuple[str, Product], b: tuple[str, Product], policy: Policy) -> dict[str, Any]:
+def judge_resumption(a: tuple[str, Product], b: tuple[str, Product], policy: Policy) -> dict[str, Any]:
     """Return the document (``resumption/1.0``) on whether ``b`` continues ``a``.
 
     ``continues`` is ``yes`` where ``b`` begins within the steps of ``a`` or right behind them, no setting that the policy blocks

@@ -79,7 +79,7 @@ def _resume(runs: Sequence[str], policy: Path | None, *, json_output: bool, colo
     import os
 
     from receipt_cli.comparison.load import short_names
-    from receipt_cli.comparison.resumption import resumption
+    from receipt_cli.comparison.resumption import judge_resumption
     from receipt_cli.receipts.open import read_given
     from receipt_cli.render.comparison.joints import render_resumption
 
@@ -92,7 +92,7 @@ def _resume(runs: Sequence[str], policy: Path | None, *, json_output: bool, colo
             raise UsageError(f"{name} is a receipt, which contains no steps", why="--resume needs the two logs")
         note([f"{name}: {text}" for text in product.notes])
         sides.append((name, product))
-    document = resumption(sides[0], sides[1], read_policy(policy))
+    document = judge_resumption(sides[0], sides[1], read_policy(policy))
     if json_output:
         write_json(document)
     else:
