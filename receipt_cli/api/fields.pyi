@@ -1260,6 +1260,10 @@ class DerivationLog(View):
         """The files that were read as one run, in the order in which their lines are counted; absent for a log of one
         file. sha256 above is then of the digests of this list, each as 64 hex digits and a newline; the sizes and
         counts add up to those above."""
+    @property
+    def time(self) -> DerivationLogTime | None:
+        """Earliest and latest stamp in the first and the last 32 KiB of the log, where the run has no summary.time;
+        absent where there is none. Stamps count at the beginning of a line and behind words such as START TIME."""
 
 class DerivationLogFilesItem(View):
     @property
@@ -1278,6 +1282,21 @@ class DerivationLogFilesItem(View):
     def line_count(self) -> int:
         """Its lines. Line numbers of the receipt count through the files: the first line of a file follows the last one
         of the file before."""
+
+class DerivationLogTime(View):
+    @property
+    def first(self) -> str:
+        """Earliest stamp, RFC 3339; with Z where the stamps name their offset from UTC, else the local time of the
+        machine that printed it."""
+    @property
+    def last(self) -> str:
+        """Latest stamp, in the same form."""
+    @property
+    def zone(self) -> Literal["utc"] | None:
+        """utc where the stamps name their offset; null for a local time."""
+    @property
+    def source(self) -> str:
+        """log_ends: lines at the beginning and the end of the log."""
 
 class DerivationOrigin(View):
     @property
