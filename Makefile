@@ -195,6 +195,10 @@ calibrate: $(DEV) ## how often compare calls equal runs different, simulated and
 	$(PY) -m benchmarks.calibration --trials $(or $(TRIALS),400) --folder $(or $(FOLDER),../shared/corpus) \
 	  --results benchmarks/results/calibration.json
 
+.PHONY: ledger-report
+ledger-report: $(DEV) ## every labelled number and every second of the fixtures and a folder's logs, into benchmarks/results; FOLDER=
+	$(PY) -m benchmarks.ledger fixtures/logs $(or $(FOLDER),../shared/corpus) --write
+
 .PHONY: patterns
 patterns: $(DEV) ## the time of every pattern on the records that it takes longest for: one table
 	$(PY) -m benchmarks.patterns --whole

@@ -1506,6 +1506,24 @@ static size_t echo_length(const byte *p, size_t length) {
     return at < length && (p[at] == '~' || (byte)((p[at] | 0x20) - 'a') < 26) ? at + 1 : 0;
 }
 
+/* Return the length of up to nine digits at p; 0 for none, or more. */
+static size_t nine_digits(const byte *p, size_t length) {
+    size_t at = 0;
+    while (at < length && is_digit(p[at])) at++;
+    return at <= 9 ? at : 0;
+}
+
+/* Return whether p is the place that ends a bar, as in ` 12/391 `. */
+static int is_place(const byte *p, size_t length) {
+    size_t at, next;
+    if (length < 4 || p[0] != ' ' || (next = nine_digits(p + 1, length - 1)) == 0) return 0;
+    at = 1 + next;
+    if (at == length || p[at++] != '/' || (next = nine_digits(p + at, length - at)) == 0) return 0;
+    at += next;
+    if (at < length && p[at] == ' ') at++;
+    return at == length || p[at] == '\r' || p[at] == '\n';
+}
+
 /* Copy p[0:length] to `out`, which may be p, without what begins with `mark`; return the length of what is left. */
 static size_t clean(byte *out, const byte *p, size_t length, byte mark) {
     size_t at = 0, made = 0, gone;
@@ -1520,7 +1538,7 @@ static size_t clean(byte *out, const byte *p, size_t length, byte mark) {
         else if (mark == 27) gone = sequence_length(p + at, length - at);
         else if (mark == '^') gone = echo_length(p + at, length - at);
         else for (gone = 1; mark == 8 && at + gone < length && p[at + gone] == 8;) gone++;
-        if (mark == 8) out[made++] = '\r';
+        if (mark == 8) out[made++] = is_place(p + at + gone, length - at - gone) ? ' ' : '\r';
         else if (gone == 0) out[made++] = mark, gone = 1;
         at += gone;
     }

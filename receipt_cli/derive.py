@@ -42,6 +42,7 @@ from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.phases import Phase, first_facts, split_phases
 from receipt_cli.events.ranks import RankFigures, leading_rank, rank_figures, sole_rank
+from receipt_cli.events.seeds import with_seed
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, LogFacts, gather, last_bytes_before
 from receipt_cli.grammar.catalog import shipped
@@ -241,7 +242,7 @@ class Reading:
         """
         number = len(self.launches) - 1 if number is None else number
         last = number == len(self.launches) - 1
-        options = self.options if last else replace(self.options, exit_code=None, wall=None, log_complete=None)
+        options = self.options if last else replace(self.options, exit_code=None, wall=None, log_complete=None, running=False)
         own = options
         if options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1:
             own = replace(options, wall=None)  # that of a command with several runs belongs to none of them
@@ -271,11 +272,10 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         known = phase_facts(phase, known)
         if index in among:
             summaries.append(summarise(phase, known, registry, options.facts))
-    has_steps = any(summary.record_count for summary in summaries)
     own_body = window(reading.body, launch)
-    whole = options.log_complete is not False
     near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
-    ending = judge(own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near, whole=whole)
+    told = {"recognised": bool(grammars), "unread": near, "whole": options.log_complete is not False, "running": options.running}
+    ending = judge(own_body, engine.catalogue, every, options.exit_code, **told)
     both_ends = log_edges(reading.gathered)
     edges = _edges(both_ends, number, len(reading.launches) - 1)
     explanation = Explanation()
@@ -302,10 +302,10 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     problems = _problems(body, [*reading.gathered.problems, *own])
     familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
     near = near or (not grammars and ends_in_rows([line for _, line in _last_lines(reading, number)]))
-    stepless = not has_steps and not (body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count)
+    doubtful = body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count
+    stepless = not doubtful and not any(summary.record_count for summary in summaries)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
-    metrics = {} if primary is None else summaries[primary].metrics
     return Derivation(
         log=log,
         log_time=find_log_time(reading.gathered) if when is None else None,
@@ -321,7 +321,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         lines=_line_counts(reading),
         near_misses=_near(body, grammars),
         problems=problems,
-        facts=first_facts(every),
+        facts=first_facts(every) if number else with_seed(first_facts(every), reading.gathered, launch.events),
         catalogue=engine.catalogue,
         registry=registry,
         metric_lines=tuple(safe_text(text, 120) for _, text in body.metric_like.first),
@@ -332,7 +332,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         launch=LaunchFacts(len(reading.launches), number + 1, launch.line),
         ranks=tuple(map(lowest, ranks)),
         goodput=spent.goodput,
-        cost=find_cost(options, known, metrics, spent.goodput, when),
+        cost=find_cost(options, known, {} if primary is None else summaries[primary].metrics, spent.goodput, when),
         ledger=reading.told.ledger,
         check_lines=deciding_lines(checks, summaries, phases, ending),
     )

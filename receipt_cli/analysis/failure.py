@@ -84,11 +84,13 @@ def judge(
     recognised: bool = False,
     unread: bool = False,
     whole: bool = True,
+    running: bool = False,
 ) -> Ending:
     """Return how the run ended. ``exit_code`` is the one that the caller knows, or None.
 
     ``recognised``: a grammar was chosen, though it may have found no event. ``unread``: records that no grammar reads look like
     those of a training. Without ``whole`` output is missing at the end of the log: it cannot prove that the run completed.
+    With ``running`` the job may go on behind the log: that it breaks off, or has no step yet, is no failure.
     """
     progress = Progress(body, catalogue, phases, exit_code)
     sightings = [s for m in catalogue.markers if m.role != "detail" and (s := _sight(m, body, progress)) is not None]
@@ -140,6 +142,8 @@ def judge(
     if not whole:
         message = "output is missing at the end of the log: it could not be written whole"
         return Ending("truncated", "unknown", None, message, done, code, tuple(sightings))
+    if running and not done:
+        return Ending(None, None, None, None, None, code, tuple(sightings), failed_start=start)
     if done is False:
         message = "the log ends before the run does"
         return Ending("truncated", "unknown", None, message, False, code, tuple(sightings), failed_start=start)

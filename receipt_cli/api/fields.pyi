@@ -1327,6 +1327,10 @@ class DerivationOptions(View):
         """False where the caller stated that output is missing at the end of the log, which then cannot prove that the
         run completed; null or absent otherwise."""
     @property
+    def running(self) -> str | None:
+        """True where the log was read while the job could still run, so that where it breaks off is no failure; absent
+        otherwise."""
+    @property
     def facts(self) -> tuple[DerivationOptionsFactsItem, ...] | None:
         """Facts that the caller stated, one for each name, ordered by name; they complete figures where the log prints
         none. Absent where none were stated."""

@@ -14,7 +14,7 @@ from receipt_cli.authoring.explain import unmatched_lines
 from receipt_cli.authoring.forms import Body, simple_forms
 from receipt_cli.authoring.guess import Guess, answered, guesses
 from receipt_cli.authoring.lint import lint_grammar, matched_text, read_sample
-from receipt_cli.authoring.roles import Answer, Question, assign
+from receipt_cli.authoring.roles import NO_EPOCH, Answer, Question, assign
 from receipt_cli.derive import Derivation, derive
 from receipt_cli.detect.generic import learn_streams, load_generic
 from receipt_cli.errors import InputError, UsageError
@@ -24,6 +24,8 @@ from receipt_cli.io.compression import SUFFIXES
 from receipt_cli.io.source import Progress, Source, Stream
 from receipt_cli.learn.learned import Learned
 from receipt_cli.learn.overview import survey
+from receipt_cli.learn.progress import find_heading
+from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.vocabulary import Vocabulary
 from receipt_cli.problems import Lack
 from receipt_cli.records.split import normalise
@@ -164,7 +166,9 @@ class _Author:
         known = [r.group.readings for r in learned.rules if r.group is not None] if learned is not None and line is None else []
         doubt = Question("nothing proves that these are records of training: check each field on the samples", ())
         for guess in answered(readings, known, answers) if answers else guesses(readings):
-            draft = self._of_guess(guess if answers else replace(guess, questions=(doubt, *guess.questions)))
+            guess = guess if answers else replace(guess, questions=(doubt, *guess.questions))
+            heading = find_heading(readings) if NO_EPOCH in guess.questions else None
+            draft = self._of_guess(guess, heading) or self._of_guess(guess)
             if draft is not None and draft.derivation.checks.get("has_steps") is True:
                 return draft
             first = first or draft
@@ -188,10 +192,16 @@ class _Author:
         assert draft is not None  # it proves itself, whatever the log is
         return draft
 
-    def _of_guess(self, guess: Guess) -> _Draft | None:
+    def _of_guess(self, guess: Guess, heading: Induced | None = None) -> _Draft | None:
+        """Return the draft of a guess, with the line that announces its epochs."""
+        questions = [question for question in guess.questions if heading is None or question != NO_EPOCH]
+        beside = {heading.name: heading.body} if heading is not None else {}
         for body in guess.bodies:
-            samples, seen = {guess.rule: guess.samples}, {guess.rule: guess.count}
-            found = self._try(self._definition(), {guess.rule: body}, samples, seen, guess.questions, ())
+            samples: dict[str, Sequence[bytes]] = {guess.rule: guess.samples}
+            seen = {guess.rule: guess.count}
+            if heading is not None:
+                samples[heading.name], seen[heading.name] = heading.samples, heading.count
+            found = self._try(self._definition(), {**beside, guess.rule: body}, samples, seen, questions, ())
             if found is not None:
                 return found
         return None

@@ -189,6 +189,11 @@ def _values(reading: Reading, at: int) -> str:
     return ", ".join(f"{value:g}" for value in values if value is not None) or "no number"
 
 
+NO_EPOCH = Question(
+    "no number of the record is the epoch: write a rule with event: progress for the line that announces it", ()
+)
+
+
 def _put(made: Assignment, at: int, name: str, total: str | None, kind: str = "integer") -> None:
     fraction = made.reading.shape.columns[at].kind == FRACTION
     made.fields[name] = {"type": kind}
@@ -227,8 +232,7 @@ def _count(made: Assignment, names: Sequence[str], told: Mapping[int, Answer], r
             made.questions.append(Question(text, (f"{_word(names[epoch])}=step",)))
     elif inside:
         _put(made, inside[0], "epoch_step", "epoch_steps")
-        text = "no number of the record is the epoch: write a rule with event: progress for the line that announces it"
-        made.questions.append(Question(text, ()))
+        made.questions.append(NO_EPOCH)
     elif step is not None and counter.mode == GLOBAL:
         _put(made, step, "step", "planned_steps")
         if epoch is not None:

@@ -156,3 +156,12 @@ Policy = Annotated[
 AllowTruncated = Annotated[bool, Option(help="Pass a log that stops before its run ends: the run may go on.")]
 StoreFolder = Annotated[Path, Argument("STORE", "Folder of the receipts.")]
 Documents = Annotated[list[Path], Argument("FILE...", "Receipts and other documents.")]
+OnFailure = Annotated[
+    str | None,
+    Option("--on-failure", metavar="CMD", help="Run this command once the job has failed; its receipt is $RECEIPT_FILE."),
+]
+OnEnd = Annotated[str | None, Option("--on-end", metavar="CMD", help="Run this command once the job is over.")]
+OnStall = Annotated[
+    str | None, Option("--on-stall", metavar="CMD", help="Run this command once nothing was printed for --stall seconds.")
+]
+Stall = Annotated[int | None, Option(least=1, metavar="SECONDS", help="Silence that is a stall; default: 600.")]

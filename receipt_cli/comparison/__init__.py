@@ -1,8 +1,7 @@
 """Compare runs: first whether they are comparable, then metrics, curves and outcome.
 
 In: receipts or logs, a policy. Out: a comparison document with intervals; or the answer whether B is a rerun of A.
-Start with ``contrasts`` (a comparison), ``comparable`` (the header), ``rerun`` (reproducibility),
-``resumption`` (is B a continuation?), ``targets`` (time to a value).
+Start with ``contrasts`` (a comparison), ``comparable`` (the header), ``rerun`` (reproducibility).
 """
 
 from receipt_cli.rooms import doors
@@ -12,8 +11,7 @@ PUBLIC = {
     "contrasts": "Contrast Run comparison_document compare_runs contrast",
     "load": "load_runs load_side make_run short_names",
     "policy": "DEFAULT Policy read_policy",
-    "rerun": "STEPS reproducibility",
-    "resumption": "judge_resumption",
+    "rerun": "Question STEPS reproducibility",
     "targets": "reach read_target",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

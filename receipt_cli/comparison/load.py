@@ -122,26 +122,28 @@ def load_side(
     steps: int,
     progress: Callable[[str], AbstractContextManager[Progress | None]],
     stored: SeriesFiles | None = None,
+    since: int | None = None,
 ) -> tuple[Side, list[str]]:
     """Return the run of ``file`` (a receipt or a log) with its first ``steps`` records, and notes for the user.
 
-    The records of a receipt are those of its log in ``stored``. Raises ``ReceiptError``.
+    The records of a receipt are those of its log in ``stored``; with ``since`` the first is that of this step or a later
+    one. Raises ``ReceiptError``.
     """
     document, product = read_given(file, environ=dict(os.environ), progress=progress)
     if product is None:
-        return Side(file, document, None if stored is None else stored_points(stored, document, steps)), []
-    return Side(file, document, read_points(product.series, steps)), [f"{file}: {text}" for text in product.notes]
+        return Side(file, document, None if stored is None else stored_points(stored, document, steps, since)), []
+    return Side(file, document, read_points(product.series, steps, since)), [f"{file}: {text}" for text in product.notes]
 
 
-def read_points(series: Series, count: int) -> dict[str, Points]:
-    """Return the values of the metrics that are compared at their first ``count`` steps.
+def read_points(series: Series, count: int, since: int | None = None) -> dict[str, Points]:
+    """Return the values of the metrics that are compared at their first ``count`` steps, from ``since`` on.
 
     Of a step that is printed twice the last counts.
     """
-    return {name: _first(*series.curve(name), count) for name in METRICS if name in series}
+    return {name: _first(*series.curve(name), count, since) for name in METRICS if name in series}
 
 
-def stored_points(stored: SeriesFiles, document: Document, count: int) -> dict[str, Points] | None:
+def stored_points(stored: SeriesFiles, document: Document, count: int, since: int | None = None) -> dict[str, Points] | None:
     """Return the same values from the Parquet file of a receipt's log; None without such a file."""
     import numpy as np
 
@@ -149,9 +151,12 @@ def stored_points(stored: SeriesFiles, document: Document, count: int) -> dict[s
     if phase is None:
         return None
     curves = {name: stored.values(document, phase, name) for name in METRICS if name in document["summary"]["metrics"]}
-    return {name: _first(np.array(c[0], np.float64), np.array(c[1], np.float64), count) for name, c in curves.items() if c}
+    columns = {name: [np.array(column, np.float64) for column in curve] for name, curve in curves.items() if curve}
+    return {name: _first(steps, values, count, since) for name, (steps, values) in columns.items()}
 
 
-def _first(steps: Floats, values: Floats, count: int) -> Points:
+def _first(steps: Floats, values: Floats, count: int, since: int | None) -> Points:
     places, last = last_of_each(steps, values)
+    if since is not None:
+        places, last = places[places >= since], last[places >= since]
     return list(zip(map(int, places[:count].tolist()), last[:count].tolist(), strict=True))

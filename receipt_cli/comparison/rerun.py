@@ -1,4 +1,4 @@
-"""Check whether a run reproduces another: configuration, seeds, resume point, and the first losses.
+"""Check whether a run reproduces another, or continues it: configuration, seeds, resume point, and the first losses.
 
 ``reproduced`` is ``yes`` only if all parts are known to be the same, ``no`` if any part is known to differ, and
 ``unknown`` otherwise: values that both runs lack are not equal.
@@ -15,7 +15,7 @@ from receipt_cli.comparison.comparable import Document, FieldDifference, judge
 from receipt_cli.comparison.policy import Policy
 from receipt_cli.numeric.precision import resolution
 
-SCHEMA_VERSION = "reproducibility/1.0"
+SCHEMA_VERSION = "reproducibility/1.1"
 STEPS = 100
 """Step records that are compared by default, from the first on."""
 METRICS = ("loss", "grad_norm", "learning_rate")
@@ -28,6 +28,8 @@ _DISTINCT = 8
 """Distinct values needed to infer the printed digits; among fewer, the last digits may all be zero by chance."""
 
 Answer = Literal["yes", "no", "unknown"]
+Question = Literal["rerun", "resume"]
+"""Whether the second run is the first one again, or the first one resumed from one of its steps."""
 Points = Sequence[tuple[int, float]]
 """Step and value of each record, ascending; NaN and infinities too."""
 
@@ -54,23 +56,37 @@ class Part:
         return {"same": self.same, "because": self.because, **self.facts}
 
 
-def reproducibility(a: Side, b: Side, policy: Policy, *, steps: int = STEPS, tolerance: float | None = None) -> dict[str, Any]:
-    """Return the document (``reproducibility/1.0``) on whether ``b`` reproduces ``a``.
+def reproducibility(
+    a: Side,
+    b: Side,
+    policy: Policy,
+    *,
+    steps: int = STEPS,
+    tolerance: float | None = None,
+    question: Question = "rerun",
+) -> dict[str, Any]:
+    """Return the document (``reproducibility/1.1``) on whether ``b`` reproduces ``a``, or resumes it.
 
-    The first ``steps`` records of each metric are compared: as printed, or within a relative ``tolerance``.
+    The first ``steps`` records of each metric are compared: as printed, or within a relative ``tolerance``. Of a resume
+    they are those of the steps that both runs trained. It takes the state of its generators from the checkpoint: a seed
+    that nobody printed does not decide there.
     """
+    resumed = question == "resume"
     configuration, notes = _configuration(a.document, b.document, policy)
-    parts = {"configuration": configuration, "seeds": _seeds(a.document, b.document), "resume": _resume(a.document, b.document)}
-    curves = [curve for name in METRICS if (curve := _curve(name, a, b, steps, tolerance)) is not None]
+    point = (_continuation if resumed else _resume)(a.document, b.document)
+    parts = {"configuration": configuration, "seeds": _seeds(a.document, b.document), "resume": point}
+    curves = [curve for name in METRICS if (curve := _curve(name, a, b, steps, tolerance, resumed=resumed)) is not None]
     if not any(curve["metric"] == METRICS[0] for curve in curves):
         notes.append("no losses of both runs to compare: a receipt holds no steps, so give the logs, or their series")
         curves = [_missing(METRICS[0]), *curves]
-    sames = [*(part.same for part in parts.values()), *(curve["same"] for curve in curves)]
+    sames = [part.same for name, part in parts.items() if name != "seeds" or part.same is False or not resumed]
+    sames += [curve["same"] for curve in curves]
     answer: Answer = "no" if False in sames else "unknown" if None in sames else "yes"
     return {
         "schema_version": SCHEMA_VERSION,
         "a": a.name,
         "b": b.name,
+        "question": question,
         "reproduced": answer,
         "steps": steps,
         "tolerance": tolerance,
@@ -123,9 +139,7 @@ def _seeds(a: Document, b: Document) -> Part:
 
 def _resume(a: Document, b: Document) -> Part:
     """Return whether both runs begin at one step: the one that they were resumed from, and the first that they print."""
-    firsts = [((document.get("summary") or {}).get("steps") or {}).get("first") for document in (a, b)]
-    starts = [(document["header"]["flags"] or {}).get("start_step") for document in (a, b)]
-    steps = {"a": {"first_step": firsts[0], "start_step": starts[0]}, "b": {"first_step": firsts[1], "start_step": starts[1]}}
+    firsts, starts, steps = _beginnings(a, b)
     if None not in starts and starts[0] != starts[1]:
         return Part(False, f"a starts at step {starts[0]}, b at step {starts[1]}", steps)
     if None in firsts:
@@ -135,17 +149,49 @@ def _resume(a: Document, b: Document) -> Part:
     return Part(True, f"both begin with step {firsts[0]}", steps)
 
 
+def _continuation(a: Document, b: Document) -> Part:
+    """Return whether ``b`` begins at a step that ``a`` trained, behind the one where ``a`` begins."""
+    firsts, starts, steps = _beginnings(a, b)
+    begin = starts[1] if starts[1] is not None else firsts[1]
+    last = _steps(a).get("last")
+    if begin is None or firsts[0] is None or last is None:
+        return Part(None, "a run prints no step", steps)
+    if begin <= firsts[0]:
+        return Part(False, f"a begins with step {firsts[0]}, b with step {begin}: not behind it", steps)
+    if begin > last:
+        return Part(None, f"b begins with step {begin}, behind the last of a, {last}", steps)
+    return Part(True, f"b begins with step {begin}, which a trained", steps)
+
+
+def _beginnings(a: Document, b: Document) -> tuple[list[int | None], list[int | None], dict[str, Any]]:
+    """Return the first printed step of both runs, the steps that they were resumed from, and both as part of the document."""
+    firsts = [_steps(document).get("first") for document in (a, b)]
+    starts = [(document["header"]["flags"] or {}).get("start_step") for document in (a, b)]
+    pairs = zip("ab", firsts, starts, strict=True)
+    return firsts, starts, {side: {"first_step": first, "start_step": start} for side, first, start in pairs}
+
+
+def _steps(document: Document) -> Mapping[str, Any]:
+    return (document.get("summary") or {}).get("steps") or {}
+
+
 def _missing(name: str) -> dict[str, Any]:
     because = "not printed, or not read"
     return {"metric": name, "same": None, "because": because, "compared": 0, "first": None, "last": None, "departs": None}
 
 
-def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None) -> dict[str, Any] | None:
-    """Return how the first records of a metric compare; None where a run has none of them."""
+def _curve(name: str, a: Side, b: Side, steps: int, tolerance: float | None, *, resumed: bool) -> dict[str, Any] | None:
+    """Return how the first records of a metric compare; None where a run has none of them.
+
+    With ``resumed`` those that only one of the runs could print are left out.
+    """
     known = [dict(side.points.get(name, ())) if side.points is not None else {} for side in (a, b)]
     if not known[0] or not known[1]:
         return None
     heads = [sorted(points)[:steps] for points in known]
+    if resumed:
+        first, last = max(head[0] for head in heads), min(head[-1] for head in heads)
+        heads = [[step for step in head if first <= step <= last] for head in heads]
     common = sorted(set(heads[0]) & set(heads[1]))
     near = _Near(known, common, tolerance)
     departs = next((step for step in common if not near(known[0][step], known[1][step])), None)

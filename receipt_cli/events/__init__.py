@@ -24,6 +24,7 @@ PUBLIC = {
     "series": (
         "Figure Numbers Selection Series ends first_with metric not_finite_since placed positions read steps_at unregistered"
     ),
+    "seeds": "with_seed",
     "step_numbers": "number_steps",
     "streams": "FileFacts Gathered LogFacts gather gathered_from last_bytes_before",
 }

@@ -162,7 +162,7 @@ class _Open:
     event: Event
     last: int
     line: int
-    keys: set[str] = field(default_factory=set)
+    keys: dict[str, str] = field(default_factory=dict)
 
 
 def _fold_block(
@@ -209,13 +209,15 @@ def _fold_block(
             folded.append(event)
         block.last, block.line = ordinal, event.line
         joined.add(event.at)
-        bound = bind_row(spec, (key, value)) if key not in block.keys else None
-        block.keys.add(key)
+        again = key in block.keys
+        same = block.keys.setdefault(key, value) == value  # a block may print a row twice
+        bound = bind_row(spec, (key, value)) if same else None
         if bound is not None:
-            known = {*block.event.metrics, *block.event.unregistered}
-            _put_row(block.event, rule, *bound, problems, named)
-            new = {*block.event.metrics, *block.event.unregistered} - known
-            block.event.elsewhere = {**(block.event.elsewhere or {}), **dict.fromkeys(new, event.line)}
+            if not again:
+                known = {*block.event.metrics, *block.event.unregistered}
+                _put_row(block.event, rule, *bound, problems, named)
+                new = {*block.event.metrics, *block.event.unregistered} - known
+                block.event.elsewhere = {**(block.event.elsewhere or {}), **dict.fromkeys(new, event.line)}
             (ledger.read if isinstance(bound[1], str) else ledger.other)[bound[0]] += 1
         elif key not in spec.ignore and read_unregistered(value) is not None:
             ledger.dropped[key] += 1

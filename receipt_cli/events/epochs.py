@@ -80,9 +80,9 @@ def recount_epochs(events: list[Event]) -> None:
 
 
 def _is_counted(event: Event) -> bool:
-    """True for a record whose step comes from its epoch counters: its rule prints none, and they give one."""
+    """True for a record whose step comes from its own epoch counters: its rule prints none, and they give one."""
     rule, own = event.rule, event.counters or {}
-    if any(field.target == ("structural", "step") for field in rule.fields.values()):
+    if "epoch_number" not in own or any(field.target == ("structural", "step") for field in rule.fields.values()):
         return False
     return rule.counts == "epoch" or ("epoch_step" in own and EPOCH in event.metrics)
 

@@ -192,7 +192,7 @@ class RowRun:
 
     def _of(self, column: NumberColumn) -> Floats:
         """Return the values of a column that has one for every record."""
-        index, values = self._held(column)
+        index, values = values_at(column, self.rows)
         assert index is None
         return values
 
@@ -200,7 +200,7 @@ class RowRun:
         if not columns:
             return None
         if len(columns) == 1:
-            index, values = self._held(columns[0])
+            index, values = values_at(columns[0], self.rows)
             if index is None:
                 return values, None
         import numpy as np
@@ -208,30 +208,11 @@ class RowRun:
         filled = np.full(self.n, np.nan)
         known = np.zeros(self.n, np.bool_)
         for column in reversed(columns):
-            index, values = self._held(column)
+            index, values = values_at(column, self.rows)
             at = slice(None) if index is None else index
             filled[at] = values
             known[at] = True
         return (filled, None if bool(known.all()) else known) if known.any() else None
-
-    def _held(self, column: NumberColumn) -> tuple[Integers | None, Floats]:
-        """Return which records have a value in a column (None: all), and those values."""
-        import numpy as np
-
-        values: Floats = column.values.whole()
-        if column.dense:
-            if len(values) == len(self.columns):
-                return None, values[self.rows]
-            rows = np.arange(len(self.columns))[self.rows]
-            index = np.flatnonzero(rows < len(values))
-            return index, values[rows[index]]
-        held = np.asarray(column.rows)
-        if isinstance(self.rows, slice):
-            low, high = np.searchsorted(held, [self.rows.start, self.rows.stop]).tolist()
-            return (None if high - low == self.n else held[low:high] - self.rows.start), values[low:high]
-        places = np.searchsorted(held, self.rows)
-        found = held[np.minimum(places, len(held) - 1)] == self.rows
-        return (None, values[places]) if found.all() else (np.flatnonzero(found), values[places[found]])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -311,17 +292,10 @@ class KeptRows:
         parts = (columns.at, columns.line, columns.rank, columns.clock)
         return zip(*(np.asarray(part)[self.rows].tolist() for part in parts), strict=True)
 
-    def values(self, numbers: NumberColumn) -> tuple[list[int], list[float]]:
+    def values(self, numbers: NumberColumn) -> tuple[Iterable[int], list[float]]:
         """Return the indices in ``rows`` of those that have a value, and the values."""
-        import numpy as np
-
-        if numbers.dense:
-            count = int(np.searchsorted(self.rows, len(numbers.values)))
-            return list(range(count)), np.asarray(numbers.values)[self.rows[:count]].tolist()
-        rows = np.asarray(numbers.rows)
-        places = np.searchsorted(rows, self.rows)
-        found = np.flatnonzero(rows[np.minimum(places, len(rows) - 1)] == self.rows) if len(rows) else places[:0]
-        return found.tolist(), np.asarray(numbers.values)[places[found]].tolist()
+        index, values = values_at(numbers, self.rows)
+        return range(len(values)) if index is None else index.tolist(), values.tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +318,27 @@ class CompactRows:
             import numpy as np
 
             yield companion, np.flatnonzero(np.isin(np.asarray(rows), owners)).tolist()
+
+
+def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats]:
+    """Return which of ``rows``, ascending, have a value in a column (None: all), counted from 0, and those values."""
+    import numpy as np
+
+    values: Floats = column.values.whole()
+    if column.dense:
+        if isinstance(rows, slice):
+            return (None if rows.stop <= len(values) else np.arange(len(values[rows]))), values[rows]
+        known = int(np.searchsorted(rows, len(values)))
+        return (None if known == len(rows) else np.arange(known)), values[rows[:known]]
+    held = np.asarray(column.rows)
+    if isinstance(rows, slice):
+        low, high = np.searchsorted(held, [rows.start, rows.stop]).tolist()
+        return (None if high - low == rows.stop - rows.start else held[low:high] - rows.start), values[low:high]
+    if not len(held):
+        return held, values
+    places = np.searchsorted(held, rows)
+    found = held[np.minimum(places, len(held) - 1)] == rows
+    return (None, values[places]) if found.all() else (np.flatnonzero(found), values[places[found]])
 
 
 def count_distinct(steps: Iterable[int], more: Sequence[Integers]) -> int:

@@ -13,6 +13,7 @@ from receipt_cli.follow.process import Process
 from receipt_cli.follow.stop import Stop
 from receipt_cli.follow.tail import Tail, open_tail
 from receipt_cli.follow.watch import Watch
+from receipt_cli.lazy_dataclass import replace
 
 LOOK_S = 0.25
 """Seconds between two looks at a file."""
@@ -55,7 +56,8 @@ def follow(
         job = _Job(path, plan, until, workers, tail, process, stop)
         job.read(watch)
         notes += job.notes()
-        return job.growth.finish()
+        reading = job.growth.finish()
+        return replace(reading, options=replace(reading.options, running=True)) if job.left else reading
 
 
 @contextmanager
@@ -78,6 +80,8 @@ class _Job:
         self.gone: float | None = None
         self.lost: list[str] = []
         self.over = ""
+        self.left = False
+        """True once somebody ended the following of a file, whose job may go on."""
 
     def _grown(self) -> Growth:
         return Growth(self.path, self.plan, once=bool(self.tail.waits_on), workers=self.workers)
@@ -97,6 +101,8 @@ class _Job:
                 watch = None
             if watch is not None:
                 watch.look(self.growth, self.tail.written_at() if blocks else None, self.lost[-MAX_WARNINGS:], hurried=much)
+            if watch is not None:
+                watch.silent(time.monotonic() - self.heard)
             self.over = self._is_over(bool(blocks))
             if not self.over and not much:
                 self._wait(bool(blocks))
@@ -115,6 +121,7 @@ class _Job:
         """Return the reason for the end, empty while the job may go on."""
         now = time.monotonic()
         if self.stop.asked and (not self.tail.waits_on or self.stop.asked > 1 or now - self.stop.since >= GRACE_S):
+            self.left = not self.tail.waits_on
             return f"stopped: the receipt is of the {self.growth.size_bytes} bytes that had come; the job may still run"
         if grew:
             return ""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from receipt_cli.follow.growth import Growth
 from receipt_cli.follow.snapshot import Figures, Snapshot, figures
+from receipt_cli.lazy_dataclass import replace
 
 LEAST_S = 0.25
 """Least seconds between two pictures."""
@@ -26,12 +27,16 @@ class Picture(Protocol):
     def leave(self, message: str) -> None:
         """Keep the last picture, print ``message`` below it and show nothing more."""
 
+    def silent(self, seconds: float) -> None:
+        """Learn that nothing has come for so long."""
+
 
 class Watch:
     """Shows the figures of a growing log; redraws only after new output."""
 
-    def __init__(self, name: str, picture: Picture, ends: str) -> None:
-        """``ends`` describes the condition that ends the following."""
+    def __init__(self, name: str, picture: Picture, ends: str, *, share: int = SHARE) -> None:
+        """``ends`` describes the condition that ends the following; figures take at most one ``share``-th of a core."""
+        self._share = share
         self._name = name
         self._picture = picture
         self._ends = ends
@@ -48,6 +53,10 @@ class Watch:
     def leave(self, message: str) -> None:
         """Print ``message`` and show nothing more: others may be writing to the terminal now."""
         self._picture.leave(message)
+
+    def silent(self, seconds: float) -> None:
+        """Report that nothing has come for so long."""
+        self._picture.silent(seconds)
 
     def look(self, growth: Growth, came_at: float | None, warnings: Sequence[str], *, hurried: bool = False) -> None:
         """Update the figures of ``growth`` and show a picture where one is due.
@@ -70,9 +79,10 @@ class Watch:
 
     def _fold(self, growth: Growth, now: float) -> None:
         self._figures = None  # not two of them at once: they hold every value of the run
-        self._figures = figures(growth.snapshot().derivation())
+        reading = growth.snapshot()
+        self._figures = figures(replace(reading, options=replace(reading.options, running=True)).derivation())
         done = time.monotonic()
-        self._due = done + SHARE * (done - now)
+        self._due = done + self._share * (done - now)
         step = self._figures.last_step
         if step is not None and (not self._paced or step < self._paced[-1][1]):
             self._paced = [(now, step)]

@@ -23,7 +23,7 @@ FACTS = frozenset(
         "start_step", "exit_code", "torch_version", "cuda_version", "python_version", "trainer_version", "git_commit",
         "git_branch", "precision", "optimizer", "tokens_per_micro_batch", "tokens_per_micro_batch_per_rank",
         "parameter_count_per_rank", "trainer_name", "layer_count", "hidden_size", "data_seed", "deterministic",
-        "cudnn_benchmark",
+        "cudnn_benchmark", "torch_profile", "kernel_table", "kernel_report",
     }
 )  # fmt: skip
 """Single values that a run prints about itself; they become header facts or inputs of derived figures."""

@@ -13,6 +13,8 @@ PUBLIC = {
     "metric_names": "SCORE",
     "patterns": "field_name",
     "overview": "survey",
+    "progress": "find_heading",
+    "proofs": "Induced",
     "tokens": "FRACTION NUMBER split",
     "vocabulary": "Vocabulary build_vocabulary load_vocabulary read_vocabulary",
 }

@@ -16,12 +16,13 @@ from receipt_cli.learn.counting import (
     UNNUMBERED,
     Counter,
     drawn_steps,
+    ends_bar,
     first_epoch,
     is_full,
 )
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
 from receipt_cli.learn.readings import Reading, read_shape
-from receipt_cli.learn.shapes import MAX_HERALDS, Shape
+from receipt_cli.learn.shapes import MAX_HERALDS, Column, Shape
 from receipt_cli.learn.tokens import FRACTION
 from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -66,6 +67,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     readings = [read_shape(s, vocabulary) for s in shapes]
     for reading in readings:
         _find_heading(reading, readings)
+        _find_runs(reading, readings, vocabulary)
     _set_aside(readings)
     for reading in readings:
         reading.doubted = reading.doubted or _in_rounds(reading, readings)
@@ -225,22 +227,49 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
             reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
         return
     column = shape.columns[counter.step] if counter.step is not None else None
-    if column is None or column.kind != FRACTION:
+    if column is None:
         return
     for other in readings:
         found = other.counter.epoch
         if found is None or other.evaluation or other.roles or len(other.shape.columns) > 1:
             continue
         heads = other.shape
-        if other.counter.mode != EPOCHS or sum(map(len, heads.literals)) > MAX_HEADING or heads.first > shape.last:
+        if sum(map(len, heads.literals)) > MAX_HEADING or heads.first > shape.last:
+            continue
+        if column.kind != FRACTION:
+            if _heads_each(heads, heads.columns[found], shape, column):
+                reading.counter = Counter(PER_EPOCH, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
+                return
+            continue
+        if other.counter.mode != EPOCHS:
             continue
         each = is_full(column) and heads.count // 2 <= shape.count <= 2 * heads.count
         if each or (column.drops and heads.count // 2 <= column.drops <= 2 * heads.count):
             bare = counter.mode == UNNUMBERED and column.stride != 1 and (counter.step or 0) > min(reading.roles)
-            keras = any(b"[=" in core or b"=>" in core for core in shape.samples)
+            keras = any(b"[=" in core or b"=>" in core for core in shape.samples) and not ends_bar(shape, counter.step or 0)
             mode = UNNUMBERED if bare else EPOCHS if each or keras else PER_EPOCH
             reading.counter = Counter(mode, counter.step, None, first_epoch(heads.columns[found]), heading=heads)
             return
+
+
+def _find_runs(reading: Reading, readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
+    """Count by the step where a line such as ``Fold 2`` precedes each record whose counter starts again: a run of its own."""
+    counter, shape = reading.counter, reading.shape
+    if counter.mode != UNNUMBERED or counter.step is None or counter.epoch is not None or counter.heading is not None:
+        return
+    column = shape.columns[counter.step]
+    for other in readings:
+        heads = other.shape
+        alone = len(heads.columns) == 1 and not other.roles and not other.evaluation and other.names[0].words.split()[-1:]
+        if alone and alone[0] in vocabulary.runs and _heads_each(heads, heads.columns[0], shape, column):
+            reading.counter = Counter(GLOBAL, counter.step)
+            return
+
+
+def _heads_each(heads: Shape, epochs: Column, shape: Shape, column: Column) -> bool:
+    """True where a line that counts precedes the first record, and each whose counter starts again; the last may lack records."""
+    each = column.drops > 0 and heads.count - column.drops in (1, 2) and heads.first < shape.first
+    return each and not epochs.drops and epochs.rises == heads.count - 1
 
 
 def _begins_epochs(reading: Reading) -> bool:

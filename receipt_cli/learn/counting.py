@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from receipt_cli.learn.metric_names import EPOCH, STEP, Name, Role
+from receipt_cli.learn.metric_names import EPOCH, LOSS, PART, STEP, Name, Role
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE, TIME
 from receipt_cli.learn.vocabulary import Vocabulary
@@ -13,6 +13,8 @@ from receipt_cli.learn.vocabulary import Vocabulary
 GLOBAL, PER_EPOCH, EPOCHS, UNNUMBERED, ABSENT = "global", "per epoch", "epochs", "unnumbered", "absent"
 """Modes of counting: by step; by step inside an epoch; one an epoch; by a counter without a step; not at all."""
 AGREE = 0.9
+DRAWN_BAR = r"\d{1,3}+%\|[^|\r\n]{0,400}+\|[ \t]*+"
+"""What a progress bar draws before its counter."""
 FEW = 8
 """Records of a shape that are all kept: too few to confirm a counter by them alone."""
 
@@ -64,19 +66,24 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
             best = max(moving, key=lambda at: (columns[at].rises, columns[at].kind == FRACTION, at))
             steps = [best]
             if not epochs:
-                alike = [at for at in nameless if columns[at].kind == columns[best].kind or (_pair(shape, at) and at == best - 1)]
+                beside = best - 1 if _pair(shape, best - 1) or _adjacent(shape, best - 1) else -1
+                alike = [at for at in nameless if columns[at].kind == columns[best].kind or at == beside]
                 slower = [at for at in alike if at < best]
                 epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
     epoch = epochs[0] if epochs else None
+    drawn = drawn_steps(shape)
+    if not steps and any(role is not None and role.kind in (LOSS, PART) for role in roles):
+        steps = [at for at in drawn if _counts(columns[at], shape, vocabulary)][:1]
     if not steps and epoch is None:
         behind = [at for at in range(head + 1, len(columns)) if _place(shape, names, at)]
         if len(behind) == 1 and _counts(columns[behind[0]], shape, vocabulary):
             return _by_place(shape, behind[0])
-    if not steps and shape.count < FEW:
-        steps = few = drawn_steps(shape)[:1]
+    ended = epoch is not None and columns[epoch].rises > 0 and all(is_full(columns[at]) for at in drawn)
+    if not steps and shape.count < FEW and not ended:
+        steps = few = drawn[:1]
     if not steps:
-        ended = [at for at in nameless if is_full(columns[at])]
-        return _by_epoch(shape, epoch, ended[0] if ended else None, vocabulary)
+        full = [at for at in (*nameless, *drawn) if is_full(columns[at])]
+        return _by_epoch(shape, epoch, full[0] if full else None, vocabulary)
 
     def surest(at: int) -> tuple[int, float, int]:
         role = roles[at]
@@ -93,7 +100,15 @@ def drawn_steps(shape: Shape) -> list[int]:
     """Return the counters of a record that is a progress bar: fractions between the drawn bar and the rate."""
     kinds = [column.kind for column in shape.columns]
     places = [at for at in range(1, len(kinds) - 1) if kinds[at - 1 : at + 2] == [BAR, FRACTION, RATE]]
+    if kinds[0] == BAR and ends_bar(shape, len(kinds) - 1):
+        places.append(len(kinds) - 1)
     return [at for at in places if at > glued_bar(shape) and shape.columns[at].integer]
+
+
+def ends_bar(shape: Shape, at: int) -> bool:
+    """True for the place in a bar that the line begins with, where it ends the line: `` [==>..] | Loss: 2.1 | 12/391``."""
+    alone = shape.columns[at].kind == FRACTION and not shape.literals[at + 1].strip() and at == len(shape.columns) - 1
+    return alone and shape.columns[0].kind == BAR and not any(chr(b).isalnum() for b in shape.literals[at])
 
 
 def count_by_bar(shape: Shape) -> Counter | None:
@@ -170,8 +185,13 @@ def _by_place(shape: Shape, at: int) -> Counter:
 
 def _pair(shape: Shape, at: int) -> bool:
     """True where ``at`` and the next column are ``[1, 2000]``: an epoch and a step of it."""
-    behind = [text.strip() for text in shape.literals[at + 1 : at + 3]]
+    behind = [text.strip() for text in shape.literals[at + 1 : at + 3]] if at >= 0 else []
     return len(behind) == 2 and behind[0] == b"," and behind[1][:1] == b"]"
+
+
+def _adjacent(shape: Shape, at: int) -> bool:
+    """True where ``at`` and the next column are ``[1][20/500]``: an epoch and a step of it."""
+    return at >= 0 and shape.literals[at + 1].strip() == b"][" and shape.literals[at + 2].lstrip()[:1] == b"]"
 
 
 def _by_epoch(shape: Shape, epoch: int | None, full: int | None, vocabulary: Vocabulary) -> Counter:

@@ -136,7 +136,8 @@ def _one_count(groups: list[Group]) -> bool:
 @cache
 def _interesting(vocabulary: Vocabulary) -> frozenset[bytes]:
     """Return the words of which a record has one that names a counter or a metric."""
-    phrases = [*vocabulary.step, *vocabulary.epoch, *vocabulary.loss, *vocabulary.scores, *vocabulary.names]
-    found = {phrase.encode("utf-8") for phrase in (re.split(r"[^a-z]+", text)[-1] for text in phrases) if len(phrase) > 1}
+    phrases = [*vocabulary.step, *vocabulary.epoch, *vocabulary.runs, *vocabulary.loss, *vocabulary.scores, *vocabulary.names]
+    last = {re.split(r"[^a-z]+", text)[-1] for text in phrases} - vocabulary.foreign
+    found = {word.encode("utf-8") for word in last if len(word) > 1}
     meant = (word for word, english in vocabulary.translations.items() if normalise(english).split()[-1].encode() in found)
     return frozenset(found).union(*({word.encode("utf-8"), word.capitalize().encode("utf-8")} for word in meant))

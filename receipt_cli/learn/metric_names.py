@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary, normalise, unit_in_name
 
-_DELIMITER = re.compile(r"[|;,\t{}<>]| [-–—] |[:.] |\]|\) |[ ]{2,}|=> ")
+_DELIMITER = re.compile(r"[|;,\uff0c\uff1b\u3001\uff1a\t{}<>]| [-–—] |[:.] |\]|\) |[ ]{2,}|=> | with ")
 _OPENING = re.compile(r"(?P<sep>[:=]|=>|->)?[ \t]*[\[(<]+[ \t]*\Z")
-_SEPARATOR = re.compile(r"[ \t]*(?:[:=]+>?|->)[ \t]*[\"'`]?\Z")
+_SEPARATOR = re.compile(r"[ \t]*(?:[:=\uff1a]+>?|->)[ \t]*[\"'`]?\Z")
+_CELLS = re.compile(r"(?:,[ \t]*|\A)(?P<name>[A-Za-z][A-Za-z_ ]{0,30}),[ \t]*\Z")
+"""A name that is a cell of its own, as its number is: ``epoch, 1, loss, 2.8``."""
 _WORD = re.compile(r"(?<![\w./-])[A-Za-z]+(?![\w./-])|(?<=[(\[])[A-Za-z]+(?=[)\]])")
 _LEVEL = re.compile(r"\A(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|TRACE):(?:[\w.]{1,80}:)?(?=\S)")
 """A logger's head that no blank ends: ``INFO:Epoch``."""
@@ -58,11 +60,15 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
     for number, column in enumerate(shape.columns):
         left = shape.literals[number].decode("utf-8", "replace")
         right = shape.literals[number + 1].decode("utf-8", "replace")
-        text, sure, bracket = _name(left[-MAX_NAME:])
+        text, sure, bracket = _name(left[-MAX_NAME:]) if not number or left.strip() not in ("is", "was") else ("", False, False)
+        if not text and (cell := _CELLS.fullmatch(left)) is not None and (number == 0 or left[0] == ","):
+            text, sure = cell["name"], True
         if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
             text = ""  # ``lr(1e-4): 0.01``: the number belongs to the name of the next
-        if number and text == left.strip(" :=,") and shape.literals[number - 1].rstrip().endswith("第".encode()):
+        if number and text == left.strip(" :=,\uff1a") and shape.literals[number - 1].rstrip().endswith("第".encode()):
             text = vocabulary.behind_ordinal(text)
+        if bracket and not sure and not column.integer and _CALLED.search(left) and right[:1] == ")":
+            sure = True  # ``Loss(2.1)``
         several = bracket and right.lstrip().startswith((",", "/")) and not right.lstrip(", ").startswith((")", "]"))
         behind = _behind(right, vocabulary) if not text and column.kind == NUMBER else ""
         early = "" if text or behind else _before(shape, number, left, vocabulary)
@@ -80,7 +86,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
         rest = [word for word in normalise(english).split() if word not in vocabulary.evaluation]
         if evaluated and rest and column.integer and _counter(rest, vocabulary) is not None:
             section = True  # ``validation step 3``: so is what it counts
-        unit = next((t.unit for t in column.values if t.unit), None)
+        unit = next((t.unit for t in column.values if t.unit), None) or _time_behind(english, right, vocabulary)
         follows = _AFTER.match((unit or "") + right) if unit != "%" else None
         names.append(
             Name(
@@ -97,23 +103,74 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
                 early,
             )
         )
-    return names
+    return _in_company(names, shape, vocabulary)
 
 
+_LOSSES = re.compile(rb"(?<![A-Za-z_])[Ll]oss(?:es)?[ \t]*[:=]?[ \t]*[\[({]?[ \t]*[A-Za-z_]+[ \t]*[:=]?[ \t]*\Z")
+
+
+def _of_losses(shape: Shape, number: int) -> bool:
+    """True for a number among those that one word announces as losses: ``[Loss: box 1.5 || total 2.1]``."""
+    opened = [at for at, text in enumerate(shape.literals[: number + 1]) if _LOSSES.search(text)]
+    return bool(opened) and not any(b"]" in text for text in shape.literals[opened[-1] + 1 : number + 1])
+
+
+def _is_sum(shape: Shape, number: int) -> bool:
+    """True for a number that those behind it add up to, in every record: ``train==[2.81=1.12 + 1.69]``."""
+    places = [number + 1]
+    while places[-1] + 1 < len(shape.columns) and shape.literals[places[-1] + 1].strip() == b"+":
+        places.append(places[-1] + 1)
+    if len(places) < 2 or shape.literals[number + 1].strip() != b"=":
+        return False
+    columns = [[token.value for token in shape.columns[at].values] for at in (number, *places)]
+    rows = [[value for value in row if value is not None] for row in zip(*columns, strict=False)]
+    return bool(rows) and all(len(row) == len(columns) and abs(row[0] - sum(row[1:])) <= 1e-3 * abs(row[0]) for row in rows)
+
+
+def _in_company(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
+    """Return the names as those beside them tell: a name printed again behind one of an evaluation is of it.
+
+    ``Acc 0.5 Loss 2.1 | Val Acc 0.4 Loss 2.3``; ``T_loss`` and ``V_loss``; the total of several losses.
+    """
+    found: list[Name] = []
+    initials = {name.words for name in names}
+    for name in names:
+        letter, _, rest = name.words.partition(" ")
+        if letter in ("t", "v") and {f"t {rest}", f"v {rest}"} <= initials:  # ``T_loss``, ``V_loss``
+            name = replace(name, words=f"{'train' if letter == 't' else 'val'} {rest}", evaluation=letter == "v")
+        if name.words == "total" and _of_losses(shape, len(found)):
+            name = replace(name, words="total loss")
+        elif name.words in vocabulary.training and not name.evaluation and _is_sum(shape, len(found)):
+            name = replace(name, words=f"{name.words} loss", several=False, bracket=False)
+        after = bool(found) and found[-1].evaluation and bool(name.words)
+        twin = after and any(other.words == name.words and not other.evaluation for other in found)
+        found.append(replace(name, evaluation=True) if twin else name)
+    return found
+
+
+_CALLED = re.compile(r"[A-Za-z]\(\Z")
 _AT = re.compile(r"(?P<name>[\w/ .-]{1,60}?)[ \t]+(?:at|after|for|in|on|@)[ \t]+(?P<counter>[A-Za-z_ ]{1,20}?)[ \t#:]*\Z")
 
 
+_JOINT = re.compile(r"[ \t]*(?:[:=]|is|was)[ \t]*")
+_ASIDE = re.compile(r"[ \t]*\([^()]*\)")
+
+
 def _before(shape: Shape, number: int, left: str, vocabulary: Vocabulary) -> str:
-    """Return the name that a counter parts from its number: ``Training loss at step 300: 0.5``."""
-    if not number or shape.columns[number].kind != NUMBER or not re.fullmatch(r"[ \t]*[:=][ \t]*", left):
+    """Return the name that counters part from its number: ``Training loss at step 300: 0.5``, ``loss in epoch 3 step 20: 1``."""
+    if shape.columns[number].kind != NUMBER or not _JOINT.fullmatch(left):
         return ""
-    found = _AT.search(vocabulary.english(shape.literals[number - 1].decode("utf-8", "replace"))[-MAX_NAME:])
-    if found is None or _counter(normalise(found["counter"]).split(), vocabulary) is None:
-        return ""
-    return _DELIMITER.split(found["name"])[-1].strip()
+    for at in range(number - 1, max(-1, number - 3), -1):
+        text = _ASIDE.sub("", vocabulary.english(shape.literals[at].decode("utf-8", "replace"))[-MAX_NAME:])
+        found = _AT.search(text)
+        if found is not None and _counter(normalise(found["counter"]).split(), vocabulary) is not None:
+            return _DELIMITER.split(found["name"])[-1].strip()
+        if _counter(normalise(text.strip(" \t,:=")).split() or [""], vocabulary) is None:
+            return ""
+    return ""
 
 
-_BEHIND = re.compile(r"[ \t]*([A-Za-z][A-Za-z. -]{1,40}?)[ \t]*(?=[,;|)\]]|\Z)")
+_BEHIND = re.compile(r"[ \t]*([A-Za-z][A-Za-z. -]{1,40}?)[ \t]*(?=[,;|)\]]|\Z| (?:after|at) )")
 
 
 def _behind(right: str, vocabulary: Vocabulary) -> str:
@@ -144,8 +201,9 @@ def _name(left: str) -> tuple[str, bool, bool]:
 
 STEP, EPOCH, METRIC, LOSS, VALIDATION_LOSS = "step", "epoch", "metric", "loss", "validation loss"
 SCORE, PART, TIMING = "score", "part of a loss", "timing"
-PLAIN, MEAN = 100, 200
-"""Added to the rank of a loss that is called one of training, or a mean."""
+PLAIN, MEAN, SMOOTH = 100, 200, 50
+"""Added to the rank of a loss that is called one of training, or of some records, and where it is called their mean."""
+_MEANS = frozenset(["avg", "average", "mean", "running", "smoothed", "total"])
 OTHERS = (SCORE, PART, TIMING)
 """Numbers outside the registry that identify a record; they are read under their printed names."""
 
@@ -181,9 +239,10 @@ def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
         return found
     if set(words) & vocabulary.foreign or not name.words:
         return None
-    if name.unit is None or name.unit == "%":
+    if name.unit in (None, "%") and not name.several:  # ``losses: [2.1, 0.3]`` are parts of it
         trained = [w for w in words if w not in vocabulary.training]
-        for base, spelled in ((0, words), (PLAIN, trained), (MEAN, own)):
+        mean = MEAN + SMOOTH * is_mean(name)
+        for base, spelled in ((0, words), (PLAIN, trained), (mean, own)):
             for rank, spelling in enumerate(vocabulary.loss if name.unit is None else ()):
                 if sorted(spelled) == sorted(spelling.split()):
                     return Role(LOSS, base + rank, "loss")
@@ -191,6 +250,11 @@ def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
     if rate is not None:
         return rate
     return _other(name, own, vocabulary)
+
+
+def is_mean(name: Name) -> bool:
+    """True where a name says that its number is a mean or a sum of others."""
+    return not _MEANS.isdisjoint(name.words.split())
 
 
 def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
@@ -248,6 +312,16 @@ def _metric(name: Name, vocabulary: Vocabulary) -> Role | None:
             return Role(METRIC, metric=metric)
         return Role(METRIC, metric=metric, unit="si") if stated in ("K", "k", "M", "G", "B", "T") else None
     return Role(METRIC, metric=metric) if stated is None and unit is None else None
+
+
+_TIME = re.compile(r" (s|secs?|ms|msec)(?=[\s,;|)\]]|\Z)")
+
+
+def _time_behind(text: str, right: str, vocabulary: Vocabulary) -> str | None:
+    """Return the unit that a blank parts from the number of a time: ``batch_cost: 0.31 sec``."""
+    metric, _ = vocabulary.names.get(normalise(text)) or ("", None)
+    found = _TIME.match(right) if metric.endswith("_time_s") else None
+    return found.group(1) if found is not None else None
 
 
 _RATE = re.compile(r"([A-Za-z]+) ?/ ?([A-Za-z]+)")

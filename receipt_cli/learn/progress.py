@@ -7,20 +7,31 @@ from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
-from receipt_cli.learn.counting import FEW, drawn_steps
+from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, FEW, drawn_steps
 from receipt_cli.learn.metric_names import LOSS, PART
 from receipt_cli.learn.patterns import REACH, chunks, counter_value, literal
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.rules import MIN_GATE
+from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import NUMBER, split
 
 
 def induce_heading(group: Group) -> Induced | None:
     """Return the rule of the line that announces an epoch, where the records of ``group`` need it."""
     heading = group.main.counter.heading
-    if heading is None:
-        return None
+    return heading_rule(heading) if heading is not None else None
+
+
+def find_heading(readings: Iterable[Reading]) -> Induced | None:
+    """Return the rule of the line that only counts epochs, where the log has one kind of it."""
+    found = [r for r in readings if r.counter.mode == EPOCHS and r.counter.epoch == 0 and len(r.shape.columns) == 1]
+    plain = [r for r in found if not r.roles and not r.evaluation and not r.bar]
+    return heading_rule(plain[0].shape) if len(plain) == 1 else None
+
+
+def heading_rule(heading: Shape) -> Induced | None:
+    """Return the rule of lines that announce an epoch."""
     value, fields = counter_value(heading.columns[0], "epoch_number", "epochs_planned")
     gates = [g for g in chunks(heading.literals[0]) if len(g) >= MIN_GATE]
     if not gates:
@@ -50,7 +61,7 @@ def induce_herald(group: Group) -> Induced | None:
 
 MIN_BARS = 3
 _DRAWN = (
-    r"(?<![^\s\])])\d{1,3}+%\|[^|\r\n]{0,400}+\|[ \t]*+(?P<step>\d++)/(?P<planned_steps>\d++)"
+    rf"(?<![^\s\])]){DRAWN_BAR}(?P<step>\d++)/(?P<planned_steps>\d++)"
     r" \[[\d:]++<[\d:?]++,[ \t]*+(?:\d[\d.]*+|\?)(?:s/it|it/s)"
 )
 _BAR = _DRAWN + r"\]"

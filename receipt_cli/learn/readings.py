@@ -23,11 +23,13 @@ from receipt_cli.learn.metric_names import (
     METRIC,
     PART,
     SCORE,
+    SMOOTH,
     STEP,
     TIMING,
     VALIDATION_LOSS,
     Name,
     Role,
+    is_mean,
     read_names,
     read_role,
 )
@@ -35,6 +37,7 @@ from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
 from receipt_cli.learn.vocabulary import Vocabulary
 
+_REWARDS = frozenset(["reward", "rewards", "return", "returns"])
 INDENT = 24
 """Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
 
@@ -84,6 +87,8 @@ class Reading:
             return 4
         if mode == EPOCHS and self._rises(self.counter.epoch) and (PART in kinds or self._perplexing):
             return 2
+        if mode == EPOCHS and self._rises(self.counter.epoch) and self._rewarded:
+            return 1
         if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
             return 0
         if metrics or PART in kinds:
@@ -94,6 +99,11 @@ class Reading:
 
     def _rises(self, at: int | None) -> bool:
         return at is not None and self.shape.columns[at].rises > 0
+
+    @property
+    def _rewarded(self) -> bool:
+        """True for a reward or a return: what is called ``ep`` beside it is an episode, or an epoch of them."""
+        return any(role.kind == SCORE and set(self.names[at].words.split()) & _REWARDS for at, role in self.roles.items())
 
     @property
     def _perplexing(self) -> bool:
@@ -171,7 +181,8 @@ def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter:
             continue  # ``cost`` is a time where nothing says that it is a loss
         if role.metric in _TOTALS and column.count > 1 and not column.rises:
             continue  # the tokens of a step, not those so far
-        if role.kind == LOSS and role.rank >= MEAN and any(_speaks_of_loss(n) for i, n in enumerate(names) if i not in apart):
+        plainer = [n for i, n in enumerate(names) if i not in apart and _speaks_of_loss(n)]
+        if role.kind == LOSS and role.rank >= MEAN and any(role.rank >= MEAN + SMOOTH or not is_mean(n) for n in plainer):
             continue  # a running mean of the loss beside it
         if column.kind == NUMBER and column.values:
             found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)

@@ -8,7 +8,7 @@ from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
-from receipt_cli.learn.counting import EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED
+from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, GLOBAL, PER_EPOCH, UNNUMBERED, drawn_steps, ends_bar
 from receipt_cli.learn.metric_names import LOSS, METRIC, OTHERS, Name, Role
 from receipt_cli.learn.patterns import REACH, Spec, chunks, context, counter_value, filler, full_counter, literal, metric_value
 from receipt_cli.learn.proofs import ANCHOR, Induced, before_training, reads, samples_of, twin_words, wrong_fields
@@ -225,9 +225,14 @@ def _alone(main: Reading) -> bool:
 
 def _counter_piece(main: Reading, at: int, counter: tuple[str, dict[str, Spec]]) -> _Piece | None:
     name = main.names[at]
-    if not name.text and main.counter.mode != UNNUMBERED:
+    drawn = at in drawn_steps(main.shape)
+    if not name.text and not drawn and main.counter.mode != UNNUMBERED:
         return None
     before = context(main.shape, at, name) if name.text else literal(main.shape.literals[at]) + r"[ \t]*+"
+    if drawn and ends_bar(main.shape, at):
+        return _Piece(rf"(?<=[ \t)|]){counter[0]}(?=[ \t]*+$)", counter[1], b"", at, required=True)
+    if drawn:
+        before = DRAWN_BAR
     return _Piece(before + counter[0], counter[1], b"", at, required=True)
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.learn.counting import FEW
-from receipt_cli.learn.metric_names import EPOCH, LOSS, METRIC, OTHERS, STEP, VALIDATION_LOSS, Name, Role, read_role
+from receipt_cli.learn.metric_names import EPOCH, LOSS, METRIC, OTHERS, SCORE, STEP, VALIDATION_LOSS, Name, Role, read_role
 from receipt_cli.learn.patterns import NUMBER_TEXT, Spec, field_name
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.tokens import NUMBER, core_start
@@ -21,7 +21,10 @@ _LOOKED_AT = 16 << 10
 LOOKED_AT = 50
 """Records of a buffer that say whether all have the heads of a collector."""
 _TIME = r"\d++:\d\d(?::\d\d)?+(?:\.\d++)?+"
-_CELL = rb"(?:" + _TIME.encode() + rb"|[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|[nN]a[nN]|-?[iI]nf)"
+_PLAIN = rb"[-+]?(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|[nN]a[nN]|-?[iI]nf"
+_CELL = rb"(?:" + _TIME.encode() + rb"|(?:" + _PLAIN + rb")(?:[ ]?%|m?s|[mh])?+)(?![\w.%])"
+_UNIT = rb" %msh"
+"""What a unit behind a number is made of: ``91.5%``, ``12.3s``, ``4.27m``."""
 _WHOLE = r"\d++"
 _ROW = rb"[| \t]*+" + _CELL + rb"(?:(?:[ ]*+[\t,|][ ]*+|[ ]{1,80}+)" + _CELL + rb"){1,63}+[ \t,|]*+"
 _RULE = rb"(?:[|+ \t:-]*-[|+ \t:-]*\n)?"  # a rule between the header and its rows
@@ -43,6 +46,7 @@ class Table:
         self.count = 0
         self.rows: list[list[float]] = []
         self.times: set[int] = set()
+        self.units: dict[int, set[bytes]] = {}
         self.sample = b""
         self._row: re.Pattern[bytes] | None = None
 
@@ -60,7 +64,9 @@ class Table:
             if len(self.rows) < KEPT:
                 cells = re.findall(_CELL, row.group())
                 self.times.update(at for at, cell in enumerate(cells) if b":" in cell)
-                self.rows.append([math.nan if b":" in cell else float(cell) for cell in cells])
+                for at, cell in enumerate(cells):
+                    self.units.setdefault(at, set()).add(cell[len(cell.rstrip(_UNIT)) :].strip())
+                self.rows.append([math.nan if b":" in cell else float(cell.rstrip(_UNIT)) for cell in cells])
                 self.sample = self.sample or row.group().strip()
 
     def _open(self, found: re.Match[bytes]) -> bool:
@@ -111,6 +117,15 @@ def induce_table(table: Table, vocabulary: Vocabulary) -> Induced | None:
         name, spec = "", {}
         if at in table.times:
             cells.append(rf"(?:{_TIME}|{NUMBER_TEXT})")
+            continue
+        units = table.units.get(at, set())
+        if units - {b""}:
+            percent = units == {b"%"} and role is not None and role.kind == SCORE
+            behind = r"(?:[ ]?%|m?s|[mh])?+"
+            if percent:
+                name = field_name(table.names[at], set(fields))
+                fields[name] = {"type": "number", "metric": "other", "printed_in": "percent"}
+            cells.append(f"(?P<{name}>{NUMBER_TEXT})[ ]?%" if percent else NUMBER_TEXT + behind)
             continue
         if at == step:
             name, spec = "step", {"type": "integer"}

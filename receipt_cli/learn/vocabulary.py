@@ -16,8 +16,8 @@ _TOP = {
     "grammar", "version", "title", "layer", "words", "translations", "ordinals", "metrics", "units", "thresholds", "sha256",
 }  # fmt: skip
 _WORDS = (
-    "step", "step_letters", "epoch", "evaluation", "training", "closing", "averaging", "foreign", "loss", "validation_loss",
-    "scores", "timings",
+    "step", "step_letters", "epoch", "runs", "evaluation", "training", "closing", "averaging", "foreign", "loss",
+    "validation_loss", "scores", "timings",
 )  # fmt: skip
 MAX_SECTION = 80
 """Most characters of a line that begins an evaluation."""
@@ -35,6 +35,7 @@ class Vocabulary:
     step: tuple[str, ...]
     step_letters: frozenset[str]
     epoch: frozenset[str]
+    runs: frozenset[str]
     evaluation: frozenset[str]
     training: frozenset[str]
     closing: frozenset[str]

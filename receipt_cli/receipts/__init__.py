@@ -7,7 +7,7 @@ Start with ``production`` (a log to a receipt), ``assembly`` (the document).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "reasons": "Reason cells_of explain_field explain_metric read_lines show_line",
+    "reasons": "Reason at_companions cells_of explain_field explain_metric read_lines show_line",
     "assembly": "DERIVED Document assemble derived_bytes",
     "open": "MAX_DOCUMENT read_given",
     "production": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -30,6 +30,9 @@ from receipt_cli.receipts.stated import header_facts, merge_facts
 from receipt_cli.redaction.mask import count_masks, mask_secrets
 from receipt_cli.redaction.text import mask_texts, safe_text
 
+ARTEFACTS = ("torch_profile", "kernel_table", "kernel_report")
+"""Facts of a log that are paths of files: traces, tables and reports of kernels."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -45,6 +48,8 @@ class Request:
     """Facts of the run that the caller states (``receipts.stated.read_facts``)."""
     log_complete: bool | None = None
     """Whether a wrapper of the job wrote the whole log; None without one."""
+    running: bool = False
+    """True where the job may still run."""
     captured: Mapping[str, Any] = field(default_factory=dict)
     """Fields of ``run`` that a wrapper of the job measured."""
     name: str | None = None
@@ -151,7 +156,7 @@ def _options(request: Request, captured: Document | None) -> tuple[Options, list
     """Return the options of the derivation, with what the header of the job states, and notes."""
     header, _ = collect_header(environ=request.environ, header_file=captured, log_facts=(), here=None, now=None)
     facts, notes = merge_facts(request.facts, header_facts(mask_texts(header)))
-    return Options(request.grammar, request.exit_code, request.wall, request.log_complete, facts), notes
+    return Options(request.grammar, request.exit_code, request.wall, request.log_complete, facts, request.running), notes
 
 
 def _read(
@@ -189,7 +194,8 @@ def _product(
         environ=request.environ, header_file=captured, log_facts=from_log, here=request.here, now=request.now
     )
     notes = [*notes, *log_notes, *more]
-    document = assemble(derivation, run=run, header=mask_texts(header), attachments=attachments)
+    named = [*attachments, *_named(derivation, {attachment["kind"] for attachment in attachments})]
+    document = assemble(derivation, run=run, header=mask_texts(header), attachments=named)
     notes += masked_note(document)
     name = "stdin" if request.path == "-" else request.path
     require_valid(document, "receipt", name)
@@ -197,6 +203,13 @@ def _product(
         size = derivation.log.size_bytes
         notes = [*notes, f"{name} changed while it was read: the receipt is of the {size} bytes read"]
     return Product(document, derivation, tuple(notes))
+
+
+def _named(derivation: Derivation, kinds: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the artefacts of other kinds whose paths the log prints. Their files are not opened: a log is only data."""
+    for kind in ARTEFACTS:
+        if kind in derivation.facts and kind not in kinds:
+            yield {"kind": kind, "uri": safe_text(str(derivation.facts[kind][0])), "sha256": None, "size_bytes": None}
 
 
 def require_valid(document: Document, kind: str, where: str = "") -> None:

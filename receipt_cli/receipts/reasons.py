@@ -16,6 +16,8 @@ from receipt_cli.scan.extraction import DROPPED, convert, keep_labelled, read_re
 Document = Mapping[str, Any]
 ENDS = ("first", "last", "min", "max")
 """Figures of a metric that one line gives."""
+FOLLOWING = 64
+"""Lines behind a record in which its companion lines are looked for."""
 _SPLIT = b"\r"
 
 
@@ -63,6 +65,28 @@ def explain_metric(document: Document, name: str) -> list[Reason]:
             return [explain_field(document, f"/summary/{block}/{key}/{figure}") for figure in (*ENDS, "median", "mean")]
     known = ", ".join([*summary["metrics"], *summary["other_metrics"]][:12]) or "none"
     raise UsageError(f"the receipt has no metric {name}", why=f"it has {known}")
+
+
+def at_companions(derivation: Derivation, path: str, reasons: Sequence[Reason]) -> list[Reason]:
+    """Return the reasons, each with the line of the companion that has the value where the record's own line has none.
+
+    Raises ``InputError``.
+    """
+    sought = [r for r in reasons if len(r.lines) == 1 and r.pointer.rpartition("/")[2] in ENDS and isinstance(r.value, float)]
+    names = {f"{c.grammar.ref} {rule.name}" for c in derivation.detection.chosen for rule in c.grammar.rules if rule.companion}
+    if not sought or not names:
+        return list(reasons)
+    found = read_lines(path, sorted({number for r in sought for number in range(r.lines[0], r.lines[0] + FOLLOWING)}))
+    moved: dict[str, Reason] = {}
+    for reason in sought:
+        (first,) = reason.lines
+        for number in range(first, first + FOLLOWING):
+            cells = cells_of(derivation, found.get(number, b""))
+            if any(cell.value == reason.value and (number == first or cell.rule in names) for cell in cells):
+                how = reason.how.replace("its record begins on this line", f"its record begins on line {first}")
+                moved[reason.pointer] = reason if number == first else reason._replace(how=how, lines=(number,))
+                break
+    return [moved.get(reason.pointer, reason) for reason in reasons]
 
 
 def cells_of(derivation: Derivation, line: bytes) -> list[CellOfLine]:

@@ -16,6 +16,8 @@ _CSI = compile_later(
 )
 _ECHO = compile_later(rb"\^\[(?:\[[0-9;]*+[A-Za-z~]|O[A-Z])")
 _BACKSPACE = compile_later(rb"\x08++")
+_OVERWRITTEN = compile_later(rb"\x08++(?= \d{1,9}+/\d{1,9}+ ?(?:[\r\n]|\Z))")
+"""Backspaces before the place in a bar that is written over its blanks: `` [===>….] | Loss: 2.1      12/391 ``."""
 _BLANK = compile_later(rb"[\n\r](?=[ \t]*+[\n\r])")
 
 
@@ -95,8 +97,8 @@ def cap_records(raw: bytes) -> tuple[bytes, list[tuple[int, int]]]:
 def normalise(raw: bytes) -> bytes:
     """Return whole records with one-byte ends: ``\\n``, or ``\\r`` where only a carriage return (a redraw) ends one.
 
-    Terminal sequences, echoed key presses and NULs vanish; a run of backspaces is a redraw. The number of ``\\n`` never
-    changes, so line numbers hold.
+    Terminal sequences, echoed key presses and NULs vanish; a run of backspaces is a redraw, but before the ``12/391`` that
+    ends a bar. The number of ``\\n`` never changes, so line numbers hold.
     """
     if b"\r" in raw:  # searches for one byte are several times faster than for two
         raw = raw.replace(b"\r\n", b"\n")
@@ -107,7 +109,7 @@ def normalise(raw: bytes) -> bytes:
     if b"^" in raw and b"^[" in raw:
         raw = _ECHO.sub(b"", raw)
     if b"\x08" in raw:
-        raw = _BACKSPACE.sub(b"\r", raw)
+        raw = _BACKSPACE.sub(b"\r", _OVERWRITTEN.sub(b" ", raw))
     return raw
 
 

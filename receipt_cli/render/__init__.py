@@ -10,7 +10,6 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "batch": "render_change render_quarantine render_summary",
     "store": "render_receipts render_answer render_panel",
-    "comparison.joints": "render_resumption",
     "comparison.markdown": "render_markdown",
     "comparison.terminal": "render_reproducibility render_comparison",
     "comparison.words": "VERDICTS field_name field_value figures reason_text",
@@ -31,5 +30,6 @@ PUBLIC = {
     "terminal.table": "Column render_table write_table",
     "terminal.text": "clean disarm",
     "verification": "Title render_verification",
+    "watching": "job_record render_watch",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

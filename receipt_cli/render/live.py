@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from receipt_cli.analysis.checks import CORE
+from receipt_cli.follow.hooks import running_failure
 from receipt_cli.follow.snapshot import Figures, Snapshot
 from receipt_cli.render.fields import UNKNOWN, items, mapping, real, text, truth, whole
 from receipt_cli.render.receipt.metrics import metric_label
@@ -36,8 +37,6 @@ _SHOWN: tuple[tuple[str, ...], ...] = (
 _CURVES = ("loss", "val_loss", "val_bpb", "val_perplexity", "grad_norm")
 _NOISE = 0.05
 _MEMORY = "peak memory"
-_NOT_YET = ("truncated", "no_grammar_match", "unknown")
-"""What a log that ends here would have failed of, and one that goes on has not."""
 _LATER = ("has_steps", "completed")
 """Checks that are only false because the job is not over."""
 _MAX_SEEN = 4
@@ -112,12 +111,23 @@ def _progress(page: Page, state: Snapshot, figures: Figures) -> Iterator[_Row]:
     yield _Row(
         "steps", f"{count(done)} of {count(planned)}", ", ".join([percent(ratio), *notes]), lambda width: _bar(ratio, width)
     )
-    yield _Row("ETA", UNKNOWN) if _failed(figures) else _eta(state, planned - done, summary)
+    yield _Row("ETA", UNKNOWN) if running_failure(figures.document) else _eta(state, planned - done, summary)
 
 
 def _bar(ratio: float, width: int) -> str:
     full = int(ratio * width)
     return "█" * full + "▁" * (width - full)
+
+
+def remaining_seconds(state: Snapshot) -> float | None:
+    """Return the seconds until the planned steps are done, at the steady step time, else the observed pace, or None."""
+    summary = state.figures.summary if state.figures is not None else {}
+    first, last, planned = (whole(summary, "steps", key) for key in ("first", "last", "planned"))
+    printed = real(summary, "metrics", "step_time_s", "median")
+    pace = printed if printed is not None else state.step_time_s
+    if last is None or not planned or pace is None:
+        return None
+    return min(_FAR, max(0, planned - last - (1 if first == 0 else 0)) * pace)
 
 
 def _eta(state: Snapshot, remaining: int, summary: Mapping[str, object]) -> _Row:
@@ -182,14 +192,8 @@ def _checks(page: Page, figures: Figures) -> None:
     write_check_grid(page, [(page.say(name), value, name in CORE) for name, value in settled])
 
 
-def _failed(figures: Figures) -> str | None:
-    """Return the failure reason if the job ended here; None for reasons that only mean that it has not ended."""
-    reason = text(figures.document, "failure", "reason")
-    return None if reason in _NOT_YET else reason
-
-
 def _failure(page: Page, figures: Figures) -> None:
-    reason, failure = _failed(figures), mapping(figures.document, "failure")
+    reason, failure = running_failure(figures.document), mapping(figures.document, "failure")
     line = whole(failure, "line_number")
     if reason is not None:
         place = f", line {count(line)}" if line is not None else ""

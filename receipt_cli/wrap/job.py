@@ -64,11 +64,18 @@ def check_command(command: Sequence[str]) -> None:
     raise NotStarted(f"{command[0]}: command not found", NOT_FOUND)
 
 
-def run_job(command: Sequence[str], log: int, give_up: Callable[[int], None], note: Path | None = None) -> Ended:
+def run_job(
+    command: Sequence[str],
+    log: int,
+    give_up: Callable[[int], None],
+    note: Path | None = None,
+    look: Callable[[], None] | None = None,
+) -> Ended:
     """Run ``command``; its output goes to our stdout and stderr, and into the descriptor ``log``.
 
     Once it has ended, signals that request our end call ``give_up`` with its exit code; they stay blocked. ``note`` is where
-    the end of the log is recorded if we are killed. Raises ``NotStarted``.
+    the end of the log is recorded if we are killed; ``look`` is called every few seconds while the command runs. Raises
+    ``NotStarted``.
     """
     lock(log)
     signals = passed_on()
@@ -86,7 +93,7 @@ def run_job(command: Sequence[str], log: int, give_up: Callable[[int], None], no
     outlets.started()
     forwarder = Forwarder(outlets.streams, log, note)
     memory = Memory(pid, kills)
-    ended_at, code, usage = _follow(pid, memory, forwarder, signals, give_up)
+    ended_at, code, usage = _follow(pid, memory, forwarder, signals, give_up, look)
     held = forwarder.drain()
     peak = max(memory.peak_bytes, _lower_bound(usage, own_rss))
     recent = kills.recent() if code else None
@@ -99,7 +106,12 @@ def run_job(command: Sequence[str], log: int, give_up: Callable[[int], None], no
 
 
 def _follow(
-    pid: int, memory: Memory, forwarder: Forwarder, signals: set[signal.Signals], give_up: Callable[[int], None]
+    pid: int,
+    memory: Memory,
+    forwarder: Forwarder,
+    signals: set[signal.Signals],
+    give_up: Callable[[int], None],
+    look: Callable[[], None] | None,
 ) -> tuple[float, int, resource.struct_rusage]:
     """Wait for the end of the command; return its time, the exit code and the resources used."""
     wake, waker = os.pipe()
@@ -115,6 +127,8 @@ def _follow(
             return time.monotonic(), code, reaped[1]
         if time.monotonic() >= memory.due:
             memory.look()
+            if look is not None:
+                look()
         if select.select([wake], [], [], max(0.0, memory.due - time.monotonic()))[0]:
             os.read(wake, 4096)
 

@@ -12,7 +12,8 @@ import pytest
 Invoke = Callable[..., Any]
 PARTS = ("configuration", "seeds", "resume")
 KEYS = [
-    "schema_version", "a", "b", "reproduced", "steps", "tolerance", "configuration", "seeds", "resume", "curves", "notes",
+    "schema_version", "a", "b", "question", "reproduced", "steps", "tolerance", "configuration", "seeds", "resume", "curves",
+    "notes",
 ]  # fmt: skip
 
 
@@ -88,6 +89,62 @@ class TestRealRuns:
         assert "✗ not reproduced" in text
         assert re.search(r"loss +differs +step 1: 3\.862339 and 3\.859094", text)
         assert re.search(r"seeds +same +seed 1337", text)
+
+
+class TestResume:
+    @pytest.fixture
+    def resume(self, invoke: Invoke) -> Callable[..., tuple[int, dict[str, Any]]]:
+        def call(a: Path, b: Path, *more: str) -> tuple[int, dict[str, Any]]:
+            done = invoke("compare", "--resume", a, b, "--json", *more)
+            return done.code, done.document
+
+        return call
+
+    def test_it_goes_on_where_the_first_run_was(self, runs: Path, resume: Any) -> None:
+        code, document = resume(runs / "first.log", runs / "resumed.log")
+        assert (code, document["question"], document["reproduced"], list(document)) == (0, "resume", "yes", KEYS)
+        assert document["resume"]["because"] == "b begins with step 60, which a trained"
+        assert [(c["compared"], c["first"], c["last"], c["same"]) for c in document["curves"]] == [(60, 60, 119, True)] * 3
+
+    def test_a_run_that_stopped_is_compared_as_far_as_it_came(self, runs: Path, tmp_path: Path, resume: Any) -> None:
+        stopped = tmp_path / "stopped.log"
+        stopped.write_text("".join((runs / "first.log").read_text().splitlines(keepends=True)[:80]))
+        code, document = resume(stopped, runs / "resumed.log")
+        (loss, *_) = document["curves"]
+        assert (code, loss["same"], loss["first"]) == (0, True, 60)
+        assert 0 < loss["compared"] < 30
+
+    @pytest.mark.parametrize(
+        ("first", "second", "part"),
+        [
+            ("other-rate", "resumed", "loss"),
+            ("resumed", "first", "resume"),
+            ("first", "again", "resume"),
+            ("other-seed", "resumed", "seeds"),
+        ],
+    )
+    def test_what_does_not(self, runs: Path, resume: Any, first: str, second: str, part: str) -> None:
+        code, document = resume(runs / f"{first}.log", runs / f"{second}.log")
+        assert (code, document["reproduced"], sames(document)[part]) == (1, "no", False)
+
+    def test_a_seed_that_nobody_prints_does_not_decide(self, runs: Path, tmp_path: Path, resume: Any) -> None:
+        first, resumed = (
+            altered(runs / f"{name}.log", tmp_path / f"{name}.log", lambda line: line.replace(" seed=1337", ""))
+            for name in ("first", "resumed")
+        )
+        code, document = resume(first, resumed)
+        assert (code, document["reproduced"], document["seeds"]["same"]) == (0, "yes", None)
+
+    def test_no_common_step_proves_nothing(self, runs: Path, tmp_path: Path, resume: Any) -> None:
+        stopped = tmp_path / "stopped.log"
+        stopped.write_text("".join((runs / "first.log").read_text().splitlines(keepends=True)[:30]))
+        code, document = resume(stopped, runs / "resumed.log")
+        assert (code, document["reproduced"]) == (1, "unknown")
+
+    def test_one_question_at_a_time(self, runs: Path, invoke: Invoke) -> None:
+        done = invoke("compare", "--resume", "--reproducibility", runs / "first.log", runs / "again.log")
+        assert done.code == 2
+        assert "two questions" in done.stderr
 
 
 class TestUnknown:

@@ -1,4 +1,4 @@
-"""``receipt compare --target`` and ``--resume``: what a run needed to reach a value, and whether it continues another."""
+"""``receipt compare --target``: what each run needed to reach a value."""
 
 from __future__ import annotations
 
@@ -13,23 +13,12 @@ from .conftest import ROOT, Invoke
 
 NANOGPT = ROOT / "fixtures" / "logs" / "nanogpt"
 FIRST, OTHER = NANOGPT / "char-sigint.log", NANOGPT / "char-ok.log"
-WHOLE = NANOGPT / "char-sigint-resumed.log"
 
 
 def compared(invoke: Invoke, *arguments: object) -> dict[str, Any]:
     done = invoke("compare", *arguments, "--json")
     assert done.code in (0, 1), done.stderr
     return dict(json.loads(done.stdout))
-
-
-@pytest.fixture
-def second(tmp_path: Path) -> Path:
-    """The part of the recorded log behind the interruption: the run as it resumed from its checkpoint."""
-    lines = WHOLE.read_text("utf-8").splitlines(keepends=True)
-    start = next(number for number, line in enumerate(lines) if line.startswith("Resuming training"))
-    path = tmp_path / "second.log"
-    path.write_text("".join(lines[start:]))
-    return path
 
 
 def test_a_target_has_the_first_step_that_reaches_it(invoke: Invoke) -> None:
@@ -72,32 +61,3 @@ def test_a_receipt_answers_whether(invoke: Invoke, tmp_path: Path) -> None:
 def test_a_target_is_a_metric_with_a_direction(invoke: Invoke, target: str) -> None:
     done = invoke("compare", OTHER, FIRST, "--target", target)
     assert (done.code, "is no target" in done.stderr) == (2, True)
-
-
-def test_a_run_that_resumed_continues_the_first(invoke: Invoke, second: Path) -> None:
-    document = compared(invoke, "--resume", FIRST, second)
-    steps = {"a_last": 115, "b_first": 100, "saved": 100, "repeated": 16, "missing": 0, "in_reach": True}
-    assert (document["continues"], document["steps"]) == ("yes", steps)
-    assert document["loss"]["common_count"] == 4
-    assert document["joined"]["record_count"] == 41  # 0 to 200, every fifth
-    assert document["joined"]["superseded_count"] == 4
-    done = invoke("compare", "--resume", FIRST, second)
-    assert (done.code, "✓ continues" in done.stdout.decode()) == (0, True)
-
-
-def test_a_run_that_begins_anew_or_elsewhere_does_not_continue(invoke: Invoke, second: Path, tmp_path: Path) -> None:
-    anew = compared(invoke, "--resume", FIRST, OTHER)
-    assert (anew["continues"], anew["steps"]["in_reach"]) == ("no", False)
-    later = tmp_path / "later.log"
-    later.write_text(re.sub(r"(iter|step) (\d+)", lambda found: f"{found[1]} {int(found[2]) + 100}", second.read_text()))
-    hole = compared(invoke, "--resume", FIRST, later)
-    assert (hole["continues"], hole["steps"]["missing"]) == ("no", 80)
-    worse = tmp_path / "worse.log"
-    worse.write_text(re.sub(r"loss 2\.", "loss 4.", second.read_text()))
-    jump = compared(invoke, "--resume", FIRST, worse)
-    assert (jump["continues"], jump["loss"]["goes_on"]) == ("no", False)
-
-
-@pytest.mark.parametrize("more", [("--markdown",), ("--target", "loss=1"), (str(OTHER),)])
-def test_a_resumption_is_of_two_logs(invoke: Invoke, more: tuple[str, ...]) -> None:
-    assert invoke("compare", "--resume", FIRST, OTHER, *more).code == 2

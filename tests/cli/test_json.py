@@ -34,7 +34,6 @@ PRINTED = [
     ("compare_reproducibility", "compare --reproducibility ok.log nan.log --json"),
     ("config", "config --json"),
     ("compare", "compare ok.log nan.log --target loss=2.9 --json"),
-    ("compare_resume", "compare --resume ok.log nan.log --json"),
     ("explain", "explain ok.log --json"),
     ("explain", "explain ok.log --line 19 --json"),
     ("explain", "explain ok.log --field /failure --json"),

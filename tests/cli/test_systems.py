@@ -8,6 +8,7 @@ jdinalt/forgather, AI-Hypercomputer/maxtext, and DatasunriseOU's cppmega for Meg
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,6 +46,15 @@ def base(tail: str = "", *, mfu: str = "mfu", norm: str = "", rate: int = 1_048_
         )
 
     return BATCH + lines(line)
+
+
+METRICS_FILE = {
+    "learning/grad_norm": 1.5,
+    "perf/step_time_seconds": 2.5,
+    "perf/per_device_tflops_per_sec": 291.5,
+    "perf/per_device_tokens_per_sec": 9000.0,
+    "learning/param_norm": 411.5,
+}
 
 
 def mega(n: int) -> str:
@@ -109,6 +119,28 @@ NANOCHAT = {
         + "[mem_profile] step_1_post: alloc=5.000 GiB reserved=7.000 GiB max_alloc=8.000 GiB max_reserved=9.000 GiB\n"
         + lines(iteration, 9, 4),
         {"memory_allocated_bytes": 5 * 2**30, "peak_memory_reserved_bytes": 9 * 2**30},
+    ),
+    "cppmega-traces": Case(
+        lines(iteration, 12, 1) + "[torch_profile] step=3 trace=out/t.json table=out/t_cuda_table.txt\n",
+        {"/attachments": [
+            {"kind": "torch_profile", "uri": "out/t.json", "sha256": None, "size_bytes": None},
+            {"kind": "kernel_table", "uri": "out/t_cuda_table.txt", "sha256": None, "size_bytes": None},
+        ]},
+    ),
+    "cppmega-kernel-report": Case(
+        lines(iteration, 12, 1) + "==PROF== Report: /runs/a b/attention.ncu-rep\n",
+        {"/attachments": [
+            {"kind": "kernel_report", "uri": "/runs/a b/attention.ncu-rep", "sha256": None, "size_bytes": None},
+        ]},
+    ),
+    "cppmega-mlx-closing": Case(
+        "wrote bench/m04.json\nstatus: ok\nsteps_completed: 20\nfinal_loss: 5.992325782775879\npeak_memory_bytes: 31359131474\n",
+        {"loss": 5.992325782775879, "peak_memory_bytes": 31359131474, "/summary/steps/last": 20, "/checks/completed": True},
+    ),
+    "cppmega-mlx-json": Case(
+        "[12:37:40] /src/graph.cc:125: Warning: copy\nwrote bench/path_c/a.json\nstatus: ok\nsteps_completed: 3\n"
+        "final_loss: nan\npeak_memory_bytes: 12\n",
+        {"/summary/steps/last": 3, "/checks/finite_losses": False},
     ),
     "cppmega-parameters": Case(
         "[mem_profile] total_params=2,000 param_bytes=0.004 GiB\n" + lines(iteration, 12, 1), {"/summary/parameter_count": 2000}
@@ -498,6 +530,13 @@ MAXTEXT = {
         {"/summary/steps/record_count": 29, "/derivation/lines/unmatched": 0},
     ),
     "maxtext-eval-old": Case(lines(maxtext, 30) + "eval metrics after step: 29, loss=2.345, total_weights=196608.0\n", {"val_loss": 2.345}),
+    "maxtext-metrics-file": Case(
+        lines(lambda n: json.dumps({"learning/loss": 11 - n / 10, **METRICS_FILE, "step": float(n), "run_name": "llama"})),
+        {
+            "loss": 9.9, "step_time_s": 2.5, "flops_per_s_per_device": 291.5e12, "tokens_per_s_per_device": 9000.0,
+            "/summary/steps/first": 0, "/summary/steps/last": 11,
+        },
+    ),
     "maxtext-eval": Case(
         lines(maxtext, 30) + "Completed eval after train step 29, loss=2.345, perplexity=10.4, total_weights=196608.0, avg_z_loss=0.000\n",
         {"val_loss": 2.345},

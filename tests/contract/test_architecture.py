@@ -45,7 +45,7 @@ ROOMS: dict[str, str] = {
     "batch": "authoring definitions derive documents errors grammar header io receipts redaction store",
     "comparison": "definitions documents errors events io numeric receipts store",
     "export": "analysis definitions documents errors events io numeric receipts redaction",
-    "follow": "analysis derive errors events io receipts scan",
+    "follow": "analysis derive documents errors events io receipts scan",
     "gpu_profile": "errors header io numeric problems receipts redaction",
     "importers": (
         "analysis definitions derive detect errors events grammar header io numeric problems receipts "

@@ -51,7 +51,7 @@ ADDED = {
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts", "range", "stalls"},
     "#/properties/derivation": {"peaks", "redactions", "cells", "check_lines"},
     "#/properties/derivation/properties/log": {"time"},
-    "#/properties/derivation/properties/options": {"wall", "log_complete", "facts"},
+    "#/properties/derivation/properties/options": {"wall", "log_complete", "running", "facts"},
     "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
     "#/$defs/summary/properties/steps": {"first_line", "last_line"},
     "#/$defs/stat": {"places"},

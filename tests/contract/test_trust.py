@@ -31,7 +31,10 @@ ONLY: dict[str, set[str]] = {
     "pickle.load": set(),
     "yaml.load": {"definitions/strict_yaml.py"},  # with a SafeLoader
     "importlib.import_module": {"header/accelerators.py", "authoring/redos.py", "rooms.py"},  # names that the module itself holds
-    "subprocess.Popen": {"header/program.py", "wrap/child.py"},  # git and nvidia-smi; the command of `receipt run`
+    "subprocess.Popen": {
+        "header/program.py", "wrap/child.py",  # git and nvidia-smi; the command of `receipt run`
+        "follow/hooks.py",  # the commands of --on-failure, --on-end and --on-stall
+    },
     "os.execvpe": {"wrap/job.py"},  # the command of `receipt run`
     "os.execve": {"wrap/job.py"},  # the same, of a script that names no interpreter
     "subprocess.run": {"verification/attestation.py"},  # ssh-keygen, for a signature that it verifies

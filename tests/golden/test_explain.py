@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from receipt_cli.receipts.production import Request, produce
-from receipt_cli.receipts.reasons import ENDS, cells_of, explain_field, explain_metric, read_lines
+from receipt_cli.receipts.reasons import ENDS, at_companions, cells_of, explain_field, explain_metric, read_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDENS = sorted((ROOT / "fixtures/logs").glob("*/*.receipt.json"))
@@ -55,7 +55,7 @@ def test_the_lines_of_a_figure_have_it(path: Path) -> None:
         return  # whose cells another line names
     summary = product.document["summary"]
     for metric in (summary or {"metrics": ()})["metrics"]:
-        for reason in explain_metric(product.document, metric)[:4]:
+        for reason in at_companions(product.derivation, str(log), explain_metric(product.document, metric)[:4]):
             if reason.value is None or metric in ("epoch", "val_loss"):
                 continue
             (line,) = reason.lines
@@ -80,6 +80,42 @@ def test_a_figure_by_hand() -> None:
     ]:
         assert explain_field(document, pointer).lines == (line,), pointer
         assert printed in read_lines(log, [line])[line]
+
+
+MEGATRON = (
+    " iteration {n:8d}/    2000 | consumed samples: {s:12d} | elapsed time per iteration (ms): 812.5 | learning rate: 4.500E-05 |"
+    " lm loss: {loss:.6E} | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+    "time (ms) | forward: {v}.50 | backward: 240.75 | optimizer: 12.25 | batch generator: 2.50\n"
+)
+CAFFE = (
+    "I1121 10:00:{s:02d}.000000  9000 solver.cpp:228] Iteration {n}, loss = {loss:.4f}\n"
+    "I1121 10:00:{s:02d}.000000  9000 sgd_solver.cpp:106] Iteration {n}, lr = 0.0{v}\n"
+)
+DEEPSPEED = (
+    "[2024-01-02 03:04:{s:02d},005] [INFO] [logging.py:96:log_dist] [Rank 0] step={n}, skipped=0, lr=[8.5e-06],"
+    " mom=[[0.9, 0.95]]\n"
+    "[2024-01-02 03:04:{s:02d},006] [INFO] [timer.py:215:stop] epoch=0/micro_step={n}/global_step={n},"
+    " RunningAvgSamplesPerSec=123.25, CurrSamplesPerSec={v}.5, MemAllocated=2.5GB, MaxMemAllocated=10.25GB\n"
+)
+
+
+@pytest.mark.parametrize("count", [12, 2000])  # records that are events, and rows of columns
+@pytest.mark.parametrize(
+    ("text", "metric"),
+    [(MEGATRON, "forward"), (CAFFE, "learning_rate"), (DEEPSPEED, "samples_per_s")],
+    ids=["megatron-lm", "caffe", "deepspeed"],
+)
+def test_what_a_companion_prints_is_explained_by_its_line(tmp_path: Path, text: str, metric: str, count: int) -> None:
+    log = tmp_path / "run.log"
+    values = [100 + (37 * n) % 61 for n in range(count)]
+    log.write_text("".join(text.format(n=10 * n + 10, s=n % 60, loss=9 - n / 500, v=v) for n, v in enumerate(values)))
+    product = produce(Request(str(log)))
+    known = {**product.document["summary"]["metrics"], **product.document["summary"]["other_metrics"]}
+    (name,) = [name for name in known if metric in name]
+    for reason in at_companions(product.derivation, str(log), explain_metric(product.document, name)[:4]):
+        (line,) = reason.lines
+        assert line % 2 == 0, reason
+        assert str(values[line // 2 - 1]) in read_lines(str(log), [line])[line].decode(), reason
 
 
 def test_ten_figures_computed_from_their_lines() -> None:

@@ -1,4 +1,4 @@
-"""Short logs made for one question each, where they are there: what a run is, and why it ended."""
+"""Short logs made for one question each, where they are there: what a run is, why it ended, what its figures are."""
 
 from __future__ import annotations
 
@@ -63,12 +63,18 @@ VALUES: dict[str, Truth] = {  # JSON pointers of the receipt; None where there i
     "ts-perf.jsonl": {"summary.metrics.data_time_s.last": 0.9, "summary.metrics.infer_capacity_samples_per_s.last": 25.0},
     "ts-perfdict.log": {"summary.metrics.compute_time_s.last": 0.25, "summary.metrics.train_capacity_samples_per_s.last": 13.333},
     "end.log": {"summary.metrics.loss.last": 0.4, "derivation.cells.dropped.count": 0},
+    "olmo.log": {"summary.metrics.loss.record_count": 37, "summary.metrics.peak_memory_allocated_bytes.record_count": 34},
+    "sem-dk3.log": {"summary.metrics.loss.record_count": 60, "summary.metrics.loss.last": 2.41},
     "features-meg-r.log": {"summary.metrics.loss": None, "derivation.problems.first.0.kind": "loss_missing"},
     "swift.log": {"summary.steps.planned": 2353, "summary.metrics.step_time_s.last": 3.916},
-    "other-a2.log": {"summary.metrics.loss": None},
+    "other-a2.log": {"summary.metrics.loss": None, "summary.metrics.step_time_s.last": 10.39},
     "sem-cl.log": {"summary.metrics.tokens_per_s": None},
     "sem-nt.log": {"summary.metrics.tokens_total": None},
     "sem-mem_bare.log": {"header.software.trainer": None},
+    "fg-seed.log": {"summary.metrics.mfu_ratio.last": 0.385, "derivation.cells.dropped.count": 0},
+    "features-meg.log": {"summary.metrics.loss.record_count": 50, "derivation.problems.count": 0},
+    "rep-a.log": {"header.seeds.seed": 42, "header.sources./seeds/seed": "log:1"},
+    "rep-c.log": {"header.seeds.seed": 43, "header.sources./seeds/seed": "log:1"},
     "ranks.log": {"summary.ranks.3.peak_memory_bytes": 4300 * 2**20},
 }
 pytestmark = pytest.mark.skipif(not PROBES.is_dir(), reason="the probes are not beside this checkout")

@@ -34,12 +34,15 @@ class Options:
     """False where output is missing at the end of the log."""
     facts: tuple[StatedFact, ...] = ()
     """Facts that the caller states, one a name, in the order of their names."""
+    running: bool = False
+    """True where the caller read the log of a job that may still run: where it breaks off says nothing of the end."""
 
     @classmethod
     def recorded(cls, options: Mapping[str, Any]) -> Options:
         """Return the options that a receipt of any version records."""
         facts = tuple(StatedFact(**fact) for fact in options.get("facts", ()))
-        return cls(options["grammar"], options["exit_code"], recorded_wall(options), options.get("log_complete"), facts)
+        whole, running = options.get("log_complete"), options.get("running") is True
+        return cls(options["grammar"], options["exit_code"], recorded_wall(options), whole, facts, running)
 
     def document(self) -> dict[str, Any]:
         """Return the block that a receipt records. A key of receipt/1.3 is absent where nothing was stated."""
@@ -48,5 +51,6 @@ class Options:
             "exit_code": self.exit_code,
             "wall": None if self.wall is None else self.wall._asdict(),
             **({} if self.log_complete is not False else {"log_complete": False}),
+            **({"running": True} if self.running else {}),
             **({"facts": [fact._asdict() for fact in self.facts]} if self.facts else {}),
         }

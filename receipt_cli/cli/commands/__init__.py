@@ -7,7 +7,7 @@ from collections.abc import Callable
 from receipt_cli.rooms import doors
 
 _NAMES = (
-    ("", "parse run show explain check ci compare history validate migrate rederive verify attest header"),
+    ("", "parse run watch show explain check ci compare history validate migrate rederive verify attest header"),
     ("", "import export report plot"),
     ("grammar", "list matrix show lint test explain learn"),
     ("schema", "list show diff"),
@@ -20,6 +20,7 @@ which is an example. The function is in the module of the group, else in one of 
 _MODULES = {
     **dict.fromkeys(("show", "validate", "migrate"), "documents"),
     "attest": "verify",
+    "history": "compare",
     **dict.fromkeys(("completion", "config", "mcp"), "integration"),
     **dict.fromkeys((f"store {name}" for name in ("show", "diff", "ask", "tag", "note", "exclude")), "store_runs"),
 }

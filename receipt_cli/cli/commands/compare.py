@@ -1,4 +1,4 @@
-"""``receipt compare``: are these runs comparable, and what differs?"""
+"""``receipt compare``: are these runs comparable, and what differs? ``receipt history``: what changed in a lane, and when?"""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from receipt_cli.cli.output import ColorChoice, note, progress, read_policy, style, write_json, write_stdout
-from receipt_cli.cli.parameters import Argument, Color, Json, Option, Policy
+from receipt_cli.cli.output import ColorChoice, note, note_some, progress, read_policy, style, write_json, write_stdout
+from receipt_cli.cli.parameters import Argument, Color, Json, Option, Policy, StoreFolder
 from receipt_cli.cli.runs import InStore, receipt_file
-from receipt_cli.errors import ExitCode, UsageError
+from receipt_cli.errors import ExitCode, InputError, UsageError
 
 
 def compare(
@@ -23,21 +23,19 @@ def compare(
     target: Annotated[
         list[str] | None, Option(metavar="METRIC=VALUE", help="Show step, tokens and time at which each run reached it.")
     ] = None,
-    resume: Annotated[bool, Option(help="Test whether the second run continues the first: exit 0, else 1.")] = False,
     exit_code: Annotated[bool, Option(help="Exit 1 where a run is worse or not comparable.")] = False,
     markdown: Annotated[bool, Option(help="Print Markdown, for a pull request.")] = False,
     reproducibility: Annotated[
         bool, Option(help="Test whether the second run is a rerun of the first: exit 0 where that is shown, else 1.")
     ] = False,
-    steps: Annotated[
-        int | None, Option(least=1, help="With --reproducibility: number of records to compare (100 by default).")
-    ] = None,
+    resume: Annotated[
+        bool, Option(help="Test whether the second run goes on where the first was: like --reproducibility, by step.")
+    ] = False,
+    steps: Annotated[int | None, Option(least=1, help="With these two: number of records to compare (100 by default).")] = None,
     tolerance: Annotated[
-        float | None, Option(least=0, metavar="RATIO", help="With --reproducibility: relative difference allowed.")
+        float | None, Option(least=0, metavar="RATIO", help="With these two: relative difference allowed.")
     ] = None,
-    series: Annotated[
-        Path | None, Option(metavar="FOLDER", help="With --reproducibility: Parquet files of the receipts' logs.")
-    ] = None,
+    series: Annotated[Path | None, Option(metavar="FOLDER", help="With these two: Parquet files of the receipts' logs.")] = None,
     store: InStore = None,
     json_output: Json = False,
     color: Color = "auto",
@@ -49,16 +47,14 @@ def compare(
     Example: receipt compare before.log after.log
     """
     runs = [receipt_file(run, store) for run in runs]
-    if reproducibility:
-        if markdown:
-            raise UsageError("--markdown does not go with --reproducibility")
-        return _reproduce(runs, policy, steps, tolerance, series, json_output=json_output, color=color)
-    if steps is not None or tolerance is not None or series is not None:
-        raise UsageError("--steps, --tolerance and --series go with --reproducibility")
-    if resume:
+    if reproducibility and resume:
+        raise UsageError("--reproducibility and --resume are two questions: ask one")
+    if reproducibility or resume:
         if markdown or target:
-            raise UsageError("--markdown and --target do not go with --resume")
-        return _resume(runs, policy, json_output=json_output, color=color)
+            raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with {_option(resume)}")
+        return _reproduce(runs, policy, steps, tolerance, series, resume=resume, json_output=json_output, color=color)
+    if steps is not None or tolerance is not None or series is not None:
+        raise UsageError("--steps, --tolerance and --series go with --reproducibility or --resume")
     from receipt_cli.api.commands import compare as compare_runs
     from receipt_cli.render.comparison.markdown import render_markdown
     from receipt_cli.render.comparison.terminal import render_comparison
@@ -74,31 +70,8 @@ def compare(
         sys.exit(ExitCode.NO)
 
 
-def _resume(runs: Sequence[str], policy: Path | None, *, json_output: bool, color: ColorChoice) -> None:
-    """Print whether the second of two logs continues the first; exit 1 unless that is shown. Raises ``ReceiptError``."""
-    import os
-
-    from receipt_cli.comparison.load import short_names
-    from receipt_cli.comparison.resumption import judge_resumption
-    from receipt_cli.receipts.open import read_given
-    from receipt_cli.render.comparison.joints import render_resumption
-
-    if len(runs) != 2:
-        raise UsageError("--resume needs two runs", try_="receipt compare --resume first.log second.log")
-    sides = []
-    for run, name in zip(runs, short_names(runs), strict=True):
-        _, product = read_given(run, environ=dict(os.environ), progress=progress)
-        if product is None:
-            raise UsageError(f"{name} is a receipt, which contains no steps", why="--resume needs the two logs")
-        note([f"{name}: {text}" for text in product.notes])
-        sides.append((name, product))
-    document = judge_resumption(sides[0], sides[1], read_policy(policy))
-    if json_output:
-        write_json(document)
-    else:
-        write_stdout(render_resumption(document, style(color)))
-    if document["continues"] != "yes":
-        sys.exit(ExitCode.NO)
+def _option(resume: bool) -> str:
+    return "--resume" if resume else "--reproducibility"
 
 
 def _reproduce(
@@ -108,27 +81,69 @@ def _reproduce(
     tolerance: float | None,
     series: Path | None,
     *,
+    resume: bool,
     json_output: bool,
     color: ColorChoice,
 ) -> None:
-    """Print whether the second of two runs reproduces the first; exit 1 unless that is shown. Raises ``ReceiptError``."""
+    """Print whether the second of two runs reproduces or resumes the first; exit 1 unless that is shown.
+
+    Raises ``ReceiptError``.
+    """
     from receipt_cli.comparison.load import load_side
-    from receipt_cli.comparison.rerun import STEPS, reproducibility
+    from receipt_cli.comparison.rerun import STEPS, Question, reproducibility
     from receipt_cli.render.comparison.terminal import render_reproducibility
     from receipt_cli.store.series_files import SeriesFiles
 
     if len(runs) != 2:
-        raise UsageError("--reproducibility needs two runs", try_="receipt compare --reproducibility a.log b.log")
+        raise UsageError(f"{_option(resume)} needs two runs", try_=f"receipt compare {_option(resume)} a.log b.log")
     if tolerance is not None and not math.isfinite(tolerance):
         raise UsageError("--tolerance must be a ratio such as 0.004")
     count = steps or STEPS
     stored = SeriesFiles(series, lambda text: note([text])) if series is not None else None
-    (a, first), (b, second) = (load_side(run, count, progress, stored) for run in runs)
+    b, second = load_side(runs[1], count, progress, stored)
+    begins = ((b.document["summary"] or {}).get("steps") or {}).get("first") if resume else None
+    a, first = load_side(runs[0], count, progress, stored, begins)
     note([*first, *second])
-    document = reproducibility(a, b, read_policy(policy), steps=count, tolerance=tolerance)
+    question: Question = "resume" if resume else "rerun"
+    document = reproducibility(a, b, read_policy(policy), steps=count, tolerance=tolerance, question=question)
     if json_output:
         write_json(document)
     else:
         write_stdout(render_reproducibility(document, style(color)))
     if document["reproduced"] != "yes":
+        sys.exit(ExitCode.NO)
+
+
+def history(
+    store: StoreFolder,
+    lane: Annotated[str | None, Argument("LANE", "One lane; all by default.", completes="lane")] = None,
+    policy: Policy = None,
+    changed: Annotated[bool, Option(help="Only lanes in which something changed.")] = False,
+    exit_code: Annotated[bool, Option(help="Exit 1 where the last change of a figure was for the worse.")] = False,
+    json_output: Json = False,
+    color: Color = "auto",
+) -> None:
+    """Find where throughput, memory, goodput and health of a lane changed, and which header fields changed there.
+
+    A single outlier is reported as a spike, not a change.
+
+    Example: receipt history runs/
+    """
+    from receipt_cli.definitions.metrics import load_registry
+    from receipt_cli.history.lane_history import history as find_history
+    from receipt_cli.history.lane_history import worsened
+    from receipt_cli.render.history import render_history
+    from receipt_cli.store.files import Store
+    from receipt_cli.store.reading import read_receipts
+
+    notes: list[str] = []
+    found = find_history(read_receipts(Store(store), notes.append, excluded=False), read_policy(policy), load_registry(), lane)
+    note_some(notes)
+    if lane is not None and not found["lanes"]:
+        raise InputError(f"no run of the lane {lane!r}", where=str(store), try_=f"receipt history {store}")
+    if json_output:
+        write_json(found)
+    else:
+        write_stdout(render_history(found, style(color), quiet=changed) or "no change in any lane\n")
+    if exit_code and worsened(found):
         sys.exit(ExitCode.NO)

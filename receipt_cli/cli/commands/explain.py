@@ -26,7 +26,7 @@ def explain(
     Example: receipt explain run.log --metric loss
     """
     from receipt_cli.receipts.production import Request, produce
-    from receipt_cli.receipts.reasons import cells_of, explain_field, explain_metric, read_lines, show_line
+    from receipt_cli.receipts.reasons import at_companions, cells_of, explain_field, explain_metric, read_lines, show_line
 
     if sum(option is not None for option in (metric, line, field)) > 1:
         raise UsageError("--metric, --line and --field exclude one another")
@@ -40,6 +40,7 @@ def explain(
         reasons = [explain_field(product.document, field)]
     else:
         reasons = explain_metric(product.document, metric or "loss")
+    reasons = at_companions(product.derivation, log, reasons)
     numbers = sorted({line} if line is not None else {number for reason in reasons for number in reason.lines})
     found = read_lines(log, numbers)
     if line is not None and line not in found:

@@ -11,7 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
-from receipt_cli.cli.parameters import Argument, Attach, Color, Fact, Grammar, Json, Lane, Option, Preset, RunName
+from receipt_cli.cli.parameters import (
+    Argument,
+    Attach,
+    Color,
+    Fact,
+    Grammar,
+    Json,
+    Lane,
+    OnEnd,
+    OnFailure,
+    OnStall,
+    Option,
+    Preset,
+    RunName,
+    Stall,
+)
 from receipt_cli.errors import ExitCode, OutputError, UsageError
 from receipt_cli.io.beside import header_name, running_name
 from receipt_cli.io.compression import SUFFIXES
@@ -20,6 +35,7 @@ from receipt_cli.lazy_dataclass import replace
 if TYPE_CHECKING:
     from receipt_cli.analysis.goodput.model import Wall
     from receipt_cli.derive import Options, Reading
+    from receipt_cli.follow.hooks import Hooks
     from receipt_cli.follow.loop import Until
     from receipt_cli.follow.snapshot import Snapshot
     from receipt_cli.follow.watch import Watch
@@ -52,6 +68,10 @@ def parse(
         int | None, Option(least=1, metavar="SECONDS", help="With --follow: the job is over after so long without output.")
     ] = None,
     pid: Annotated[int | None, Option(least=1, help="With --follow: the job is over once this process has exited.")] = None,
+    stall: Stall = None,
+    on_failure: OnFailure = None,
+    on_end: OnEnd = None,
+    on_stall: OnStall = None,
     grammar: Grammar = None,
     exit_code: Annotated[int | None, Option(help="The exit code of the training command.")] = None,
     wall: Annotated[
@@ -108,9 +128,13 @@ def parse(
 
         check_installed()
     if follow:
-        products = _follow(request, every=all_runs, idle=idle, pid=pid, output=output, color=color)
-    elif idle is not None or pid is not None:
-        raise UsageError("--idle and --pid go with --follow")
+        from receipt_cli.follow.hooks import STALL_S, Hooks
+
+        hooks = Hooks({"failure": on_failure, "end": on_end, "stall": on_stall}, stall_s=stall or STALL_S)
+        products = _follow(request, every=all_runs, idle=idle, pid=pid, output=output, color=color, hooks=hooks)
+        _call(hooks, logs[0], products[-1])
+    elif any(option is not None for option in (idle, pid, stall, on_failure, on_end, on_stall)):
+        raise UsageError("--idle, --pid, --stall and --on-failure, --on-end, --on-stall go with --follow")
     else:
         with progress(logs[0]) as bar:
             request = replace(request, progress=bar)
@@ -132,6 +156,17 @@ def parse(
             raise error
     if strict and not all(product.clean for product in products):
         sys.exit(ExitCode.NO)
+
+
+def _call(hooks: Hooks, log: str, product: Product) -> None:
+    """Run the commands for the end of a followed job, unless it may still run."""
+    document = product.document
+    if not product.derivation.options.running:
+        if document["failure"] is not None:
+            hooks.call("failure", log, document)
+        hooks.call("end", log, document)
+    hooks.finish()
+    note(hooks.failed)
 
 
 def _with_header_of_orphan(request: Request) -> Request:
@@ -213,7 +248,7 @@ def _show(product: Product, color: ColorChoice) -> None:
 
 
 def _follow(
-    request: Request, *, every: bool, idle: int | None, pid: int | None, output: Path | None, color: ColorChoice
+    request: Request, *, every: bool, idle: int | None, pid: int | None, output: Path | None, color: ColorChoice, hooks: Hooks
 ) -> list[Product]:
     """Return what ``receipt parse`` makes of the log once its job is over, with a live view on a terminal.
 
@@ -235,7 +270,7 @@ def _follow(
         site = find_site(request.path)
         notes += site.notes
         plan = plan_reading(options, site=site)
-        with _watch(request.path, until, color) as watch:
+        with _watch(request.path, until, color, hooks) as watch:
             return [follow(request.path, plan, until, notes, watch=watch, workers=request.workers)]
 
     return list(produce_from(request, read, every=every))
@@ -251,13 +286,15 @@ def _check_folder(output: Path) -> None:
 
 
 @contextmanager
-def _watch(path: str, until: Until, color: ColorChoice) -> Iterator[Watch | None]:
-    """Give what shows the job on the terminal of stderr, or None where nobody would see it."""
+def _watch(path: str, until: Until, color: ColorChoice, hooks: Hooks) -> Iterator[Watch | None]:
+    """Give what shows the job on the terminal of stderr and calls its commands, or None where nobody would notice."""
     from receipt_cli.render.terminal.progress import shows_progress
 
-    if sys.stderr is None or not shows_progress(sys.stderr):
+    visible = sys.stderr is not None and shows_progress(sys.stderr)
+    if not visible and not hooks:
         yield None
         return
+    from receipt_cli.follow.hooks import running_failure
     from receipt_cli.follow.watch import Watch
     from receipt_cli.render.live import render_live
     from receipt_cli.render.terminal.progress import Screen
@@ -265,11 +302,23 @@ def _watch(path: str, until: Until, color: ColorChoice) -> Iterator[Watch | None
     name = "stdin" if path == "-" else Path(path).name
 
     class Terminal:
+        shown: Snapshot | None = None
+
         def show(self, state: Snapshot) -> None:
-            screen.draw(render_live(state, style(color, sys.stderr)))
+            self.shown = state
+            hooks.again("stall", path)
+            if state.figures is not None and running_failure(state.figures.document) is not None:
+                hooks.call("failure", path, state.figures.document)
+            if visible:
+                screen.draw(render_live(state, style(color, sys.stderr)))
 
         def leave(self, message: str) -> None:
-            screen.leave(message)
+            if visible:
+                screen.leave(message)
+
+        def silent(self, seconds: float) -> None:
+            if seconds >= hooks.stall_s and self.shown is not None and self.shown.figures is not None:
+                hooks.call("stall", path, self.shown.figures.document)
 
     with Screen(sys.stderr) as screen:
         yield Watch(name, Terminal(), until.describe(path))

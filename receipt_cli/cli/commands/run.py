@@ -8,16 +8,18 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from receipt_cli.cli.output import note, print_line, tell
-from receipt_cli.cli.parameters import Argument, Attach, Grammar, Lane, Option, Preset, RunName
+from receipt_cli.cli.parameters import Argument, Attach, Grammar, Lane, OnEnd, OnFailure, OnStall, Option, Preset, RunName, Stall
 from receipt_cli.errors import InputError, ReceiptError, UsageError
 
 if TYPE_CHECKING:
+    from receipt_cli.follow.hooks import Hooks
     from receipt_cli.receipts.production import Product, Request
     from receipt_cli.wrap.job import Ended
     from receipt_cli.wrap.paths import Existing, Files
@@ -47,6 +49,10 @@ def run(
     lane: Lane = None,
     preset: Preset = None,
     attach: Attach = None,
+    stall: Stall = None,
+    on_failure: OnFailure = None,
+    on_end: OnEnd = None,
+    on_stall: OnStall = None,
     quiet: Annotated[bool, Option("-q", "--quiet", help="Print nothing after the run unless something failed.")] = False,
 ) -> None:
     """Run a training command unchanged; keep its output, and write its receipt when it ends.
@@ -74,6 +80,11 @@ def run(
     from receipt_cli.wrap.output_streams import hold_standard_streams
     from receipt_cli.wrap.paths import Files, check_files, default_files, is_device, open_log
 
+    hooks = None
+    if on_failure is not None or on_end is not None or on_stall is not None:
+        from receipt_cli.follow.hooks import STALL_S, Hooks
+
+        hooks = Hooks({"failure": on_failure, "end": on_end, "stall": on_stall}, stall_s=stall or STALL_S)
     hold_standard_streams()
     gc.enable()  # this may take days
     now = rfc3339_now()
@@ -88,7 +99,8 @@ def run(
         device = is_device(files.log)
         notes = [] if device else _write_header(files, run, command)
         left = None if device else Note(files.log, _asked(command, now, files, grammar, attach or ()))
-        ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None)
+        look = None if hooks is None or on_stall is None or device else _Silence(files.log, grammar, hooks).look
+        ended = run_job(command, open_log(files.log, existing), _end_as, left.path if left is not None else None, look)
     except NotStarted as error:
         for path in (files.log, files.header) if existing == "refuse" else ():
             path.unlink(missing_ok=True)
@@ -100,7 +112,7 @@ def run(
     if device:
         note([f"{files.log} is no file that can be read: no header, no receipt"])
     else:
-        _conclude(files, ended, grammar, tuple(attach or ()), notes, quiet)
+        _conclude(files, ended, grammar, tuple(attach or ()), notes, quiet, hooks)
     if left is not None:
         left.remove()
     _end_as(ended.code)
@@ -185,7 +197,13 @@ def _write_header(files: Files, run: dict[str, str | None], command: Sequence[st
 
 
 def _conclude(
-    files: Files, ended: Ended, grammar: str | None, attachments: tuple[str, ...], notes: Iterable[str], quiet: bool
+    files: Files,
+    ended: Ended,
+    grammar: str | None,
+    attachments: tuple[str, ...],
+    notes: Iterable[str],
+    quiet: bool,
+    hooks: Hooks | None,
 ) -> None:
     """Write the receipt and say so. Whatever fails here is told, and changes nothing of how the command ended."""
     from receipt_cli.analysis.goodput.model import Wall
@@ -216,6 +234,8 @@ def _conclude(
     try:
         product = _produced(request)
         write_atomically(files.receipt, canonical_bytes(product.document))
+        if hooks is not None:
+            _call(hooks, str(files.log), product)
         if not quiet:
             unread = refusal(product.derivation, str(files.log))
             note(dict.fromkeys([*notes, *product.notes, *([unread.message] if unread is not None else [])]))
@@ -229,6 +249,36 @@ def _conclude(
     except Exception as error:  # a bug of ours must not become the exit status of the command
         print_line(f"receipt: error: no receipt: {type(error).__name__}: {error}")
         print_line(f"  try: receipt parse {files.log} --header {files.header}")
+
+
+class _Silence:
+    """Runs ``--on-stall`` once nothing has come into the log for long enough, and once more for each later silence."""
+
+    def __init__(self, log: Path, grammar: str | None, hooks: Hooks) -> None:
+        self._log, self._grammar, self._hooks = log, grammar, hooks
+        self._stalled = False
+
+    def look(self) -> None:
+        """Compare the time of the last output with ours. Whatever fails here changes nothing for the command."""
+        with contextlib.suppress(Exception):
+            silent = time.time() - self._log.stat().st_mtime >= self._hooks.stall_s
+            if self._stalled and not silent:
+                self._hooks.again("stall", str(self._log))
+            if silent and not self._stalled and self._log.stat().st_size:
+                from receipt_cli.receipts.production import Request
+
+                request = Request(path=str(self._log), grammar=self._grammar, running=True, environ=dict(os.environ))
+                self._hooks.call("stall", str(self._log), _produced(request).document)
+            self._stalled = silent
+
+
+def _call(hooks: Hooks, log: str, product: Product) -> None:
+    """Run the commands for the end of the job, and wait for them."""
+    if product.document["failure"] is not None:
+        hooks.call("failure", log, product.document)
+    hooks.call("end", log, product.document)
+    hooks.finish()
+    note(hooks.failed)
 
 
 def _produced(request: Request) -> Product:

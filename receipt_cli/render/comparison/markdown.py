@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from receipt_cli.render.comparison.joints import TARGET_HEAD, target_rows, target_title
+from receipt_cli.render.comparison.targets import TARGET_HEAD, target_rows, target_title
 from receipt_cli.render.comparison.words import (
     OUTCOMES,
     VERDICTS,

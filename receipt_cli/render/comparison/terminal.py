@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from receipt_cli.render.comparison.joints import write_targets
+from receipt_cli.render.comparison.targets import write_targets
 from receipt_cli.render.comparison.words import (
     OUTCOMES,
     VERDICTS,
@@ -27,10 +27,17 @@ from receipt_cli.render.terminal.table import Column, write_table
 _MAX_REASONS = 8
 _MAX_NAMES = 4
 _SEVERITIES: dict[str | None, Role] = {"block": "bad", "warn": "warn", "ignore": "dim", None: "plain"}
-_ANSWERS: dict[str, tuple[str, Role]] = {
-    "yes": ("✓ reproduced", "good"),
-    "no": ("✗ not reproduced", "bad"),
-    "unknown": ("! not shown to be reproduced", "warn"),
+_ANSWERS: dict[str, dict[str, tuple[str, Role]]] = {
+    "rerun": {
+        "yes": ("✓ reproduced", "good"),
+        "no": ("✗ not reproduced", "bad"),
+        "unknown": ("! not shown to be reproduced", "warn"),
+    },
+    "resume": {
+        "yes": ("✓ goes on where the first run was", "good"),
+        "no": ("✗ does not go on where the first run was", "bad"),
+        "unknown": ("! not shown to go on where the first run was", "warn"),
+    },
 }
 _SAME: dict[bool | None, tuple[str, Role]] = {True: ("same", "good"), False: ("differs", "bad"), None: ("unknown", "warn")}
 _PARTS = {"configuration": "configuration", "seeds": "seeds", "resume": "resume point"}
@@ -144,11 +151,11 @@ def _outcome(page: Page, outcome: Mapping[str, Any]) -> None:
 
 
 def render_reproducibility(document: Mapping[str, Any], style: Style) -> str:
-    """Return the answer (``reproducibility/1.0``), each line ended by a newline."""
+    """Return the answer (``reproducibility/1.1``), each line ended by a newline."""
     page = Page(style)
     for side in ("a", "b"):
         page.line(Span(f"{side}  ", "dim"), Span(page.say(document[side]), "strong"))
-    words, role = _ANSWERS[document["reproduced"]]
+    words, role = _ANSWERS[document["question"]][document["reproduced"]]
     page.gap()
     page.line(Span(words, role))
     rows = [_part(page, label, document[name]) for name, label in _PARTS.items()]

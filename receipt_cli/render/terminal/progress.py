@@ -152,6 +152,11 @@ class Screen:
         self._write(f"{self._up(columns)}{body}\x1b[J")
         self._lines = lines
 
+    @property
+    def rows(self) -> int:
+        """Lines of a text that the terminal has room for."""
+        return max(1, self._size()[1] - 5)
+
     def clear(self) -> None:
         """Remove the text from the terminal."""
         if self._lines:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 import regex
@@ -21,6 +21,12 @@ _LABELLED = regex.compile(
     rb"(?P<unit>(?: ?[KMGTP]i?B|[A-Za-z%][A-Za-z/%]{0,11})?+)(?<!%(?=\|))(?=[\s,;|)\]}\"'<]|\Z)"
 )
 """A label of up to four words, a colon or an equals sign, a number, and a unit that is glued on; no bar behind a per cent."""
+_SECTION = regex.compile(
+    rb"(?:(?<![\w./%@#-])(?P<name>[A-Za-z][A-Za-z_-]{0,19}+) ?:|[\[(](?P<name>[A-Za-z][A-Za-z_-]{0,19}+)[\])]:?+)"
+    rb"[ \t]++(?=[A-Za-z_])|(?<![\w./%@#-])(?P<name>[A-Za-z][A-Za-z_-]{0,19}+)[\[{(](?=[A-Za-z_][\w./%@#-]*+ ?[=:])"
+)
+"""The heading of some labelled numbers in a line, without digits: ``Train: loss=1.2 acc=0.3 | Val: loss=1.4 acc=0.2``,
+``loss[ctc=1.2], tot_loss[ctc=1.4]``."""
 _SOURCE = regex.compile(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
 """A file, whose line follows a colon."""
 
@@ -38,9 +44,9 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
     """Add the labelled numbers that no rule of a grammar reads to the unregistered ones of the event that they follow.
 
     ``read`` are all rules of the grammar that read the record, with their events. Only events of steps and evaluations
-    keep numbers; those of evaluations under ``eval/KEY``. A label that a record prints twice says nothing without what
-    stands around it, and a mapping keeps what its rule allows: such cells are dropped, and counted (see ``DROPPED``).
-    Raises ``TimeoutError``.
+    keep numbers; those of evaluations under ``eval/KEY``. A label that a record prints twice is kept with the heading
+    before it, as ``HEADING/LABEL``; without one it says nothing, and a mapping keeps what its rule allows (of an evaluation
+    all but what it ignores, where it names that): such cells are dropped, and counted (see ``DROPPED``). Raises ``TimeoutError``.
     """
     keeping = [(r, e) for r, found in read if r.event in _KEEPING and r.table is None and r.block is None for e in found]
     if not keeping:
@@ -49,12 +55,19 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
     keeping.sort(key=lambda entry: entry[1].start)
     cells = list(_labelled(record, keeping[0][1].start))
     labels = Counter(cell.key for cell in cells)
+    below: Set[str] = frozenset()
+    if any(count > 1 for count in labels.values()):
+        headed = [_with_heading(record, cell) if labels[cell.key] > 1 else cell for cell in cells]
+        kept = Counter(cell.key for cell in headed)
+        cells = [one if kept[one.key] == 1 else cell for one, cell in zip(headed, cells, strict=True)]
+        below = kept.keys() - labels.keys()
+        labels |= kept
     for cell in cells:
         if any(start < cell.span[1] and cell.span[0] < end for start, end in taken):
             continue
         rule, event = next((r, e) for r, e in reversed(keeping) if e.start <= cell.key_span[0] or e is keeping[0][1])
-        key = cell.key if rule.event == "step" else f"eval/{cell.key}"
-        closed = rule.mapping is not None and not rule.mapping.other
+        key = cell.key if rule.event == "step" or cell.key in below else f"eval/{cell.key}"
+        closed = rule.mapping is not None and not rule.mapping.other and (rule.event == "step" or not rule.mapping.ignore)
         if closed or labels[cell.key] > 1 or key in event.unregistered:
             key = f"{DROPPED}{cell.span[0] - event.start}{DROPPED}{cell.key}"
         event.keys.append(cell.key_span)
@@ -63,6 +76,15 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
         else:
             event.unregistered[key] = cell.number
             event.unregistered_spans[key] = cell.span
+
+
+def _with_heading(record: bytes, cell: Cell) -> Cell:
+    """Return the cell with the heading before it in its key, if there is one."""
+    headings = list(_SECTION.finditer(record, 0, cell.key_span[1], timeout=TIME_BOX_S))
+    if not headings:
+        return cell
+    key = f"{headings[-1]['name'].decode('ascii')}/{cell.key}"
+    return cell._replace(key=key) if len(key) <= MAX_KEY else cell
 
 
 def _read_spans(rule: Rule, event: Extraction) -> Iterator[Span]:

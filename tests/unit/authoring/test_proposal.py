@@ -150,3 +150,10 @@ def test_an_empty_log_is_an_error(tmp_path: Path) -> None:
     path.write_bytes(b"")
     with pytest.raises(InputError):
         propose(str(path), "own")
+
+
+def test_a_counter_inside_epochs_comes_with_the_line_that_announces_them(draft: Callable[..., Proposal]) -> None:
+    log = [text for e in range(4) for text in (f"Epoch: {e}", *(f"{3 - e / 2 - i / 1000:.3f}, {i}" for i in range(0, 400, 100)))]
+    proposal = draft(log, "#1=loss", "#2=epoch_step")
+    assert set(rules(proposal)) == {"epoch_begins", "train_step"} and not proposal.questions
+    assert last(proposal) == {"steps": (16, None, None), "loss": 1.2, "epoch": 3}

@@ -38,6 +38,9 @@ class Drawn(list[Snapshot]):
     def show(self, state: Snapshot) -> None:
         self.append(state)
 
+    def silent(self, seconds: float) -> None:
+        pass
+
     def leave(self, message: str) -> None:
         raise AssertionError(message)
 

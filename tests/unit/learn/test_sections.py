@@ -148,3 +148,14 @@ def test_a_program_that_names_its_checkout_again_is_another_launch(tmp_path: Pat
     first = [f"Epoch: [{e}/3]  [{i}/40]  loss: {9 - e - i / 100:.3f}  wd: 0.04{i}" for e in range(3) for i in range(0, 40, 4)]
     second = [f"Epoch: [{e}]  [{i}/20]  lr: 0.01  loss: {3 - e - i / 100:.3f}" for e in range(2) for i in range(0, 20, 4)]
     assert figures(read([*CHECKOUT, *first, *CHECKOUT, *second], tmp_path)) == (10, 3.0, 1.84)
+
+
+def test_epochs_that_lines_announce_are_counted_in_each_launch(tmp_path: Path) -> None:
+    lines: list[str] = []
+    for launch in range(2):
+        lines += [f"Namespace(lr=0.{launch + 1}, epochs=3)", "start training"]
+        for epoch in range(1, 4):
+            bar = "450/450 [==============================] - 4s 8ms/step"
+            lines += [f"Epoch {epoch}/3", f"{bar} - loss: {3 - epoch / 2 - launch:.4f}"]
+    derivation = read(lines, tmp_path)
+    assert [(s.record_count, s.first, s.last) for s in derivation.summaries][-1] == (3, 1, 3)

@@ -38,6 +38,7 @@ NORMALISED = [
     ("echoed keys", b"^[[A^[[1;5C^[[3~^[OPloss\n", b"loss\n"),
     ("a caret is text", b"2^[x] loss\n", b"2^[x] loss\n"),
     ("backspaces redraw", b"10%\b\b\b20%\n", b"10%\r20%\n"),
+    ("backspaces before the place that ends a bar", b"[=>.] Loss: 2.1    \b\b\b 3/90 \n", b"[=>.] Loss: 2.1      3/90 \n"),
     ("invalid UTF-8 survives", b"\xff\xfeloss \xc3\n", b"\xff\xfeloss \xc3\n"),
     ("empty", b"", b""),
 ]

@@ -45,11 +45,27 @@ def test_what_no_rule_names_is_kept(tmp_path: Path, line: str, more: str, key: s
 
 @pytest.mark.parametrize("line", [NANOGPT, MEGATRON, GENERIC])
 def test_a_label_that_is_printed_twice_is_dropped_and_counted(tmp_path: Path, line: str) -> None:
-    found = document(tmp_path, "".join(line.format(n, 4 - n / 50, " [a] acc=0.5 [b] acc=0.7") for n in range(40)))
+    found = document(tmp_path, "".join(line.format(n, 4 - n / 50, " acc=0.5 (acc=0.7)") for n in range(40)))
     assert "acc" not in found["summary"]["other_metrics"]
     assert found["derivation"]["cells"]["dropped"] == {"count": 80, "by_key": {"acc": 80}}
     path = str(tmp_path / "run.log")
     assert not produce(Request(path)).clean
+
+
+@pytest.mark.parametrize("line", [NANOGPT, MEGATRON, GENERIC])
+@pytest.mark.parametrize(
+    "printed", [" [a] acc=0.5 [b] acc=0.7", " | a: acc=0.5 foo=2 | b: acc=0.7 foo=2.5", " (a) acc: 0.5, (b) acc: 0.7"]
+)
+def test_a_label_that_is_printed_twice_below_headings_has_theirs(tmp_path: Path, line: str, printed: str) -> None:
+    found = document(tmp_path, "".join(line.format(n, 4 - n / 50, printed) for n in range(40)))
+    others = found["summary"]["other_metrics"]
+    assert (others["a/acc"]["last"], others["b/acc"]["last"], others["b/acc"]["record_count"]) == (0.5, 0.7, 40)
+    assert found["derivation"]["cells"]["dropped"]["count"] == 0
+
+
+def test_one_heading_twice_parts_nothing(tmp_path: Path) -> None:
+    found = document(tmp_path, "".join(NANOGPT.format(n, 4 - n / 50, " [a] acc=0.5 acc=0.7") for n in range(40)))
+    assert found["derivation"]["cells"]["dropped"] == {"count": 80, "by_key": {"acc": 80}}
 
 
 def test_places_in_source_files_bars_and_what_is_read_are_no_cells(tmp_path: Path) -> None:

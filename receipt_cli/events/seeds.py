@@ -1,0 +1,81 @@
+"""Seeds in the lines before the first record that no rule of the trainer reads: people's own scripts print them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from receipt_cli.events.model import Event
+from receipt_cli.events.streams import Gathered
+from receipt_cli.records.envelope import plain, starts
+
+LONGEST = 20_000
+"""Bytes of a line that is looked at: a namespace of all options is a long one."""
+MOST = 2**64
+Facts = Mapping[str, tuple[float | str, int]]
+"""Value and line of each fact by its name."""
+_ADJECTIVES = rb"(?:(?:using|setting|set|with|a|an|the|fixed|global|random|manual|master|base|rng|numpy|torch|training)\s++){0,4}"
+_ALONE = re.compile(
+    rb"(?:[-*>]\s|\[rank: \d{1,6}\]\s)?" + _ADJECTIVES + rb"(?:random|manual|rng)?_?seed(?:\s++(?:is\s|value|number))?"
+    rb"(?:\s++(?:set\s)?(?:to|as)\b)?\s*+[:=]?\s*+(\d{1,20})\s*+\.?$",
+    re.IGNORECASE,
+)
+_NAMESPACE = re.compile(rb"\bNamespace\(")
+_SETTING = re.compile(rb"[(,]\s?(?:random_|manual_)?seed=(\d{1,20})(?=[,)])")
+
+
+def with_seed(facts: Facts, gathered: Gathered, events: Sequence[Event]) -> Facts:
+    """Return the facts of the first run of a log with the seed that its beginning prints, where no rule read one."""
+    if not events or len(gathered.streams) > 1 or facts.keys() & {"seed", "data_seed"}:
+        return facts
+    seed = printed_seed(gathered.heads[0], gathered.lines[0] + 1, events)
+    return facts if seed is None else {**facts, "seed": seed}
+
+
+def printed_seed(head: bytes, first_line: int, events: Sequence[Event]) -> tuple[int, int] | None:
+    """Return the seed that the beginning of a log prints before its first record, and the line of it.
+
+    ``head`` begins with line ``first_line``. A line must be about nothing but the seed (``seed: 42``, ``Random seed set
+    to 42``) and begin where lines begin, or be a namespace or JSON object of all options with a seed of its own: that of a
+    data set, further in, is not the run's. None where two lines differ.
+    """
+    if b"eed" not in head and b"EED" not in head:
+        return None
+    until = min((event.line for event in events if event.is_step or event.metrics), default=None)
+    found: dict[int, int] = {}
+    for number, line in enumerate(plain(head[: head.rfind(b"\n") + 1]).split(b"\n"), first_line):
+        if until is not None and number >= until:
+            break
+        if len(line) < LONGEST and b"seed" in line.lower():
+            for seed in _seeds(line.rstrip()):
+                found.setdefault(seed, number)
+    return next(iter(found.items())) if len(found) == 1 and next(iter(found)) < MOST else None
+
+
+def _seeds(line: bytes) -> Iterator[int]:
+    """Yield the seeds of the run in a line, behind each of the heads that it may have."""
+    for at in (0, *starts(line)):
+        text = line[at:]
+        if (alone := _ALONE.match(text)) is not None and alone.end() == len(text):
+            yield int(alone[1])
+        elif text.startswith(b"{"):
+            yield from _option(text)
+    if _NAMESPACE.search(line) is not None:
+        yield from (int(setting[1]) for setting in _SETTING.finditer(line) if not _inner(line[: setting.start() + 1]))
+
+
+def _inner(before: bytes) -> bool:
+    """True behind an open bracket inside of the namespace: what a nested object sets is its own."""
+    text = before[before.rfind(b"Namespace(") + len(b"Namespace(") :]
+    return any(text.count(opening) > text.count(closing) for opening, closing in ((b"(", b")"), (b"[", b"]"), (b"{", b"}")))
+
+
+def _option(text: bytes) -> Iterator[int]:
+    try:
+        options = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    seed = options.get("seed") if isinstance(options, dict) else None
+    if isinstance(seed, int) and not isinstance(seed, bool) and seed >= 0:
+        yield seed
