@@ -102,21 +102,26 @@ def compare(
     *runs: FilePath | Run,
     policy: FilePath | None = None,
     align: Literal["step", "tokens", "samples", "time"] = "step",
+    targets: Sequence[str] = (),
     workers: int | None = 1,
     progress: Callable[[str], AbstractContextManager[Progress | None]] | None = None,
 ) -> Comparison:
     """Compare runs with the first of them: receipts, logs, or runs that were read.
 
     ``policy`` is a YAML file that decides which fields block, warn or are ignored; curves are laid over one another by ``align``;
+    for each of ``targets`` (``"val_loss=2.5"``) the document names the step, tokens and time at which a run reached it;
     ``progress`` returns the ``progress`` of each log by its name. Raises ``UsageError`` for fewer than two runs, else as ``read``
     and ``load`` do.
     """
     from receipt_cli.comparison.contrasts import compare_runs
     from receipt_cli.comparison.load import make_run, short_names
     from receipt_cli.comparison.policy import DEFAULT, read_policy
+    from receipt_cli.comparison.targets import reach, read_target
     from receipt_cli.definitions.metrics import load_registry
     from receipt_cli.receipts.open import read_given
 
+    wanted = [read_target(text) for text in targets]
+    reached: list[list[dict[str, Any]]] = [[] for _ in wanted]
     if len(runs) < 2:
         raise UsageError("compare needs at least two runs", try_="receipt compare before.log after.log")
     chosen = DEFAULT if policy is None else read_policy(read_file(os.fsdecode(policy)), os.fsdecode(policy))
@@ -132,7 +137,12 @@ def compare(
             document, product = read_given(file, environ=dict(os.environ), progress=shown, workers=workers)
         notes += [f"{name}: {text}" for text in product.notes] if product is not None else []
         loaded.append(make_run(name, document, product, align))
+        for target, found in zip(wanted, reached, strict=True):
+            found.append(reach(name, document, product, target))
     compared, contrasts = compare_runs(loaded, chosen, load_registry(), align)
+    compared["targets"] = [
+        {"metric": target.metric, "value": target.value, "runs": found} for target, found in zip(wanted, reached, strict=True)
+    ]
     return Comparison(compared, worse=any(contrast.bad for contrast in contrasts), notes=tuple(notes))
 
 

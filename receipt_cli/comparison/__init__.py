@@ -12,5 +12,6 @@ PUBLIC = {
     "load": "load_runs load_side make_run short_names",
     "policy": "DEFAULT Policy read_policy",
     "rerun": "Question STEPS reproducibility",
+    "targets": "reach read_target",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -15,7 +15,7 @@ from receipt_cli.comparison.stalls import compare_stalls
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.numeric.intervals import INTERVAL_RULE, MIN_VALUES
 
-SCHEMA_VERSION = "comparison/1.2"
+SCHEMA_VERSION = "comparison/1.3"
 Axis = Literal["step", "tokens", "samples", "time"]
 
 FLOPS_COUNTED = ("flops_per_s", "flops_per_s_per_device", "mfu_ratio", "hfu_ratio", "hardware_flops_per_s_per_device")
@@ -108,13 +108,14 @@ def compare_runs(
 
 
 def comparison_document(baseline: Sequence[str], contrasts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the document (``comparison/1.2``) of ``contrasts`` with the runs named ``baseline``."""
+    """Return the document (``comparison/1.3``) of ``contrasts`` with the runs named ``baseline``; its targets are empty."""
     return {
         "schema_version": SCHEMA_VERSION,
         "baseline": {"runs": list(baseline)},
         "level": LEVEL,
         "rule": INTERVAL_RULE,
         "contrasts": list(contrasts),
+        "targets": [],
     }
 
 

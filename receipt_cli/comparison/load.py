@@ -67,7 +67,7 @@ def _curves(product: Product, axis: Axis) -> dict[str, Curve]:
         metric = registry.by_name[name]
         if metric.klass == "curve" and metric.better != "none" and len(curves) < _MAX_CURVES:
             steps, values = series.curve(name)
-            places = steps if axis == "step" else _places(product, steps, axis)
+            places = steps if axis == "step" else places_along(product, steps, axis)
             if places is not None:
                 curves[name] = Curve(places, values)
     return curves
@@ -77,7 +77,7 @@ _TOTALS = {"tokens": "tokens_total", "samples": "samples_total", "time": "elapse
 """The metric that counts along each axis."""
 
 
-def _places(product: Product, steps: Floats, axis: Axis) -> Floats | None:
+def places_along(product: Product, steps: Floats, axis: Axis) -> Floats | None:
     """Return the tokens or samples trained, or the seconds passed, by each of ``steps``; None if unknown.
 
     As printed, else from the batch size or the step times.

@@ -22,9 +22,9 @@ SHOWN_FIRST = (
 )  # fmt: skip
 MAX_CURVES = 24
 POINTS = 1000
-STORED_METRICS = ("loss", "grad_norm", "tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "step_time_s")
+STORED_METRICS = ("loss", "val_loss", "grad_norm", "tokens_per_s", "tokens_per_s_per_device", "samples_per_s", "step_time_s")
 STORED_POINTS = 240
-MAX_STORED_CURVES = 4
+MAX_STORED_CURVES = 5
 """Fewer than for a single log: hundreds of runs share one file."""
 _MARKED = 40
 _EXACT = 2.0**53

@@ -10,6 +10,7 @@ from receipt_cli.analysis.checks import CORE, healthy, proven
 from receipt_cli.definitions.metrics import Registry
 from receipt_cli.documents.identity import run_id, run_time
 from receipt_cli.report.packing import MAX_NAME, Pool, number
+from receipt_cli.store.signatures import signature
 from receipt_cli.store.views import MEMORY
 
 Document: TypeAlias = Mapping[str, Any]
@@ -19,8 +20,12 @@ CHECKS = (*CORE, "steps_monotonic", "completed", "mfu_plausible", "throughput_co
 COLUMNS = (
     "name", "digest", "at", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "state", "checks", "reason",
     "category", "step", "planned", "loss", "tokens", "recomputed", "step_time", "mfu", "memory", "memory_metric", "goodput",
+    "path", "model", "signature", "val_loss", "step_tokens", "device_hours", "cost", "currency",
 )  # fmt: skip
-_TEXTS = ("name", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "reason", "category", "memory_metric")
+_TEXTS = (
+    "name", "lane", "preset", "commit", "accelerator", "trainer", "grammar", "reason", "category", "memory_metric",
+    "path", "model", "signature", "currency",
+)  # fmt: skip
 FAILING, HEALTHY, PROVEN = 0, 1, 2
 _MARKS = {True: "1", False: "0", None: "-"}
 
@@ -28,7 +33,8 @@ _MARKS = {True: "1", False: "0", None: "-"}
 def core_row(document: Document, registry: Registry) -> dict[str, Any]:
     """Return the values of ``COLUMNS``: figures in base units, ``at`` in seconds since 1970; ``pack_row`` makes them ready.
 
-    ``recomputed`` is 1 where ``tokens`` was not printed but follows from batch and step time.
+    ``recomputed`` is 1 where ``tokens`` was not printed but follows from batch and step time; ``val_loss``
+    is the least one, and ``step_tokens`` the tokens of a step, where the header has them.
     """
     run, header, checks, failure = document["run"], document["header"], document["checks"], document["failure"] or {}
     summary = document["summary"] or {}
@@ -65,7 +71,29 @@ def core_row(document: Document, registry: Registry) -> dict[str, Any]:
         "memory": memory,
         "memory_metric": memory_name,
         "goodput": number((document["goodput"] or {}).get("goodput_ratio")),
+        "path": next(iter(run.get("log_paths") or ()), None),
+        "model": header["model"]["architecture"] or header["software"]["trainer"] or (grammars[0]["id"] if grammars else None),
+        "signature": _signature(failure) if failure else None,
+        "val_loss": _figure(summary, registry, "val_loss", "min"),
+        "step_tokens": _step_tokens(header["flags"] or {}),
+        **_cost(document),
     }
+
+
+def _signature(failure: Document) -> str:
+    return signature(failure["reason"], (failure.get("exception") or {}).get("type"), failure["message"])
+
+
+def _step_tokens(flags: Mapping[str, Any]) -> int | float | None:
+    each, batch, length = (flags.get(name) for name in ("tokens_per_step", "global_batch_size", "sequence_length"))
+    if each is None and isinstance(batch, int) and isinstance(length, int):
+        each = batch * length
+    return number(each) if isinstance(each, int | float) and not isinstance(each, bool) else None
+
+
+def _cost(document: Document) -> dict[str, Any]:
+    own = document.get("cost") or {}
+    return {"device_hours": number(own.get("device_hours")), "cost": number(own.get("amount")), "currency": own.get("currency")}
 
 
 def pack_row(row: Mapping[str, Any], pool: Pool) -> dict[str, Any]:

@@ -19,6 +19,7 @@ PUBLIC = {
     "recipes": "RECIPES fill",
     "resolve": "NamedRun find_log find_run note_root",
     "series_files": "SeriesFiles",
+    "signatures": "signature",
     "stats": "Period QUESTIONS Question ask_panel contradictions panel_document",
     "views": "MEMORY",
 }

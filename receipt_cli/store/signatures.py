@@ -13,8 +13,9 @@ _VOLATILE = (
     (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), "<address>"),
     (re.compile(r"\b0x[0-9a-f]+\b", re.I), "<address>"),
     (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{12,}\b", re.I), "<id>"),
+    (re.compile(r"\b[a-z][a-z-]*\d{3,}\b"), "<host>"),
     (re.compile(r"(?<![\w<])(?:[A-Za-z]:\\|~?/|\.{1,2}/)[^\s'\",:;()<>]*[^\s'\",:;()<>.]"), "<path>"),
-    (re.compile(r"(?<![A-Za-z_])[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?", re.I), "#"),
+    (re.compile(r"(?<![A-Za-z_\d])[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?", re.I), "#"),
     (re.compile(r"\s+"), " "),
 )
 """What varies between runs of one fault, and what takes its place, in this order: a URL contains a path, a path numbers."""

@@ -33,6 +33,7 @@ PRINTED = [
     ("compare_reproducibility", "compare --reproducibility ok.log ok.log --json"),
     ("compare_reproducibility", "compare --reproducibility ok.log nan.log --json"),
     ("config", "config --json"),
+    ("compare", "compare ok.log nan.log --target loss=2.9 --json"),
     ("explain", "explain ok.log --json"),
     ("explain", "explain ok.log --line 19 --json"),
     ("explain", "explain ok.log --field /failure --json"),

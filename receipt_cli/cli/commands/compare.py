@@ -20,6 +20,9 @@ def compare(
     ],
     policy: Policy = None,
     align: Annotated[Literal["step", "tokens", "samples", "time"], Option(help="Quantity by which curves are aligned.")] = "step",
+    target: Annotated[
+        list[str] | None, Option(metavar="METRIC=VALUE", help="Show step, tokens and time at which each run reached it.")
+    ] = None,
     exit_code: Annotated[bool, Option(help="Exit 1 where a run is worse or not comparable.")] = False,
     markdown: Annotated[bool, Option(help="Print Markdown, for a pull request.")] = False,
     reproducibility: Annotated[
@@ -47,8 +50,8 @@ def compare(
     if reproducibility and resume:
         raise UsageError("--reproducibility and --resume are two questions: ask one")
     if reproducibility or resume:
-        if markdown:
-            raise UsageError(f"--markdown does not go with {_option(resume)}")
+        if markdown or target:
+            raise UsageError(f"{'--markdown' if markdown else '--target'} does not go with {_option(resume)}")
         return _reproduce(runs, policy, steps, tolerance, series, resume=resume, json_output=json_output, color=color)
     if steps is not None or tolerance is not None or series is not None:
         raise UsageError("--steps, --tolerance and --series go with --reproducibility or --resume")
@@ -56,7 +59,7 @@ def compare(
     from receipt_cli.render.comparison.markdown import render_markdown
     from receipt_cli.render.comparison.terminal import render_comparison
 
-    found = compare_runs(*runs, policy=policy, align=align, workers=None, progress=progress)
+    found = compare_runs(*runs, policy=policy, align=align, targets=target or (), workers=None, progress=progress)
     note(found.notes)
     document = found.to_dict()
     if json_output:

@@ -24,8 +24,8 @@ def report(
 ) -> None:
     """Write a report of all runs of a store: one HTML file that needs no network and no server.
 
-    Throughput, goodput, memory and checks over time, what changed in each lane and why, failures, signs of drift,
-    and a page for every run. The output is deterministic.
+    Losses, throughput, goodput, memory and checks over time, curves of chosen runs in one chart, what changed in each lane
+    and why, failures by message, what varies, cost, signs of drift, and a page for every run. The output is deterministic.
 
     Example: receipt report runs/ -o report.html
     """

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from receipt_cli.render.comparison.targets import TARGET_HEAD, target_rows, target_title
 from receipt_cli.render.comparison.words import (
     OUTCOMES,
     VERDICTS,
@@ -30,14 +31,21 @@ _MAX_NAMES = 4
 
 
 def render_markdown(document: Mapping[str, Any], most: int = MAX_BYTES) -> str:
-    """Return the comparison (``comparison/1.2``) as GitHub-flavoured Markdown of at most ``most`` bytes.
+    """Return the comparison (``comparison/1.3``) as GitHub-flavoured Markdown of at most ``most`` bytes.
 
     Where not all contrasts fit, those with a bad outcome come first, and a last line counts those that are left out.
     """
     blocks = [_block(document["baseline"]["runs"], contrast) for contrast in document["contrasts"]]
-    text = "\n".join(blocks)
+    targets = [_target(target) for target in document["targets"]]
+    text = "\n".join([*blocks, *targets])
     if len(text.encode()) <= most:
         return text
+    if targets:  # they come behind the comparisons, where there is room
+        bounded = render_markdown({**document, "targets": []}, most - _ROOM)
+        for target in targets:
+            if len(bounded.encode()) + len(target.encode()) < most - _ROOM:
+                bounded = f"{bounded}\n{target}"
+        return bounded
     order = sorted(range(len(blocks)), key=lambda place: (not _is_bad(document["contrasts"][place]), place))
     kept: list[str] = []
     room = most - _ROOM
@@ -57,6 +65,12 @@ def render_markdown(document: Mapping[str, Any], most: int = MAX_BYTES) -> str:
 
 def _block(baseline: Sequence[str], contrast: Mapping[str, Any]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(_contrast(baseline, contrast))).strip() + "\n"
+
+
+def _target(target: Mapping[str, Any]) -> str:
+    rows = [[code(name), *map(escape, cells)] for name, *cells in target_rows(target)]
+    more = [] if len(rows) <= _MAX_ROWS else ["", f"… {len(rows) - _MAX_ROWS} more runs are left out"]
+    return "\n".join([f"### {escape(target_title(target))}", "", *table(TARGET_HEAD, rows[:_MAX_ROWS]), *more]) + "\n"
 
 
 def _is_bad(contrast: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from receipt_cli.render.comparison.targets import write_targets
 from receipt_cli.render.comparison.words import (
     OUTCOMES,
     VERDICTS,
@@ -44,7 +45,7 @@ _BASES = {"within_run": "of these runs' own steps", "between_runs": "between run
 
 
 def render_comparison(document: Mapping[str, Any], style: Style) -> str:
-    """Return the comparison (``comparison/1.2``), each line ended by a newline."""
+    """Return the comparison (``comparison/1.3``), each line ended by a newline."""
     page = Page(style)
     for contrast in document["contrasts"]:
         page.gap()
@@ -60,6 +61,7 @@ def render_comparison(document: Mapping[str, Any], style: Style) -> str:
         page.gap()
         for note in contrast["notes"]:
             page.prose(page.say(note), "dim", bullet="· ")
+    write_targets(page, document["targets"])
     return page.text()
 
 

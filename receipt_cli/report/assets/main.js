@@ -22,7 +22,7 @@ function header() {
     if (controls.q.value.trim()) filter.q = controls.q.value.trim();
     for (const key of ['lane', 'preset']) if (controls[key].value) filter[key] = controls[key].value.slice(1);
     if (controls.state.value) filter.state = controls.state.value;
-    const page = now.path[0] === undefined || now.path[0] === 'runs' ? now.path[0] || '' : 'runs';
+    const page = [undefined, 'runs', 'overlay'].includes(now.path[0]) ? now.path[0] || '' : 'runs';
     history.replaceState(null, '', place(page, filter));
     render(false);
   };
@@ -37,7 +37,7 @@ function header() {
     theme: el('button', {type: 'button', id: 'theme', title: 'Colours (t)', click: () => setTheme(remember(THEMES[(THEMES.indexOf(theme) + 1) % 3]))}),
     count: el('span', {id: 'count', role: 'status'}),
   };
-  const links = [['', 'Overview'], ['lanes', 'Lanes'], ['runs', 'Runs'], ['drift', 'Drift']];
+  const links = [['', 'Overview'], ['lanes', 'Lanes'], ['runs', 'Runs'], ['overlay', 'Overlay'], ['drift', 'Drift']];
   document.getElementById('top').append(el('span', {class: 'mark'}, 'receipt'),
     D.kind === 'store' && el('nav', {'aria-label': 'Pages'}, links.map(([to, name]) => el('a', {href: place(to), 'data-to': to}, name))) || '',
     D.kind === 'store' && el('form', {class: 'filter', role: 'search', submit: event => event.preventDefault()}, controls.q, controls.lane, controls.preset, controls.state, controls.clear, controls.count) || '',
@@ -52,6 +52,7 @@ function pageFor({path, filter}) {
     case 'lane': return lanePage(Number(path[1]));
     case 'runs': return runsPage(filter);
     case 'run': return BY_DIGEST.has(path[1]) ? runPage(BY_DIGEST.get(path[1])) : missing('There is no such run.');
+    case 'overlay': return overlayPage(filter);
     case 'drift': return driftPage();
     default: return missing('There is no such page.');
   }
@@ -64,12 +65,12 @@ function render(moved) {
   main.replaceChildren(...[pageFor(now)].flat(9).filter(Boolean));
   drawCharts();
   if (D.kind === 'store') {
-    const filter = now.filter, filtered = now.path[0] === undefined || now.path[0] === 'runs';
+    const filter = now.filter, filtered = [undefined, 'runs', 'overlay'].includes(now.path[0]);
     document.querySelector('.filter').classList.toggle('idle', !filtered);
     if (document.activeElement !== controls.q) controls.q.value = filtered ? filter.q || '' : '';
     for (const key of ['lane', 'preset']) controls[key].value = filtered && filter[key] !== undefined ? '=' + filter[key] : '';
     controls.state.value = (filtered && filter.state) || '';
-    const some = filtered && Object.keys(filter).some(key => key !== 'sort');
+    const some = filtered && Object.keys(filter).some(key => !['sort', 'cols', 'metric', 'x', 'runs'].includes(key));
     controls.clear.hidden = !some;
     controls.count.textContent = some ? `${count(chosen(filter).length)} of ${count(N)}` : plural(N, 'run');
     const page = {lane: 'lanes', run: 'runs'}[now.path[0]] || now.path[0] || '';
@@ -94,5 +95,5 @@ document.addEventListener('keydown', event => {
   if (typing) return;
   if (event.key === '/' && D.kind === 'store') { event.preventDefault(); controls.q.focus(); controls.q.select(); }
   else if (event.key === 't') controls.theme.click();
-  else if (D.kind === 'store' && '1234'.includes(event.key)) location.hash = place(['', 'lanes', 'runs', 'drift'][Number(event.key) - 1]);
+  else if (D.kind === 'store' && '12345'.includes(event.key)) location.hash = place(['', 'lanes', 'runs', 'drift', 'overlay'][Number(event.key) - 1]);
 });

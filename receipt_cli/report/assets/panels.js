@@ -8,12 +8,17 @@ function overview(filter) {
     figures(runs),
     !runs.length && el('p', {class: 'empty'}, 'No run fits the filter.'),
     el('div', {class: 'grid2'},
+      panel('Last loss by model', 'the last training loss of each run', runs, 'model', 'loss', 'loss', filter),
+      panel('Least validation loss by model', 'the least validation loss of each run', runs, 'model', 'val_loss', 'val_loss', filter),
+      anyPanel(runs, filter),
       panel('Throughput by preset', 'median tokens/s of each run', runs, 'preset', 'tokens', 'tokens_per_s', filter),
       panel('Goodput by lane', 'share of the wall time in steps that stand', runs, 'lane', 'goodput', 'goodput_ratio', filter),
       panel('Peak memory by preset', 'largest steady value of each run’s first memory metric', runs, 'preset', 'memory', 'peak_memory_bytes', filter),
       checksPanel(runs, filter)),
     changesSection(runs),
     taxonomy(runs, filter),
+    variesSection(runs),
+    costSection(runs),
     driftSection(6),
   ];
 }
@@ -32,14 +37,14 @@ function figures(runs) {
     el('ul', {class: 'figures'}, facts.map(([value, name]) => el('li', null, el('b', null, value), ' ' + name))));
 }
 
-function panel(title, note, runs, field, column, metric, filter) {
-  const shown = runs.filter(i => R[column][i] !== null), dated = shown.filter(i => R.at[i] !== null);
+function panel(title, note, runs, field, column, metric, filter, values = R[column]) {
+  const shown = runs.filter(i => values[i] !== null && values[i] !== undefined), dated = shown.filter(i => R.at[i] !== null);
   const timed = dated.length > 0, drawn = timed ? dated : shown;
   const groups = tally(drawn.map(i => text(R[field][i]))).map(([name]) => name);
   const color = new Map(groups.slice(0, COLORS - 1).map((name, i) => [name, i]));
   const series = groups.slice(0, COLORS - 1).map((name, i) => ({name, color: i, points: []}));
   if (groups.length >= COLORS) series.push({name: null, color: 'x', points: []});
-  drawn.forEach((run, i) => series[color.has(text(R[field][run])) ? color.get(text(R[field][run])) : series.length - 1].points.push([timed ? R.at[run] : i, R[column][run], run]));
+  drawn.forEach((run, i) => series[color.has(text(R[field][run])) ? color.get(text(R[field][run])) : series.length - 1].points.push([timed ? R.at[run] : i, values[run], run]));
   for (const one of series) one.lines = one.name === null || !timed ? [] : byLane(one.points).map(rolling);
   const without = runs.length - shown.length, undated = timed ? shown.length - dated.length : 0;
   const notes = [without && plural(without, 'run') + ' without this figure', undated && plural(undated, 'run') + ' without a time',
@@ -50,10 +55,29 @@ function panel(title, note, runs, field, column, metric, filter) {
     open: point => { location.hash = runPlace(point[2]); },
     say: point => [measure(metric, point[1]), text(R.name[point[2]]), [text(R.lane[point[2]]), text(R.preset[point[2]])].filter(Boolean).join(' · '), iso(R.at[point[2]])]}),
     el('ul', {class: 'legend'}, series.map(one => el('li', null, el('span', {class: 'swatch c' + one.color}),
-      one.name === null ? plural(groups.length - COLORS + 1, 'other ' + field) : el('a', {href: place('', {...filter, [field]: one.name})}, one.name || 'no ' + field))))]
+      one.name === null ? plural(groups.length - COLORS + 1, 'other ' + field) : el('a', {href: place('', field === 'model' ? {...filter, q: one.name} : {...filter, [field]: one.name})}, one.name || 'no ' + field))))]
     : el('p', {class: 'empty'}, column === 'goodput' ? 'No receipt here has a goodput: their logs give no evidence of wall-clock time.' : 'No receipt here has this figure.');
   return el('section', {class: 'panel', 'data-panel': column}, el('h2', null, title), el('p', {class: 'note'}, note + (timed ? '; lines: median over neighbouring runs of a lane' : '')), body,
     notes.length > 0 && el('p', {class: 'note'}, notes.join(' · ')));
+}
+
+// One figure of any metric that a run prints or that was recomputed: the median where it has a steady state, else the last value.
+function metricValues(metric) {
+  return ALL.map(i => {
+    const m = ((D.details[i] || {}).metrics || []).find(entry => text(entry[0]) === metric);
+    return m ? m[text(m[2]) === 'steady' ? 12 : 8] : null;
+  });
+}
+
+function anyPanel(runs, filter) {
+  const names = tally(runs.flatMap(i => ((D.details[i] || {}).metrics || []).map(m => text(m[0])))).map(([name]) => name);
+  if (!names.length) return null;
+  const metric = names.includes(filter.metric) ? filter.metric : names.find(name => name === 'step_time_s') || names[0];
+  const choose = el('select', {'aria-label': 'Metric', change: event => { location.replace(place('', {...filter, metric: event.target.value})); }},
+    names.slice().sort().map(name => el('option', {value: name, selected: name === metric}, label(name))));
+  const body = panel('Any metric: ' + label(metric), 'median of the steady state, else the last value', runs, 'model', 'any', metric, filter, metricValues(metric));
+  body.querySelector('h2').after(el('p', null, choose));
+  return body;
 }
 
 // Runs of one preset on two kinds of hardware have two levels: each lane has a line of its own, and runs of no lane have none.
@@ -115,7 +139,41 @@ function taxonomy(runs, filter) {
       el('tbody', null, rows.map(row => el('tr', null, el('th', {scope: 'row'}, el('a', {href: place('runs', {...filter, reason: text(row.reason)})}, text(row.reason))), el('td', null, text(R.category[row.of[0]])), el('td', {class: 'n'}, count(row.n)),
         el('td', {class: 'n'}, num(100 * row.n / failed.length, 3) + ' %'), el('td', null, row.lanes.slice(0, 3).map(([name, n]) => `${name} ${n}`).join(', ') + (row.lanes.length > 3 ? ` and ${row.lanes.length - 3} more` : '')),
         el('td', {class: 'day'}, day(R.at[row.of[0]])), el('td', {class: 'day'}, day(R.at[row.of[row.of.length - 1]]))))))),
+    rows.length > 0 && bySignature(failed),
     silent > 0 && el('p', {class: 'note'}, plural(silent, 'run') + (silent === 1 ? ' is' : ' are') + ' not healthy and the log gives no reason'));
+}
+
+function bySignature(failed) {
+  const found = tally(failed.filter(i => R.signature[i] !== null).map(i => R.signature[i])), shown = found.slice(0, 12);
+  return [el('h3', null, 'By message'), el('div', {class: 'scroll'}, el('table', null, el('thead', null, el('tr', null, ['what failed', 'runs', 'first', 'last', 'example'].map(t => el('th', {class: t === 'runs' ? 'n' : null}, t)))),
+    el('tbody', null, shown.map(([signature, n]) => {
+      const of = failed.filter(i => R.signature[i] === signature), dated = of.filter(i => R.at[i] !== null);
+      return el('tr', null, el('th', {scope: 'row', class: 'message'}, el('code', null, text(signature))), el('td', {class: 'n'}, count(n)), el('td', {class: 'day'}, dated.length ? day(R.at[dated[0]]) : '–'), el('td', {class: 'day'}, dated.length ? day(R.at[dated[dated.length - 1]]) : '–'), el('td', null, runLink(of[of.length - 1])));
+    })))), found.length > shown.length && el('p', {class: 'note'}, plural(found.length - shown.length, 'rarer message'))];
+}
+
+// Settings of the chosen runs with more than one value; what differs in every run, such as a name, tells nothing.
+function variesSection(runs) {
+  const values = new Map();
+  for (const run of runs) for (const i of (D.details[run] || {}).header || []) {
+    const field = text(D.facts[i][0]);
+    if (!values.has(field)) values.set(field, []);
+    values.get(field).push(text(D.facts[i][1]));
+  }
+  const rows = [...values].map(([field, all]) => [field, tally(all), all.length]).filter(([, kinds, n]) => kinds.length > 1 && (kinds.length < n || n < 4)).sort((a, b) => b[2] - a[2] || (a[0] < b[0] ? -1 : 1));
+  if (!rows.length) return null;
+  return el('section', {'data-panel': 'varies'}, el('h2', null, 'What varies'), el('p', {class: 'note'}, 'settings of these runs with more than one value'),
+    table(['setting', 'values', 'runs', 'most frequent'], rows.slice(0, 15).map(([field, kinds, n]) => [field, count(kinds.length), count(n), kinds.slice(0, 4).map(([value, times]) => `${value} (${times})`).join(', ') + (kinds.length > 4 ? ', …' : '')]), [1, 2]),
+    rows.length > 15 && el('p', {class: 'note'}, plural(rows.length - 15, 'more setting')));
+}
+
+function costSection(runs) {
+  const known = runs.filter(i => R.device_hours[i] !== null || R.cost[i] !== null);
+  if (!known.length) return null;
+  const sum = (of, key) => of.reduce((total, i) => total + (R[key][i] || 0), 0);
+  const row = (name, of) => [name, count(of.length), num(sum(of, 'device_hours'), 4), tally(of.filter(i => R.cost[i] !== null).map(i => text(R.currency[i]))).map(([unit]) => num(sum(of.filter(i => text(R.currency[i]) === unit), 'cost'), 4) + ' ' + unit).join(', ') || '–'];
+  return el('section', {'data-panel': 'cost'}, el('h2', null, 'Cost'), table(['runs', 'number', 'device hours', 'cost'], [row('all with a figure', known), row('not healthy', known.filter(i => R.state[i] === FAILING))], [1, 2]),
+    known.length < runs.length && el('p', {class: 'note'}, plural(runs.length - known.length, 'run') + ' without a figure'));
 }
 
 const SIGNS = {vanished: 'vanished metric', near_miss: 'near miss', generic: 'generic reading', problem: 'problem', unread: 'unread lines', inconsistent: 'inconsistent figure', unrecognised: 'not recognised'};

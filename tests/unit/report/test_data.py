@@ -189,3 +189,30 @@ def test_times_are_seconds_since_1970() -> None:
     assert instant("2026-01-13T17:20:16.25Z") == 1768324816.25
     assert instant("2026-01-13T18:20:16+01:00") == 1768324816
     assert instant(None) is None
+
+
+def test_a_row_has_what_the_columns_overlay_and_cost_show(documents: list[dict[str, Any]]) -> None:
+    shown = copy.deepcopy(documents[:2])
+    first, second = shown
+    first["run"]["log_paths"] = ["gpt/a/run7.log", "copy/run7.log"]
+    first["header"]["model"]["architecture"] = "gpt2"
+    first["header"]["flags"] = {"global_batch_size": 8, "sequence_length": 1024}
+    first["cost"] = {"device_hours": 16.0, "amount": 40.5, "currency": "USD"}
+    second["header"]["flags"] = {"tokens_per_step": 500}
+    second["header"]["model"]["architecture"] = None
+    report = report_of(shown)
+    runs, texts = report["runs"], report["texts"]
+    place = {texts[path] if path is not None and path >= 0 else None: row for row, path in enumerate(runs["path"])}
+    row, other = place["gpt/a/run7.log"], place[None]
+    assert (texts[runs["model"][row]], runs["step_tokens"][row]) == ("gpt2", 8192)
+    assert (runs["device_hours"][row], runs["cost"][row], texts[runs["currency"][row]]) == (16, 40.5, "USD")
+    assert (runs["step_tokens"][other], runs["cost"][other]) == (500, None)
+    assert texts[runs["model"][other]] == (second["header"]["software"]["trainer"] or second["derivation"]["grammars"][0]["id"])
+
+
+def test_failures_of_one_message_share_a_signature(documents: list[dict[str, Any]]) -> None:
+    runs = report_of(documents)["runs"]
+    failed = [row for row, reason in enumerate(runs["reason"]) if reason is not None and reason >= 0]
+    assert failed
+    assert {runs["reason"][row] for row in failed} and len({runs["signature"][row] for row in failed}) <= len(failed)
+    assert all((runs["signature"][row] is None) == (row not in failed) for row in range(len(documents)))
