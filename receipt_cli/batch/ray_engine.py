@@ -49,9 +49,9 @@ class RayEngine:
                 ray.init(address=address, **quiet)
             else:
                 ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             sys.stdout = self._stdout
-            raise InputError("the Ray cluster cannot be reached", where=address or "local", why=str(error)[:300]) from error
+            raise refused(error, address or "local") from error
         self.workers = max(1, int(self._ray.cluster_resources().get("CPU", workers)))
         self._task: Any = ray.remote(num_cpus=1, max_retries=RETRIES)(work_on)
 
@@ -93,6 +93,21 @@ class RayEngine:
             raise error.cause from error
         except errors.RayError as error:
             return Lost(f"the worker died, {RETRIES + 1} times: {type(error).__name__}")
+
+
+_TOKEN = "RAY_AUTH_MODE=token and the cluster's token in RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
+
+
+def refused(error: Exception, where: str) -> InputError:
+    """Return the error of a cluster that cannot be reached, or where we have no token for it.
+
+    Of a wrong token, or none where the mode is unset, Ray prints the reason (InvalidAuthToken) and raises that it cannot connect.
+    """
+    why = str(error).split(". ")[0][:300]
+    if type(error).__name__ == "AuthenticationError":
+        return InputError("the Ray cluster wants a token", where=where, why=why, try_=_TOKEN)
+    way = f"check the address; a cluster that wants a token needs {_TOKEN}" if where != "local" else ""
+    return InputError("the Ray cluster cannot be reached", where=where, why=why, try_=way)
 
 
 class _OnStderr:
