@@ -116,6 +116,38 @@ wheel-check: $(DEV) ## build the wheel with the kernel and the pure one, install
 	done; ls build/wheel-check/*/*.whl; cmp build/wheel-check/0/receipt.json build/wheel-check/1/receipt.json
 	$(PY) hatch_build.py kernel  # each build leaves its own in the checkout
 
+.PHONY: newcomer
+newcomer: $(DEV) $(COMPILED) ## install the wheel into a fresh environment; follow the tutorial, completion and man there, offline
+	rm -rf build/newcomer
+	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/newcomer .
+	$(PY) -m venv build/newcomer/venv
+	build/newcomer/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls build/newcomer/*.whl)[store]"
+	$(PY) -m tests.tools.newcomer build/newcomer/venv
+	$(PY) hatch_build.py kernel  # the build leaves its own in the checkout
+
+.PHONY: release-check
+release-check: $(DEV) ## the release without the upload: sdist, both wheels, twine check, each Python that is here; PYTHONS=
+	rm -rf build/release && mkdir -p build/release
+	$(PY) -m venv build/release/tools
+	build/release/tools/bin/python -m pip install --quiet --disable-pip-version-check build twine
+	build/release/tools/bin/python -m build --sdist --outdir build/release/dist . > build/release/sdist.txt
+	@set -e; for kernel in 1 0; do \
+	  RECEIPT_KERNEL=$$kernel build/release/tools/bin/python -m pip wheel --quiet --disable-pip-version-check --no-deps \
+	    --wheel-dir build/release/dist build/release/dist/*.tar.gz; \
+	done
+	build/release/tools/bin/twine check --strict build/release/dist/*
+	@set -e; for python in $(or $(PYTHONS),python3.11 python3.12 python3.13 python3.14); do \
+	  if ! "$$python" -c 'import venv, ensurepip' 2> /dev/null; then echo "$$python: not here"; continue; fi; \
+	  for wheel in $$(ls build/release/dist/*.whl); do \
+	    rm -rf build/release/venv; "$$python" -m venv build/release/venv; \
+	    build/release/venv/bin/python -m pip install --quiet --disable-pip-version-check "$$wheel"; \
+	    (cd /; "$$OLDPWD/build/release/venv/bin/receipt" parse "$$OLDPWD/$(DEMO_LOG)" --json) > build/release/receipt.json; \
+	    test -f build/release/first.json || cp build/release/receipt.json build/release/first.json; \
+	    cmp build/release/first.json build/release/receipt.json; \
+	    echo "$$python $$(basename $$wheel): $$(build/release/venv/bin/receipt --version)"; \
+	  done; \
+	done
+
 .PHONY: sbom
 sbom: ## write build/sbom.cdx.json, a CycloneDX bill of the packages that an installation has
 	rm -rf build/sbom && $(firstword $(PYTHON) python3) -m venv build/sbom

@@ -64,6 +64,7 @@ PRINTED = [
     ("validate", "validate bad.json old.json --json"),
     ("verify", "verify ok.receipt.json ok.log --json"),
     ("verify", "verify ok.receipt.json nan.log --json"),
+    ("watch", "watch ok.log nan.log --once --json"),
 ]
 DOCUMENTS = [
     "parse ok.log --json",
