@@ -41,7 +41,7 @@ def test_ledger_and_time_close_over_the_corpus(part: int) -> None:
 
 def test_a_number_that_is_lost_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "run.log"
-    log.write_text("".join(f"iter {n}: loss {4 - n / 50:.4f}, time 10.00ms, mfu 0.02%, foo: {n}.5\n" for n in range(40)))
+    log.write_text("".join(f"iter {n}: loss {4 - n / 50:.4f}, time 10.00ms, mfu 0.02%, foo={n}.5\n" for n in range(40)))
     assert close(log).numbers == 40 and not close(log).outside
     monkeypatch.setattr("benchmarks.ledger.keep_labelled", lambda record, read: None)
     closing = close(log)
