@@ -7,6 +7,8 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+# Hundreds of tests start the program, and each would compile all of it again.
+unexport PYTHONDONTWRITEBYTECODE
 
 VENV ?= .venv
 JOBS ?= 2
