@@ -33,7 +33,7 @@ from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_pa
 from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_launches
 from receipt_cli.events.build import read_events
-from receipt_cli.events.copies import drop_copies
+from receipt_cli.events.copies import alone, drop_copies
 from receipt_cli.events.doubts import carry_doubts, doubtful_launches
 from receipt_cli.events.epochs import count_epochs, recount_epochs
 from receipt_cli.events.holes import steps_missing
@@ -261,14 +261,14 @@ class Reading:
 
 def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     engine, grammars, log = reading.engine, reading.grammars, reading.gathered.log
-    launch, body = reading.launches[number], reading.gathered.body
+    events, beside = alone(reading.launches[number].events)
+    launch, body = reading.launches[number]._replace(events=events), reading.gathered.body
     registry = reading.registry or load_registry()
-    every = split_phases(launch.events, body.copied)
+    every = split_phases(events, body.copied)
     shown = largest(every)
     phases = [every[index] for index in shown]
     summaries: list[Summary] = []
-    known: dict[str, float | str] = {}
-    among = set(shown)
+    known, among = dict[str, float | str](), set(shown)
     for index, phase in enumerate(every):
         known = phase_facts(phase, known)
         if index in among:
@@ -287,13 +287,13 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     ranks = [rank_figures(reading.events, reading.told.copies, *spans[index], reading.gathered.twins) for index in shown]
     diagnose(summaries, ranks, ending)
     spent = Account(None)
-    if len(every) == len(phases):
+    if len(every) == len(phases) and not beside:  # the wall of several processes is none of one
         spent = account(phases, summaries, launch, edges, options.wall)
     when = find_time(launch.events, launch.start, edges, is_zoned(both_ends))
     for summary in summaries:
         summary.time = when
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
-    own += [*doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
+    own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
     if ending.failed_start is not None:
         start = ending.failed_start

@@ -9,7 +9,7 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "banners": "find_launches",
     "build": "read_events",
-    "copies": "drop_copies",
+    "copies": "alone drop_copies",
     "doubts": "carry_doubts doubtful_launches",
     "epochs": "count_epochs recount_epochs",
     "file_order": "SeveralRuns",

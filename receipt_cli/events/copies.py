@@ -3,15 +3,23 @@
 Copies have equal values; times and rates may differ. With labels, the records of a rank are compared with those of the
 rank that printed most. Without labels, all step records must come in equal numbers, each copy near the others: a log
 that was appended to itself has its copies one after the other, and these are launches.
+
+Processes without names that print other values take turns, too: each goes on from where it was itself, so the step goes
+back and forth. That is no restart, and the run is the one that printed last.
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
-from receipt_cli.events.model import Event
+from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import RankCopies
+from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 
 FEWEST = 4
@@ -21,6 +29,16 @@ MAX_DRAWN = 64
 _RECORDS = ("step", "eval", "progress")
 _TIMED = ("_s", "_s_per_device", "_bytes", "_ratio")
 """Endings of the metrics that differ between two processes at the same step."""
+TURNS = 8
+"""Records of a process, and turns that it takes: a launcher restarts a run less often within one log."""
+MOST_AHEAD = 4
+"""Strides by which a process may be ahead of its last record, which another one may have garbled."""
+OF_LANES = 0.9
+"""Share of records that must be those of such processes."""
+MOST_LANES = 64
+"""Processes that are told apart."""
+MOST_SINGLE = 200_000
+"""Records of a launch that are: each needs an event of its own."""
 
 
 def drop_copies(events: list[Event], aside: Iterable[RankCopies] = ()) -> list[Event]:
@@ -178,3 +196,90 @@ def _printed(event: Event) -> Hashable:
         losses = event.run.filled("loss")
         behind = (len(event.run), event.run.steps.tobytes(), None if losses is None else losses.tobytes())
     return event.grammar.id, event.rule.name, event.rank, event.step, event.planned, repr(event.clock), values, behind
+
+
+class Alone(NamedTuple):
+    """The events of a run without the records of those beside it, and the problem that says so."""
+
+    events: list[Event]
+    problems: list[Problem]
+
+
+def alone(events: list[Event]) -> Alone:
+    """Leave out the step records of other processes that took turns with the one which printed last.
+
+    ``events`` are those of one launch, in log order; they are returned as they are where the steps do not show that.
+    """
+    if not _turn_back(list(filter(_counts, events))) or sum(event.records for event in events) > MOST_SINGLE:
+        return Alone(events, [])
+    single = [one for event in events for one in expand(event)]
+    steps = list(filter(_counts, single))
+    lanes = _lanes(steps)
+    if lanes is None:
+        return Alone(events, [])
+    sizes = Counter(lanes)
+    turns = Counter(lane for lane, after in pairwise(lanes) if lane != after)
+    shared = {lane for lane, size in sizes.items() if size >= TURNS and turns[lane] >= TURNS}
+    if len(shared) < 2 or lanes[-1] not in shared or sum(sizes[lane] for lane in shared) < OF_LANES * len(lanes):
+        return Alone(events, [])
+    others = {id(event): event for event, lane in zip(steps, lanes, strict=True) if lane != lanes[-1]}
+    kept = [event for event in single if id(event) not in others]
+    what = f"{len(shared)} processes, or attempts of them, print their steps in turns: the one that printed last is read"
+    first = min(event.line for event in others.values())
+    return Alone(kept, [Problem("side_by_side", first, f"{what}; {len(others):,} records of others are left out", "")])
+
+
+def _counts(event: Event) -> bool:
+    return event.is_step and event.step is not None and not event.rule.redraw
+
+
+def _turn_back(steps: Sequence[Event]) -> bool:
+    """True where the step goes back as often as processes that take turns make it."""
+    return sum((after.step or 0) < (before.last_step or 0) for before, after in pairwise(steps)) >= TURNS
+
+
+def _lanes(steps: Sequence[Event]) -> list[int] | None:
+    """Return the process of each record, by number, or None where there are more of them than ``MOST_LANES``.
+
+    A record goes on where the process is that is nearest below it, at most some strides; of several at one step, the one
+    whose values are nearest.
+    """
+    stride = _stride(event.step or 0 for event in steps)
+    last: list[tuple[int, int]] = []  # step and process, ascending
+    latest: list[Event] = []
+    lanes: list[int] = []
+    for event in steps:
+        step = event.step or 0
+        place = bisect_left(last, (step, -1))
+        if place and step - last[place - 1][0] <= MOST_AHEAD * stride:
+            first = bisect_left(last, (last[place - 1][0], -1))
+            lane = min((lane for _, lane in last[first:place]), key=lambda lane: _distance(latest[lane], event))
+            last.remove((latest[lane].step or 0, lane))
+            latest[lane] = event
+        elif len(latest) < MOST_LANES:
+            lane = len(latest)
+            latest.append(event)
+        else:
+            return None
+        insort(last, (step, lane))
+        lanes.append(lane)
+    return lanes
+
+
+def _distance(before: Event, event: Event) -> float:
+    """Return the sum of the relative differences of what both print."""
+    pairs = [(before.metrics[name], event.metrics[name]) for name in before.metrics.keys() & event.metrics.keys()]
+    return sum(abs(one - other) / (abs(one) + abs(other)) for one, other in pairs if 0 < abs(one) + abs(other) < math.inf)
+
+
+def _stride(numbers: Iterable[int]) -> int:
+    """Return the commonest rise of a step to the nearest one below it that was printed before."""
+    seen: list[int] = []
+    rises: Counter[int] = Counter()
+    for number in numbers:
+        place = bisect_left(seen, number)
+        if place:
+            rises[number - seen[place - 1]] += 1
+        if place == len(seen) or seen[place] != number:
+            seen.insert(place, number)
+    return rises.most_common(1)[0][0] if rises else 1

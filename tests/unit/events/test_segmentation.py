@@ -231,3 +231,47 @@ def test_failed_starts_before_the_run_are_launches_of_their_own(tmp_path: Path, 
     reasons = [document["failure"] and document["failure"]["reason"] for document in documents]
     assert reasons == ["traceback"] * failures + [None]
     assert documents[-1]["summary"]["steps"]["record_count"] == 6
+
+
+def turns(of: dict[str, Iterable[str]], order: Iterable[str]) -> str:
+    """Lines of several processes in the order in which they print; then what is left of each."""
+    left = {name: iter(lines) for name, lines in of.items()}
+    mixed = [next(left[name], "") for name in order]
+    return "".join([*mixed, *(line for lines in left.values() for line in lines)])
+
+
+def nanogpt(first: int, last: int, loss: float) -> list[str]:
+    return [f"iter {n}: loss {loss - n / 1000:.4f}, time {40 + loss:.2f}ms, mfu 30.02%\n" for n in range(first, last)]
+
+
+def titan(first: int, last: int, loss: float) -> list[str]:
+    head = "[rank0]:[titan] 2026-05-09 21:25:14,651 - root - INFO - "
+    tail = "grad_norm:  0.1009  memory:  9.19GiB(29.31%)  tps: 191  tflops: 1.43  mfu: 0.46%"
+    return [f"{head}step: {n:2}  loss: {loss - n / 1000:.5f}  {tail}\n" for n in range(first, last)]
+
+
+def llama2c(first: int, last: int, loss: float) -> list[str]:
+    return [f"{n * 10} | loss {loss - n / 1000:.4f} | lr 1.0e-03 | {40 + loss:.2f}ms | mfu 30.02%\n" for n in range(first, last)]
+
+
+@pytest.mark.parametrize("record", [nanogpt, titan, llama2c])
+@pytest.mark.parametrize("order", ["ab", "aab", "aaabb", "abbaab", "abc", "aaaaaaaaabbbbb"])
+@pytest.mark.parametrize("begins", [(20, 0, 50), (0, 60, 7), (300, 20, 100)])
+def test_processes_that_take_turns_are_no_restarts(
+    receipt_of: Receipt, record: Callable[[int, int, float], list[str]], order: str, begins: tuple[int, int, int]
+) -> None:
+    logs = {name: record(begin, 400, loss) for name, begin, loss in zip("abc", begins, (9.0, 6.0, 3.0), strict=True)}
+    logs = {name: lines for name, lines in logs.items() if name in order}
+    read = receipt_of(turns(logs, order * 40))
+    own = receipt_of("".join(logs[max(logs)]))
+    assert (*spread(read), read["summary"]["steps"]["restart_count"]) == (*spread(own), 0)
+    assert read["summary"]["metrics"]["loss"]["mean"] == own["summary"]["metrics"]["loss"]["mean"]
+    [problem] = [problem for problem in read["derivation"]["problems"]["first"] if problem["kind"] == "side_by_side"]
+    assert f"{len(logs)} processes" in problem["detail"]
+
+
+def test_many_restarts_are_not_processes_side_by_side(receipt_of: Receipt) -> None:
+    lines = [line for begin in range(0, 200, 10) for line in nanogpt(begin, begin + 25, 9.0 - begin / 100)]
+    document = receipt_of("".join(lines))
+    assert document["summary"]["steps"]["restart_count"] == 19
+    assert document["summary"]["steps"]["last"] == 214
