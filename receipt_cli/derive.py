@@ -28,7 +28,7 @@ from receipt_cli.analysis.summary import Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
-from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, read_generically, wanted
+from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, may_train, read_generically, wanted
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_launches
@@ -56,9 +56,6 @@ from receipt_cli.redaction.text import log_tail, safe_text
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 from receipt_cli.scan.workers import kept_engine
-
-OFTEN = 5
-"""Unread records of one kind that may be steps; a setting or a heading comes less often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,8 +271,9 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         if index in among:
             summaries.append(summarise(phase, known, registry, options.facts))
     own_body = window(reading.body, launch)
-    near = any(lack.seen >= OFTEN for lack in reading.lacks)  # kinds of records that are nearly ones of training
-    told = {"recognised": bool(grammars), "unread": near, "whole": options.log_complete is not False, "running": options.running}
+    near, announced = may_train(reading.lacks, reading.gathered.heads)
+    told = {"recognised": bool(grammars), "unread": near or announced, "running": options.running}
+    told["whole"] = options.log_complete is not False
     ending = judge(own_body, engine.catalogue, every, options.exit_code, **told)
     both_ends = log_edges(reading.gathered)
     edges = _edges(both_ends, number, len(reading.launches) - 1)

@@ -22,6 +22,7 @@ from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_dataclass import dataclass, replace
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import Lack, Problem
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
@@ -34,6 +35,14 @@ WHERE = f"grammars/{INDUCED}/v1.yaml"
 GENERIC = f"{INDUCED}@v1"
 BESIDE = "."
 """Separator in the name of a rule that comes from a grammar which reads some lines of the log."""
+OFTEN = 5
+"""Unread records of one kind that may be steps; a setting or a heading comes less often."""
+_ANNOUNCED = compile_later(rb"(?i)(?<![\w-])(?:start(?:s|ed|ing)?|begin(?:s|ning)?|commencing)(?: the| model)? training(?![\w-])")
+
+
+def may_train(lacks: Sequence[Lack], heads: Sequence[bytes]) -> tuple[bool, bool]:
+    """Return whether records of an unread log are nearly those of a training, and whether the log announces one."""
+    return any(lack.seen >= OFTEN for lack in lacks), any(_ANNOUNCED.search(head) for head in heads)
 
 
 def is_generic(name: str | None) -> bool:

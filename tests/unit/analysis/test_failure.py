@@ -197,6 +197,22 @@ def test_an_exit_code_without_a_cause(toy_receipt: Receipt) -> None:
     assert (failure["reason"], failure["message"]) == ("unknown", "exit code 3")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "23:31:11 INFO: Starting training: history_window=30, horizon=1, epochs=50",
+        "Start training",
+        "[INFO] Beginning model training on 4 GPUs ...",
+        "====== Begin training ======",
+    ],
+)
+def test_a_training_that_is_announced_and_prints_nothing_has_no_known_end(receipt_of: Receipt, line: str) -> None:
+    document = receipt_of(f"loading data\n{line}\nusing device: cpu with 8 threads\n")
+    assert (reason(document), document["checks"]["has_steps"]) == ("unknown", False)
+    other = line.replace("raining", "ables")
+    assert reason(receipt_of(f"how to start-training\nrestart training_args\n{other}\n")) == "no_grammar_match"
+
+
 def test_no_grammar_match(receipt_of: Receipt) -> None:
     document = receipt_of("hello\nworld\n")
     assert reason(document) == "no_grammar_match"
