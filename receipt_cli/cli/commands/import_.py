@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from receipt_cli.cli.output import style, tell, write_stdout
+from receipt_cli.cli.commands.store import add_each
+from receipt_cli.cli.output import style, write_stdout
 from receipt_cli.cli.parameters import Argument, Attach, Color, Json, Lane, Option, Preset, RunName
-from receipt_cli.errors import ExitCode, OutputError, ReceiptError, UsageError
+from receipt_cli.errors import ReceiptError, UsageError
 from receipt_cli.io.compression import SUFFIXES
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def import_(
     if store is not None:
         if output is not None:
             raise UsageError("--store and -o exclude each other")
-        _add_all(files, format_name, session, declared, store, json_output)
+        add_each(store, _documents(files, format_name, session, declared), json_output)
         return
     document, series = _imported(files, format_name, session, declared)
     data = canonical_bytes(document)
@@ -77,38 +78,26 @@ def import_(
         write_stdout(render_receipt(document, series=series, style=style(color)))
 
 
-def _add_all(
-    files: Sequence[str], format_name: str | None, session: str | None, declared: Declared, store: Path, json_output: bool
-) -> None:
-    """Add the receipt of each run to the store and print its path there; exit with the worst code of those left out."""
-    from receipt_cli.documents.canonical import canonical_line
+def _documents(
+    files: Sequence[str], format_name: str | None, session: str | None, declared: Declared
+) -> Iterator[tuple[str, Callable[[], Mapping[str, Any]]]]:
+    """Yield each run of the files with what makes its receipt, or raises for a file that has none."""
     from receipt_cli.importers.importing import import_document
     from receipt_cli.importers.trackers.recognise import runs_in
-    from receipt_cli.store.files import Store
 
-    kept, worst = Store(store), int(ExitCode.OK)
+    def make(path: str, key: str | None) -> Mapping[str, Any]:
+        return import_document(path, declared, wanted=format_name, session=key, otherwise=path[-_NAME:]).document
+
+    def refuse(error: ReceiptError) -> Mapping[str, Any]:
+        raise error
+
     for file in files:
         try:
             runs = [(path, key) for path, key in runs_in(file) if session is None or key is None or key.startswith(session)]
         except ReceiptError as error:
-            tell(error)
-            worst = max(worst, error.exit_code)
+            yield file, partial(refuse, error)
             continue
-        for path, key in runs:
-            try:
-                imported = import_document(path, declared, wanted=format_name, session=key, otherwise=path[-_NAME:])
-                outcome = kept.add(imported.document)
-            except OutputError:
-                raise
-            except ReceiptError as error:
-                tell(error)
-                worst = max(worst, error.exit_code)
-                continue
-            source = path if key is None else f"{path}#{key}"
-            line = {"file": source, "outcome": outcome.change, "path": outcome.path}
-            write_stdout(canonical_line(line) if json_output else f"{outcome.change:9}  {source}  {outcome.path}\n")
-    if worst:
-        sys.exit(worst)
+        yield from ((path if key is None else f"{path}#{key}", partial(make, path, key)) for path, key in runs)
 
 
 def _imported(

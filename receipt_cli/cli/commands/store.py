@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,21 +33,26 @@ def add(store: StoreFolder, files: Documents, json_output: Json = False) -> None
 
     Example: receipt store add runs/ *.receipt.json
     """
+    add_each(store, ((str(file), partial(_valid, file)) for file in files), json_output)
+
+
+def add_each(store: Path, sources: Iterable[tuple[str, Callable[[], Mapping[str, Any]]]], json_output: bool) -> None:
+    """Add the document that each source makes and print its path in the store; exit with the worst code of those left out."""
     from receipt_cli.documents.canonical import canonical_line
     from receipt_cli.store.files import Store
 
     kept, worst = Store(store), int(ExitCode.OK)
-    for file in files:
+    for source, make in sources:
         try:
-            outcome = kept.add(_valid(file))
+            outcome = kept.add(make())
         except OutputError:
             raise
         except ReceiptError as error:
             tell(error)
             worst = max(worst, error.exit_code)
             continue
-        line = {"file": str(file), "outcome": outcome.change, "path": outcome.path}
-        write_stdout(canonical_line(line) if json_output else f"{outcome.change:9}  {file}  {outcome.path}\n")
+        line = {"file": source, "outcome": outcome.change, "path": outcome.path}
+        write_stdout(canonical_line(line) if json_output else f"{outcome.change:9}  {source}  {outcome.path}\n")
     if worst:
         sys.exit(worst)
 
