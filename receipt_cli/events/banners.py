@@ -125,6 +125,8 @@ def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list
         keep = max(0, max(wanted[0][0], wanted[0][1] - MOST_LINES) - first)
         keep = min(keep, ends)
         text, first = b"\n".join(lines[keep:]), first + keep
+    lines = text.split(b"\n")  # the last line of a log may have no end
+    yield from (lines[max(before, end - MOST_LINES) - first : end - first] for before, end in wanted)
 
 
 def _shape(line: bytes) -> bytes:

@@ -275,3 +275,12 @@ def test_many_restarts_are_not_processes_side_by_side(receipt_of: Receipt) -> No
     document = receipt_of("".join(lines))
     assert document["summary"]["steps"]["restart_count"] == 19
     assert document["summary"]["steps"]["last"] == 214
+
+
+def test_a_second_failed_start_may_end_without_a_line_end(receipt_of: Receipt) -> None:
+    head = "".join(f"{word} is ready\n" for word in ("config", "device", "tokenizer", "model", "data set", "optimizer"))
+    crash = 'Traceback (most recent call last):\n  File "train.py", line 4, in <module>\n    main()\nValueError: bad batch 17'
+    for end in ("", "\n"):
+        document = receipt_of(f"{head}{crash}\n{head}{crash.replace('17', '18')}{end}")
+        assert document["failure"]["message"] == "ValueError: bad batch 18"
+        assert document["derivation"]["launches"] == {"count": 2, "used": 2, "first_line": 11}
