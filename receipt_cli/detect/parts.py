@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
 from receipt_cli.errors import InputError
-from receipt_cli.events.launches import Launch, introduces
+from receipt_cli.events.launches import Launch, configures, introduces
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.io.source import Source, Stream
@@ -55,6 +55,7 @@ HEAD = 12
 STAMP = 4
 """So many digits at the beginning of a line are a time stamp."""
 _LETTER = compile_later(rb"\w")
+_WORD = compile_later(rb"[^\W\d_]|[\x80-\xff]")
 _CALL = compile_later(
     rb"(?:[\w.@:~/-]{0,80}[$#>+] )?(?:nohup: |[\w./-]{0,200}\b(?:python[\d.]*|torchrun|srun|mpirun|deepspeed|accelerate launch)\s"
     rb"|Namespace\()"
@@ -112,9 +113,10 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
         failed = bool(failures) and failures[-1] >= new.first
         ended = c.alone_steps > 0 and any(at >= new.first for at in _end_lines(engine, body, [c.id]))
         found = _with_few(found, new, signs, proven=c.named or failed or ended)
+    lines = [(_line(engine, body, run.name, run.first), _line(engine, body, run.name, run.last)) for run in found]
     gaps = (
-        Gap(_line(engine, body, one.name, one.last), _line(engine, body, other.name, other.first), one.name, other.name)
-        for one, other in pairwise(found)
+        Gap(last, next_first, one.name, other.name, body=first)
+        for (one, (first, last)), (other, (next_first, _)) in pairwise(zip(found, lines, strict=True))
     )
     return [gap for gap in gaps if gap.last < gap.first]
 
@@ -267,7 +269,7 @@ def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes, near:
     but for lines that are indented: these go on.
     ``near`` are the lines of the first near misses of each grammar.
     """
-    begin = max(source.lines_before or 0, gap.body - 1, gap.last - 1 - NEAR)
+    begin = max(source.lines_before or 0, gap.body - 1 if gap.one == gap.other else 0, gap.last - 1 - NEAR)
     around = source.excerpt(begin, gap.first + NEAR) if gap.first - gap.last <= MOST_LINES else None
     if around is None:
         return min(gap.start or gap.first, gap.first) - 1
@@ -275,6 +277,8 @@ def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes, near:
     at, end = gap.last - 1 - begin, gap.first - begin
     lines = every[at:end]
     sides = _Sides(engine, gap, lines, (every[: at + 1], every[end - 1 :]), near)
+    if not _WORD.search(opening) or any(_shape(line) == opening for line in every[max(0, gap.body - 1 - begin) : at]):
+        opening = b""  # a rule of dashes, or a line that the run prints again and again
     again = next((at for at, line in enumerate(lines) if at and opening and _shape(line) == opening), None)
     weights = [sides.side(place) if again is None or place < again else LAST for place in range(1, len(lines) - 1)]
     behind = list(accumulate(weights, initial=0))
@@ -295,7 +299,8 @@ class _Sides:
         self.bodies = [_read(engine, line) for line in lines]
         self.near = {gap.one for line in near.get(gap.one, ()) if line < gap.last}
         self.near |= {gap.other for line in near.get(gap.other, ()) if line > gap.first}
-        self.companions = {(g.ref, r.name) for g in engine.grammars if g.id == gap.one for r in g.rules if r.companion}
+        self.rules = {(g.ref, r.name): r for g in engine.grammars if g.id in (gap.one, gap.other) for r in g.rules}
+        self.companions = {name for name, rule in self.rules.items() if rule.companion and name[0].partition("@")[0] == gap.one}
         self.clocks = [read_clock(plain(line)[:STAMPED]) for line in lines]
         self.following: set[int] = set()
         before, after = ({_shape(line)[:HEAD] for line in some} for some in around)
@@ -320,12 +325,14 @@ class _Sides:
             self.following.add(place)
             return -READ  # a line that belongs to the last record, and is no event
         if gap.one != gap.other and (gap.one in owners) != (gap.other in owners) and _LETTER.search(line):
-            return READ if gap.other in owners else -READ
+            return READ if gap.other in owners else 0 if self._configures(body) else -READ
+        if gap.one != gap.other and {gap.one, gap.other} <= read and self._ends(body):
+            return -LAST  # the one behind has begun no steps that could be over
         (before, after), clock = self.edges, self.clocks[place]
         if abs(after - before) >= APART and clock == clock:
             return 1 if abs(after - clock) < abs(clock - before) else -1
         if clock == clock and math.isnan(before) != math.isnan(after):
-            return 1 if math.isnan(before) else -1
+            return 1 if math.isnan(before) or (abs(clock - before) >= APART and not body.markers) else -1
         if body.markers:
             return -READ
         near = self.near & body.near.keys()
@@ -334,6 +341,15 @@ class _Sides:
         head = _shape(line)[:HEAD]
         stamped = head.count(b"0") >= STAMP
         return shown or ((head in self.heads[1]) - (head in self.heads[0]) if stamped else 0)
+
+    def _ends(self, body: SegmentBody) -> bool:
+        """True for a line that one of the two trainers prints at its end."""
+        return any(self.rules[name].event == "end" for name in body.rules if name in self.rules)
+
+    def _configures(self, body: SegmentBody) -> bool:
+        """True for a line that only headers of the configuration read, without a figure: behind steps it shows no side."""
+        rules = [self.rules[name] for name in body.rules if name in self.rules]
+        return bool(rules) and all(map(configures, rules))
 
     def behind_silence(self, places: Sequence[int]) -> int | None:
         """Return the one of ``places`` behind the longest silence by the stamps of the lines, None where none is long."""

@@ -14,7 +14,7 @@ PUBLIC = {
     "epochs": "count_epochs recount_epochs",
     "file_order": "SeveralRuns",
     "holes": "steps_missing",
-    "launches": "Launch introduces window",
+    "launches": "Launch configures introduces window",
     "ledger": "Ledger",
     "places": "Places find_places",
     "model": "Event Meaning ReadEvents expand",

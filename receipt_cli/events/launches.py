@@ -17,6 +17,7 @@ from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.model import Event
 from receipt_cli.events.starts import COMPARED, FEWEST, Key, Starts, Track, clock_of
+from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import replace
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
@@ -381,6 +382,12 @@ def _learn(known: Known, event: Event) -> None:
 def introduces(event: Event) -> bool:
     """True for a line with a part of the configuration."""
     return event.planned is not None or not CONFIGURATION.isdisjoint(event.facts)
+
+
+def configures(rule: Rule) -> bool:
+    """True for a rule of headers that have a part of the configuration, and no metric."""
+    targets = [field.target for field in rule.fields.values()] if rule.event == "header" else []
+    return any(name in CONFIGURATION for _, name in targets) and all(kind in ("fact", "structural") for kind, _ in targets)
 
 
 def _differ(known: Known, again: Known, names: frozenset[str]) -> bool:

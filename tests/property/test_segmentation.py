@@ -102,6 +102,8 @@ TRAINERS = (
 LOGS_OF = {path.parent.name: path for path in of_trainers(LOGS, len(LOGS))}
 HARD = [("composer", "skyrl"), ("tensorflow-estimator", "skyrl"), ("ignite", "skyrl"), ("detectron2", "lightning")]
 HARD += [("lightning", "forgather"), ("accelerate", "autoresearch"), ("transformer-xl", "gluoncv"), ("megatron-lm", "rsl-rl")]
+HARD += [("flair", "composer"), ("accelerate", "rllib"), ("skyrl", "nemo"), ("modded-nanogpt", "llm-c")]
+HARD += [("nemo", "lightning"), ("composer", "llm-c"), ("megatron-lm", "gpt-neox")]
 """Pairs whose border only times, end lines, the form of a line or a call of a program show."""
 PAIRED = [LOGS_OF[name] for name in TRAINERS.split()]
 PAIRS = [(LOGS_OF[one], LOGS_OF[other]) for one, other in HARD]

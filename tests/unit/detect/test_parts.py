@@ -36,6 +36,10 @@ def stamped(log: str) -> str:
 
 
 ERROR = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nRuntimeError: no data\n'
+DASHES = "-" * 80 + "\n"
+SLOW = "warning: the loader is slow\n"
+SLOWLY = SLOW + nanogpt(3) + SLOW + nanogpt()[len(nanogpt(3)) :] + SLOW
+LATE, SOON = "2026-05-08 10:00:00 no cache\n", "2026-05-06 07:11:00 saved\n"
 START = "$ torchrun --nproc_per_node 8 train.py\nloading the tokenizer\n"
 
 
@@ -58,6 +62,10 @@ PARTS = [
     ("too few records for another trainer", nanogpt() + titan(2), [("nanogpt", 6, 1)]),
     ("a rule of dashes is nobody's", nanogpt() + "-" * 80 + "\nsaved\n" + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 8)]),
     ("an indented line goes on", nanogpt() + "      epoch 3 of 3\n" + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 8)]),
+    ("dashes begin nothing", DASHES + nanogpt() + DASHES + ERROR + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 12)]),
+    ("nor is a repeated one", SLOWLY + ERROR + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 13)]),
+    ("days later it is another run", stamped(nanogpt()) + LATE + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 8)]),
+    ("a time soon after is of the run before", stamped(nanogpt()) + SOON + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 9)]),
     ("a time is of the run whose lines have one", nanogpt() + stamped(titan()), [("nanogpt", 6, 1), ("torchtitan", 9, 7)]),
     ("records between those of the other", nanogpt(3) + titan() + nanogpt(9)[len(nanogpt(3)) :], [("torchtitan", 9, 1)]),
 ]  # fmt: skip
