@@ -17,8 +17,8 @@ def resolution(values: Iterable[float]) -> float:
     printed ``repr``, a rescaled figure) has none that is coarse; whole numbers show nothing, for trailing zeros may be exact.
     """
     finest = 0
-    for value in list(dict.fromkeys(values))[:MAX_LOOKED_AT]:
-        exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+    for value in list(dict.fromkeys(values))[:MAX_LOOKED_AT]:  # those of an array, too: numpy's repr names its type
+        exponent = Decimal(repr(float(value))).normalize().as_tuple().exponent
         if isinstance(exponent, int):
             finest = min(finest, exponent)
     return float(Decimal(1).scaleb(finest)) if finest else 0.0

@@ -182,3 +182,15 @@ def test_a_closing_mean_is_no_record(receipt_of: Receipt, name: str, key: str) -
     assert (found["record_count"], found["last"], summary["steps"]["record_count"]) == (4, 0.9, 4)
     assert summary["training_time_s"] == 10.0
     assert summary["other_metrics"]["train_loss"]["last"] == 0.75
+
+
+@pytest.mark.parametrize("records", [40, 30_000])
+def test_the_peak_of_a_device_is_compared_in_logs_of_any_length(receipt_of: Receipt, records: int) -> None:
+    head = "[titan] 2026-05-09 21:25:00,000 - root - INFO - "
+    peak = f"{head}CUDA capacity: NVIDIA H100 80GB HBM3 with 79.11GiB memory\n"
+    peak += f"{head}Peak FLOPS used for computing MFU: 9.890e+14\n"
+    tail = "grad_norm:  0.1009  memory: 60.20GiB(76.10%)  tps: 7,150  tflops: 415.38  mfu: 42.00%\n"
+    steps = "".join(f"{head}step: {n:2}  loss: {9 - n / 40_000:.5f}  {tail}" for n in range(1, records + 1))
+    identities = receipt_of(peak + steps)["summary"]["identities"]
+    [found] = [one for one in identities if one["name"] == "mfu_times_peak"]
+    assert found["holds"] is True
