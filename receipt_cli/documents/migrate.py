@@ -43,7 +43,10 @@ def _keep(document: Document) -> Document:
 
 
 _MINORS = ("1.0", "1.1", "1.2", "1.3")
-STEPS: Mapping[str, Edge] = {f"receipt/{old}": Edge(f"receipt/{new}", _keep) for old, new in pairwise(_MINORS)}
+STEPS: Mapping[str, Edge] = {
+    **{f"receipt/{old}": Edge(f"receipt/{new}", _keep) for old, new in pairwise(_MINORS)},
+    "gpu_profile/1.0": Edge("gpu_profile/1.2", _keep),
+}
 """The steps, by the version that they start from: there is one way up from each."""
 
 

@@ -77,8 +77,8 @@ def validate_bytes(data: bytes, where: str) -> list[Finding]:
 def validate_document(document: object) -> list[Finding]:
     """Return everything that is wrong with ``document``, as read from JSON; nothing but notes means valid.
 
-    A document of a newer minor version is validated against the newest version known here, and fields unknown to
-    it are notes. A rule between fields is left out where the parts that it reads are broken already. Raises
+    A document of a minor version that is not known here is validated against the nearest older one, and fields
+    unknown to that are notes. A rule between fields is left out where the parts that it reads are broken already. Raises
     ``DataError`` for a major version that is not known here.
     """
     if not isinstance(document, dict):
@@ -198,10 +198,8 @@ def _route(stated: object) -> Finding | tuple[str, str, bool]:
         newest = "{}.{}".format(*max(known))
         why = "written by a newer receipt" if major > max(known)[0] else "this version was never published"
         raise DataError(f"unknown schema version {stated}", why=f"{why}; this one reads {kind} up to {newest}")
-    newest_minor = max(minors)
-    if minor > newest_minor:
-        return kind, f"{major}.{newest_minor}", True
-    return kind, f"{major}.{minor}", False
+    nearest = max((known_minor for known_minor in minors if known_minor <= minor), default=min(minors))
+    return kind, f"{major}.{nearest}", minor != nearest
 
 
 @cache

@@ -21,10 +21,11 @@ from receipt_cli.header.document import merge
 from receipt_cli.header.facts import HeaderFact
 from receipt_cli.receipts.production import UNDECLARED, Declared
 
-SCHEMA_VERSION = "gpu_profile/1.0"
-RULES = "gpu_profile/1"
+SCHEMA_VERSION = "gpu_profile/1.2"
+RULES = "gpu_profile/2"
 """Version of everything in code that decides the figures of a session."""
 _MAX_KERNELS, _MAX_SCOPES, _MAX_LOSSES = 50, 100, 20
+_MAX_REASONS = 50
 _SHORT = 200
 _DIRECTIONS = (
     "host_to_device", "device_to_host", "device_to_device", "host_to_host", "peer_to_peer", "fill", "unknown"
@@ -41,6 +42,7 @@ def build_document(session: Session, declared: Declared = UNDECLARED) -> Documen
     times = times_of(session, max((length for length in busy.values() if length is not None), default=None))
     kernels, scopes, copies = _kernels(session), _scopes(session), _copies(session)
     devices, hosts = _devices(session, busy), _hosts(session)
+    stalls = session.stalls.document(session.metric_names)
     _record_problems(session, complete=times.complete)
     total = None if not busy or None in busy.values() else sum(length for length in busy.values() if length is not None)
     ran = max(1, sum(bool(length) for length in busy.values()))
@@ -63,6 +65,8 @@ def build_document(session: Session, declared: Declared = UNDECLARED) -> Documen
         "devices": devices,
         "hosts": hosts,
     }
+    if stalls:
+        events["stall_reasons"] = stalls[:_MAX_REASONS]
     records = {"read": session.read, "ignored": session.ignored, "unread": session.unread}
     label = session.application or session.session_id or ""
     stated = declared._replace(run={**declared.run, "exit_code": session.exit_code})
@@ -157,7 +161,13 @@ def _name(key: int | str, names: Dictionary) -> str:
 def _kernels(session: Session) -> Document:
     kernels = session.kernels
     launches = kernels.all.count + kernels.unended + kernels.forgotten
-    return kernel_table(_named(kernels.by_name, session.kernel_names, session, "kernels"), kernels.all, launches)
+    table = kernel_table(_named(kernels.by_name, session.kernel_names, session, "kernels"), kernels.all, launches)
+    details = session.details.by_name(session.kernel_names)
+    for kernel in table["top"]:
+        launch = details.get(kernel["name"])
+        if launch is not None and launch.count <= kernel["count"]:
+            kernel["launch"] = launch.document()
+    return table
 
 
 def kernel_table(found: Mapping[str, Timing], together: Timing, launches: int) -> Document:
@@ -273,6 +283,15 @@ def _record_problems(session: Session, *, complete: bool) -> None:
     forgotten = kernels.forgotten + scopes.forgotten
     if forgotten:
         problems.add("too_many_open", f"{forgotten} begins were left out: too many were open at once", count=forgotten)
+    if session.stalls.nameless:
+        problems.add("name_unknown", f"{session.stalls.nameless} samples inside kernels have no name of their reason")
+    if session.stalls.too_many:
+        problems.add("too_many_names", "the reasons of stalls are left out: there are too many")
+    if session.details.left_out:
+        problems.add("too_many_details", f"{session.details.left_out} details of launches were left out: there are too many")
+    within = session.details.unreadable + session.stalls.unreadable
+    if within:
+        problems.add("unreadable_value", f"{within} records of the inside of kernels cannot be read", count=within)
     unreadable = session.samples.unreadable
     if unreadable:
         problems.add("unreadable_value", f"{unreadable} samples are no numbers", count=unreadable)

@@ -31,6 +31,7 @@ def _batch(versions: range, needed: str, others: str) -> Batch:
 
 
 KERNELS, COPIES, SCOPES = "kernel_event_batch", "memcpy_event_batch", "scope_event_batch"
+SAMPLES = "profile_sample_batch"
 DEVICES, HOSTS = "device_metric_batch", "host_metric_batch"
 BATCHES: Mapping[str, Batch] = {
     KERNELS: _batch(
@@ -46,9 +47,17 @@ BATCHES: Mapping[str, Batch] = {
         "gpu_util mem_util temp_c power_mw used_mib total_mib clock_sm fan_speed_pct temp_mem_c temp_junction_c voltage_mv "
         "energy_uj clock_mem pcie_bw_bps ecc_corrected ecc_uncorrected",
     ),
+    SAMPLES: _batch(
+        range(1, 2),
+        "metric_value stall_reason",
+        "dt_ns corr_id device_id function_id pc_offset metric_id sample_kind scope_name_id source_file_id source_line "
+        "reason_name",
+    ),
     HOSTS: _batch(range(1, 2), "dt_ns", "cpu_pct_x100 ram_used_mib ram_total_mib"),
 }
 """The batches whose rows go into figures."""
+DETAIL, SAMPLE = "kernel_detail", "profile_sample"
+"""Details of one launch, and one sample inside a kernel."""
 STARTS, ENDS = frozenset({"job_start", "init"}), "shutdown"
 NAMES = "dictionary_update"
 SINGLE = frozenset(
@@ -60,7 +69,7 @@ SINGLE = frozenset(
 """Records of one event each: all of the older generations, and the fills of the newest."""
 IGNORED = frozenset(
     {
-        "kernel_detail", "profile_sample", "profile_sample_batch", "pm_sample_batch", "synchronization_event",
+        "pm_sample_batch", "synchronization_event",
         "synchronization_event_batch", "memory_alloc_event", "memory_alloc_event_batch", "sass_config",
         "pm_sampling_config", "execution_signature", "capture_capabilities", "perf_metric_event",
         "kernel_perf_metric_event", "nvtx_marker_event", "graph_launch_event", "graph_node_definition",
@@ -68,8 +77,8 @@ IGNORED = frozenset(
         "cubin_disassembly", "source_file_content", "segment_start", "segment_end", "run_end", "cuda_error",
     }
 )  # fmt: skip
-"""Known records without figures: details, samples inside kernels, listings, configuration."""
-TYPES = frozenset({*BATCHES, *STARTS, ENDS, NAMES, *SINGLE, *IGNORED})
+"""Known records without figures: counters, listings, configuration."""
+TYPES = frozenset({*BATCHES, *STARTS, ENDS, NAMES, DETAIL, SAMPLE, *SINGLE, *IGNORED})
 """Every record that is known."""
 
 CUPTI_COPIES = {

@@ -16,6 +16,7 @@ from receipt_cli.gpu_profile.copies import Copies
 from receipt_cli.gpu_profile.dictionaries import Dictionary
 from receipt_cli.gpu_profile.files import Listing, Window, gaps
 from receipt_cli.gpu_profile.inventory import Inventory
+from receipt_cli.gpu_profile.kernel_details import KernelDetails, StallSamples
 from receipt_cli.gpu_profile.kernels import Kernels
 from receipt_cli.gpu_profile.lines import Line, Lines
 from receipt_cli.gpu_profile.problems import StreamProblems
@@ -72,6 +73,9 @@ class Session:
     copies: Copies = field(default_factory=Copies)
     scopes: Scopes = field(default_factory=Scopes)
     samples: Samples = field(default_factory=Samples)
+    details: KernelDetails = field(default_factory=KernelDetails)
+    stalls: StallSamples = field(default_factory=StallSamples)
+    metric_names: Dictionary = field(default_factory=lambda: Dictionary("metric_dict"))
     inventory: Inventory = field(default_factory=Inventory)
     kernel_names: Dictionary = field(default_factory=lambda: Dictionary("kernel_dict"))
     scope_names: Dictionary = field(default_factory=lambda: Dictionary("scope_name_dict"))
@@ -136,9 +140,10 @@ class _Reader:
         self._channel = ""
         self._repeats: set[tuple[Any, ...]] = set()
         self._batches: dict[str, Callable[[Rows, Json], int]] = {
-            gpufl.KERNELS: lambda rows, record: session.kernels.add_batch(rows),
+            gpufl.KERNELS: lambda rows, record: self._kernels(rows),
             gpufl.COPIES: lambda rows, record: session.copies.add_batch(rows),
             gpufl.SCOPES: lambda rows, record: session.scopes.add_batch(rows),
+            gpufl.SAMPLES: lambda rows, record: session.stalls.add_batch(rows),
             gpufl.DEVICES: lambda rows, record: session.samples.add_devices(rows),
             gpufl.HOSTS: lambda rows, record: session.samples.add_hosts(rows, _text(record.get("hostname")) or session.host),
         }
@@ -217,8 +222,12 @@ class _Reader:
             session.read += 1
             session.kernel_names.update(record, session.problems, self._file, line.number)
             session.scope_names.update(record, session.problems, self._file, line.number)
+            session.metric_names.update(record, session.problems, self._file, line.number)
         elif kind in gpufl.STARTS or kind == gpufl.ENDS:
             self._lifecycle(kind, record, line)
+        elif kind in (gpufl.DETAIL, gpufl.SAMPLE):
+            session.read += 1
+            session.details.add_detail(record) if kind == gpufl.DETAIL else session.stalls.add_event(record)
         elif kind in gpufl.SINGLE:
             if self._single(kind, record):
                 session.read += 1
@@ -303,6 +312,7 @@ class _Reader:
         session.application = session.application or _text(record.get("app"))
         if kind.startswith("kernel_"):
             session.kernel_channels.add(self._channel)
+            session.details.add_event(record)
         if kind == "kernel_event":
             return session.kernels.add_event(record)
         if kind == "kernel_start":
@@ -314,6 +324,10 @@ class _Reader:
         if kind in ("scope_begin", "scope_end"):
             return session.scopes.add_event(record, begins=kind == "scope_begin")
         return session.samples.add_event(record, _text(record.get("hostname")) or session.host)
+
+    def _kernels(self, rows: Rows) -> int:
+        self.session.details.add_batch(rows)
+        return self.session.kernels.add_batch(rows)
 
     def _seen(self, record: Json) -> None:
         time = whole(record.get("ts_ns"), 0, LATEST_NS)

@@ -97,6 +97,17 @@ def _write_events(page: Page, events: Mapping[str, object]) -> None:
                 rows = [[*row, figure("_count", whole(item, "open_count"))] for row, item in zip(rows, entries, strict=False)]
             page.gap()
             write_texts(page, columns, rows, (total or len(entries)) - len(rows))
+    launches = [(text(item, "name") or "?", mapping(item, "launch")) for item in items(events, "kernels", "top")[:_MAX_ROWS]]
+    if any(launch for _, launch in launches):
+        page.gap()
+        columns = [Column("launches of", least=12), *(Column(name, right=True) for name in ("grid", "block", "registers"))]
+        columns += [Column("shared", right=True, drop=1), Column("occupancy", right=True)]
+        write_texts(page, columns, [[name, *_launch(launch)] for name, launch in launches if launch])
+    stalls = items(events, "stall_reasons")
+    if stalls:
+        page.gap()
+        columns = [Column("stall reason", least=12), *(Column(name, right=True) for name in ("samples", "share"))]
+        write_texts(page, columns, [_stall(item) for item in stalls[:_MAX_ROWS]], len(stalls) - _MAX_ROWS)
     copies = items(events, "copies")
     if copies:
         page.gap()
@@ -145,6 +156,19 @@ def _device(device: object) -> list[str]:
 def _timing(event: object) -> list[str]:
     seconds = [real(event, name) for name in ("total_s", "mean_s", "max_s")]
     return [figure("_count", whole(event, "count")), *(UNKNOWN if value is None else duration(value) for value in seconds)]
+
+
+def _launch(launch: object) -> list[str]:
+    sizes = ["×".join(map(str, items(launch, name))) or UNKNOWN for name in ("grid", "block")]
+    static, dynamic = (whole(launch, f"{name}_shared_bytes") for name in ("static", "dynamic"))
+    shared = UNKNOWN if static is None or dynamic is None else byte_size(static + dynamic)
+    low, high = (figure("_ratio", real(launch, f"occupancy_{end}_ratio")) for end in ("min", "max"))
+    return [*sizes, figure("_count", whole(launch, "registers_per_thread")), shared, low if low == high else f"{low} – {high}"]
+
+
+def _stall(stall: object) -> list[str]:
+    name = f"{text(stall, 'reason') or '?'}{' (no instruction issued)' if truth(stall, 'not_issued') else ''}"
+    return [name, figure("_count", whole(stall, "sample_count")), figure("_ratio", real(stall, "ratio"))]
 
 
 def _copy(copy: object) -> list[str]:

@@ -129,7 +129,7 @@ def test_the_files_and_records_of_a_session_are_accounted_for(profile: Profile) 
     ]  # fmt: skip
     assert sum(derivation["records"].values()) == sum(file["line_count"] for file in derivation["files"])
     assert derivation["records"]["unread"] == 0
-    assert derivation["rules"] == "gpu_profile/1"
+    assert derivation["rules"] == "gpu_profile/2"
 
 
 def test_a_killed_session_claims_nothing_that_may_be_missing(profile: Profile) -> None:
@@ -514,3 +514,116 @@ def test_the_project_s_own_fixtures_are_read(profile: Profile) -> None:
     events = profile(CORPUS / "fixture_fat_v0.ndjson")["events"]
     assert (events["complete"], events["duration_s"], events["kernels"]["total_s"]) == (False, None, 3e-06)
     assert events["busy_s"] is None  # it has neither start nor end
+
+
+LAUNCH = {
+    "detail_count": 2, "grid": [4, 2, 1], "block": [256, 1, 1], "registers_per_thread": 32, "static_shared_bytes": 1024,
+    "dynamic_shared_bytes": None, "occupancy_min_ratio": 0.5, "occupancy_max_ratio": 0.75,
+}  # fmt: skip
+
+
+def details(number: int, occupancy: float, **more: Any) -> dict[str, Any]:
+    sizes = {"grid": "(4,2,1)", "block": "(256,1,1)", "static_shared": 1024, "occupancy": occupancy}
+    return {"type": "kernel_detail", "session_id": "s", "corr_id": number, **sizes, **more}
+
+
+def test_details_of_launches_are_those_of_their_kernel(profile: Profile, tmp_path: Path) -> None:
+    columns = [*KERNELS, "corr_id", "dyn_shared", "num_regs", "has_details"]
+    rows = [[n * MS, 1, 0, MS, 10 + n, 512 * n, 32, int(n < 2)] for n in range(3)]
+    launches = batch("kernel_event_batch", columns, rows)
+    records = (start(), NAMES, details(10, 0.5), launches, details(11, 0.75), details(12, 0.1), shutdown(9))
+    document = profile(write(tmp_path / "run.log", *records))
+    (kernel,) = document["events"]["kernels"]["top"]
+    assert (kernel["count"], kernel["launch"]) == (3, LAUNCH)  # the launches ask for 0 and 512 bytes: no size is theirs
+    assert "stall_reasons" not in document["events"]
+
+
+def test_kernels_of_one_number_have_no_details(profile: Profile, tmp_path: Path) -> None:
+    columns = [*KERNELS, "corr_id", "has_details"]
+    graph = batch("kernel_event_batch", columns, [[n * MS, 1 + n, 0, MS, 10, 1] for n in range(2)])
+    two = {**NAMES, "kernel_dict": {"1": "k", "2": "l"}}
+    document = profile(write(tmp_path / "run.log", start(), two, graph, details(10, 0.5), {"type": "kernel_detail"}, shutdown(9)))
+    assert [("launch" in kernel) for kernel in document["events"]["kernels"]["top"]] == [False, False]
+    assert kinds(document) == ["unreadable_value"]
+    assert document["events"]["busy_s"] == 0.002  # a detail that cannot be read hides no kernel
+
+
+def test_what_the_recorder_could_not_read_is_null(profile: Profile, tmp_path: Path) -> None:
+    columns = [*KERNELS, "corr_id", "num_regs", "has_details"]
+    rows = batch("kernel_event_batch", columns, [[0, 1, 0, MS, 10, 0, 1]])
+    unknown = {"type": "kernel_detail", "session_id": "s", "corr_id": 10, "grid": "(0,0,0)", "block": "?", "occupancy": 0.0}
+    document = profile(write(tmp_path / "run.log", start(), NAMES, rows, unknown, shutdown(9)))
+    (kernel,) = document["events"]["kernels"]["top"]
+    assert {name for name, value in kernel["launch"].items() if value is not None} == {"detail_count"}
+
+
+def test_details_of_the_older_generation_are_read(profile: Profile) -> None:
+    kernels = profile("fat")["events"]["kernels"]["top"]
+    launches = [kernel["launch"] for kernel in kernels if "launch" in kernel]
+    assert launches and all(launch["block"] == [256, 1, 1] and launch["occupancy_max_ratio"] == 0.8 for launch in launches)
+
+
+def test_samples_inside_kernels_name_why_warps_waited(profile: Profile, tmp_path: Path) -> None:
+    columns = [
+        "dt_ns",
+        "corr_id",
+        "device_id",
+        "function_id",
+        "pc_offset",
+        "metric_id",
+        "metric_value",
+        "stall_reason",
+        "sample_kind",
+    ]
+    issue = "smsp__pcsamp_warps_issue_stalled_"
+    stalls = {"1": f"{issue}long_scoreboard", "3": f"{issue}selected", "4": f"{issue}wait_not_issued"}
+    names = {"2": "smsp__sass_inst_executed", **stalls}
+    rows = [
+        [0, 1, 0, 1, 16, 1, 30, 7, 0],
+        [0, 1, 0, 1, 32, 1, 30, 1, 0],  # the name decides: numbers differ from chip to chip
+        [0, 1, 0, 1, 48, 0, 20, 4, 0],  # by its number alone
+        [0, 1, 0, 1, 48, 9, 70, 5, 0],  # a reason whose name is missing
+        [0, 1, 0, 1, 64, 2, 999, 0, 1],  # an instruction count
+        [0, 1, 0, 1, 64, 2, 0, 9, 2],  # a line of the source
+        [0, 1, 0, 1, 80, 3, 500, 8, 0],  # issued: no stall
+        [0, 1, 0, 1, 80, 0, 500, 1, 0],  # issued, by its number alone
+        [0, 1, 0, 1, 80, 4, 5, 12, 0],  # perhaps part of the others
+    ]
+    samples = batch("profile_sample_batch", columns, rows)
+    named = batch("profile_sample_batch", [*columns, "reason_name"], [[0, 1, 0, 1, 16, 1, 20, 3, 0, "barrier"]])
+    ends = (kernels((0, 4)), shutdown(9))
+    document = profile(write(tmp_path / "run.log", start(), samples, named, {**NAMES, "metric_dict": names}, *ends))
+    assert document["schema_version"] == "gpu_profile/1.2"
+    assert document["events"]["stall_reasons"] == [
+        {"reason": "long_scoreboard", "not_issued": False, "sample_count": 60, "ratio": 0.6},
+        {"reason": "barrier", "not_issued": False, "sample_count": 20, "ratio": 0.2},
+        {"reason": "memory_dependency", "not_issued": False, "sample_count": 20, "ratio": 0.2},
+        {"reason": "wait", "not_issued": True, "sample_count": 5, "ratio": 1.0},
+    ]
+    assert "name_unknown" in kinds(document)
+    assert not document["events"]["lossy"]
+
+
+def test_samples_of_the_older_generation_are_read(profile: Profile, tmp_path: Path) -> None:
+    sample = {"type": "profile_sample", "session_id": "s", "sample_kind": "pc_sampling", "stall_reason": 4, "reason_name": "Wait"}
+    others = [{**sample, "sample_count": 9, "stall_reason": 1}, {**sample, "sample_count": 9, "sample_kind": "sass_metric"}]
+    records = [{**sample, "sample_count": 3}, {**sample, "sample_count": 1, "reason_name": ""}, *others]
+    document = profile(write(tmp_path / "run.log", start(), NAMES, *records, kernels((0, 4)), shutdown(9)))
+    assert document["events"]["stall_reasons"] == [
+        {"reason": "Wait", "not_issued": False, "sample_count": 3, "ratio": 0.75},
+        {"reason": "memory_dependency", "not_issued": False, "sample_count": 1, "ratio": 0.25},
+    ]
+
+
+def test_samples_that_cannot_be_read_are_lost_rows(profile: Profile, tmp_path: Path) -> None:
+    broken = batch("profile_sample_batch", ["dt_ns", "metric_value", "stall_reason"], [[0, "x", 5], [0, 4, 5]])
+    document = profile(write(tmp_path / "run.log", start(), NAMES, broken, kernels((0, 4)), shutdown(9)))
+    assert losses(document) == {"unreadable_row": 1}
+    assert document["events"]["stall_reasons"] == [{"reason": "texture", "not_issued": False, "sample_count": 4, "ratio": 1.0}]
+
+
+def test_more_reasons_than_there_are_give_none(profile: Profile, tmp_path: Path) -> None:
+    samples = batch("profile_sample_batch", ["metric_value", "stall_reason"], [[1, number] for number in range(2, 400)])
+    document = profile(write(tmp_path / "run.log", start(), NAMES, samples, kernels((0, 4)), shutdown(9)))
+    assert "stall_reasons" not in document["events"]
+    assert kinds(document) == ["too_many_names"]

@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -63,6 +64,8 @@ ADDED = {
     "#/$defs/summary/properties/ranks/additionalProperties": {"median_step_time_s", "straggles"},
 }
 """Fields of a receipt that a later minor version added where an earlier one has others."""
+ADDED_TO_PROFILES = {"#/properties/events": {"stall_reasons"}, "#/$defs/kernel": {"launch"}}
+"""The same of a GPU profile."""
 
 
 def schema(kind: str, version: str = "1.0") -> dict[str, Any]:
@@ -214,7 +217,9 @@ def test_fixed_shapes_are_closed():
 @pytest.mark.parametrize(("kind", "version"), [case for case in VERSIONS if case[0] in DOCUMENT_KINDS])
 def test_every_field_of_a_document_is_required(kind: str, version: str):
     shapes = [(at, node) for at, node in subschemas(schema(kind, version)) if "properties" in node]
-    optional = {at: (OPTIONAL | ADDED.get(at, set())) if kind == "receipt" else set() for at, _ in shapes}
+    added = {"receipt": ADDED, "gpu_profile": ADDED_TO_PROFILES}.get(kind, {})
+    always = OPTIONAL if kind == "receipt" else set()
+    optional = {at: always | added.get(at, set()) for at, _ in shapes}
     required = [(at, [key for key in node["properties"] if key not in optional[at]], node["required"]) for at, node in shapes]
     assert [at for at, keys, node in required if keys != node] == []
 
@@ -275,8 +280,8 @@ def test_there_are_examples_of_every_version():
 
 def minors() -> list[tuple[str, str, str]]:
     """Kind, version and next minor version of each pair that stand side by side."""
-    pairs = [(a, b) for a in VERSIONS for b in VERSIONS if a[0] == b[0] and a[1].split(".")[0] == b[1].split(".")[0]]
-    return [(kind, old, new) for (kind, old), (_, new) in pairs if int(old.split(".")[1]) + 1 == int(new.split(".")[1])]
+    pairs = pairwise(VERSIONS)  # each kind's versions in their order, a number that was left out among them
+    return [(kind, old, new) for (kind, old), (other, new) in pairs if kind == other and old.split(".")[0] == new.split(".")[0]]
 
 
 @pytest.mark.parametrize(("kind", "old", "new"), minors())

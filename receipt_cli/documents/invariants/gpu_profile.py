@@ -185,6 +185,37 @@ def _kernel_totals(document: Document) -> Broken:
         yield "/events/kernels/total_s", "is less than that of the kernels told"
 
 
+def _launches(document: Document) -> Broken:
+    for at, timing in _timings(document):
+        launch = timing.get("launch")
+        if launch is None:
+            continue
+        low, high = launch["occupancy_min_ratio"], launch["occupancy_max_ratio"]
+        if launch["detail_count"] > timing["count"]:
+            yield f"{at}/launch/detail_count", f"is more than the {timing['count']} launches"
+        if (low is None) != (high is None) or (low is not None and low > high):
+            yield f"{at}/launch/occupancy_min_ratio", "is not below occupancy_max_ratio"
+
+
+def _stall_reasons(document: Document) -> Broken:
+    reasons = (document["events"] or {}).get("stall_reasons", [])
+    seen: set[tuple[str, bool]] = set()
+    above: dict[bool, dict[str, Any]] = {}
+    for number, reason in enumerate(reasons):
+        at, kind = f"/events/stall_reasons/{number}", reason["not_issued"]
+        first = above.setdefault(kind, reason)
+        if (reason["reason"], kind) in seen:
+            yield f"{at}/reason", "appears above already"
+        elif number and reason["sample_count"] > reasons[number - 1]["sample_count"]:
+            yield f"{at}/sample_count", "is more than that of the reason above it"
+        elif not close(reason["ratio"] * first["sample_count"], first["ratio"] * reason["sample_count"]):
+            yield f"{at}/ratio", "is not its share of the samples"
+        seen.add((reason["reason"], kind))
+    for kind in above:
+        if sum(float(reason["ratio"]) for reason in reasons if reason["not_issued"] is kind) > _SLACK:
+            yield "/events/stall_reasons", "are together more than all samples"
+
+
 def _copies(document: Document) -> Broken:
     if document["events"] is None:
         return
@@ -221,6 +252,8 @@ def _sampled(document: Document) -> Iterator[tuple[str, dict[str, Any]]]:
 def _texts(document: Document) -> Broken:
     texts = [(f"/lanes/{number}/failure", lane["failure"]) for number, lane in enumerate(document["lanes"])]
     texts += [(f"{at}/name", timing["name"]) for at, timing in _timings(document)]
+    reasons = (document["events"] or {}).get("stall_reasons", [])
+    texts += [(f"/events/stall_reasons/{number}/reason", reason["reason"]) for number, reason in enumerate(reasons)]
     yield from check_texts(texts)
 
 
@@ -242,6 +275,8 @@ GPU_PROFILE_RULES: tuple[Rule, ...] = (
     Rule("timing", _EVENTS, _timing),
     Rule("largest_first", _EVENTS, _largest_first),
     Rule("kernel_totals", _EVENTS, _kernel_totals),
+    Rule("launches", _EVENTS, _launches),
+    Rule("stall_reasons", _EVENTS, _stall_reasons),
     Rule("copies", _EVENTS, _copies),
     Rule("device_order", _EVENTS, _device_order),
     Rule("told_and_counted", ("derivation",), _told_and_counted),

@@ -29,6 +29,7 @@ from receipt_cli.gpu_profile.session import read_session
 T0 = 1_700_000_000 * 10**9
 _DEVICE = "dt_ns,device_id,gpu_util,mem_util,temp_c,power_mw,used_mib"
 _EXTENDED = "fan_speed_pct,temp_mem_c,temp_junction_c,voltage_mv,energy_uj,clock_mem,pcie_bw_bps,ecc_corrected,ecc_uncorrected"
+_SAMPLE = "dt_ns,corr_id,device_id,function_id,pc_offset,metric_id,metric_value,stall_reason,sample_kind,scope_name_id"
 HEADERS = [
     ("kernel_event_batch", 1, "dt_ns,kernel_id,stream_id,duration_ns,corr_id,dyn_shared,num_regs,has_details"),
     (
@@ -46,6 +47,8 @@ HEADERS = [
     ("scope_event_batch", 2, "dt_ns,scope_instance_id,name_id,event_type,depth,repeat,warmup"),
     ("scope_event_batch", 3, "dt_ns,scope_instance_id,name_id,event_type,depth,repeat,warmup,original_start_ns"),
     ("host_metric_batch", 1, "dt_ns,cpu_pct_x100,ram_used_mib,ram_total_mib"),
+    ("profile_sample_batch", 1, _SAMPLE),
+    ("profile_sample_batch", 1, f"{_SAMPLE},source_file_id,source_line"),
 ]
 """Every header that a version of the client has written, in its order."""
 VALUES: dict[str, int] = {
@@ -55,7 +58,8 @@ VALUES: dict[str, int] = {
     "fan_speed_pct": 42, "temp_mem_c": 60, "temp_junction_c": 71, "voltage_mv": 850, "energy_uj": 123456, "clock_mem": 1200,
     "pcie_bw_bps": 5, "ecc_corrected": 3, "ecc_uncorrected": 4, "scope_instance_id": 1, "name_id": 1, "event_type": 0,
     "depth": 0, "repeat": 10, "warmup": 3, "original_start_ns": T0, "cpu_pct_x100": 2500, "ram_used_mib": 4096,
-    "ram_total_mib": 16384,
+    "ram_total_mib": 16384, "function_id": 3, "pc_offset": 420, "metric_id": 0, "metric_value": 30, "stall_reason": 4,
+    "sample_kind": 0, "scope_name_id": 2, "source_file_id": 1, "source_line": 12,
 }  # fmt: skip
 """One row's values by column: where two columns were mixed up, a figure would be another."""
 SAMPLED = {
@@ -90,6 +94,8 @@ def test_every_header_that_was_ever_written_is_read(kind: str, version: int, hea
         assert [(c["direction"], c["total_s"], c["total_bytes"]) for c in events["copies"]] == [("host_to_device", 1.5e-06, 4096)]
     elif kind == "scope_event_batch":
         assert [(s["name"], s["open_count"]) for s in events["scopes"]] == [("#1", 1)]
+    elif kind == "profile_sample_batch":
+        assert events["stall_reasons"] == [{"reason": "memory_dependency", "not_issued": False, "sample_count": 30, "ratio": 1.0}]
     elif kind == "host_metric_batch":
         assert {name: f["last"] for name, f in events["hosts"][0]["metrics"].items()} == {
             "cpu_ratio": 0.25, "ram_used_bytes": 4096 << 20, "ram_total_bytes": 16384 << 20
@@ -107,7 +113,7 @@ def test_the_columns_that_are_known_are_those_of_the_headers() -> None:
     for kind, version, header in HEADERS:
         written[kind] |= set(header.split(","))
         versions[kind].add(version)
-    later = {"kernel_event_batch": {"device_id"}, "memcpy_event_batch": {"device_id"}}
+    later = {"kernel_event_batch": {"device_id"}, "memcpy_event_batch": {"device_id"}, "profile_sample_batch": {"reason_name"}}
     for kind, batch in BATCHES.items():
         assert {*batch.needed, *batch.others} == written[kind] | later.get(kind, set())
         assert batch.versions == versions[kind]
@@ -120,6 +126,7 @@ def test_what_we_rely_on_by_name() -> None:
         "memcpy_event_batch": ("dt_ns", "duration_ns"),
         "scope_event_batch": ("dt_ns", "scope_instance_id", "name_id", "event_type"),
         "device_metric_batch": ("dt_ns", "device_id"),
+        "profile_sample_batch": ("metric_value", "stall_reason"),
         "host_metric_batch": ("dt_ns",),
     }
     assert {c for c in DEVICE_COLUMNS if c not in SAMPLED} == {"clock_gfx"}
