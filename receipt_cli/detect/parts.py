@@ -277,7 +277,8 @@ def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes, near:
     at, end = gap.last - 1 - begin, gap.first - begin
     lines = every[at:end]
     sides = _Sides(engine, gap, lines, (every[: at + 1], every[end - 1 :]), near)
-    if not _WORD.search(opening) or any(_shape(line) == opening for line in every[max(0, gap.body - 1 - begin) : at]):
+    body = every[max(0, gap.body - 1 - begin) : at] if gap.one != gap.other else []  # a restart prints its opening again
+    if not _WORD.search(opening) or opening in map(_shape, body):
         opening = b""  # a rule of dashes, or a line that the run prints again and again
     again = next((at for at, line in enumerate(lines) if at and opening and _shape(line) == opening), None)
     weights = [sides.side(place) if again is None or place < again else LAST for place in range(1, len(lines) - 1)]
