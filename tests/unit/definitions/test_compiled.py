@@ -152,6 +152,21 @@ def test_it_is_compiled_alike_each_time(tmp_path: Path, monkeypatch: pytest.Monk
         }
 
 
+def test_compiling_again_takes_no_file_away_even_for_a_moment(package: Path) -> None:
+    """A program that runs while a wheel is built imports these; so do tests beside the test that builds one."""
+    folder = package / "receipt_cli" / "_compiled"
+    for name in ("hatch_build.py", "native"):
+        source = ROOT / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, package / name)
+    before = {path.name: (path.stat().st_ino, path.read_bytes()) for path in folder.glob("*.*")}
+    (folder / "gone_1_0.py").touch()
+    folder.joinpath("grammars.json").write_bytes(b"")
+    subprocess.run([sys.executable, package / "hatch_build.py"], check=True, cwd=package, timeout=120)
+    after = {path.name: (path.stat().st_ino, path.read_bytes()) for path in folder.glob("*.*")}
+    assert {name: text for name, (_, text) in after.items()} == {name: text for name, (_, text) in before.items()}
+    assert [name for name, (inode, _) in after.items() if inode != before[name][0]] == ["grammars.json"]
+
+
 @pytest.mark.parametrize("log", [LOG, "unknown"])
 def test_a_start_reads_no_yaml_and_writes_nothing_to_the_home(log: Path | str, tmp_path: Path) -> None:
     if isinstance(log, str):
