@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -14,10 +14,29 @@ from receipt_cli.records.split import normalise
 NO_RANK = -1
 """The rank of a record whose prefix names none."""
 _LEVEL = rb"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|SUCCESS|TRACE)"
-_CLOCK = rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_CLOCK = rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?: [AP]M)?"
 _DATE = rb"(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\d{8}[T ]|\d\d/\d\d(?:/\d{4}|/\d\d)? |\d\d-\d\d-\d\d |\d{4}-\d\d-\d\d, )"
 _MONTH = rb"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _ZONE = rb"(?:Z|[+-]\d\d:?\d\d| (?:UTC|GMT))?"
+_MONTH_NAME = rb"(?:" + _MONTH + rb")[a-z]{0,6}"
+_ANY_TIME = (
+    rb"(?:(?:" + _DATE + rb"|(?:[A-Z][a-z]{2,8}, )?(?:\d{4}(?:-\d\d-\d\d|/\d\d/\d\d|\.\d\d\.\d\d)(?:[_,-]|, )"
+    rb"|\d\d(?:-\d\d-|\.\d\d\.)\d{4},? |\d\d/\d\d/\d{4}, |\d{1,2}[ -]" + _MONTH_NAME + rb"[ -](?:\d\d){1,2},? "
+    rb"|"
+    + _MONTH_NAME
+    + rb" (?:\d{1,2}, \d{4},? |[ \d]\d ))|\d{4}\xe5\xb9\xb4\d{1,2}\xe6\x9c\x88\d{1,2}\xe6\x97\xa5 ?)"
+    + _CLOCK
+    + rb"|(?:\d{4}[-/]\d\d[-/]\d\d |"
+    + _MONTH_NAME
+    + rb"[ -]\d\d |\d\d-\d\d )\d\d:\d\d|\d{4}(?:-\d\d){5})"
+    + _ZONE
+)
+"""Times as people configure their loggers: ``%d-%b-%y``, ``%a, %d %b %Y``, ``%Y.%m.%d-``, year, month and day in Chinese; to the
+minute; all joined by hyphens."""
+_NO_COUNTER = (
+    rb"(?!(?i:epochs?|steps?|iter\w{0,8}|batch|loss|lr|acc\w{0,6}|train\w{0,3}|val\w{0,7}|test\w{0,3}|eval\w{0,6})"
+    rb"(?:: |[:=] ?[\d.-]))"
+)
 _NO_HOST = (
     rb"(?!(?:acc|auc|batch|best|bleu|chunk|dev|epoch|eval|fold|fscore|f\d|iter|layer|loss|lr|map|ndcg|p\d|phase|ppl|prec|psnr|r\d|rank"
     rb"|recall|rouge|run|sample|sec|seed|split|ssim|stage|step|t\d|task|test|top|train|trial|update|val|valid)[\w.]*+:)"
@@ -46,9 +65,15 @@ _HEADS = (
     rb"(?<=Z )\d\d[OE](?:\+| )",  # GitLab CI, behind an ISO time
     rb'\{[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"(?:, ?[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"){0,20}\} ',  # Loki
     rb"[A-Z][a-z]{2} (?:[A-Z][a-z]{2} [ \d]\d " + _CLOCK + rb"(?: [A-Z]{2,5})? \d{4}|(?=\d{4}-)) ?",  # ctime; a weekday
+    rb"[\[(<](?:" + _LEVEL + rb"[ ,|:-]{1,3})?" + _ANY_TIME + rb"(?:(?:[ |-]|, | - )[\w.:/-]{1,80}){0,5}[\])>]"
+    rb"(?:[:,]? |-(?=\[)|(?=[A-Za-z\[-]))",  # [2026-01-02 03:04:05,500|INFO], [INFO 2026-01-02 03:04:05] , <02-Jan-26 03:04:05>
     rb"\[?" + _DATE + _CLOCK + _ZONE + rb"(?:(?: |, ?)[\w.:-]{1,80}\])?\]?:?(?:[ \t]|(?=\[))",
+    _ANY_TIME + rb"(?:,? |\t|: |[:|-](?:[A-Za-z_][\w.]{0,60}[:|-])?(?=" + _LEVEL + rb"[:|-])|:(?=[A-Za-z\[-])|(?=\[))",
+    rb"(?<=[\dM\])>] )\| ",  # behind a time
+    rb"(?:[|-] )?[\w-]{1,80}\.py(?: ?\[(?:line ?:? ?)?\d{1,7}\]|:\d{1,7})(?: [|-] |: (?!\w{1,60}Warning)|\] | )",
+    rb"\[[\w-]{1,80}\.py\](?:\[line:? ?\d{1,7}\])?(?=\[| )",  # [train.py][line:12]
     rb"\([\w.-]{1,80}\.py:? ?\d{1,7}\): ",
-    rb"\[?" + _CLOCK + rb"\]? ",
+    rb"\[?" + _CLOCK + rb"\]?:? |\d\d:\d\d(?=:? (?:[|-] )?" + _LEVEL + rb"\b):? ",
     rb"std(?:out|err) [FP] ",  # CRI
     rb"[\w.-]{1,64} [\w./@-]{1,64}\[\d{1,10}\]: ",  # journald behind an ISO time
     rb"\[?[IWEF]\d{3,4} \d\d:\d\d:\d\d\.\d{1,9} +(?:\d{1,20} )?[\w./-]{1,200}:\d{1,7}\] ",  # absl, glog
@@ -63,7 +88,14 @@ _HEADS = (
     rb"(?:[\w./-]{1,120}:\d{1,7} )?>> ",  # Transformers, LLaMA-Factory
     rb"[|-] +" + _NAMED + _LEVEL + rb" *(?:[|-] +(?:" + _NAMED_BEHIND + rb")?)?",  # - name - INFO - , | INFO | a:b:12 -
     _LEVEL + rb":" + _DATE + _CLOCK + rb":",  # ERROR:2026-03-26 21:59:41,526:
-    _LEVEL + rb"(?::[\w.-]{1,80}:| +[|-] +" + _NAMED_BEHIND + rb"|: " + _DOTTED + rb"| {1,8})",  # INFO:root: , INFO -
+    _LEVEL
+    + rb"(?::"
+    + _NO_COUNTER
+    + rb"[\w.-]{1,80}:| +[|-] +"
+    + _NAMED_BEHIND
+    + rb"|: "
+    + _DOTTED
+    + rb"|[:|-](?=[A-Za-z\[-])| {1,8})",  # INFO:root: , INFO -
     rb"[\w.]{1,80} " + _LEVEL + rb": ",  # d2.utils.events INFO:
     rb"(?<=\d )[\w.]{1,80} " + _LEVEL + rb" {1,8}",  # 2026-01-02 03:04:05,500 root ERROR
     rb"\{[\w.-]{1,80}\.py:\d{1,7}\} ",  # Airflow
@@ -86,11 +118,16 @@ _RANK = compile_later(
 )
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _TIME = compile_later(
-    rb"(?<!\d)(\d{4})[-/](\d\d)[-/](\d\d)(?:[T ]|, )(\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?"
-    rb"(Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)?"
-    rb"|(?<!\d)(20\d\d)(\d\d)(\d\d)[ T](\d\d):(\d\d):(\d\d)\b"
-    rb"|\b([A-Z][a-z]{2}) ([ \d]\d) (\d\d):(\d\d):(\d\d)(?: (?:([A-Z]{3,5}) )?)((?:19|20)\d\d)\b"
-    rb"|(?<![\d/])(\d\d)/(\d\d)/(\d{4}),? (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?(?= \[\w+\|DP=(\d))?"
+    rb"(?:(?<!\d)(?P<y1>\d{4})(?:[-/](?P<m1>\d\d)[-/](?P<d1>\d\d)(?:[T _-]|, ?)|\.(?P<m2>\d\d)\.(?P<d2>\d\d)[ _-]"
+    rb"|\xe5\xb9\xb4(?P<m3>\d{1,2})\xe6\x9c\x88(?P<d3>\d{1,2})\xe6\x97\xa5 ?)"
+    rb"|(?<!\d)(?P<d4>\d{1,2})[ -](?P<m4>" + _MONTH + rb")[a-z]{0,6}[ -](?P<y4>\d{4}|\d\d),? "
+    rb"|\b(?P<m5>" + _MONTH + rb")[a-z]{0,6} (?P<d5>\d{1,2}), (?P<y5>\d{4}),? "
+    rb"|(?<!\d)(?P<d6>\d\d)\.(?P<m6>\d\d)\.(?P<y6>\d{4}),? "
+    rb"|(?<![\d/-])(?P<m7>\d\d)(?:/(?P<d7>\d\d)/|-(?P<d8>\d\d)-)(?P<y7>\d{4}),? )"
+    rb"(?P<clock>\d\d:\d\d:\d\d)(?:[.,](?P<fraction>\d{1,9}))?(?: (?P<half>[AP])M\b)?"
+    rb"(?:(?P<zone>Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?= \[\w+\|DP=(?P<american>\d)))?"
+    rb"|(?<!\d)(?P<y9>20\d\d)(?P<m9>\d\d)(?P<d9>\d\d)[ T](?P<clock9>\d\d:\d\d:\d\d)\b"
+    rb"|\b(?P<m0>[A-Z][a-z]{2}) (?P<d0>[ \d]\d) (?P<clock0>\d\d:\d\d:\d\d)(?: (?:(?P<zone0>[A-Z]{3,5}) )?)(?P<y0>(?:19|20)\d\d)\b"
 )
 _UNIX = compile_later(rb"(?:\xef\xbb\xbf)?([12]\d{9})\.(\d{3,9})(?= )")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -198,46 +235,55 @@ def read_clock(prefix: bytes) -> float:
 def read_moment(prefix: bytes) -> tuple[float, float, float]:
     """Return the timestamp of ``read_clock`` in parts: whole seconds, fraction, and the offset to be taken off."""
     naive = zoned = (math.nan, 0.0, 0.0)
-    for found in _TIME.finditer(prefix):
-        if found[1]:
-            year, month, day, hour, minute, second, fraction, zone = found.group(1, 2, 3, 4, 5, 6, 7, 8)
-        elif found[9]:
-            year, month, day, hour, minute, second, fraction, zone = *found.group(9, 10, 11, 12, 13, 14), None, None
-        elif found[15]:
-            name, day, hour, minute, second, zone, year = found.group(15, 16, 17, 18, 19, 20, 21)
-            month, fraction = b"%d" % (_MONTHS.index(name) + 1 if name in _MONTHS else 0), None
+    for found in _TIME.finditer(prefix) if prefix.count(b":") > 1 else ():
+        parts = {name.rstrip("0123456789"): text for name, text in found.groupdict().items() if text is not None}
+        zone, day = parts.get("zone"), _day(parts, found)
+        if found["zone0"]:
             zone = b"Z" if zone in (b"UTC", b"GMT") else None
-        else:
-            month, day, year, hour, minute, second, fraction, american = found.group(22, 23, 24, 25, 26, 27, 28, 29)
-            if int(month) > 12:
-                month, day = day, month
-            elif int(day) <= 12 and day != month and american is None:
-                continue
-            zone = None
         offset = _offset(zone)
-        if offset is None:
+        if offset is None or day is None:
             continue
+        hour, minute, second = (int(text) for text in parts["clock"].split(b":"))
+        if "half" in parts:
+            hour = hour % 12 + 12 * (parts["half"] == b"P") if 1 <= hour <= 12 else 24
         try:
-            moment = datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC)
+            moment = datetime(*day, hour, minute, second, tzinfo=UTC)
         except ValueError:
             continue
-        parts = (moment - _EPOCH).total_seconds(), float(b"0." + fraction) if fraction else 0.0, offset
+        read = (moment - _EPOCH).total_seconds(), float(b"0." + parts.get("fraction", b"0")), offset
         if zone:
-            zoned = parts
+            zoned = read
         else:
-            naive = parts
+            naive = read
     if math.isnan(zoned[0]):
         unix = _UNIX.match(prefix)
         zoned = (float(b"%b.%b" % unix.groups()), 0.0, 0.0) if unix is not None else zoned
     return naive if math.isnan(zoned[0]) else zoned
 
 
+def _day(parts: Mapping[str, bytes], found: re.Match[bytes]) -> tuple[int, int, int] | None:
+    """Return year, month and day; None where month and day could be each other's."""
+    year, month, day = int(parts["y"]), parts["m"], int(parts["d"])
+    number = int(month) if month.isdigit() else _MONTHS.index(month) + 1 if month in _MONTHS else 0
+    if found["y7"]:
+        if number > 12:
+            number, day = day, number
+        elif day <= 12 and day != number and "american" not in parts:
+            return None
+    return (2000 + year if len(parts["y"]) < 4 else year), number, day
+
+
 def time_of_day(prefix: bytes) -> tuple[int, int] | None:
-    """Return where ``hh:mm:ss`` and its fraction begin and end in the last ISO time of ``prefix``, or None without one."""
+    """Return where ``hh:mm:ss`` and its fraction begin and end in the last time of ``prefix``.
+
+    None without one, or where it has twelve hours or stands before its year.
+    """
     last = None
     for found in _TIME.finditer(prefix):
         last = found
-    return (last.start(4), last.end(7) if last[7] else last.end(6)) if last is not None and last[1] else None
+    if last is None or last["clock"] is None or last["half"]:
+        return None
+    return last.start("clock"), last.end("fraction" if last["fraction"] else "clock")
 
 
 def _offset(zone: bytes | None) -> float | None:
