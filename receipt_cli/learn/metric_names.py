@@ -201,6 +201,8 @@ def _name(left: str) -> tuple[str, bool, bool]:
 
 STEP, EPOCH, METRIC, LOSS, VALIDATION_LOSS = "step", "epoch", "metric", "loss", "validation loss"
 SCORE, PART, TIMING = "score", "part of a loss", "timing"
+TRAINED = 0
+"""The rank of a score that is called one of training."""
 PLAIN, MEAN, SMOOTH = 100, 200, 50
 """Added to the rank of a loss that is called one of training, or of some records, and where it is called their mean."""
 _MEANS = frozenset(["avg", "average", "mean", "running", "smoothed", "total"])
@@ -263,7 +265,8 @@ def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
     if name.several:
         return None
     if name.unit in (None, "%") and (" ".join(own) in vocabulary.scores or tail in vocabulary.scores):
-        return Role(SCORE, unit="percent" if name.unit == "%" else None)
+        rank = TRAINED if set(name.words.split()) & vocabulary.training else TRAINED + 1
+        return Role(SCORE, rank, unit="percent" if name.unit == "%" else None)
     if name.unit is None and ((tail in vocabulary.loss and len(tail) > 2) or "loss" in own):
         return Role(PART)
     if " ".join(own) in vocabulary.timings or name.words in vocabulary.timings:

@@ -26,6 +26,7 @@ from receipt_cli.learn.metric_names import (
     SMOOTH,
     STEP,
     TIMING,
+    TRAINED,
     VALIDATION_LOSS,
     Name,
     Role,
@@ -87,7 +88,7 @@ class Reading:
             return 4
         if mode == EPOCHS and self._rises(self.counter.epoch) and (PART in kinds or self._perplexing):
             return 2
-        if mode == EPOCHS and self._rises(self.counter.epoch) and self._rewarded:
+        if mode == EPOCHS and self._rises(self.counter.epoch) and (self._rewarded or self._scored):
             return 1
         if mode == EPOCHS or (mode == UNNUMBERED and self.counter.step is None):
             return 0
@@ -104,6 +105,14 @@ class Reading:
     def _rewarded(self) -> bool:
         """True for a reward or a return: what is called ``ep`` beside it is an episode, or an epoch of them."""
         return any(role.kind == SCORE and set(self.names[at].words.split()) & _REWARDS for at, role in self.roles.items())
+
+    @property
+    def _scored(self) -> bool:
+        """True for a score of training that varies: its name says so, or the same score of an evaluation stands beside it."""
+        evaluated = {" ".join(name.words.split()[1:]) for name in self.names if name.evaluation}
+        scores = [(at, role) for at, role in self.roles.items() if role.kind == SCORE]
+        told = [at for at, role in scores if role.rank == TRAINED or self.names[at].words in evaluated]
+        return any(len({token.value for token in self.shape.columns[at].values}) > 1 for at in told)
 
     @property
     def _perplexing(self) -> bool:
