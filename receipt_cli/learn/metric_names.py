@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from receipt_cli.learn.shapes import Shape
+from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary, normalise, unit_in_name
 
@@ -15,6 +15,8 @@ _OPENING = re.compile(r"(?P<sep>[:=]|=>|->)?[ \t]*[\[(<]+[ \t]*\Z")
 _SEPARATOR = re.compile(r"[ \t]*(?:[:=\uff1a]+>?|->)[ \t]*[\"'`]?\Z")
 _CELLS = re.compile(r"(?:,[ \t]*|\A)(?P<name>[A-Za-z][A-Za-z_ ]{0,30}),[ \t]*\Z")
 """A name that is a cell of its own, as its number is: ``epoch, 1, loss, 2.8``."""
+_BRACKETED = re.compile(r"\[(?P<name>[A-Za-z][A-Za-z_ ]{0,30})\][ \t]*[:=]?[ \t]*\Z")
+"""A name in brackets of its own: ``[step] 3 [loss] 0.5``."""
 _WORD = re.compile(r"(?<![\w./-])[A-Za-z]+(?![\w./-])|(?<=[(\[])[A-Za-z]+(?=[)\]])")
 _LEVEL = re.compile(r"\A(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|TRACE):(?:[\w.]{1,80}:)?(?=\S)")
 """A logger's head that no blank ends: ``INFO:Epoch``."""
@@ -61,6 +63,8 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
         left = shape.literals[number].decode("utf-8", "replace")
         right = shape.literals[number + 1].decode("utf-8", "replace")
         text, sure, bracket = _name(left[-MAX_NAME:]) if not number or left.strip() not in ("is", "was") else ("", False, False)
+        if text.endswith("]") and (inside := _BRACKETED.search(left)) is not None:
+            text, sure = inside["name"].strip(), True
         if not text and (cell := _CELLS.fullmatch(left)) is not None and (number == 0 or left[0] == ","):
             text, sure = cell["name"], True
         if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
@@ -80,13 +84,14 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
             section = True
         elif words & vocabulary.training:
             section = False
-        english = vocabulary.ordinal(left, right) or vocabulary.english(text)
+        english = vocabulary.ordinal(left, right) or _counted(column, left, right) or vocabulary.english(text)
         spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", english).lower()))
         evaluated = bool(spelled & vocabulary.evaluation)
         rest = [word for word in normalise(english).split() if word not in vocabulary.evaluation]
         if evaluated and rest and column.integer and _counter(rest, vocabulary) is not None:
             section = True  # ``validation step 3``: so is what it counts
-        unit = next((t.unit for t in column.values if t.unit), None) or _time_behind(english, right, vocabulary)
+        unit = None if column.ordinal else next((t.unit for t in column.values if t.unit), None)
+        unit = unit or _time_behind(english, right, vocabulary)
         follows = _AFTER.match((unit or "") + right) if unit != "%" else None
         names.append(
             Name(
@@ -104,6 +109,20 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
             )
         )
     return _in_company(names, shape, vocabulary)
+
+
+_COUNTED = re.compile(
+    r"[ \t]*(?:train(?:ing)? )?(?P<word>epoch|step|iteration|iter|batch)(?:\(s\)|e?s)?(?!\w).*?[a-z]{2}", re.IGNORECASE
+)
+_LEADING = re.compile(r"(?:(?:after|the|at|in|on|finished|completed|trained for|done)(?:[ \t]+|\Z)){0,2}\Z", re.IGNORECASE)
+
+
+def _counted(column: Column, left: str, right: str) -> str:
+    """Return the word behind a number that it counts, at the beginning of a line: ``After 2000 training step(s), loss … is``."""
+    found = (
+        _COUNTED.match(right) if column.integer and column.kind == NUMBER and _LEADING.fullmatch(left.lstrip("-=#* ")) else None
+    )
+    return found["word"] if found is not None else ""
 
 
 _LOSSES = re.compile(rb"(?<![A-Za-z_])[Ll]oss(?:es)?[ \t]*[:=]?[ \t]*[\[({]?[ \t]*[A-Za-z_]+[ \t]*[:=]?[ \t]*\Z")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from receipt_cli.grammar.parts import PARTS
 from receipt_cli.learn.metric_names import OTHERS, Name, Role
 from receipt_cli.learn.shapes import Column, Shape
-from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
+from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, ORDINALS, RATE
 
 REACH = 2000
 """Bytes behind the counter within which a field is looked for."""
@@ -88,10 +88,11 @@ def counter_value(column: Column, number: str, total: str | None, *, done: bool 
     ``done``: at 0 nothing is done yet.
     """
     whole = _WHOLE_GROUPED if column.grouped else _WHOLE
+    suffix = rf"(?:{'|'.join(ORDINALS)})\b" if column.ordinal else ""
     fields: dict[str, Spec] = {number: {"type": "integer", "at_least": 1} if done else {"type": "integer"}}
     part = rf"[ \t]*+(?:/|of |out of ){_BLANKS}"
     if column.kind != FRACTION:
-        return rf"(?P<{number}>{whole})(?!\.?\d|{part}\d)", fields
+        return rf"(?P<{number}>{whole}){suffix}(?!\.?\d|{part}\d)", fields
     if total is None:
         return rf"(?P<{number}>{whole}){part}{whole}(?!\.?\d)", fields
     fields[total] = {"type": "integer"}

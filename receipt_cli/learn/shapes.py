@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from receipt_cli.learn.masked_form import Form, form_of
-from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, Token, core_start, read_token
+from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, ORDINALS, Token, core_start, read_token
 from receipt_cli.records.split import RECORD_CAP, cap_records, last_end, normalise
 from receipt_cli.scan.layout import MASK
 
@@ -61,6 +61,11 @@ class Column:
     stride: float | None = None
     strides: int = 0
     grouped: bool = False
+
+    @property
+    def ordinal(self) -> bool:
+        """True for ``1st``, ``2nd``, ``19342th``."""
+        return self.integer and any(token.unit in ORDINALS for token in self.values)
 
     @property
     def one_total(self) -> bool:

@@ -38,6 +38,7 @@ MAX_CORE = 8192
 """Bytes of a record behind its envelopes that are read."""
 
 NUMBER, FRACTION, BAR, RATE, TIME, NOTHING = "number", "fraction", "bar", "rate", "time", "nothing"
+ORDINALS = ("st", "nd", "rd", "th")
 ODD = "odd"
 """A token that may change the kind of its column."""
 
