@@ -239,10 +239,9 @@ class Reading:
         """
         number = len(self.launches) - 1 if number is None else number
         last = number == len(self.launches) - 1
-        options = self.options if last else replace(self.options, exit_code=None, wall=None, log_complete=None, running=False)
-        own = options
-        if options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1:
-            own = replace(options, wall=None)  # that of a command with several runs belongs to none of them
+        options = self.options if last else self.options.of_earlier_run()
+        shared = options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1
+        own = replace(options, wall=None) if shared else options  # the wall of a command with several runs is of none of them
         return replace(self._of_part(number, own) if self.parts else _figures(self, number, own), options=options)
 
     def _of_part(self, number: int, options: Options) -> Derivation:
@@ -272,9 +271,12 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
             summaries.append(summarise(phase, known, registry, options.facts))
     own_body = window(reading.body, launch)
     near, announced = may_train(reading.lacks, reading.gathered.heads)
-    told = {"recognised": bool(grammars), "unread": near or announced, "running": options.running}
-    told["whole"] = options.log_complete is not False
-    ending = judge(own_body, engine.catalogue, every, options.exit_code, **told)
+    told = {"recognised": bool(grammars), "unread": near or announced, "whole": options.log_complete is not False}
+    ending = judge(own_body, engine.catalogue, every, options.exit_code, running=options.running, **told)
+    if options.job is not None:
+        from receipt_cli.analysis.stated.job_end import complete_ending
+
+        ending = complete_ending(ending, options.job)
     both_ends = log_edges(reading.gathered)
     edges = _edges(both_ends, number, len(reading.launches) - 1)
     explanation = Explanation()

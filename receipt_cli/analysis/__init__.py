@@ -25,7 +25,8 @@ PUBLIC = {
     "spikes": "SPIKES_RULE Spikes",
     "stated.completion": "contradicted",
     "stated.cost": "COST_RULE Cost find_cost",
-    "stated.options": "Options StatedFact",
+    "stated.job_end": "complete_ending",
+    "stated.options": "JobEnd Options StatedFact",
     "steady": "STEADY_RULE SteadyState",
     "summary": "MAX_OTHERS NOTHING Summary summarise",
 }

@@ -120,14 +120,14 @@ def judge(
         message = "the loss is not a finite number from here to the end"
         return Ending("nan_loss", "numerics", nan, message, False if died else done, code, tuple(sightings), died)
     if guilty and verdict is not None and _only_launcher(guilty[0], verdict):
-        reason = _reason_of(verdict.exit_code, "child_failed")
+        reason = reason_of_code(verdict.exit_code, "child_failed")
         ending = Ending(reason, CATEGORIES[reason], verdict.line, verdict.message, False, code, tuple(sightings))
         return replace(ending, guilty=replace(guilty[0], line=verdict.line, message=verdict.message, host=verdict.host))
     if guilty:
         return _ending(guilty[0], code, sightings)
     if code:
         line = stated.line if stated and exit_code is None else None
-        reason = _reason_of(code, "unknown")
+        reason = reason_of_code(code, "unknown")
         return Ending(reason, CATEGORIES[reason], line, f"exit code {code}", False, code, tuple(sightings))
     if last is not None and last.failed_end:
         event = [e for e in last.standalone_events if e.rule.event == "end" and "status" in e.texts][-1]
@@ -189,7 +189,7 @@ def _of_nan(error: Sighting, line: int) -> bool:
     return error.marker.reason == "traceback" and error.line > line and _NAN_TEXT.search(error.message) is not None
 
 
-def _reason_of(code: int, other: str) -> str:
+def reason_of_code(code: int, other: str) -> str:
     """Return what an exit code says: a negative one, or one above 128, is that of a signal."""
     return SIGNALS.get(-code if code < 0 else code - 128, other)
 

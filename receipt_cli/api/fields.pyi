@@ -40,11 +40,15 @@ class ReceiptFields(View):
     def attachments(self) -> tuple[AttachmentsItem, ...]:
         """Heavy artefacts out of band (profiles, traces, checkpoints); never inlined."""
     @property
+    def evidence(self) -> tuple[EvidenceItem, ...] | None:
+        """What schedulers and platforms record of the job (receipt parse --evidence, and receipt run inside a Slurm
+        job). Absent where nobody gave any. The rule evidence_agrees names where it contradicts the log."""
+    @property
     def captured_sha256(self) -> str | None:
-        """SHA-256 of run, header, attachments and, where there are any, the stated facts (derivation.options.facts,
-        under the key facts), as one line of JSON with keys as they stand, shortest floats and one newline: it says
-        whether they were changed since they were written. Absent in a receipt of an older version. It protects against
-        accident, not against forgery."""
+        """SHA-256 of run, header, attachments and, where there are any, evidence and the stated facts
+        (derivation.options.facts, under the key facts), as one line of JSON with keys as they stand, shortest floats
+        and one newline: it says whether they were changed since they were written. Absent in a receipt of an older
+        version. It protects against accident, not against forgery."""
     @property
     def derivation(self) -> Derivation:
         """What the derived part was computed from and how; enough to compute it again."""
@@ -1142,6 +1146,68 @@ class AttachmentsItem(View):
     def size_bytes(self) -> int | None:
         """Its size in bytes."""
 
+class EvidenceItem(View):
+    @property
+    def source(self) -> Literal[
+        "slurm_sacct", "slurm_scontrol", "htcondor", "kubernetes_pod", "sagemaker", "skypilot",
+    ]:
+        """Form of the document that it was read from."""
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of that document."""
+    @property
+    def size_bytes(self) -> int:
+        """Size of that document."""
+    @property
+    def job_id(self) -> str | None:
+        """Id of the job: namespace/name of a pod, cluster.process of HTCondor."""
+    @property
+    def name(self) -> str | None:
+        """Name of the job."""
+    @property
+    def state(self) -> str | None:
+        """State in the scheduler's own words."""
+    @property
+    def ended(self) -> Literal[
+        "completed", "failed", "out_of_memory", "timeout", "preempted", "node_failure", "cancelled", "not_ended",
+        "unknown",
+    ]:
+        """How the job ended; not_ended for one that waited or ran when the document was written."""
+    @property
+    def reason(self) -> str | None:
+        """Reason in the scheduler's own words, secrets masked."""
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the job (of a pod: of its first container that failed, else of its first); negative for a
+        signal."""
+    @property
+    def submitted_at(self) -> str | None:
+        """When the job was submitted, RFC 3339; with Z in UTC, else the local time of the scheduler."""
+    @property
+    def started_at(self) -> str | None:
+        """When it started, in the same form."""
+    @property
+    def finished_at(self) -> str | None:
+        """When it ended, in the same form; null for a job that has not ended."""
+    @property
+    def zone(self) -> Literal["utc"] | None:
+        """utc where the times name their offset; null for local times, and without times."""
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of its nodes, 1024 at most."""
+    @property
+    def node_count(self) -> int | None:
+        """Number of its nodes."""
+    @property
+    def max_rss_bytes(self) -> int | None:
+        """Largest resident memory of one of its tasks or processes that the scheduler sampled."""
+    @property
+    def memory_limit_bytes(self) -> int | None:
+        """Memory that the job was granted, over all its nodes or containers."""
+    @property
+    def restart_count(self) -> int | None:
+        """How often the scheduler started it again."""
+
 class Derivation(View):
     @property
     def grammars(self) -> tuple[DerivationGrammarsItem, ...]:
@@ -1331,6 +1397,10 @@ class DerivationOptions(View):
         """True where the log was read while the job could still run, so that where it breaks off is no failure; absent
         otherwise."""
     @property
+    def job(self) -> DerivationOptionsJob | None:
+        """How the job ended, from the first entry of evidence that has an end; it counts where the log names no cause.
+        Absent without such an entry."""
+    @property
     def facts(self) -> tuple[DerivationOptionsFactsItem, ...] | None:
         """Facts that the caller stated, one for each name, ordered by name; they complete figures where the log prints
         none. Absent where none were stated."""
@@ -1346,6 +1416,22 @@ class DerivationOptionsWall(View):
     @property
     def phase(self) -> str | None:
         """Phase that it is of; null for the whole run."""
+
+class DerivationOptionsJob(View):
+    @property
+    def source(self) -> str:
+        """source of the entry."""
+    @property
+    def ended(self) -> Literal[
+        "completed", "failed", "out_of_memory", "timeout", "preempted", "node_failure", "cancelled",
+    ]:
+        """ended of the entry."""
+    @property
+    def state(self) -> str | None:
+        """state of the entry."""
+    @property
+    def exit_code(self) -> int | None:
+        """exit_code of the entry."""
 
 class DerivationOptionsFactsItem(View):
     @property

@@ -50,7 +50,8 @@ class Captured:
         if self.old is not None:
             header = mask_texts(renew_log_facts(self.old["header"], log_facts(derivation.facts)[0]))
             run = self.old["run"] if last else {**self.old["run"], "exit_code": None}
-            document = assemble(derivation, run=run, header=header, attachments=self.old["attachments"])
+            evidence = self.old.get("evidence", ()) if last else ()
+            document = assemble(derivation, run=run, header=header, attachments=self.old["attachments"], evidence=evidence)
             return document | ({"captured_sha256": self.old["captured_sha256"]} if is_touched(self.old) else {}), self.notes
         from_log, notes = log_facts(derivation.facts)
         header, more = collect_header(environ={}, header_file=self.file, log_facts=from_log, here=None, now=None)

@@ -146,6 +146,14 @@ Preset = Annotated[str | None, Option(metavar="NAME", help="Name of the recipe."
 Attach = Annotated[
     list[str] | None, Option(metavar="KIND=URI", help="An artefact, stored by reference; may be given several times.")
 ]
+Evidence = Annotated[
+    list[Path] | None,
+    Option(
+        metavar="FILE",
+        help="What a scheduler records of the job: sacct --json, scontrol show job, condor_history, a pod's JSON, SageMaker, "
+        "SkyPilot; may be given several times.",
+    ),
+]
 Fact = Annotated[
     list[str] | None,
     Option(metavar="NAME=VALUE", help="A fact that the log lacks, such as devices=8 or peak_flops=989e12; docs/derived.md."),

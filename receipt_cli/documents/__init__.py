@@ -10,6 +10,7 @@ PUBLIC = {
     "canonical": "canonical_bytes canonical_line captured_digest is_touched",
     "diff": "Difference differences",
     "identity": "run_id run_time",
+    "invariants.evidence": "contradictions",
     "invariants.figures": "column_figures",
     "invariants.rule": "pointer pointer_parts",
     "invariants.stated": "count_devices",

@@ -22,8 +22,11 @@ CAPTURED = ("run", "header", "attachments")
 
 
 def captured_digest(document: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of the captured parts of a receipt and of its stated facts as one line of JSON, in hexadecimal."""
-    parts = {part: document[part] for part in CAPTURED}
+    """Return the SHA-256 of the captured parts of a receipt and of its stated facts as one line of JSON, in hexadecimal.
+
+    Facts and ``evidence`` take part where the receipt has any.
+    """
+    parts = {part: document[part] for part in (*CAPTURED, "evidence") if part in document or part in CAPTURED}
     derivation = document.get("derivation")
     options = derivation.get("options") if isinstance(derivation, Mapping) else None
     facts = options.get("facts") if isinstance(options, Mapping) else None

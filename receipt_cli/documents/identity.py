@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 class RunTime(NamedTuple):
     """When a run started, or the best that is known of it, RFC 3339; and which field that is from.
 
-    ``source`` is ``started_at``, ``finished_at``, ``collected_at``, ``log`` (the first stamp of the run's lines, in UTC),
-    ``log_local`` (the same, in a time zone that the log does not name), ``log_ends`` or ``log_ends_local`` (the first stamp at
-    the ends of the whole log).
+    ``source`` is ``started_at``, ``finished_at``, ``evidence`` (the start of the job that a scheduler records, in UTC),
+    ``collected_at``, ``log`` (the first stamp of the run's lines, in UTC), ``log_local`` (the same, in a time zone that the
+    log does not name), ``log_ends`` or ``log_ends_local`` (the first stamp at the ends of the whole log).
     """
 
     time: str
@@ -30,12 +30,13 @@ def run_id(document: Mapping[str, Any]) -> str:
 
 
 def run_time(document: Mapping[str, Any]) -> RunTime | None:
-    """Return when a run started, else when it finished, else when its header was written, else the log's first stamp."""
+    """Return when a run started, else when it finished, else when its job or its header began, else the log's first stamp."""
     run = document["run"]
     stamps = (document["summary"] or {}).get("time") or document["derivation"]["log"].get("time")
     for source, time in (
         ("started_at", run["started_at"]),
         ("finished_at", run["finished_at"]),
+        ("evidence", next((e["started_at"] for e in document.get("evidence", ()) if e["zone"] == "utc"), None)),
         ("collected_at", document["header"]["collected_at"]),
     ):
         if time is not None:

@@ -38,11 +38,17 @@ LOG_KEYS = ("log_complete", "log_loss", "recovered")
 
 
 def assemble(
-    derivation: Derivation, *, run: Mapping[str, Any], header: Mapping[str, Any], attachments: Sequence[Mapping[str, Any]] = ()
+    derivation: Derivation,
+    *,
+    run: Mapping[str, Any],
+    header: Mapping[str, Any],
+    attachments: Sequence[Mapping[str, Any]] = (),
+    evidence: Sequence[Mapping[str, Any]] = (),
 ) -> Document:
     """Return the receipt document: keys in schema order, numbers in base units, no NaN.
 
-    ``run`` may lack keys (they become null); ``header`` is a whole header; both are carried over as they are.
+    ``run`` may lack keys (they become null); ``header`` is a whole header; both are carried over as they are. ``evidence`` is
+    what schedulers record of the job.
     """
     summaries = [{**_summary(s, derivation), **_ranks(r)} for s, r in zip(derivation.summaries, derivation.ranks, strict=True)]
     phases = [{"name": summary["phase"], "summary": summary} for summary in summaries]
@@ -53,6 +59,7 @@ def assemble(
         "run": {key: run.get(key) for key in RUN_KEYS} | {key: run[key] for key in LOG_KEYS if run.get(key) is not None},
         "header": dict(header),
         "attachments": [dict(attachment) for attachment in attachments],
+        **({"evidence": [dict(entry) for entry in evidence]} if evidence else {}),
     }
     return {
         "schema_version": SCHEMA_VERSION,
@@ -65,6 +72,7 @@ def assemble(
         "goodput": _goodput(derivation.goodput),
         **({} if derivation.cost is None else {"cost": {"rule": COST_RULE, **derivation.cost._asdict()}}),
         "attachments": captured["attachments"],
+        **({"evidence": captured["evidence"]} if evidence else {}),
         "captured_sha256": captured_digest({**captured, "derivation": provenance}),
         "derivation": provenance,
     }

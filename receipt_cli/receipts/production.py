@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from receipt_cli.analysis.goodput.model import Wall
-from receipt_cli.analysis.stated.options import StatedFact
+from receipt_cli.analysis.stated.options import JobEnd, StatedFact
 from receipt_cli.authoring.site_search import find_site
 from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.documents.validate import validate_document
@@ -56,6 +56,8 @@ class Request:
     lane: str | None = None
     preset: str | None = None
     attachments: Sequence[str] = ()
+    evidence: Sequence[Mapping[str, Any]] = ()
+    """What schedulers record of the job: entries of ``evidence`` of a receipt."""
     header_file: Path | None = None
     here: Path | None = None
     workers: int | None = None
@@ -130,7 +132,7 @@ def produce_from(
         for number in numbers:
             last = number == count - 1
             mine = run if last else {**run, "exit_code": None}
-            yield _product(request, reading.derivation(number), captured, mine, attachments, notes)
+            yield _product(request, reading.derivation(number), captured, mine, attachments, notes, last)
 
 
 def find_paths(given: Sequence[str]) -> tuple[list[str], int]:
@@ -156,7 +158,8 @@ def _options(request: Request, captured: Document | None) -> tuple[Options, list
     """Return the options of the derivation, with what the header of the job states, and notes."""
     header, _ = collect_header(environ=request.environ, header_file=captured, log_facts=(), here=None, now=None)
     facts, notes = merge_facts(request.facts, header_facts(mask_texts(header)))
-    return Options(request.grammar, request.exit_code, request.wall, request.log_complete, facts, request.running), notes
+    job = JobEnd.of(request.evidence)
+    return Options(request.grammar, request.exit_code, request.wall, request.log_complete, facts, request.running, job), notes
 
 
 def _read(request: Request, options: Options, streams: Sequence[Stream], every: bool, notes: list[str]) -> Iterator[Reading]:
@@ -186,6 +189,7 @@ def _product(
     run: Mapping[str, Any],
     attachments: Sequence[Mapping[str, Any]],
     notes: Sequence[str],
+    last: bool,
 ) -> Product:
     from_log, log_notes = log_facts(derivation.facts)
     header, more = collect_header(
@@ -193,8 +197,13 @@ def _product(
     )
     notes = [*notes, *log_notes, *more]
     named = [*attachments, *_named(derivation, {attachment["kind"] for attachment in attachments})]
-    document = assemble(derivation, run=run, header=mask_texts(header), attachments=named)
+    evidence = request.evidence if last else ()
+    document = assemble(derivation, run=run, header=mask_texts(header), attachments=named, evidence=evidence)
     notes += masked_note(document)
+    if evidence:
+        from receipt_cli.documents.invariants.evidence import contradictions
+
+        notes += [f"evidence: {reason}" for _, reason in contradictions(document)]
     name = "stdin" if request.path == "-" else request.path
     require_valid(document, "receipt", name)
     if derivation.changed:
@@ -242,7 +251,7 @@ def _text(what: str, value: str) -> str:
 
 def masked_note(document: Document) -> list[str]:
     """Return a note with the number of masked secrets of each class in a receipt; none without secrets."""
-    captured = count_masks(*(document[key] for key in ("run", "header", "attachments")))
+    captured = count_masks(*(document.get(key) for key in ("run", "header", "attachments", "evidence")))
     counts = Counter(captured) + Counter(document["derivation"]["redactions"])
     classes = ", ".join(f"{number} {kind}" for kind, number in sorted(counts.items(), key=lambda item: (-item[1], item[0])))
     return [f"what looks like a secret is masked: {classes}"] if counts else []

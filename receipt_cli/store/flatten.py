@@ -11,13 +11,28 @@ from typing import Any
 from receipt_cli.analysis.checks import healthy, proven
 from receipt_cli.definitions.metrics import Metric, load_registry
 from receipt_cli.documents.identity import run_time
+from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.redaction.text import mask_texts
 from receipt_cli.store.marks import read_marks
 from receipt_cli.store.places import FIELDS, Place, describe, read_places
 from receipt_cli.store.reading import Refused, read_receipt
 from receipt_cli.store.row_files import RowFiles
 from receipt_cli.store.signatures import signature
-from receipt_cli.store.views import CAUSE, CHECKPOINT, FAILURE, MEMORY, METRIC, RANK, RUN, STEPS, TIME, WHOLE, WIDE, Column
+from receipt_cli.store.views import (
+    CAUSE,
+    CHECKPOINT,
+    EVIDENCE,
+    FAILURE,
+    MEMORY,
+    METRIC,
+    RANK,
+    RUN,
+    STEPS,
+    TIME,
+    WHOLE,
+    WIDE,
+    Column,
+)
 
 Row = dict[str, Any]
 _LARGEST = 2**63 - 1
@@ -78,9 +93,18 @@ def _row(document: Mapping[str, Any]) -> Row:
     row["failure"] = None if failure is None else _failure(failure)
     row["phases"] = [_phase(number, phase["summary"], number == primary) for number, phase in enumerate(phases)]
     row["causes"] = [_columns(CAUSE, marker) for marker in (failure or {}).get("markers", ())]
+    row["evidence"] = _evidence(document)
     row["settings"] = list(_settings(document["header"]))
     row["failure_signature"] = None if failure is None else _signature(failure)
     return row | _sums(row, document)
+
+
+def _evidence(document: Mapping[str, Any]) -> list[Row]:
+    found: dict[str, list[str]] = {}
+    for at, reason in contradictions(dict(document)) if "evidence" in document else ():
+        found.setdefault(at.split("/")[2], []).append(reason)
+    entries = document.get("evidence", ())
+    return [{**_columns(EVIDENCE, entry), "contradictions": found.get(str(n), [])} for n, entry in enumerate(entries)]
 
 
 def _signature(failure: Mapping[str, Any]) -> str:

@@ -45,8 +45,8 @@ RUN = (
     Column("started_at", TIME, "When the job started.", "run.started_at"),
     Column("finished_at", TIME, "When the job ended.", "run.finished_at"),
     Column("collected_at", TIME, "When the header was collected.", "header.collected_at"),
-    Column("run_at", TIME, "The time of the run: started_at, else finished_at, else collected_at, else a stamp of the log."),
-    Column("run_at_source", TEXT, "Which of them run_at is: log, or log_ends for one of the whole log; _local without a zone."),
+    Column("run_at", TIME, "The time of the run: started_at, else what run_at_source names."),
+    Column("run_at_source", TEXT, "A field of the run, evidence (a job's start), log or log_ends; _local without a zone."),
     Column("exit_code", WHOLE, "Exit code of the job as captured.", "run.exit_code"),
     Column("git_commit", TEXT, "Commit id.", "header.git.commit"),
     Column("git_branch", TEXT, "Branch.", "header.git.branch"),
@@ -244,6 +244,25 @@ PLACE = (
     Column("lane_source", TEXT, "Where the lane is from."),
     Column("preset_source", TEXT, "Where the preset is from."),
 )
+EVIDENCE = (
+    Column("source", TEXT, "Form of the scheduler's document.", "source"),
+    Column("job_id", TEXT, "Id of the job.", "job_id"),
+    Column("job_name", TEXT, "Name of the job.", "name"),
+    Column("state", TEXT, "State in the scheduler's own words.", "state"),
+    Column("ended", TEXT, "How the job ended: completed, failed, out_of_memory, timeout, preempted or the like.", "ended"),
+    Column("reason", TEXT, "Reason in the scheduler's own words.", "reason"),
+    Column("exit_code", WHOLE, "Exit code of the job, negative for a signal.", "exit_code"),
+    Column("submitted_at", TIME, "When it was submitted.", "submitted_at"),
+    Column("started_at", TIME, "When it started.", "started_at"),
+    Column("finished_at", TIME, "When it ended.", "finished_at"),
+    Column("zone", TEXT, "utc where the times name their offset; NULL for local times.", "zone"),
+    Column("nodes", f"{TEXT}[]", "Names of its nodes.", "nodes"),
+    Column("node_count", WHOLE, "Number of its nodes.", "node_count"),
+    Column("max_rss_bytes", WHOLE, "Largest resident memory of one of its tasks.", "max_rss_bytes"),
+    Column("memory_limit_bytes", WHOLE, "Memory that it was granted.", "memory_limit_bytes"),
+    Column("restart_count", WHOLE, "How often the scheduler started it again.", "restart_count"),
+    Column("contradictions", f"{TEXT}[]", "Where it contradicts the log or another part of the receipt, in words."),
+)
 STORED = (
     Column("stamp", TEXT, "Size and times of the file, by which a change is noticed."),
     Column("refusal", TEXT, "Why the file is passed over; NULL for a receipt that counts."),
@@ -312,6 +331,9 @@ VIEWS = (
     View("causes", "A kind of failure marker that a run did not get over.", (*KEY, *_WHO, *CAUSE),
          f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(CAUSE, 'c.')} FROM "
          f"(SELECT {_names((*KEY, *_WHO))}, unnest(causes) AS c {_CURRENT})"),
+    View("evidence", "A job as a scheduler or a platform records it.", (*KEY, *_WHO, *EVIDENCE),
+         f"SELECT {_names(KEY)}, {_names(_WHO)}, {_names(EVIDENCE, 'e.')} FROM "
+         f"(SELECT {_names((*KEY, *_WHO))}, unnest(evidence) AS e {_CURRENT})"),
     View("settings", "A field of the header of a run that is known.", (*KEY, *SETTING),
          f"SELECT {_names(KEY)}, {_names(SETTING, 's.')} FROM {_SETTINGS}"),
     View("flags", "A setting of a run: a field of /flags.", (*KEY, *_PAIR), _settings("/flags/")),
@@ -332,6 +354,7 @@ def structure() -> dict[str, object]:
     phase = {**_types((*PHASE, *STEPS)), "metrics": [metric], "ranks": [_types(RANK)], "checkpoints": [_types(CHECKPOINT)]}
     nested: dict[str, object] = {"checks": [_types(CHECK)], "failure": _types(FAILURE), "phases": [phase]}
     nested |= {"settings": [_types(SETTING)], "places": [_types(PLACE)], "causes": [_types(CAUSE)]}
+    nested |= {"evidence": [_types(EVIDENCE)]}
     return {**_types((*KEY, *STORED, *RUN, *STEPS, *FIGURES)), **nested}
 
 

@@ -29,6 +29,7 @@ ROOMS: dict[str, str] = {
     "grammar": "definitions errors",
     "wrap": "errors io",
     "redaction": "problems records",
+    "evidence": "errors redaction",
     "scan": "definitions errors grammar io numeric problems records",
     "documents": "definitions errors io redaction",
     "events": "definitions errors grammar io numeric problems records scan",
@@ -62,8 +63,8 @@ ROOMS: dict[str, str] = {
     ),
     "mcp_server": "errors store",
     "cli": (
-        "analysis api authoring batch ci comparison definitions derive detect documents errors export follow gpu_profile "
-        "grammar history importers io mcp_server problems receipts redaction render report scan store wrap"
+        "analysis api authoring batch ci comparison definitions derive detect documents errors evidence export follow "
+        "gpu_profile grammar history importers io mcp_server problems receipts redaction render report scan store wrap"
     ),
     "__main__": "cli",
 }

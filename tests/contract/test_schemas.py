@@ -47,12 +47,12 @@ CONCLUSIONS = {"truncated", "no_grammar_match", "unknown"}
 OPTIONAL = {"files", "launches", "ranks", "origin"}
 """Fields that only a log of several files, several runs or several ranks has, or an imported document."""
 ADDED = {
-    "#": {"captured_sha256", "cost"},
+    "#": {"captured_sha256", "cost", "evidence"},
     "#/properties/run": {"wall_time_s", "peak_rss_bytes", "log_complete", "log_loss", "recovered"},
     "#/properties/goodput": {"rule", "phase", "step_evidence", "parts", "range", "stalls"},
     "#/properties/derivation": {"peaks", "redactions", "cells", "check_lines"},
     "#/properties/derivation/properties/log": {"time"},
-    "#/properties/derivation/properties/options": {"wall", "log_complete", "running", "facts"},
+    "#/properties/derivation/properties/options": {"wall", "log_complete", "running", "job", "facts"},
     "#/properties/failure": {"exception", "culprit", "victims", "retry", "progress"},
     "#/$defs/summary/properties/steps": {"first_line", "last_line"},
     "#/$defs/stat": {"places"},

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from receipt_cli.analysis.goodput.model import Wall, recorded_wall
-from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.lazy_dataclass import dataclass, replace
 
 STATED = "stated"
 """Source of a fact that the caller states."""
@@ -23,6 +23,21 @@ class StatedFact(NamedTuple):
     source: str = STATED
 
 
+class JobEnd(NamedTuple):
+    """How a job ended as its scheduler records it: fields of the entry of ``evidence`` of a receipt that decide."""
+
+    source: str
+    ended: str
+    state: str | None
+    exit_code: int | None
+
+    @classmethod
+    def of(cls, evidence: Sequence[Mapping[str, Any]]) -> JobEnd | None:
+        """Return the end of the first entry that has one; None where every job may still run."""
+        ends = [cls(*(entry[key] for key in cls._fields)) for entry in evidence]
+        return next((end for end in ends if end.ended not in ("not_ended", "unknown")), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """Options of a derivation; recorded in the receipt."""
@@ -36,13 +51,20 @@ class Options:
     """Facts that the caller states, one a name, in the order of their names."""
     running: bool = False
     """True where the caller read the log of a job that may still run: where it breaks off says nothing of the end."""
+    job: JobEnd | None = None
+    """How a scheduler says that the job ended."""
 
     @classmethod
     def recorded(cls, options: Mapping[str, Any]) -> Options:
         """Return the options that a receipt of any version records."""
         facts = tuple(StatedFact(**fact) for fact in options.get("facts", ()))
         whole, running = options.get("log_complete"), options.get("running") is True
-        return cls(options["grammar"], options["exit_code"], recorded_wall(options), whole, facts, running)
+        job = None if options.get("job") is None else JobEnd(**options["job"])
+        return cls(options["grammar"], options["exit_code"], recorded_wall(options), whole, facts, running, job)
+
+    def of_earlier_run(self) -> Options:
+        """Return the options of a run that another one follows in the log: how the job ended says nothing of it."""
+        return replace(self, exit_code=None, wall=None, log_complete=None, running=False, job=None)
 
     def document(self) -> dict[str, Any]:
         """Return the block that a receipt records. A key of receipt/1.3 is absent where nothing was stated."""
@@ -52,5 +74,6 @@ class Options:
             "wall": None if self.wall is None else self.wall._asdict(),
             **({} if self.log_complete is not False else {"log_complete": False}),
             **({"running": True} if self.running else {}),
+            **({} if self.job is None else {"job": self.job._asdict()}),
             **({"facts": [fact._asdict() for fact in self.facts]} if self.facts else {}),
         }

@@ -8,13 +8,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from receipt_cli.cli.output import ColorChoice, note, progress, style, write_stdout
 from receipt_cli.cli.parameters import (
     Argument,
     Attach,
     Color,
+    Evidence,
     Fact,
     Grammar,
     Json,
@@ -84,6 +85,8 @@ def parse(
     preset: Preset = None,
     attach: Attach = None,
     header: Annotated[Path | None, Option(help="Header file that `receipt header` wrote at job start.")] = None,
+    evidence: Evidence = None,
+    job: Annotated[str | None, Option(metavar="ID", help="With --evidence: the job, where a file has several.")] = None,
     here: Annotated[bool, Option(help="This machine and this .git are the run's: record them.")] = False,
     strict: Annotated[bool, Option(help="Exit 1 on unread lines, near misses, dropped numbers, or a log without steps.")] = False,
     workers: Annotated[int | None, Option(least=1, most=256, help="Processes that scan; by default as many as pay.")] = None,
@@ -115,6 +118,7 @@ def parse(
         lane=lane,
         preset=preset,
         attachments=tuple(attach or ()),
+        evidence=_read_evidence(evidence or (), job),
         header_file=header,
         here=Path.cwd() if here else None,
         workers=workers or AUTO,
@@ -184,6 +188,18 @@ def _with_header_of_orphan(request: Request) -> Request:
     captured = {"log_complete": found.log_complete, "log_loss": found.log_loss, "recovered": True}
     header_file = header if header.is_file() else None
     return replace(request, header_file=header_file, log_complete=found.log_complete, captured={**captured, **request.captured})
+
+
+def _read_evidence(files: Sequence[Path], job: str | None) -> Sequence[dict[str, Any]]:
+    if not files:
+        if job is not None:
+            raise UsageError("--job goes with --evidence")
+        return ()
+    from receipt_cli.evidence.reading import MAX_FILES, read_evidence
+
+    if len(files) > MAX_FILES:
+        raise UsageError(f"--evidence is given {len(files)} times", why=f"a receipt has at most {MAX_FILES} entries")
+    return read_evidence(files, job)
 
 
 def _read_wall(wall: str) -> Wall:

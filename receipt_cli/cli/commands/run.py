@@ -208,12 +208,15 @@ def _conclude(
     """Write the receipt and say so. Whatever fails here is told, and changes nothing of how the command ended."""
     from receipt_cli.analysis.goodput.model import Wall
     from receipt_cli.documents.canonical import canonical_bytes
+    from receipt_cli.evidence.slurm_job import slurm_evidence
     from receipt_cli.io.atomic import write_atomically
     from receipt_cli.receipts.production import Request, refusal, rfc3339_now
     from receipt_cli.render.scale import byte_size, duration
 
     wall_s = round(ended.wall_s, 3)
     loss = ended.loss
+    evidence, more = slurm_evidence(os.environ)
+    notes = [*notes, *more]
     request = Request(
         path=str(files.log),
         grammar=grammar,
@@ -228,6 +231,7 @@ def _conclude(
             "log_loss": None if loss is None else asdict(loss),
         },
         attachments=attachments,
+        evidence=evidence,
         header_file=files.header,
         environ=dict(os.environ),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 from receipt_cli.documents.invariants.captured import CAPTURED_RULES
 from receipt_cli.documents.invariants.diagnosis import DIAGNOSIS_RULES, ODDITY_RULES
+from receipt_cli.documents.invariants.evidence import EVIDENCE_RULES
 from receipt_cli.documents.invariants.goodput import GOODPUT_RULES
 from receipt_cli.documents.invariants.header import HEADER_RULES
 from receipt_cli.documents.invariants.origin import ORIGIN_RULES
@@ -277,5 +278,6 @@ RECEIPT_RULES: tuple[Rule, ...] = (
     *STATISTIC_RULES,
     *DIAGNOSIS_RULES,
     *PROGRESS_RULES,
+    *EVIDENCE_RULES,
 )
 """The rules of a receipt, in the order in which they are checked and reported."""

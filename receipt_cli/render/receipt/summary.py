@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from receipt_cli.redaction.mask import count_masks
 from receipt_cli.render.receipt.cost import write_cost
 from receipt_cli.render.receipt.diagnosis import write_bottleneck, write_memory
+from receipt_cli.render.receipt.evidence import write_evidence
 from receipt_cli.render.receipt.goodput import write_goodput
 from receipt_cli.render.receipt.identity import write_identity
 from receipt_cli.render.receipt.metrics import write_metrics
@@ -39,6 +40,7 @@ def render_receipt(document: Mapping[str, object], *, series: Mapping[str, Seque
     write_bottleneck(page, document)
     write_memory(page, document)
     write_failure(page, document)
+    write_evidence(page, document)
     write_accounting(page, document)
     _write_redactions(page, document)
     return page.text()
@@ -48,7 +50,7 @@ def _write_redactions(page: Page, document: Mapping[str, object]) -> None:
     """Add how often each class of secret is masked in ``document``; nothing where none is."""
     derivation = document.get("derivation")
     derived = {key: value for key, value in derivation.items() if key != "redactions"} if isinstance(derivation, dict) else {}
-    parts = [document.get(key) for key in ("run", "header", "phases", "failure", "attachments")]
+    parts = [document.get(key) for key in ("run", "header", "phases", "failure", "attachments", "evidence")]
     masks = count_masks(*parts, derived)
     if not masks:
         return

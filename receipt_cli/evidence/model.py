@@ -1,0 +1,183 @@
+"""A job as its scheduler records it, and readers of values whose types nobody guarantees."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.redaction.text import safe_text
+
+MAX_NODES = 1024
+"""Nodes of which an entry lists the names; ``node_count`` counts all."""
+_LARGEST = 2**63 - 1
+_SIGNALS = 64
+"""Numbers of signals end here: Slurm writes ``0:125`` for a job whose memory ran out."""
+_MEMORY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?(?:[eE][0-9]{1,2})?)\s*([KMGTPE]?)(i?)B?[cn]?\Z", re.IGNORECASE)
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job in a scheduler's words (``state``, ``reason``) and in ours (``ended``).
+
+    ``ended``: completed, failed, out_of_memory, timeout, preempted, node_failure, cancelled, not_ended or unknown.
+    ``exit_code`` is negative for a signal. Times are RFC 3339, with Z where the form names the offset from UTC (``zone`` is
+    then utc), else local times of the scheduler. Memory is in bytes; ``max_rss_bytes`` is the largest of one process or task.
+    """
+
+    source: str
+    job_id: str | None = None
+    name: str | None = None
+    state: str | None = None
+    ended: str = "unknown"
+    reason: str | None = None
+    exit_code: int | None = None
+    submitted_at: str | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+    zone: str | None = "utc"
+    nodes: tuple[str, ...] = ()
+    node_count: int | None = None
+    max_rss_bytes: int | None = None
+    memory_limit_bytes: int | None = None
+    restart_count: int | None = None
+    aliases: tuple[str, ...] = ()
+    """Other ids by which the job can be asked for."""
+
+    def document(self, sha256: str, size_bytes: int) -> dict[str, Any]:
+        """Return the entry of a receipt; ``sha256`` and ``size_bytes`` are of the text that it was read from."""
+        times = (self.submitted_at, self.started_at, self.finished_at)
+        return {
+            "source": self.source,
+            "sha256": sha256,
+            "size_bytes": size_bytes,
+            "job_id": self.job_id,
+            "name": self.name,
+            "state": self.state,
+            "ended": self.ended,
+            "reason": self.reason,
+            "exit_code": self.exit_code,
+            "submitted_at": self.submitted_at,
+            "started_at": self.started_at,
+            "finished_at": self.finished_at if self.ended != "not_ended" else None,
+            "zone": self.zone if any(times) else None,
+            "nodes": list(self.nodes[:MAX_NODES]),
+            "node_count": self.node_count if self.node_count is not None else len(self.nodes) or None,
+            "max_rss_bytes": self.max_rss_bytes,
+            "memory_limit_bytes": self.memory_limit_bytes,
+            "restart_count": self.restart_count,
+        }
+
+
+def at(value: object, *path: str | int) -> Any:
+    """Return the value at ``path``, keys of objects and positions in lists one inside the other, or None."""
+    for step in path:
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def items(value: object, *path: str | int) -> list[Any]:
+    """Return the list at ``path``, an empty one where there is none."""
+    found = at(value, *path)
+    return found if isinstance(found, list) else []
+
+
+def words(value: object) -> str | None:
+    """Return a masked text of at most 400 characters: of a text, of a number, of a list of texts; None for nothing."""
+    if isinstance(value, list):
+        value = " ".join(part for part in value if isinstance(part, str))
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    return " ".join(safe_text(str(value), 400).split()) or None
+
+
+def whole(value: object) -> int | None:
+    """Return a whole number of at most 64 bits from a number, its text, or Slurm's ``{"set": true, "number": 1}``."""
+    if isinstance(value, dict):
+        return whole(value.get("number")) if value.get("set") is not False and value.get("infinite") is not True else None
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value):
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return int(value) if value == int(value) and abs(value) <= _LARGEST else None
+
+
+def count(value: object) -> int | None:
+    """Return a whole number from 0 on."""
+    found = whole(value)
+    return found if found is not None and found >= 0 else None
+
+
+def signalled(code: int | None, signal: int | None) -> int | None:
+    """Return the exit code, negative for a signal; None for a number that is neither."""
+    if signal is not None and 0 < signal <= _SIGNALS:
+        return -signal
+    if code is None or not -(2**31) <= code < 2**32 or (signal is not None and signal > _SIGNALS and not code):
+        return None
+    return code
+
+
+def second(value: object) -> str | None:
+    """Return the RFC 3339 time in UTC of a number of seconds since 1970; None for 0, which stands for no time."""
+    if isinstance(value, dict):
+        value = whole(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 2**33:
+        return None
+    moment = datetime.fromtimestamp(value, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S") + (f".{moment.microsecond:06d}".rstrip("0") if moment.microsecond else "") + "Z"
+
+
+def stamp(value: object) -> str | None:
+    """Return a printed time as RFC 3339: in UTC with Z where it names its offset, else as it is."""
+    if not isinstance(value, str) or not _STAMP.match(value):
+        return second(value)
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        return moment.strftime("%Y-%m-%dT%H:%M:%S")
+    try:
+        return second(moment.timestamp())
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def memory(value: object, unit: str = "") -> int | None:
+    """Return bytes of ``64Gi``, ``510000M`` or a plain number in ``unit``; Slurm's and HTCondor's M are of 1024 * 1024."""
+    if isinstance(value, dict):
+        value = whole(value)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    found = _MEMORY.match(str(value))
+    if found is None:
+        return None
+    factor = 1024 ** " KMGTPE".index((found[2] or unit or " ").upper())
+    size = float(found[1]) * factor
+    return int(size) if 0 < size <= _LARGEST else None
+
+
+def decimal_memory(value: object) -> int | None:
+    """Return bytes of a quantity of Kubernetes, whose M is of 1000 * 1000 and Mi of 1024 * 1024."""
+    found = _MEMORY.match(str(value)) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+    if found is None:
+        return None
+    size = float(found[1]) * (1024 if found[3] else 1000) ** " KMGTPE".index((found[2] or " ").upper())
+    return int(size) if 0 < size <= _LARGEST else None
+
+
+def largest(values: Iterable[int | None]) -> int | None:
+    """Return the largest of the known values."""
+    return max((value for value in values if value is not None), default=None)
+
+
+def first_of(table: Mapping[str, str], *texts: str | None) -> str | None:
+    """Return what ``table`` has for the first of the ``texts`` that it lists."""
+    return next((table[text] for text in texts if text is not None and text in table), None)

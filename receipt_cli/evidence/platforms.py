@@ -1,0 +1,145 @@
+"""Kubernetes (``kubectl get pod -o json``), SageMaker (DescribeTrainingJob) and SkyPilot (``sky jobs queue -o json``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from receipt_cli.evidence.model import Job, at, count, decimal_memory, first_of, items, signalled, stamp, whole, words
+
+_TERMINATED = {
+    "OOMKilled": "out_of_memory",
+    "DeadlineExceeded": "timeout",
+    "Evicted": "preempted",
+    "Preempting": "preempted",
+    "NodeLost": "node_failure",
+    "NodeShutdown": "node_failure",
+    "Shutdown": "node_failure",
+    "UnexpectedAdmissionError": "failed",
+}
+"""Reasons of a pod or of its container that say more than its exit code."""
+_DISRUPTED = {
+    "PreemptionByScheduler": "preempted",
+    "EvictionByEvictionAPI": "preempted",
+    "TerminationByKubelet": "preempted",
+    "DeletionByTaintManager": "node_failure",
+    "DeletionByPodGC": "node_failure",
+}
+"""Reasons of the condition ``DisruptionTarget``."""
+_SAGEMAKER = {"Completed": "completed", "Failed": "failed", "Stopped": "cancelled"}
+_SECONDARY = {"MaxRuntimeExceeded": "timeout", "MaxWaitTimeExceeded": "timeout", "Interrupted": "preempted"}
+_EXIT_CODE = re.compile(r"\bexit ?code:? {0,2}(\d{1,3})\b", re.IGNORECASE)
+_SKYPILOT = {
+    "SUCCEEDED": "completed",
+    "CANCELLED": "cancelled",
+    **dict.fromkeys(
+        ("FAILED", "FAILED_SETUP", "FAILED_PRECHECKS", "FAILED_NO_RESOURCE", "FAILED_CONTROLLER", "FAILED_DRIVER"), "failed"
+    ),
+    **dict.fromkeys(
+        ("INIT", "PENDING", "SUBMITTED", "STARTING", "SETTING_UP", "RUNNING", "RECOVERING", "WINDING_DOWN", "CANCELLING"),
+        "not_ended",
+    ),
+}  # fmt: skip
+
+
+def read_pods(text: object) -> Iterator[Job]:
+    """Yield the jobs of a pod, or of a list of pods."""
+    for pod in items(text, "items") if at(text, "kind") in ("List", "PodList") else [text]:
+        if isinstance(pod, dict) and pod.get("kind") in ("Pod", None) and isinstance(pod.get("status"), dict):
+            yield _of_pod(pod)
+
+
+def _of_pod(pod: dict[str, Any]) -> Job:
+    phase, why = words(at(pod, "status", "phase")), words(at(pod, "status", "reason"))
+    container, died = _container(pod)
+    said = words(at(died, "reason"))
+    code = signalled(whole(at(died, "exitCode")), whole(at(died, "signal")))
+    holding = [c for c in items(pod, "status", "conditions") if at(c, "status") == "True"]
+    disrupted = next((words(at(c, "reason")) for c in holding if at(c, "type") == "DisruptionTarget"), None)
+    ended = first_of(_TERMINATED, why, said) or first_of(_DISRUPTED, disrupted)
+    if died is None and phase in ("Pending", "Running"):
+        ended = "not_ended"
+    elif ended is None:
+        ended = "unknown" if code is None else "completed" if code == 0 else "failed"
+    name, namespace = words(at(pod, "metadata", "name")), words(at(pod, "metadata", "namespace"))
+    limits = [decimal_memory(at(c, "resources", "limits", "memory")) for c in items(pod, "spec", "containers")]
+    known = [limit for limit in limits if limit is not None]
+    node = words(at(pod, "spec", "nodeName"))
+    return Job(
+        "kubernetes_pod",
+        job_id=name if namespace is None else f"{namespace}/{name}",
+        name=words(at(pod, "metadata", "labels", "job-name")) or name,
+        state=phase,
+        ended=ended,
+        reason=why or disrupted or said,
+        exit_code=code,
+        submitted_at=stamp(at(pod, "metadata", "creationTimestamp")),
+        started_at=stamp(at(died, "startedAt")) or stamp(at(container, "state", "running", "startedAt")),
+        finished_at=stamp(at(died, "finishedAt")),
+        nodes=() if node is None else (node,),
+        memory_limit_bytes=sum(known) if known and len(known) == len(limits) else None,
+        restart_count=count(at(container, "restartCount")),
+        aliases=tuple(text for text in (name, words(at(pod, "metadata", "uid"))) if text is not None),
+    )
+
+
+def _container(pod: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the status of the container that counts and how it ended, or None while it runs.
+
+    The first container that failed counts, else the first of the pod. One that waits to be started again ended as its last
+    state shows.
+    """
+    order = [at(c, "name") for c in items(pod, "spec", "containers")]
+    statuses = [c for c in items(pod, "status", "containerStatuses") if isinstance(c, dict)]
+    statuses.sort(key=lambda c: order.index(c.get("name")) if c.get("name") in order else len(order))
+    ends = [(c, at(c, "lastState" if at(c, "state", "waiting") is not None else "state", "terminated")) for c in statuses]
+    failed = [pair for pair in ends if pair[1] and whole(at(pair[1], "exitCode")) != 0]
+    return next(iter([*failed, *ends]), (None, None))
+
+
+def read_training_job(text: object) -> Iterator[Job]:
+    """Yield the job of SageMaker's DescribeTrainingJob, of which the hyperparameters and the environment are not read."""
+    state, secondary = words(at(text, "TrainingJobStatus")), words(at(text, "SecondaryStatus"))
+    why = words(at(text, "FailureReason"))
+    code = _EXIT_CODE.search(why) if why is not None else None
+    ended = first_of(_SECONDARY, secondary) or first_of(_SAGEMAKER, state) or ("not_ended" if state else "unknown")
+    yield Job(
+        "sagemaker",
+        job_id=words(at(text, "TrainingJobName")),
+        name=words(at(text, "TrainingJobName")),
+        state=state if secondary in (None, state) else f"{state} ({secondary})",
+        ended=ended if state not in ("InProgress", "Stopping") else "not_ended",
+        reason=why,
+        exit_code=0 if ended == "completed" else int(code[1]) if code is not None and ended == "failed" else None,
+        submitted_at=stamp(at(text, "CreationTime")),
+        started_at=stamp(at(text, "TrainingStartTime")),
+        finished_at=stamp(at(text, "TrainingEndTime")),
+        node_count=count(at(text, "ResourceConfig", "InstanceCount")),
+        aliases=tuple(text for text in (words(at(text, "TrainingJobArn")),) if text is not None),
+    )
+
+
+def read_sky_jobs(text: object) -> Iterator[Job]:
+    """Yield the managed jobs, or the jobs of a cluster, that SkyPilot lists; times are seconds since 1970."""
+    for job in text if isinstance(text, list) else items(text, "jobs"):
+        if not isinstance(job, dict):
+            continue
+        state = (words(job.get("status")) or "").rpartition(".")[2]
+        ended = _SKYPILOT.get(state, "unknown")
+        codes = [whole(code) for code in items(job, "exit_codes")]
+        task, own = whole(job.get("task_id")), words(job.get("job_id"))
+        yield Job(
+            "skypilot",
+            job_id=own,
+            name=words(job.get("job_name")),
+            state=state or None,
+            ended=ended,
+            reason=words(job.get("failure_reason")),
+            exit_code=next((code for code in codes if code), 0 if codes and None not in codes else None),
+            submitted_at=stamp(job.get("submitted_at")),
+            started_at=stamp(job.get("start_at")),
+            finished_at=stamp(job.get("end_at")),
+            restart_count=count(job.get("recovery_count")),
+            aliases=(f"{own}.{task}",) if task is not None else (),
+        )

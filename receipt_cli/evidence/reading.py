@@ -1,0 +1,97 @@
+"""Evidence of a job from a file: which form it has, and which of several jobs is meant."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from receipt_cli.errors import InputError, UsageError
+from receipt_cli.evidence import condor, platforms, slurm
+from receipt_cli.evidence.model import Job, at, items
+
+MAX_BYTES = 16 * 2**20
+"""A description of one job has some kilobytes; a long list of jobs may have a few megabytes."""
+MAX_JOBS = 100_000
+MAX_FILES = 16
+"""Entries of ``evidence`` that a receipt can have."""
+_FORMS = (
+    "sacct --json, scontrol show job (text or --json), condor_history -json or -long, kubectl get pod -o json, "
+    "aws sagemaker describe-training-job, sky jobs queue -o json"
+)
+_ADS = re.compile(r"(?m)^ClusterId = \d")
+_JOBS = re.compile(r"(?m)^\s*JobId=\d")
+
+
+def read_evidence(files: Sequence[Path], job: str | None = None) -> list[dict[str, Any]]:
+    """Return the entry of each file for ``evidence`` of a receipt; ``job`` names one of several jobs in a file.
+
+    Raises ``InputError`` for a file that cannot be read or is of no known form, and ``UsageError`` where it is not clear
+    which job is meant.
+    """
+    return [_read_file(file, job) for file in files]
+
+
+def _read_file(file: Path, wanted: str | None) -> dict[str, Any]:
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError("cannot read the evidence", where=str(file), why=error.strerror or str(error)) from error
+    if len(data) > MAX_BYTES:
+        why = f"it is larger than {MAX_BYTES // 2**20} MiB"
+        raise InputError("cannot read the evidence", where=str(file), why=why, try_="ask the scheduler for one job")
+    return read_entry(data, str(file), wanted)
+
+
+def read_entry(data: bytes, where: str, wanted: str | None = None) -> dict[str, Any]:
+    """Return the entry of a job from the bytes ``data`` of a document. Raises as ``read_evidence``."""
+    jobs = _read(data.decode("utf-8-sig", "replace"), where)
+    if wanted is not None:
+        jobs = [job for job in jobs if wanted in (job.job_id, *job.aliases)]
+    if not jobs:
+        why = "it has no job" if wanted is None else f"it has no job {wanted[:100]!r}"
+        raise UsageError("no evidence", where=where, why=why)
+    ids = list(dict.fromkeys(job.job_id or "?" for job in jobs))
+    if len(ids) > 1:
+        shown = ", ".join(ids[:8]) + (", ..." if len(ids) > 8 else "")
+        raise UsageError("the evidence has several jobs", where=where, why=f"{len(ids)}: {shown}", try_="--job ID")
+    last = max(jobs, key=lambda job: job.started_at or "")  # a job that was queued again has a record for each start
+    return last.document(hashlib.sha256(data).hexdigest(), len(data))
+
+
+def _read(text: str, where: str) -> list[Job]:
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            found = _of_json(json.loads(text))
+        except (ValueError, RecursionError) as error:
+            why = "nested too deep" if isinstance(error, RecursionError) else str(error)
+            raise InputError("the evidence is no JSON", where=where, why=why) from None
+    elif _JOBS.search(text):
+        found = list(slurm.read_text(text))
+    elif _ADS.search(text):
+        found = list(condor.read_text(text))
+    else:
+        found = None
+    if found is None:
+        raise InputError("no known form of evidence", where=where, why=f"known: {_FORMS}")
+    return found[:MAX_JOBS]
+
+
+def _of_json(value: Any) -> list[Job] | None:
+    """Return the jobs of a JSON value by the keys that its form alone has; None for another form."""
+    first = at(value, 0) if isinstance(value, list) else at(items(value, "jobs"), 0)
+    if at(value, "TrainingJobName") is not None:
+        return list(platforms.read_training_job(value))
+    if at(value, "kind") in ("Pod", "PodList", "List"):
+        return list(platforms.read_pods(value))
+    if at(value, "ClusterId") is not None or at(first, "ClusterId") is not None:
+        return list(condor.read_json(value))
+    if at(first, "job_state") is not None or isinstance(at(first, "state"), dict):
+        return list(slurm.read_json(value))
+    if at(first, "job_id") is not None and isinstance(at(first, "status"), str):
+        return list(platforms.read_sky_jobs(value))
+    return [] if isinstance(at(value, "jobs"), list) and first is None else None

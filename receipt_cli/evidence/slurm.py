@@ -1,0 +1,212 @@
+"""Slurm: ``sacct --json``, ``scontrol show job`` as text and as JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from receipt_cli.evidence.model import (
+    MAX_NODES,
+    Job,
+    at,
+    count,
+    first_of,
+    items,
+    largest,
+    memory,
+    second,
+    signalled,
+    stamp,
+    whole,
+    words,
+)
+
+ENDED = {
+    "COMPLETED": "completed",
+    "FAILED": "failed",
+    "LAUNCH_FAILED": "failed",
+    "OUT_OF_MEMORY": "out_of_memory",
+    "TIMEOUT": "timeout",
+    "DEADLINE": "timeout",
+    "PREEMPTED": "preempted",
+    "NODE_FAIL": "node_failure",
+    "BOOT_FAIL": "node_failure",
+    "CANCELLED": "cancelled",
+    "REVOKED": "cancelled",
+    **dict.fromkeys(
+        ("PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "RESIZING", "STAGE_OUT",
+         "SIGNALING", "STOPPED", "SPECIAL_EXIT"),
+        "not_ended",
+    ),
+}  # fmt: skip
+_NOTHING = ("None", "Unknown", "N/A", "(null)", "None assigned", "")
+_PAIR = re.compile(r"(?:\A|\s)([A-Z][A-Za-z:/]{1,40})=")
+_GROUP = re.compile(r"([\w.-]{0,80})\[([\d,-]{1,2000})\]([\w.-]{0,80})\Z")
+_RANGE = re.compile(r"(\d{1,9})-(\d{1,9})\Z")
+_MEM = re.compile(r"(?:\A|,)mem=([\d.]{1,15}[KMGTP]?)(?:,|\Z)")
+
+
+def read_json(text: object) -> Iterator[Job]:
+    """Yield the jobs of a JSON document of ``sacct`` or ``scontrol``, with the shapes of Slurm 21.08 and later."""
+    for job in items(text, "jobs"):
+        if isinstance(job, dict):
+            yield _of_control(job) if "job_state" in job else _of_accounting(job)
+
+
+def _of_accounting(job: dict[str, Any]) -> Job:
+    states = _states(at(job, "state", "current"))
+    steps = items(job, "steps")
+    tres = [t for step in steps for t in items(step, "tres", "requested", "max") if at(t, "type") == "mem"]
+    granted = [t for t in items(job, "tres", "allocated") if at(t, "type") == "mem"]
+    name, aliases = _ids(job, at(job, "array", "job_id"), at(job, "array", "task_id"))
+    return Job(
+        "slurm_sacct",
+        job_id=name,
+        name=words(job.get("name")),
+        state=" ".join(states) or None,
+        ended=_ended(states),
+        reason=_said(at(job, "state", "reason")),
+        exit_code=_code(job.get("exit_code")),
+        submitted_at=second(at(job, "time", "submission")),
+        started_at=second(at(job, "time", "start")),
+        finished_at=second(at(job, "time", "end")),
+        nodes=tuple(node_names(job.get("nodes"))),
+        node_count=count(job.get("allocation_nodes")),
+        max_rss_bytes=largest(count(at(t, "count")) for t in tres) or None,
+        memory_limit_bytes=memory(at(granted, 0, "count"), "M"),
+        restart_count=count(job.get("restart_cnt")),
+        aliases=aliases,
+    )
+
+
+def _of_control(job: dict[str, Any]) -> Job:
+    states = _states(job.get("job_state"))
+    name, aliases = _ids(job, job.get("array_job_id"), job.get("array_task_id"))
+    return Job(
+        "slurm_scontrol",
+        job_id=name,
+        name=words(job.get("name")),
+        state=" ".join(states) or None,
+        ended=_ended(states),
+        reason=_said(job.get("state_reason")),
+        exit_code=_code(job.get("exit_code")) if _ended(states) != "not_ended" else None,
+        submitted_at=second(job.get("submit_time")),
+        started_at=second(job.get("start_time")),
+        finished_at=second(job.get("end_time")),
+        nodes=tuple(node_names(job.get("nodes"))),
+        node_count=count(job.get("node_count")),
+        memory_limit_bytes=_granted(job.get("tres_alloc_str")),
+        restart_count=count(job.get("restart_cnt")),
+        aliases=aliases,
+    )
+
+
+def read_text(text: str) -> Iterator[Job]:
+    """Yield the jobs that ``scontrol show job`` prints, with a line for each (``-o``) or with several."""
+    for block in re.split(r"(?:\A|\n)\s*(?=JobId=)", text):
+        if block.startswith("JobId="):
+            yield _of_block(_pairs(block))
+
+
+def _of_block(found: dict[str, str]) -> Job:
+    states = _states(found.get("JobState"))
+    ended = _ended(states)
+    code, _, signal = found.get("ExitCode", "").partition(":")
+    granted = found.get("AllocTRES") or found.get("TRES") or ""
+    array, task = found.get("ArrayJobId"), found.get("ArrayTaskId")
+    return Job(
+        "slurm_scontrol",
+        job_id=words(found.get("JobId")),
+        name=words(found.get("JobName")),
+        state=" ".join(states) or None,
+        ended=ended,
+        reason=_said(found.get("Reason")),
+        exit_code=signalled(whole(code), whole(signal)) if ended != "not_ended" else None,
+        submitted_at=stamp(found.get("SubmitTime")),
+        started_at=stamp(found.get("StartTime")),
+        finished_at=stamp(found.get("EndTime")),
+        zone=None,
+        nodes=tuple(node_names(found.get("NodeList"))),
+        node_count=count(found.get("NumNodes", "").partition("-")[0]),
+        memory_limit_bytes=_granted(granted),
+        restart_count=count(found.get("Restarts")),
+        aliases=(f"{array}_{task}",) if array and task else (),
+    )
+
+
+def _pairs(block: str) -> dict[str, str]:
+    """Return the ``Key=value`` pairs of a job, of equal keys the first; values may contain blanks."""
+    places = list(_PAIR.finditer(block))
+    ends = [place.start() for place in places[1:]] + [len(block)]
+    found: dict[str, str] = {}
+    for place, end in zip(places, ends, strict=True):
+        value = block[place.end() : end].partition("\n")[0].strip()
+        found.setdefault(place[1], "" if value in _NOTHING else value)
+    return found
+
+
+def node_names(value: object) -> Iterator[str]:
+    """Yield at most ``MAX_NODES`` names of a list of hosts such as ``gpu[01-03,07],login1``."""
+    if not isinstance(value, str) or value in _NOTHING:
+        return
+    left = MAX_NODES
+    for part in re.findall(r"[^,\[\]]{0,80}(?:\[[\d,-]{1,2000}\][^,\[\]]{0,80})?", value[:65536]):
+        for name in _expanded(part, left) if part else ():
+            left -= 1
+            yield words(name) or ""
+        if left <= 0:
+            return
+
+
+def _expanded(part: str, most: int) -> Iterator[str]:
+    group = _GROUP.match(part)
+    if group is None:
+        yield part
+        return
+    for numbers in group[2].split(","):
+        found = _RANGE.match(numbers)
+        if found is None:
+            yield f"{group[1]}{numbers}{group[3]}"
+            most -= 1
+        else:
+            last = min(int(found[2]), int(found[1]) + most - 1)
+            for number in range(int(found[1]), last + 1):
+                yield f"{group[1]}{number:0{len(found[1])}d}{group[3]}"
+                most -= 1
+        if most <= 0:
+            return
+
+
+def _states(value: object) -> list[str]:
+    """Return the state and its flags; older versions write a text, and ``CANCELLED by 1000`` for whose doing it was."""
+    texts = value if isinstance(value, list) else [value]
+    return [text for text in map(words, texts) if text is not None][:8]
+
+
+def _ended(states: list[str]) -> str:
+    """Return how a job in these states ended: one that still runs or is queued again has not."""
+    found = [first_of(ENDED, state.partition(" ")[0].rstrip("+")) for state in states]
+    return "not_ended" if "not_ended" in found else next((ended for ended in found if ended is not None), "unknown")
+
+
+def _said(reason: object) -> str | None:
+    text = words(reason)
+    return None if text is None or text in _NOTHING else text
+
+
+def _code(value: object) -> int | None:
+    code = whole(value) if isinstance(value, int) else whole(at(value, "return_code"))
+    signal = at(value, "signal", "id")
+    return signalled(code, whole(signal if signal is not None else at(value, "signal", "signal_id")))
+
+
+def _ids(job: dict[str, Any], array: object, task: object) -> tuple[str | None, tuple[str, ...]]:
+    own, whole_array, number = words(job.get("job_id")), whole(array), whole(task)
+    known = whole_array not in (None, 0) and number is not None
+    return own, (f"{whole_array}_{number}",) if known else ()
+
+
+def _granted(tres: object) -> int | None:
+    found = _MEM.search(tres[:4096]) if isinstance(tres, str) else None
+    return memory(found[1], "M") if found is not None else None
