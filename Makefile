@@ -104,6 +104,11 @@ lint-grammars: $(DEV) ## let every shipped grammar prove itself
 freeze: $(DEV) ## write the digests of draft grammars and schemas into their index.yaml
 	$(PY) tests/tools/freeze.py grammars/index.yaml schemas/index.yaml
 
+.PHONY: release-grammars
+release-grammars: $(DEV) ## turn every draft of grammars and schemas into a released file, which never changes again; review the diff
+	$(PY) tests/tools/freeze.py --release all
+	$(PY) hatch_build.py
+
 .PHONY: wheel-check
 wheel-check: $(DEV) ## build the wheel with the kernel and the pure one, install each, use both outside the checkout
 	rm -rf build/wheel-check
@@ -262,9 +267,9 @@ test-readers: $(DEV) ## install TensorBoard, W&B and MLflow, which are large, an
 	$(PYTEST) tests/cli/test_export.py
 
 .PHONY: test-trainers
-test-trainers: $(DEV) ## install torch, Transformers and Lightning under build/, and let them end in every way under receipt run
+test-trainers: $(DEV) ## install torch, Transformers, Accelerate, Lightning, Keras under build/; endings and callbacks; TORCH=torch==2.13.0
 	test -x build/trainers/bin/python || $(PY) -m venv build/trainers
-	build/trainers/bin/python -m pip install --quiet --disable-pip-version-check torch accelerate transformers lightning numpy
+	build/trainers/bin/python -m pip install --quiet --disable-pip-version-check '$(or $(TORCH),torch)' accelerate transformers lightning keras numpy
 	TRAINER_PYTHON=build/trainers/bin/python $(PY) -m pytest -s tests/trainers
 
 .PHONY: test-ray

@@ -23,8 +23,8 @@ NUMBER_FACTS = (
 """Numbers about the run, in base units."""
 TEXT_FACTS = ("model_name", "accelerator_name", "precision", "optimizer", "torch_version", "cuda_version", "trainer_version")
 """Texts about the run, a line each."""
-_RESERVED = frozenset({"step", "planned_steps", "path", "status"})
-_PRINTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./@%+:\-]{0,199}")
+RESERVED_NAMES = frozenset({"step", "planned_steps", "path", "status"})
+PRINTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_./@%+:\-]{0,199}")
 _MAX_TEXT = 200
 _MAX_PATH = 1000
 
@@ -121,7 +121,7 @@ class StepPrinter:
         for name, value in metrics.items():
             head = names.get(name)
             if head is None:
-                if name in _RESERVED:
+                if name in RESERVED_NAMES:
                     raise ValueError(f"{name!r} is no name of a metric: it has its own place in the line")
                 head = names[name] = f" {_name(name)}="
             if value is not None:
@@ -137,7 +137,7 @@ class StepPrinter:
 
 
 def _name(name: str) -> str:
-    if not _PRINTED_NAME.fullmatch(name):
+    if not PRINTED_NAME.fullmatch(name):
         raise ValueError(f"{name!r} cannot be printed as the name of a metric: a letter or _, then letters, digits and _./@%+:-")
     return name
 

@@ -81,6 +81,7 @@ SEAMS = {"scan.kernel": "scan.engine", "events.compact": "events.build"}
 
 # One line a package: the modules that may import it, at the top of the file or inside a function.
 OWNERS: dict[str, tuple[str, ...]] = {
+    "accelerate": ("emit.callbacks.accelerate",),
     "ahocorasick_rs": ("records.prefilter",),
     "anyio": ("mcp_server.*",),
     "charset_normalizer": ("io.encoding",),
@@ -89,6 +90,8 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "fsspec": ("batch.remote",),
     "git": ("header.git",),
     "jsonschema": ("definitions.schema_check",),
+    "keras": ("emit.callbacks.keras",),
+    "lightning": ("emit.callbacks.lightning",),
     "matplotlib": ("api.*",),
     "numpy": (
         "analysis.*", "api.*", "comparison.*", "detect.*", "events.*", "export.*", "gpu_profile.*", "history.*", "numeric.*",
@@ -103,12 +106,15 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "pyarrow": ("api.frames",),
     "pydantic": ("mcp_server.*",),
     "pynvml": ("header.accelerators",),
+    "pytorch_lightning": ("emit.callbacks.lightning",),
     "ray": ("batch.ray_engine",),
     "pyroaring": ("numeric.ordinals",),
     "regex": ("definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
     "rich": ("render.*",),
     "securesystemslib": ("verification.attestation",),
     "sqlalchemy": ("export.mlflow_store",),
+    "torch": ("emit.callbacks.lightning",),
+    "transformers": ("emit.callbacks.hugging_face",),
     "typer": ("cli.*",),
     "yaml": ("definitions.strict_yaml",),
     "zlib_ng": ("io.compression",),

@@ -2,9 +2,10 @@
 
 ``grammars/fixtures.yaml`` counts the logs that are kept for each grammar.
 
-``--release FILE...`` (paths from the root) turns drafts into released files. A released file, and so are the valid
-examples of a released document, never changes by a byte: its digest stands in ``tests/tools/frozen.txt``, too, which
-only grows. Where its bytes or its status have changed, nothing is written and the exit code is 1: add a version instead.
+``--release FILE...`` (paths from the root) turns drafts into released files, ``--release all`` every draft (``make
+release-grammars``). A released file, and so are the valid examples of a released document, never changes by a byte: its
+digest is listed in ``tests/tools/frozen.txt``, too, which only grows. Where its bytes or its status have changed, nothing
+is written and the exit code is 1: add a version instead.
 """
 
 from __future__ import annotations
@@ -91,10 +92,11 @@ def freeze(kind: str, release: set[str]) -> tuple[str, dict[str, str], list[str]
         elif entry["status"] != "draft" and entry["sha256"] != digest:
             wrong.append(f"{path}: is {entry['status']} and has changed; add a version instead")
         entry["sha256"] = digest
-        if path in release:
+        if path in release or (entry["status"] == "draft" and release == {"all"}):
             entry["status"] = "released"
-        if entry["status"] != "draft" and kind == "schemas":
-            released |= {file: sha256(file) for file in (path, *examples(str(entry["kind"]), str(entry["version"])))}
+        if entry["status"] != "draft":
+            also = examples(str(entry["kind"]), str(entry["version"])) if kind == "schemas" else []
+            released |= {file: sha256(file) for file in (path, *also)}
         lines = [
             f"{key}: {value!r}" if key in ("since", "sha256") or (kind, key) == ("schemas", "version") else f"{key}: {value}"
             for key, value in entry.items()
@@ -106,7 +108,7 @@ def freeze(kind: str, release: set[str]) -> tuple[str, dict[str, str], list[str]
 def main() -> int:
     """Rewrite both indices."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--release", nargs="+", default=[], metavar="FILE", help="turn these drafts into released files")
+    parser.add_argument("--release", nargs="+", default=[], metavar="FILE", help="turn these drafts, or all, into released files")
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     options = parser.parse_args()
     made = {kind: freeze(kind, set(options.release)) for kind in HEADS}
