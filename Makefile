@@ -225,9 +225,9 @@ metamorphic: $(DEV) ## logs appended, interleaved, one behind the other: how man
 	$(PY) -m benchmarks.metamorphic.table $(FOLDER) $(if $(FOLDER),,--write benchmarks/results/metamorphic.md)
 
 .PHONY: fuzz
-fuzz: $(DEV) ## fuzz every boundary, coverage-guided where atheris can be installed; TIME= seconds a target, TARGET=, SEED=
+fuzz: $(DEV) ## fuzz every boundary, coverage-guided where atheris can be installed; TIME= seconds a target, TARGET=, SEED=, RESULTS=
 	-$(PY) -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'
-	$(PY) -m tests.fuzz $(TARGET) --seconds $(or $(TIME),60) --seed $(or $(SEED),1)
+	$(PY) -m tests.fuzz $(TARGET) --seconds $(or $(TIME),60) --seed $(or $(SEED),1) $(addprefix --results ,$(RESULTS))
 
 .PHONY: calibrate
 calibrate: $(DEV) ## how often compare calls equal runs different, simulated and real, into benchmarks/results; TRIALS=400 FOLDER=

@@ -72,7 +72,8 @@ class Starts:
 
         Of the steps in common all but a few must have other values.
         """
-        coming = self.ahead[self.keys[index]][self.place(index) :][:COMPARED]
+        begin = self.place(index)
+        coming = self.ahead[self.keys[index]][begin : begin + COMPARED]
         ends = (at for at, (one, other) in enumerate(pairwise(coming), 1) if other[1] <= one[1])
         run = coming[: next(ends, len(coming))]
         mine, theirs = [clock for _, clock in run], sorted(track.values)

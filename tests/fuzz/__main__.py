@@ -1,7 +1,8 @@
 """Run fuzz targets and count: python -m tests.fuzz [NAME ...] [--seconds 60] [--seed 1] [--corpus DIR] [--input FILE ...]
 
-Each target runs in a process of its own for so many CPU seconds: coverage-guided with atheris where that is installed,
-else with a mutator of ours. Inputs that crash are kept in build/fuzz/NAME; the counts go to build/fuzz/counts.json.
+Each target runs in a process of its own for so many CPU seconds: coverage-guided with atheris where that is installed
+(unless the variable FUZZ_OWN is set), else with a mutator of ours. Inputs that crash are kept in build/fuzz/NAME; the
+counts go to build/fuzz/counts.json, and with --results FILE they are added to those in FILE.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from receipt_cli.io.atomic import write_atomically
 from tests.fuzz.harness import ROOT, TARGETS, report_inputs
 
 FOLDER = ROOT / "build" / "fuzz"
@@ -39,6 +42,19 @@ def run(name: str, seconds: int, seed: int, corpus: Path | None) -> dict[str, An
     return counts
 
 
+def add(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Add the counts of ``rows`` to those of earlier runs in ``path``, by target and engine."""
+    found = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    sums = {(row["target"], row["engine"]): row for row in found}
+    for row in rows:
+        key = (row["target"], row["engine"])
+        past = sums.get(key, dict(_NOTHING))
+        added = {name: past[name] + row[name] for name in ("executions", "cpu_s", "crashes")}
+        slowest = max(past["slowest_s"], row["slowest_s"])
+        sums[key] = {"target": key[0], "engine": key[1], **added, "cpu_s": round(added["cpu_s"], 1), "slowest_s": slowest}
+    write_atomically(path, (json.dumps([sums[key] for key in sorted(sums)], indent=1) + "\n").encode())
+
+
 HEAD = f"{'target':14} {'engine':8} {'executions':>11} {'cpu s':>8} {'slowest s':>10} {'crashes':>8}"
 
 
@@ -56,6 +72,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60, help="CPU seconds for each target")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--corpus", type=Path, help="where inputs that reach new code are kept; default build/fuzz/NAME/corpus")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="add the counts to those in this file")
     parser.add_argument("--input", type=Path, nargs="+", default=[], help="run these inputs once instead")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in TARGETS]
@@ -71,6 +88,8 @@ def main() -> int:
         print(line(rows[-1]), flush=True)
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "counts.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
+    if options.results is not None:
+        add(rows, options.results)
     spent = round(sum(row["cpu_s"] for row in rows), 1)
     print(line({"target": "all", "engine": "", "executions": sum(row["executions"] for row in rows), "cpu_s": spent}))
     return 1 if any(row["crashes"] for row in rows) else 0

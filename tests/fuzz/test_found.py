@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -150,3 +151,16 @@ def test_a_byte_that_is_no_utf8_beside_a_learned_name(line: bytes, tmp_path: Pat
     log.write_bytes(b"".join(line % (n, n) for n in range(1, 40)))
     document = produce(Request(path=str(log))).document
     assert document["derivation"]["log"]["record_count"] == 39 * line.count(b"\n")
+
+
+@pytest.mark.parametrize("kept", [0, 7])
+def test_a_bar_with_waits_and_few_step_times_is_no_contradiction(kept: int, tmp_path: Path) -> None:
+    """The share of waiting is then one of the time between steps: the validator compared it with the few step times."""
+    whole = (ROOT / "fixtures" / "logs" / "torchspec" / "waits-for-inference-2026.log").read_bytes().decode()
+    timed = re.compile(r"\[[^]]*\] loop\.py:340 INFO TIMING step=(\d+):[^\r\n]*")
+    log = tmp_path / "run.log"
+    log.write_bytes(timed.sub(lambda found: found[0] if int(found[1]) <= kept else "", whole).encode())
+    [phase] = produce(Request(path=str(log))).document["phases"]
+    medians = phase["summary"]["bottleneck"]["medians"]
+    assert ("step_time_s" in medians) is bool(kept)
+    assert medians["dispatch_wait_ratio"] == pytest.approx(medians["dispatch_wait_s"] / medians["cycle_time_s"])

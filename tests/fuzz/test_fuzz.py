@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.__main__ import add
 from tests.fuzz.harness import ROOT, TARGETS, Watch, load
 from tests.fuzz.mutate import mutate
 
@@ -73,6 +74,16 @@ def test_a_run_counts_and_repeats(tmp_path: Path) -> None:
         results.append(json.loads(result.read_text("utf-8")))
     assert results[0]["executions"] == results[1]["executions"] >= len(load("numbers")[1])
     assert results[0]["crashes"] == 0
+
+
+def test_counts_are_added_to_those_of_earlier_runs(tmp_path: Path) -> None:
+    results = tmp_path / "fuzz.json"
+    row = {"target": "parse", "engine": "own", "executions": 3, "cpu_s": 0.5, "slowest_s": 0.2, "crashes": 1, "places": ["x"]}
+    add([row, {**row, "engine": "atheris"}], results)
+    add([{**row, "executions": 4, "slowest_s": 0.1, "crashes": 0, "places": []}], results)
+    own = {"target": "parse", "engine": "own", "executions": 7, "cpu_s": 1.0, "slowest_s": 0.2, "crashes": 1}
+    atheris = {**own, "engine": "atheris", "executions": 3, "cpu_s": 0.5}
+    assert json.loads(results.read_text("utf-8")) == [atheris, own]
 
 
 def test_the_same_seed_gives_the_same_inputs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import random
 import string
@@ -26,9 +27,31 @@ CASES = (
     (LOGS / "hf-trainer" / "bar-merged-v5.log", None),
 )
 CAPTURED = ("run", "header", "attachments")
-FREE = ("/derivation/tool_version", "/captured_sha256")
-"""What states no figure and is no part of what is compared."""
+FREE = ("/derivation/tool_version", "/captured_sha256", "/derivation/log/files/*/name")
+"""What states no figure and is no part of what is compared: the files of a run may be renamed in an archive."""
 Path_ = tuple[str | int, ...]
+SCHEMA = json.loads((LOGS.parents[1] / "schemas" / "receipt" / "v1.3.schema.json").read_text("utf-8"))
+MANY_FIELDS = (
+    *("receipt-emit/plain-loop", "megatron-lm/2026-head-nan", "nanochat/base-accum2-2025-10", "gnmt/two-ranks"),
+    *("torchtitan/llama3-2026-oom", "rllib/ppo-tune-2.6", "nanochat/megacpp-steps", "mmcv/nan-cpu", "xgboost/cv-folds"),
+    *("vits/so-vits-svc", "maxtext/step-2024-eval", "megatron-lm/primus-2025", "kaldi/gmm-update-code-255"),
+    *("detectron2/masks", "torchspec/waits-for-inference-2026"),
+)
+"""Logs whose receipts have, together, nearly all fields of the derived part."""
+INPUTS = ("log", "options", "grammars", "launches")
+"""Fields below ``derivation`` by which a log is read: each is changed alone."""
+RARE = {
+    *("/derivation/options/log_complete", "/derivation/options/running", "/derivation/options/wall/phase"),
+    *(f"/derivation/origin/{name}" for name in ("format", "format_version", "kind", "producer")),
+    *("/derivation/problems/first/*/excerpt", "/derivation/redactions/*", "/goodput/phase"),
+    *(f"/failure/{who}/{what}" for who in ("culprit", "victims/first/*") for what in ("completed", "enqueued")),
+    *(f"/goodput/parts/{part}/overlapped_s" for part in ("compilation", "idle", "initialization", "wasted_progress")),
+    "/goodput/parts/idle/count",
+    *(f"{at}/{name}" for at in ("/summary", "/phases/*/summary") for name in ("memory/growing", "ranks/*/straggles")),
+    *(f"{at}/{group}/*/places/inf_line" for at in ("/summary", "/phases/*/summary") for group in ("metrics", "other_metrics")),
+    *(f"{at}/other_metrics/*/{name}" for at in ("/summary", "/phases/*/summary") for name in ("definition", "scope")),
+}
+"""Fields of the derived part that no receipt of this test has."""
 
 
 def leaves(value: Any, path: Path_ = ()) -> Iterator[Path_]:
@@ -95,6 +118,112 @@ def test_every_change_is_refused_or_named(log: Path, code: int | None) -> None:
             continue  # refused
         assert not found.verified, path
         assert found.invalid or found.differences or found.touched, path  # a stated fact that completes nothing
+
+
+def branches(schemas: list[Any]) -> list[dict[str, Any]]:
+    """Return the schemas with their references resolved, and all their alternatives."""
+    found: list[dict[str, Any]] = []
+    for schema in schemas:
+        while "$ref" in schema:
+            target: Any = SCHEMA
+            for key in schema["$ref"].removeprefix("#/").split("/"):
+                target = target[key]
+            schema = {**{name: part for name, part in schema.items() if name != "$ref"}, **target}
+        found += [schema, *branches([one for kind in ("anyOf", "oneOf", "allOf") for one in schema.get(kind, ())])]
+    return found
+
+
+@functools.cache
+def below(field: str) -> dict[str, list[Any]]:
+    """Return the schemas of what a field contains, by name: ``*`` for names that are data, and for places in an array."""
+    holder, _, name = field.rpartition("/")
+    found: dict[str, list[Any]] = {}
+    for schema in branches(below(holder).get(name, []) if field else [SCHEMA]):
+        for inner, part in schema.get("properties", {}).items():
+            found.setdefault(inner, []).append(part)
+        for part in (schema.get("additionalProperties"), schema.get("items"), *schema.get("prefixItems", ())):
+            if isinstance(part, dict):
+                found.setdefault("*", []).append(part)
+    return found
+
+
+def stated_fields(field: str = "") -> Iterator[str]:
+    """Yield the fields of the schema that have no fields of their own."""
+    for name in below(field):
+        yield from stated_fields(f"{field}/{name}")
+    if not below(field):
+        yield field
+
+
+def places_of_fields(value: Any, field: str = "", path: Path_ = ()) -> Iterator[tuple[str, Path_]]:
+    """Yield each value of a document that is not null or empty: its field in the schema, and its path."""
+    if isinstance(value, dict | list) and value:
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places_of_fields(item, f"{field}/{key if key in below(field) else '*'}", (*path, key))
+    elif value not in (None, [], {}):
+        yield field, path
+
+
+def many_fields(folder: Path) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """Yield receipts with their logs."""
+    for name in MANY_FIELDS:
+        yield json.loads((LOGS / f"{name}.receipt.json").read_text("utf-8")), [str(LOGS / f"{name}.log")]
+    log, facts = str(CASES[0][0]), read_facts(["devices=8", "peak_flops=989e12", "power=700W", "price_per_hour=24 USD"])
+    wall = Wall(400.0, "wall_time_s")
+    yield produce(Request(log, exit_code=0, grammar="nanogpt", wall=wall, facts=facts)).document, [log]
+    ranks = [str(folder / f"run-rank{rank}.log") for rank in range(2)]
+    for rank in ranks:
+        Path(rank).write_bytes(Path(log).read_bytes())
+    facts = read_facts(["devices=8", "price_per_device_hour=3 USD"])
+    yield produce(Request(ranks[0], more=(ranks[1],), wall=wall, facts=facts)).document, ranks
+
+
+def test_every_field_of_the_schema_that_is_changed_is_refused_or_named(tmp_path: Path) -> None:
+    draw, seen = random.Random(3), {*RARE}
+    for made, logs in many_fields(tmp_path):
+        document = json.loads(json.dumps(made))
+        document["derivation"].setdefault("tool_version", "0.0.0")  # which no golden receipt has
+        assert not [found for found in validate_document(document) if found.severity == "error"]
+        fresh = {field: path for field, path in places_of_fields(document) if field not in seen}
+        derived = {field: path for field, path in fresh.items() if path[0] not in CAPTURED and field not in FREE}
+        seen |= derived.keys()
+        quiet: dict[Path_, Any] = {}
+        for path in derived.values():
+            value = other(value_at(document, path), draw)
+            changed = copy.deepcopy(document)
+            put(changed, path, value)
+            if any(found.severity == "error" for found in validate_document(changed)):
+                continue  # refused
+            if path[:1] == ("derivation",) and path[1] in INPUTS:
+                assert not verifies(changed, logs), path
+            else:
+                quiet[path] = value
+        changed = copy.deepcopy(document)
+        for path, value in quiet.items():
+            put(changed, path, value)
+        named = {difference.pointer for difference in verify(changed, logs).differences}
+        for path in quiet:
+            pointers = ["".join(f"/{key}".replace("~", "~0") for key in path[:end]) for end in range(1, len(path) + 1)]
+            assert named & {*pointers}, path
+    wanted = {field for field in stated_fields() if not field.startswith(tuple(f"/{name}" for name in CAPTURED))}
+    assert wanted - seen == {*FREE}
+
+
+def value_at(document: Any, path: Path_) -> Any:
+    for key in path:
+        document = document[key]
+    return document
+
+
+def put(document: dict[str, Any], path: Path_, value: Any) -> None:
+    value_at(document, path[:-1])[path[-1]] = value
+
+
+def verifies(document: dict[str, Any], logs: list[str]) -> bool:
+    try:
+        return verify(document, logs).verified
+    except ReceiptError:
+        return False
 
 
 def test_the_order_of_bytes_in_the_file_is_no_change(tmp_path: Path) -> None:

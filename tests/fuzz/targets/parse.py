@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from receipt_cli.authoring.explain import explain_log
+from receipt_cli.derive import Options, Reading, read_log
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import has_errors, validate_bytes
 from receipt_cli.errors import ReceiptError
-from receipt_cli.receipts.production import InvalidReceipt, Request, produce, produce_all
+from receipt_cli.receipts.production import InvalidReceipt, Product, Request, open_streams, produce, produce_all, produce_from
 from receipt_cli.render.document import render_document
 from receipt_cli.render.terminal.style import Style
 from tests.fuzz.feed import Feed
 from tests.fuzz.targets import layouts
 
 _FOLDER = Path(tempfile.mkdtemp(prefix="fuzz-"))
-WORKERS_EVERY = 64
-"""One input of so many is read by two workers as well: a process is dear."""
+AGAIN_EVERY, WORKERS_EVERY = 16, 512
+"""One input of so many is read again by an engine of its own, and by two workers: both cost more than the input itself."""
 
 
 def target(data: bytes) -> None:
     feed = Feed(data)
-    how, code = feed.below(8), feed.pick((None, 0, 1, 137))
+    how, code = feed.below(32), feed.pick((None, 0, 1, 137))
     raw = feed.rest()
     path = _FOLDER / "run.log"
     path.write_bytes(raw)
     request = Request(path=str(path), exit_code=code)
-    first = _made(request)
-    assert first == _made(request)
-    if hashlib.sha256(raw).digest()[0] % WORKERS_EVERY == 0:
+    first = _made(request, _as_one_of_many)
+    share = int.from_bytes(hashlib.sha256(raw).digest()[:4])
+    if share % AGAIN_EVERY == 0:
+        assert first == _made(request)
+    if share % WORKERS_EVERY == 0:
         assert first == _made(Request(path=str(path), exit_code=code, workers=2))
     if how == 1:
         middle = raw.find(b"\n", len(raw) // 2) + 1
@@ -50,7 +54,20 @@ def target(data: bytes) -> None:
             assert not isinstance(error, InvalidReceipt), error.why
 
 
-def _made(request: Request) -> bytes | str:
+def _as_one_of_many(request: Request) -> Product:
+    """Produce as a batch does: the engine is kept for the next log."""
+
+    def read(options: Options, notes: list[str]) -> Iterator[Reading]:
+        streams = open_streams([request.path])
+        try:
+            yield read_log(streams, options, one_of_many=True)
+        finally:
+            streams[0].parts[0].close()
+
+    return next(produce_from(request, read))
+
+
+def _made(request: Request, produce: Callable[[Request], Product] = produce) -> bytes | str:
     """Return the receipt's bytes, or the refusal."""
     try:
         product = produce(request)
@@ -65,7 +82,7 @@ def _made(request: Request) -> bytes | str:
 
 
 def seeds() -> list[bytes]:
-    found = [bytes([number % 8, number % 4]) + _ends(path.read_bytes()) for number, path in enumerate(layouts.LOGS[::3])]
+    found = [bytes([number % 32, number % 4]) + _ends(path.read_bytes()) for number, path in enumerate(layouts.LOGS[::3])]
     return [*found, b"\0\0" + b"epoch 1 train_loss 2.5\nepoch 2 train_loss 2.4\n" * 9, b"\0\0"]
 
 

@@ -22,7 +22,7 @@ from tests.fuzz.feed import Feed
 
 def target(data: bytes) -> None:
     feed = Feed(data)
-    repeats = feed.pick((*(1,) * 14, 3, 300))
+    repeats = feed.pick((*(1,) * 240, *(3,) * 13, 30, 100, 300))
     raw = (feed.rest() * repeats)[: 4 * RECORD_CAP]
     end = last_end(raw)
     if end:
@@ -56,4 +56,4 @@ def target(data: bytes) -> None:
 def seeds() -> list[bytes]:
     lines = b"iter 1: loss 2.5\nstep 2 loss=nan\r\n 12%|## | 5/40 [00:01<00:07]\r 13%|\x08\x08\x08x\n\n \t\n"
     odd = b"\x1b[31mred\x1b[0m\n\x1b]0;title\x07x\n^[[A^[OB\n\x00\x00\n\xff\xfe\n\xe2\x80\xaeabc\n\x1bP1;2\x1b\\x\n\x1b\r\n"
-    return [bytes([0]) + lines, bytes([0]) + odd, bytes([15]) + lines, bytes([15]) + b"x" * 900, bytes([14]) + odd, b""]
+    return [bytes([0]) + lines, bytes([0]) + odd, bytes([254]) + lines, bytes([254]) + b"x" * 900, bytes([240]) + odd, b""]
