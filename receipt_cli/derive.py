@@ -272,9 +272,10 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
             summaries.append(summarise(phase, known, registry, options.facts))
     own_body = window(reading.body, launch)
     near, announced = may_train(reading.lacks, reading.gathered.heads)
-    told = {"recognised": bool(grammars), "unread": near or announced, "running": options.running}
-    told["whole"] = options.log_complete is not False
-    ending = judge(own_body, engine.catalogue, every, options.exit_code, **told)
+    ending = judge(
+        own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near or announced,
+        whole=options.log_complete is not False, running=options.running,
+    )  # fmt: skip
     both_ends = log_edges(reading.gathered)
     edges = _edges(both_ends, number, len(reading.launches) - 1)
     explanation = Explanation()
