@@ -21,6 +21,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.kill import print_and_exit
 from receipt_cli.io.discovery import find_logs
 from receipt_cli.store.index import open_store
 
@@ -135,10 +136,7 @@ def main() -> None:
     print(f"{outcome.several} copies of logs with several runs; {outcome.dated} copies with a time")
     for reason, count in sorted(outcome.reasons.items()):
         print(f"  {reason:60} {count:6}")
-    print(f"{len(outcome.wrong)} differences")
-    for text in outcome.wrong[:20]:
-        print(f"  {text}")
-    sys.exit(1 if outcome.wrong else 0)
+    print_and_exit(outcome.wrong)
 
 
 if __name__ == "__main__":

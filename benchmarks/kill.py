@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 
@@ -120,6 +121,14 @@ def _wrong(found: dict[str, bytes], want: dict[str, bytes]) -> list[str]:
     return [f"{name} is {'another' if name in want else 'new'}" for name, data in found.items() if want.get(name) != data]
 
 
+def print_and_exit(wrong: Sequence[str]) -> NoReturn:
+    """Print how many differences there are, and the first of them; exit with 1 where there is one, else with 0."""
+    print(f"{len(wrong)} differences")
+    for text in wrong[:20]:
+        print(f"  {text}")
+    sys.exit(1 if wrong else 0)
+
+
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -135,10 +144,7 @@ def main() -> None:
     killed = ", ".join(f"{victim} {outcome.kills[victim]}" for victim in VICTIMS)
     total = outcome.kills.total()
     print(f"seed {given.seed}: {outcome.receipts} receipts; {total} kills ({killed}), {outcome.completed} completed")
-    print(f"{len(outcome.wrong)} differences")
-    for text in outcome.wrong[:20]:
-        print(f"  {text}")
-    sys.exit(1 if outcome.wrong else 0)
+    print_and_exit(outcome.wrong)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What every test sees: a quiet, foreign environment, repeatable properties and golden files."""
 
+import gc
 import os
 import signal
 import time
@@ -34,6 +35,12 @@ def pytest_configure(config: pytest.Config) -> None:
         TZ="Pacific/Chatham", NO_COLOR="1", COLUMNS="80"
     )  # an odd zone: no figure may depend on it
     time.tzset()
+    # Thousands of files are written, and none has to survive a loss of power. Programs that tests start do flush.
+    pytest.MonkeyPatch().setattr(os, "fsync", lambda descriptor: None)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests, which no collection needs to visit
 
 
 @pytest.fixture(scope="session")

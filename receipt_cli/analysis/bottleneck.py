@@ -215,7 +215,7 @@ def _half_unit(values: Values) -> float:
 
     Where whole numbers show none, half a second.
     """
-    return (resolution(float(value) for value in values[:LOOKED_AT]) or 1.0) / 2
+    return (resolution(values[:LOOKED_AT]) or 1.0) / 2
 
 
 def _n(value: float) -> str:

@@ -179,7 +179,7 @@ def _places(events: Sequence[Event], name: str, figure: Figure, steady: Selectio
     within = None if statistic.window == "all" else steady
     places = find_places(events, name, figure, within, statistic)
     shown = read(events, figure, within)[:LOOKED_AT]
-    places.resolution = resolution(float(value) for value in finite(shown)) or None
+    places.resolution = resolution(finite(shown)) or None
     return places
 
 

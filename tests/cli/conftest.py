@@ -18,6 +18,8 @@ import pytest
 from receipt_cli.cli import main as entry
 
 ROOT = Path(__file__).resolve().parents[2]
+# A command turns the collection of garbage off for its short life; this process has thousands of tests before it.
+pytest.MonkeyPatch().setattr(entry, "gc", SimpleNamespace(disable=lambda: None, freeze=lambda: None))
 
 
 @dataclass(frozen=True)

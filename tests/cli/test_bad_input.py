@@ -492,7 +492,7 @@ class TestGrammarFile:
         call = process if len(text) > 10_000 else invoke  # the stack of C code is not caught by pytest
         done = call("parse", "--json", "-g", tmp_path / "mine.yaml", log)
         assert_error(done, 5, "mine.yaml")
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 60
         assert not Path("HACKED").exists()
 
     @pytest.mark.parametrize("data", [b"\xff\xfe", b"grammar: \xe9\n", bytes(100), random.Random(2).randbytes(1000)])

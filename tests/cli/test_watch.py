@@ -22,7 +22,7 @@ LOGS = ROOT / "fixtures" / "logs"
 DONE = LOGS / "nanochat" / "speedrun-2025-10.log"
 NAN = LOGS / "hf-trainer" / "diverged-nan-v5.log"
 STOPPED = LOGS / "nanogpt" / "char-sigint.log"
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
 
 
@@ -154,10 +154,10 @@ def test_whoever_stops_following_a_job_does_not_end_it(tmp_path: Path, invoke: I
     """The log breaks off in the middle, and the job may go on: no failure, and the derivation can be repeated."""
     log = tmp_path / "run.log"
     log.write_bytes(b"".join(DONE.read_bytes().splitlines(True)[:40]))
-    following = start(
-        "parse", log, "--follow", "-o", tmp_path / "r.json", "--on-end", "false", "--stall", "1", "--on-stall", "true"
-    )
-    time.sleep(3)
+    stalled = tmp_path / "stalled"
+    commands = ("--on-end", "false", "--stall", "1", "--on-stall", f"touch {stalled}")
+    following = start("parse", log, "--follow", "-o", tmp_path / "r.json", *commands)
+    wait_until(stalled.exists)
     following.send_signal(number)
     _, shown = following.communicate(timeout=PATIENCE_S)
     receipt = json.loads((tmp_path / "r.json").read_text())
@@ -173,10 +173,12 @@ def test_a_followed_job_calls_for_a_stall_a_failure_and_its_end(tmp_path: Path, 
     log = tmp_path / "run.log"
     log.write_bytes(b"".join(lines[:20]))
     commands = [word for event in ("failure", "end", "stall") for word in (f"--on-{event}", str(hook))]
-    following = start("parse", log, "--follow", "--idle", "4", "--stall", "1", *commands)
+    job = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    following = start("parse", log, "--follow", "--pid", str(job.pid), "--stall", "1", *commands)
     wait_until(lambda: len(told(tmp_path)) == 1)
     with log.open("ab") as file:
         file.write(b"".join(lines[20:]))
+    job.communicate(b"\n")
     following.communicate(timeout=PATIENCE_S)
     assert following.returncode == 0
     events = [entry["EVENT"] for entry in told(tmp_path)]
@@ -196,8 +198,13 @@ def test_run_calls_for_failure_and_end_and_keeps_the_exit_code(tmp_path: Path, h
 
 
 def test_run_calls_for_a_stall(tmp_path: Path, hook: Path) -> None:
-    program = f"import time; print(open({str(DONE)!r}).read()[:3000], flush=True); time.sleep(12); print('on', flush=True)"
-    running = start("run", "--log", tmp_path / "r.log", "--on-stall", hook, "--stall", "2", "--", sys.executable, "-c", program)
+    program = (
+        "import os, time\n"
+        f"print(open({str(DONE)!r}).read()[:3000], flush=True)\n"
+        f"while not os.path.exists({str(tmp_path / 'told')!r}): time.sleep(0.05)\n"
+        "print('on', flush=True)\n"
+    )
+    running = start("run", "--log", tmp_path / "r.log", "--on-stall", hook, "--stall", "1", "--", sys.executable, "-c", program)
     running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0
     assert [(entry["EVENT"], entry["failure"]) for entry in told(tmp_path)] == [("stall", None)]

@@ -1,6 +1,7 @@
 """What is installed is what was tested: wheel and sdist carry every file and work outside the checkout."""
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -51,8 +52,17 @@ def contents(wheel: Path) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_wheel(root, tmp_path_factory.mktemp("wheel"))
+def source(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout: a build compiles into its source, which the programs of other tests import meanwhile."""
+    copy = tmp_path_factory.mktemp("source") / "receipt"
+    skipped = shutil.ignore_patterns(".*", "__pycache__", "build", "dist", "_compiled", "_native*.so", "*.part")
+    shutil.copytree(root, copy, ignore=skipped)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_wheel(source, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
@@ -87,24 +97,24 @@ def test_wheel_carries_every_data_file(root: Path, wheel: Path) -> None:
     assert {name for name in packed if name.startswith(tuple(f"{kind}/" for kind in KINDS))} == wanted
 
 
-def test_wheel_carries_every_module_and_its_types(root: Path, wheel: Path) -> None:
+def test_wheel_carries_every_module_and_its_types(source: Path, wheel: Path) -> None:
     names = {
         n
         for n in contents(wheel)
         if n.startswith("receipt_cli/")
         and not n.startswith(("receipt_cli/grammars/", "receipt_cli/schemas/"))
     }
-    assert names == files_under(root, "receipt_cli")
+    assert names == files_under(source, "receipt_cli")
     assert "receipt_cli/py.typed" in names
 
 
-def test_sdist_builds_the_same_wheel(root: Path, wheel: Path, tmp_path: Path) -> None:
-    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=root)
+def test_sdist_builds_the_same_wheel(source: Path, wheel: Path, tmp_path: Path) -> None:
+    run(sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path, cwd=source)
     (sdist,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         packed = {member.name.partition("/")[2] for member in archive if member.isfile()}
     for folder in PACKAGED:
-        missing = files_under(root, folder) - packed
+        missing = files_under(source, folder) - packed
         made = {name for name in missing if name.startswith("receipt_cli/_compiled/") or name.endswith(".so")}
         assert missing - made == set()  # each build makes these
     (tmp_path / "again").mkdir()

@@ -23,6 +23,7 @@ from receipt_cli.gpu_profile.nsys import read_report
 from receipt_cli.gpu_profile.problems import StreamProblems
 from receipt_cli.gpu_profile.session import read_session
 from receipt_cli.gpu_profile.spans import Spans
+from tests.tools.examples import costly
 
 FLIGHT = Path(__file__).resolve().parents[2] / "fixtures" / "flight"
 Streams = list[tuple[str, bytes]]
@@ -137,7 +138,7 @@ def made_batches(draw: st.DrawFn) -> Streams:
 
 
 @given(changed_values())
-@settings(max_examples=150)
+@settings(max_examples=costly(150))
 def test_other_values_give_a_valid_document_or_an_error_of_ours(streams: Streams) -> None:
     profile(streams)
 

@@ -19,6 +19,7 @@ from receipt_cli.events.compact import regular
 from receipt_cli.events.rows import HEAD, TAIL
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import assemble, derived_bytes
+from tests.tools.examples import costly
 
 START = datetime(2026, 3, 8, 11, 0, 0, tzinfo=UTC)
 ACTIONS = st.one_of(
@@ -97,11 +98,13 @@ def check(derivation: Derivation) -> None:
         assert part.overlapped_s is None or part.overlapped_s > 0
 
 
+@settings(max_examples=costly(100))
 @given(st.lists(ACTIONS, max_size=60), st.booleans(), WALLS)
 def test_parts_add_up(actions: list[tuple[str, float]], durations: bool, wall: Wall | None) -> None:
     check(read(torchtitan(actions, durations), wall))
 
 
+@settings(max_examples=costly(100))
 @given(
     st.lists(st.floats(0.05, 20.0), min_size=1, max_size=60), st.integers(1, 20), st.lists(st.integers(0, 59), max_size=6),
     st.booleans(), st.floats(0.5, 2.0), WALLS,
@@ -112,6 +115,7 @@ def test_printed_times_add_up(
     check(read(megatron(times, stride, evals, stamped, noise), wall))
 
 
+@settings(max_examples=costly(100))
 @given(st.lists(st.tuples(st.floats(0.5, 3.0), st.floats(0.0, 100.0)), min_size=3, max_size=8))
 def test_what_is_printed_of_a_checkpoint_is_in_its_part_or_beside(spans: list[tuple[float, float]]) -> None:
     actions = [("step", 1.0)] * 8
@@ -152,7 +156,7 @@ def seconds_of(derivation: Derivation, name: str) -> float:
     return seconds
 
 
-@settings(max_examples=30)
+@settings(max_examples=costly(45))
 @given(st.integers(20, 60), st.integers(1, 15), st.integers(1, 58), st.integers(60, 90_000), st.booleans())
 def test_a_silence_is_idle_to_the_second(count: int, each: int, place: int, silence: int, printed: bool) -> None:
     place = min(place, count - 2)
@@ -173,7 +177,7 @@ def test_a_silence_is_idle_to_the_second(count: int, each: int, place: int, sile
     assert math.isclose(after.goodput.step_time_s, before.goodput.step_time_s, abs_tol=1e-3)
 
 
-@settings(max_examples=30)
+@settings(max_examples=costly(45))
 @given(
     st.lists(st.tuples(st.sampled_from(["step", "step", "step", "eval", "save"]), st.integers(1, 20)), min_size=30, max_size=60),
     st.integers(2, 20),

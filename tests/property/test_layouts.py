@@ -14,12 +14,13 @@ from benchmarks.identity import find_difference, mutate, read_both
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
+from tests.tools.examples import costly
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "corpus"
 LOGS = sorted((ROOT / "fixtures" / "logs").glob("*/*.log"))
 FILES = sorted(path for path in CORPUS.rglob("*") if path.is_file() and path.stat().st_size < 400_000)
-SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(max_examples=costly(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def assert_same(grammars: list[Grammar], blocks: list[bytes]) -> None:

@@ -17,6 +17,7 @@ from receipt_cli.detect.generic import load_generic
 from receipt_cli.io.source import Source
 from receipt_cli.learn.learned import Learned, learn
 from receipt_cli.learn.shapes import MAX_SHAPES, Miner
+from tests.tools.examples import costly
 
 STEP = ("step", "iter", "Iteration", "global_step", "global step", "Update", "it")
 LOSS = ("loss", "Loss", "train_loss", "training loss", "train/loss", "total_loss", "lm loss", "nll", "cross_entropy")
@@ -56,7 +57,7 @@ def summary(learned: Learned | None) -> object:
     return None if learned is None else ([(r.name, r.body, r.samples) for r in learned.rules], learned.candidates, learned.silent)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(100))
 @given(
     made=formats(),
     count=st.integers(4, 90),
@@ -146,7 +147,7 @@ def test_what_is_learned_does_not_depend_on_where_the_log_is_cut(log: bytes, cut
     assert summary(learn(pieces, WORDS)) == summary(learn([log], WORDS))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=costly(60))
 @given(log=LOGS)
 def test_whatever_the_log_is_there_is_a_draft_that_proves_itself(log: bytes, tmp_path: Path) -> None:
     assume(log)

@@ -19,6 +19,7 @@ from receipt_cli.errors import ReceiptError
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.receipts.stated import read_facts
 from receipt_cli.verification.verifier import read_receipt, verify
+from tests.tools.examples import costly
 
 LOGS = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 CASES = (
@@ -105,7 +106,7 @@ def test_every_change_is_refused_or_named(log: Path, code: int | None) -> None:
     derived = [path for path in every if path[0] not in CAPTURED]
     stated = [path for path in derived if path[0] == "cost" or path[:3] == ("derivation", "options", "facts")]
     assert len(stated) > 20
-    for path in [*captured, *stated, *draw.sample(derived, min(60, len(derived)))]:
+    for path in [*captured, *stated, *draw.sample(derived, min(costly(60), len(derived)))]:
         changed = mutated(document, path, draw)
         data = json.dumps(changed).encode()
         if path[0] in CAPTURED:

@@ -14,6 +14,7 @@ from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import ReceiptError
 from receipt_cli.receipts.production import Product, Request, produce
+from tests.tools.examples import costly
 
 FIXTURES = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "logs").glob("*/*.log"))
 LINES = sorted({line for path in FIXTURES for line in path.read_bytes().split(b"\n") if b"loss" in line or b"rror" in line})[::7]
@@ -37,7 +38,7 @@ def made(log: bytes, **options: object) -> Product:
         return produce(Request(path=file.name, **options))  # type: ignore[arg-type]
 
 
-@settings(max_examples=150)
+@settings(max_examples=costly(150))
 @given(logs, st.sampled_from([None, 0, 1, 137]))
 def test_any_bytes_give_a_valid_receipt_or_an_error_of_ours(log: bytes, exit_code: int | None) -> None:
     try:
@@ -54,7 +55,7 @@ def test_any_bytes_give_a_valid_receipt_or_an_error_of_ours(log: bytes, exit_cod
     assert json.loads(data) == document
 
 
-@settings(max_examples=60)
+@settings(max_examples=costly(60))
 @given(
     st.sampled_from(FIXTURES),
     st.lists(

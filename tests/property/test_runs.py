@@ -21,6 +21,7 @@ from receipt_cli.events.launches import COMPARED
 from receipt_cli.events.rows import HEAD, TAIL
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import assemble
+from tests.tools.examples import costly
 
 MARGINS = {"SPAN": HEAD + TAIL + 2, "LEAST": 1}
 """The shortest stretches that may have a run."""
@@ -234,7 +235,7 @@ def _series(found: Derivation) -> Iterable[list[tuple[str, list[str]]]]:
         yield [(name, [repr(float(value)) for value in values]) for name, values in summary.series.items()]
 
 
-@settings(max_examples=150)
+@settings(max_examples=costly(150))
 @given(logs)
 def test_runs_change_nothing(log: str) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -17,6 +17,7 @@ from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.scan.columns import NumberColumn
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import Segment, SegmentBody
+from tests.tools.examples import costly
 
 ENGINE = Engine(shipped(), load_catalogue())
 LOGS = sorted((Path(__file__).resolve().parents[2] / "fixtures" / "logs").glob("*/*.log"))
@@ -77,14 +78,14 @@ def cut(log: bytes, places: list[int]) -> list[bytes]:
     return [log[a:b] for a, b in itertools.pairwise(bounds)]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=costly(400), deadline=None)
 @given(logs, st.lists(st.integers(0, 10_000), max_size=8))
 def test_merging_neighbours_equals_one_pass(log: bytes, places: list[int]) -> None:
     parts = [ENGINE.scan([part]) for part in cut(log, places)]
     assert plain(closed(reduce(ENGINE.merge, parts))) == plain(whole(log))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=costly(200), deadline=None)
 @given(logs, st.lists(st.integers(0, 10_000), min_size=2, max_size=6))
 def test_merge_is_associative(log: bytes, places: list[int]) -> None:
     pieces = cut(log, places)
@@ -99,7 +100,7 @@ def test_merge_is_associative(log: bytes, places: list[int]) -> None:
     assert plain(closed(right_fold())) == plain(whole(log))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=costly(200), deadline=None)
 @given(logs, st.lists(st.integers(0, 10_000), max_size=8))
 def test_block_borders_do_not_matter(log: bytes, places: list[int]) -> None:
     assert plain(closed(ENGINE.scan(cut(log, places)))) == plain(whole(log))

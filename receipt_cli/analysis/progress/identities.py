@@ -110,7 +110,7 @@ def _of_the_peak(known: Evidence) -> Iterator[Identity]:
     ratio, flops = known.metrics.get("mfu_ratio"), known.metrics.get("flops_per_s_per_device")
     if known.peak is None or ratio is None or flops is None or not ratio.median or not flops.median:
         return
-    tolerance = TOLERANCE + (resolution(known.series.steady("mfu_ratio")[:LOOKED_AT]) or 0.0) / ratio.median
+    tolerance = TOLERANCE + resolution(known.series.steady("mfu_ratio")[:LOOKED_AT]) / ratio.median
     detail = "MFU × peak = FLOP/s of a device"
     yield _identity("mfu_times_peak", ratio.median * known.peak.flops_per_s, flops.median, tolerance, detail)
 

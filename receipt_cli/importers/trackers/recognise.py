@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +20,6 @@ TITLES = {
 MAX_BYTES = 2 << 30
 """Files of one run that are larger together are refused."""
 _HEAD = 64
-_CHUNK = 1 << 20
 
 
 def format_of(path: str) -> str | None:
@@ -87,15 +87,14 @@ def read(path: str, format_name: str, session: str | None) -> tuple[ForeignRun, 
 def _documents(paths: list[Path]) -> list[Document]:
     """Return name, digest and size of each file. Raises ``InputError`` for files that are too large together."""
     documents: list[Document] = []
-    names = [path.name for path in paths]
+    names = Counter(path.name for path in paths)
+    total = 0
     for path in paths:
-        digest, size = hashlib.sha256(), 0
         with path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                digest.update(chunk)
-                size += len(chunk)
-        name = path.name if names.count(path.name) == 1 else f"{path.parent.name}/{path.name}"
+            digest, size = hashlib.file_digest(file, "sha256"), file.tell()
+        name = path.name if names[path.name] == 1 else f"{path.parent.name}/{path.name}"
         documents.append(Document(name, "", digest.hexdigest(), size))
-        if sum(document.size_bytes for document in documents) > MAX_BYTES:
+        total += size
+        if total > MAX_BYTES:
             raise InputError("is too large for the record of one run", where=str(path), why=f"over {MAX_BYTES} bytes")
     return documents

@@ -92,7 +92,7 @@ def test_closing_ends_work_that_goes_on(pool: LocalPool) -> None:
     next(running)
     started = time.monotonic()
     pool.close()
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 50
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the system does not say")

@@ -13,6 +13,7 @@ from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.documents.invariants.rule import pointer, pointer_parts
 from receipt_cli.documents.validate import KINDS, Finding, has_errors, rules_of, validate_bytes, validate_document
 from receipt_cli.errors import DataError, InputError
+from tests.tools.examples import costly
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "fixtures" / "receipts"
 VALID = sorted(EXAMPLES.glob("*/valid/*.json"))
@@ -339,7 +340,7 @@ def spots(value: Any) -> list[tuple[Any, Any]]:
 CHANGES = st.lists(st.tuples(st.integers(0, 10_000), JSON, st.booleans()), min_size=1, max_size=3)
 
 
-@settings(max_examples=400)
+@settings(max_examples=costly(400))
 @given(st.sampled_from(DOCUMENTS), CHANGES)
 def test_any_changes_of_a_document_are_judged_and_never_raise(base: Any, changes: list[tuple[int, Any, bool]]):
     document = copy.deepcopy(base)

@@ -69,7 +69,7 @@ def test_a_wait_ends_when_it_is_told_to(ends: tuple[BufferedReader, int]) -> Non
     thread.start()
     time.sleep(0.02)
     pipe.stop()
-    thread.join(5)
+    thread.join(60)
     assert found == [b"abc"]
     pipe.close()
     pipe.close()

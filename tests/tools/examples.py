@@ -1,0 +1,10 @@
+"""How many examples a property tries whose examples take tens of milliseconds each."""
+
+from __future__ import annotations
+
+import os
+
+
+def costly(count: int) -> int:
+    """Return ``count`` with ``make explore``, and a third of it with ``make test``, which repeats the same ones every time."""
+    return count if os.environ.get("HYPOTHESIS_PROFILE") == "explore" else count // 3
