@@ -14,7 +14,7 @@ from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, 
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading
 from receipt_cli.learn.rules import MIN_GATE, counters_of, head
-from receipt_cli.learn.tokens import NUMBER
+from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary
 
 GAP = 64
@@ -58,15 +58,39 @@ def induce_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Voc
 
 
 def _named_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced | None:
-    """Return the rule of the only lines ``Validation loss: 0.5`` among the records of ``group``, if those print none."""
+    """Return the rule of the only lines among the records of ``group`` with a loss of an evaluation, if those print none."""
     if group.main.tier < 4 or any(role.kind == VALIDATION_LOSS for r in group.readings for role in r.roles.values()):
         return None
     first, last = group.span
-    found = [r for r in readings if [role.kind for role in r.roles.values()] == [VALIDATION_LOSS] and len(r.shape.columns) == 1]
-    often = [r for r in found if r.names[0].sure and vocabulary.min_records <= r.shape.count <= group.count]
-    if len(found) > 1 or not often or often[0].shape.last < first or often[0].shape.first > last + group.count:
+    found = [(r, at) for r in readings for at in _evaluated(r, vocabulary)]
+    spoken = [one for one in found if not _is_test(*one, vocabulary)] or found
+    if len(spoken) != 1:
         return None
-    return _evaluation(often[0], 0, group, vocabulary)
+    reading, at = spoken[0]
+    often = vocabulary.min_records <= reading.shape.count <= group.count + 1
+    if not often or reading.shape.last < first or reading.shape.first > last + group.count:
+        return None
+    return _evaluation(reading, at, group, vocabulary)
+
+
+def _evaluated(reading: Reading, vocabulary: Vocabulary) -> list[int]:
+    """Return the place of the only loss of an evaluation in a record that is none of training, nor of its batches."""
+    shape = reading.shape
+    counted = any(
+        column.integer and column.drops and (column.kind == FRACTION or name.words.split()[-1:] != ["epoch"])
+        for column, name in zip(shape.columns, reading.names, strict=True)
+        if column.rises > column.drops
+    )
+    if reading.bar or reading.loss is not None or counted:
+        return []
+    places = [at for at in range(len(shape.columns)) if reading.names[at].evaluation and _is_loss(reading, at, vocabulary)]
+    return places if len(places) == 1 else []
+
+
+def _is_test(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
+    before = b" ".join(reading.shape.literals[: at + 1]).decode("utf-8", "replace")
+    words = set(re.findall(r"[a-z]+", vocabulary.english(before).lower()))
+    return not words & vocabulary.evaluation - _TEST
 
 
 def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
@@ -78,9 +102,7 @@ def _is_loss(reading: Reading, at: int, vocabulary: Vocabulary) -> bool:
 
 def _evaluation(reading: Reading, at: int, group: Group, vocabulary: Vocabulary) -> Induced | None:
     shape, name = reading.shape, reading.names[at]
-    before = b" ".join(shape.literals[: at + 1]).decode("utf-8", "replace")
-    words = set(re.findall(r"[a-z]+", vocabulary.english(before).lower()))
-    metric = "test_loss" if not words & vocabulary.evaluation - _TEST else "val_loss"
+    metric = "test_loss" if _is_test(reading, at, vocabulary) else "val_loss"
     value = metric_value(shape, at, name, Role(VALIDATION_LOSS, metric=metric), set())
     if value is None:
         return None

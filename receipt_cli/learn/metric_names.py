@@ -11,13 +11,15 @@ from receipt_cli.learn.tokens import NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary, normalise, unit_in_name
 
 _DELIMITER = re.compile(r"[|;,\uff0c\uff1b\u3001\uff1a\t{}<>]| [-–—] |[:.] |\]|\) |[ ]{2,}|=> | with ")
+_MADE_BY = re.compile(r"(?:\b(?:torch|np|numpy|jnp)\.)?\b(?:[Tt]ensor|(?:Device)?[Aa]rray|float(?:16|32|64))\([\[ ]{0,3}\Z")
+"""What prints a number of a library: ``loss: tensor(0.5, grad_fn=…)``."""
 _OPENING = re.compile(r"(?P<sep>[:=]|=>|->)?[ \t]*[\[(<]+[ \t]*\Z")
 _SEPARATOR = re.compile(r"[ \t]*(?:[:=\uff1a]+>?|->)[ \t]*[\"'`]?\Z")
 _CELLS = re.compile(r"(?:,[ \t]*|\A)(?P<name>[A-Za-z][A-Za-z_ ]{0,30}),[ \t]*\Z")
 """A name that is a cell of its own, as its number is: ``epoch, 1, loss, 2.8``."""
 _BRACKETED = re.compile(r"\[(?P<name>[A-Za-z][A-Za-z_ ]{0,30})\][ \t]*[:=]?[ \t]*\Z")
 """A name in brackets of its own: ``[step] 3 [loss] 0.5``."""
-_WORD = re.compile(r"(?<![\w./-])[A-Za-z]+(?![\w./-])|(?<=[(\[])[A-Za-z]+(?=[)\]])")
+_WORD = re.compile(r"(?<![\w./-])[A-Za-z]+(?![\w/-]|\.\w)|(?<=[(\[])[A-Za-z]+(?=[)\]])")
 _LEVEL = re.compile(r"\A(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|TRACE):(?:[\w.]{1,80}:)?(?=\S)")
 """A logger's head that no blank ends: ``INFO:Epoch``."""
 _AFTER = re.compile(r" ?([A-Za-z]+) ?/ ?([A-Za-z]+)(?![\w/])")
@@ -85,6 +87,9 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
         elif words & vocabulary.training:
             section = False
         english = vocabulary.ordinal(left, right) or _counted(column, left, right) or vocabulary.english(text)
+        stated = unit_in_name(text)
+        if stated is not None and stated.lower() in vocabulary.evaluation | vocabulary.training:
+            english, stated = f"{stated} {_UNIT_WORD.sub('', english)}", None  # ``Loss (train)``
         spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", english).lower()))
         evaluated = bool(spelled & vocabulary.evaluation)
         rest = [word for word in normalise(english).split() if word not in vocabulary.evaluation]
@@ -101,7 +106,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
                 bracket,
                 section or evaluated,
                 unit,
-                unit_in_name(text),
+                stated,
                 f"{follows.group(1)}/{follows.group(2)}".lower() if follows else None,
                 several,
                 behind,
@@ -125,6 +130,7 @@ def _counted(column: Column, left: str, right: str) -> str:
     return found["word"] if found is not None else ""
 
 
+_UNIT_WORD = re.compile(r"\s*[(\[]\w+[)\]]\s*\Z")
 _LOSSES = re.compile(rb"(?<![A-Za-z_])[Ll]oss(?:es)?[ \t]*[:=]?[ \t]*[\[({]?[ \t]*[A-Za-z_]+[ \t]*[:=]?[ \t]*\Z")
 
 
@@ -201,7 +207,7 @@ def _behind(right: str, vocabulary: Vocabulary) -> str:
 
 def _name(left: str) -> tuple[str, bool, bool]:
     """Return the name that ends the literal ``left``, whether a separator follows it, and whether a bracket does."""
-    text = left.rstrip()
+    text = _MADE_BY.sub("", left.rstrip())
     bracket = False
     found = _OPENING.search(text)
     if found is not None:

@@ -22,6 +22,7 @@ _WORDS = (
 MAX_SECTION = 80
 """Most characters of a line that begins an evaluation."""
 _PARTS = re.compile(r"[\s_\-./@]+")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
 _UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
 
 
@@ -93,8 +94,8 @@ def _has_blanks(word: str) -> bool:
 
 
 def normalise(text: str) -> str:
-    """Return ``text`` in lower case with one blank between its words and without a unit in brackets at its end."""
-    return " ".join(_PARTS.sub(" ", _UNIT.sub("", text)).lower().split())
+    """Return ``text`` in lower case with one blank between its words (``trainLoss`` is two) and without a unit in brackets."""
+    return " ".join(_PARTS.sub(" ", _HUMP.sub(" ", _UNIT.sub("", text))).lower().split())
 
 
 def unit_in_name(text: str) -> str | None:
