@@ -271,10 +271,8 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
             summaries.append(summarise(phase, known, registry, options.facts))
     own_body = window(reading.body, launch)
     near, announced = may_train(reading.lacks, reading.gathered.heads)
-    ending = judge(
-        own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near or announced,
-        whole=options.log_complete is not False, running=options.running,
-    )  # fmt: skip
+    told = {"recognised": bool(grammars), "unread": near or announced, "whole": options.log_complete is not False}
+    ending = judge(own_body, engine.catalogue, every, options.exit_code, running=options.running, **told)
     if options.job is not None:
         from receipt_cli.analysis.stated.job_end import complete_ending
 

@@ -10,7 +10,7 @@ PUBLIC = {
     "catalog": "INDUCED definition find_recorded get_grammar list_grammars read_entry read_file shipped shipped_by",
     "coverage": "COLUMNS markdown matrix",
     "digit_sensitivity": "Compared digits_compared kept_after",
-    "model": "Block COUNTERS Evidence Field Grammar LazyFields Mapped Pairs Rule Sample Table compile_pattern",
+    "model": "Block COUNTERS Evidence Field Grammar Mapped Pairs Rule Sample Table compile_pattern",
     "parse": "build_grammar check_patterns load_grammar",
     "parts": "PARTS abbreviate",
     "site": "NO_SITE Site",

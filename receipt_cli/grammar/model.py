@@ -197,6 +197,19 @@ class Rule:
         return tuple(source for source in found if source)
 
     @cached_property
+    def reading(self) -> tuple[object, ...]:
+        """What decides how the rule reads text, as against what the numbers then mean."""
+        if isinstance(self.fields, LazyFields):
+            fields = self.fields.printed
+        else:
+            fields = [
+                (f.name, f.type, f.unit, sorted(f.null_if), f.value.pattern if f.value else None, f.at_least)
+                for f in self.fields.values()
+            ]
+        spec = (self.pattern, repr(self.pairs), repr(self.mapping), repr(self.table), repr(self.block), repr(fields))
+        return (self.name, self.event == "ignored", self.literals, *spec)
+
+    @cached_property
     def anchored(self) -> bool:
         """True when a pattern of the rule depends on the text before it: the beginning of the line, or no other word."""
         return self.mapping is None and any("^" in source or "(?<!" in source for source in self.sources)

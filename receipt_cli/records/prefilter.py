@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ahocorasick_rs import BytesAhoCorasick
 
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_automaton = lru_cache(4)(BytesAhoCorasick)
+"""A process that reads several logs finds the same literals in each."""
 
 
 class Prefilter:
@@ -15,7 +17,7 @@ class Prefilter:
 
     def __init__(self, literals: Sequence[bytes]) -> None:
         self.literals = tuple(literals)
-        self._automaton = BytesAhoCorasick(self.literals)
+        self._automaton = _automaton(self.literals)
 
     def places(self, block: bytes) -> list[int]:
         """Return places in ``block``, ascending: at least one inside each record that contains a literal, and none in others."""

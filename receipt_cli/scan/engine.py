@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
-from receipt_cli.grammar.model import Grammar, LazyFields, Rule
+from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.problems import MAX_FIRST, Problem
 from receipt_cli.records.envelope import plain, without_count
 from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
@@ -65,7 +65,7 @@ class Engine:
             for rule in (*grammar.rules, *grammar.ignore):
                 order += 1
                 key = (grammar.ref, rule.name)
-                self.shared[key] = seen.setdefault((grammar.id, *_reading(rule)), key) if versions[grammar.id] > 1 else key
+                self.shared[key] = seen.setdefault((grammar.id, *rule.reading), key) if versions[grammar.id] > 1 else key
                 if self.shared[key] != key:
                     continue  # another version of this trainer reads the same text: one pass serves both
                 for literal in rule.literals:
@@ -327,19 +327,6 @@ def _count_nuls(body: SegmentBody, raw: bytes, lines: int) -> None:
         body.nul_count += raw.count(b"\x00")
         if body.nul_line is None:
             body.nul_line = lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
-
-
-def _reading(rule: Rule) -> tuple[object, ...]:
-    """Return what decides how a rule reads text, as against what the numbers then mean."""
-    if isinstance(rule.fields, LazyFields):
-        fields = rule.fields.printed
-    else:
-        fields = [
-            (f.name, f.type, f.unit, sorted(f.null_if), f.value.pattern if f.value else None, f.at_least)
-            for f in rule.fields.values()
-        ]
-    spec = (rule.pattern, repr(rule.pairs), repr(rule.mapping), repr(rule.table), repr(rule.block), repr(fields))
-    return (rule.name, rule.event == "ignored", rule.literals, *spec)
 
 
 class _Scanner:
