@@ -279,8 +279,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         from receipt_cli.analysis.stated.job_end import complete_ending
 
         ending = complete_ending(ending, options.job)
-    both_ends = log_edges(reading.gathered)
-    edges = _edges(both_ends, number, len(reading.launches) - 1)
+    edges = _edges(both_ends := log_edges(reading.gathered), number, len(reading.launches) - 1)
     explanation = Explanation()
     if ending.reason is not None:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.last, _last_lines(reading, number))
@@ -308,9 +307,10 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     stepless = not doubtful and not any(summary.record_count for summary in summaries)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
+    timed = when is not None and primary is not None and (stepless or summaries[primary].record_count > 0)
     return Derivation(
         log=log,
-        log_time=find_log_time(reading.gathered) if when is None else None,
+        log_time=None if timed else find_log_time(reading.gathered),
         options=options,
         detection=reading.detection,
         summaries=tuple(summaries),
