@@ -238,8 +238,7 @@ class Reading:
         of an earlier run. Raises ``InputError`` where that fails.
         """
         number = len(self.launches) - 1 if number is None else number
-        last = number == len(self.launches) - 1
-        options = self.options if last else self.options.of_earlier_run()
+        options = self.options if number == len(self.launches) - 1 else self.options.of_earlier_run()
         shared = options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1
         own = replace(options, wall=None) if shared else options  # the wall of a command with several runs is of none of them
         return replace(self._of_part(number, own) if self.parts else _figures(self, number, own), options=options)
@@ -296,8 +295,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
-    if ending.failed_start is not None:
-        start = ending.failed_start
+    if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
