@@ -238,8 +238,7 @@ class Reading:
         of an earlier run. Raises ``InputError`` where that fails.
         """
         number = len(self.launches) - 1 if number is None else number
-        last = number == len(self.launches) - 1
-        options = self.options if last else self.options.of_earlier_run()
+        options = self.options if number == len(self.launches) - 1 else self.options.of_earlier_run()
         shared = options.wall is not None and options.wall.evidence == OF_COMMAND and len(self.launches) > 1
         own = replace(options, wall=None) if shared else options  # the wall of a command with several runs is of none of them
         return replace(self._of_part(number, own) if self.parts else _figures(self, number, own), options=options)
@@ -277,8 +276,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         from receipt_cli.analysis.stated.job_end import complete_ending
 
         ending = complete_ending(ending, options.job)
-    both_ends = log_edges(reading.gathered)
-    edges = _edges(both_ends, number, len(reading.launches) - 1)
+    edges = _edges(both_ends := log_edges(reading.gathered), number, len(reading.launches) - 1)
     explanation = Explanation()
     if ending.reason is not None:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.last, _last_lines(reading, number))
@@ -295,8 +293,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     own = [*reading.told.problems, *dropped(summaries), *steps_missing(phases), *loss_missing(phases, summaries)]
     own += [*beside, *doubtful_launches(launch, phases), *contradicted(summary.contradictions for summary in summaries)]
     own += [*left_out(len(every) - len(phases), ranks), *spent.problems]
-    if ending.failed_start is not None:
-        start = ending.failed_start
+    if (start := ending.failed_start) is not None:
         detail = "a launch behind the run failed before its first step: its error is not the run's"
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
@@ -306,9 +303,10 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
     stepless = not doubtful and not any(summary.record_count for summary in summaries)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
     primary = max(range(len(summaries)), key=lambda i: (summaries[i].record_count, -i), default=None)
+    timed = when is not None and primary is not None and (stepless or summaries[primary].record_count > 0)
     return Derivation(
         log=log,
-        log_time=find_log_time(reading.gathered) if when is None else None,
+        log_time=None if timed else find_log_time(reading.gathered),
         options=options,
         detection=reading.detection,
         summaries=tuple(summaries),

@@ -19,7 +19,7 @@ from receipt_cli.batch.worker import MANNER, definitions_fingerprint, derive_rec
 from receipt_cli.errors import ExitCode, ReceiptError
 from receipt_cli.store.files import Quarantined, Store
 from receipt_cli.store.fingerprints import Known, KnownLog
-from receipt_cli.store.places import place_files, place_name, write_place
+from receipt_cli.store.places import Place, place_files, place_name, write_place
 from receipt_cli.store.resolve import note_root
 
 Progress = Callable[[str, int, int, int, int], None]
@@ -152,11 +152,12 @@ class _Run:
             if tasks:
                 self._check_store()
             firsts = [groups[task.sha256][0] for task in tasks]
+            places_of = {at: task.places for at, task in zip(firsts, tasks, strict=True)}
             for at, answer in self._work("deriving", derive_receipt, firsts, tasks):
                 identity = identities[at]
                 positions = groups[identity.sha256]
                 if isinstance(answer, Derived):
-                    self._note_places(answer.sha256, positions)
+                    self._note_places(answer.sha256, places_of[at])
                     yield from self._spread(positions, self._derived(self.logs[at], answer))
                 else:
                     yield from self._spread(positions, self._failed(self.logs[at], identity, _failure(answer)))
@@ -204,10 +205,10 @@ class _Run:
                 write_place(self.store.root, self.store.scratch, sha256, place)
                 self.known.note_placed(sha256, place)
 
-    def _note_places(self, sha256: str, positions: Sequence[int]) -> None:
-        """Keep in the cache that a worker stored where the logs with this digest are."""
-        for at in positions if not self.batch.compare else ():
-            self.known.note_placed(sha256, self.batch.labels.place(self.logs[at].name))
+    def _note_places(self, sha256: str, places: Sequence[Place]) -> None:
+        """Keep in the cache that a worker stored the places of the logs with this digest."""
+        for place in places if not self.batch.compare else ():
+            self.known.note_placed(sha256, place)
 
     def _spread(self, positions: Sequence[int], report: Report) -> Iterator[tuple[int, Report]]:
         """Yield the report of the first of the logs with the same bytes, and the same report for the others."""

@@ -93,11 +93,12 @@ def _rule(row: Mapping[str, str | None]) -> Rule:
 
 def _parts(name: str) -> dict[str, str]:
     path = PurePosixPath(name)
-    folder = "" if str(path.parent) == "." else str(path.parent)
+    parent = path.parent
+    folder = str(parent)
     return {
         "path": name,
-        "dir": folder,
-        "parent": path.parent.name,
+        "dir": "" if folder == "." else folder,
+        "parent": parent.name,
         "file": path.name,
         "stem": PurePosixPath(unpacked(path.name)).stem or path.name,
     }

@@ -8,8 +8,8 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "comparable": "Verdict describe_run judge",
-    "contrasts": "Contrast Run comparison_document compare_runs contrast",
-    "load": "load_runs load_side make_run short_names",
+    "contrasts": "Axis Contrast Run comparison_document compare_runs contrast",
+    "load": "load_runs load_side make_run places_along short_names",
     "policy": "DEFAULT Policy read_policy",
     "rerun": "Question STEPS reproducibility",
     "targets": "reach read_target",

@@ -19,6 +19,7 @@ PUBLIC = {
     "history": "render_history",
     "live": "render_live",
     "markdown": "MAX_CELL code escape table",
+    "overlay": "MOST_RUNS OverlaidRun render_overlay",
     "plot": "Curve render_curves render_ranges",
     "receipt.metrics": "metric_label",
     "receipt.summary": "render_receipt",

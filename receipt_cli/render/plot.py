@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from receipt_cli.render.receipt.metrics import metric_label
-from receipt_cli.render.scale import count, measure, scale_for
+from receipt_cli.render.scale import count, duration, measure, scale_for, si
 from receipt_cli.render.terminal.page import Page, Span
 from receipt_cli.render.terminal.style import Style
 from receipt_cli.render.terminal.text import cells
@@ -24,7 +24,7 @@ _EVERY = 14
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The values of a metric, in base units, at ``steps``; NaN and infinities too.
+    """The values of a metric, in base units, at ``steps`` (or other places along the axis); NaN and infinities too.
 
     ``bounds`` are the limits of its steady state; values outside, such as the warm-up, are drawn at the edge.
     """
@@ -35,15 +35,18 @@ class Curve:
     bounds: tuple[float, float] | None = None
 
 
-def render_curves(curves: Sequence[Curve], height: int, style: Style) -> str:
-    """Return a plot of each curve, ``height`` lines and an axis, as wide as the style; a sentence without finite values."""
+def render_curves(curves: Sequence[Curve], height: int, style: Style, axis: str = "step") -> str:
+    """Return a plot of each curve, ``height`` lines and an axis, as wide as the style; a sentence without finite values.
+
+    ``axis`` is step, tokens, samples or time (seconds).
+    """
     page = Page(style)
     for curve in curves:
-        _curve(page, curve, height)
+        _curve(page, curve, height, axis)
     return page.text()
 
 
-def _curve(page: Page, curve: Curve, height: int) -> None:
+def _curve(page: Page, curve: Curve, height: int, axis: str) -> None:
     unicode = page.style.unicode
     pairs = sorted(zip(curve.steps, curve.values, strict=True), key=lambda pair: pair[0])
     finite = [(step, value) for step, value in pairs if math.isfinite(value)]
@@ -53,34 +56,56 @@ def _curve(page: Page, curve: Curve, height: int) -> None:
         what = "no value has a step" if not pairs else f"{count(len(finite))} value with a step"
         page.line(Span(metric_label(curve.metric), "strong"), Span(f"  no curve: {what}", "dim"))
         return
-    low, high, outside = _range(curve, [value for _, value in finite])
-    scale = scale_for(curve.metric, [max(abs(low), abs(high))])
-    labels = {row: scale.format(high - (high - low) * row / (height - 1)) for row in _label_rows(height)}
-    margin = max(map(cells, labels.values()))
-    width = page.style.width - margin - 3
+    low, high, outside = value_range(curve.bounds, [value for _, value in finite])
+    frame = Frame(curve.metric, (finite[0][0], finite[-1][0]), (low, high), height, axis, page.style)
     last = measure(curve.metric, finite[-1][1])
-    page.line(Span(metric_label(curve.metric), "strong"), Span(f"  {scale.unit}".rstrip(), "dim"), Span(f"  last {last}", "dim"))
-    wall, tick, corner, floor, notch = _FRAME[unicode]
-    first, end = finite[0][0], finite[-1][0]
-    dots = (width * 2, height * 4) if unicode else (width, height)
-    rows = _drawn(finite, (first, end), (low, high), dots, unicode)
-    for row, text in enumerate(rows):
-        label = labels.get(row, "")
-        blanks = " " * (margin - cells(label))
-        page.line(Span(f"{blanks}{label} ", "dim"), Span(tick if label else wall, "dim"), Span(text, "accent"))
-    places = _step_places(first, end, width)
-    page.line(Span(" " * (margin + 1) + corner + "".join(notch if x in places else floor for x in range(width)), "dim"))
-    page.line(Span(" " * (margin + 2) + _step_labels(places, width), "dim"))
+    heading = [Span(metric_label(curve.metric), "strong"), Span(f"  {frame.unit}".rstrip(), "dim")]
+    page.line(*heading, Span(f"  last {last}", "dim"))
+    grid = frame.dots(finite, unicode)
+    frame.write(page, [[Span(text, "accent")] for text in (_braille_rows(grid) if unicode else map(_ascii, grid))])
+    margin = frame.margin
     notes = [f"{count(bad)} not finite"] if bad else []
     notes += [f"{count(outside)} outside of the steady state, at the edge"] if outside else []
     if notes:
         page.prose(f"{count(len(pairs))} records; {'; '.join(notes)}", "warn" if bad else "dim", indent=margin + 2)
 
 
-def _range(curve: Curve, values: Sequence[float]) -> tuple[float, float, int]:
+class Frame:
+    """The two axes of a plot, and where its values are: ``ends`` of the places, ``bounds`` of the values."""
+
+    def __init__(
+        self, metric: str, ends: tuple[float, float], bounds: tuple[float, float], height: int, axis: str, style: Style
+    ) -> None:
+        low, high = bounds
+        scale = scale_for(metric, [max(abs(low), abs(high))])
+        self._labels = {row: scale.format(high - (high - low) * row / (height - 1)) for row in _label_rows(height)}
+        self._ends, self._bounds, self._axis, self._unicode = ends, bounds, axis, style.unicode
+        self.unit = scale.unit
+        self.margin = max(map(cells, self._labels.values()))
+        self.width, self.height = style.width - self.margin - 3, height
+
+    def dots(self, points: Sequence[tuple[float, float]], fine: bool) -> list[bytearray]:
+        """Return the lines of a curve, joined; ``fine`` has two columns and four rows of dots in a cell."""
+        size = (self.width * 2, self.height * 4) if fine else (self.width, self.height)
+        return _drawn(points, self._ends, self._bounds, size)
+
+    def write(self, page: Page, rows: Sequence[Sequence[Span]]) -> None:
+        """Add the lines of the plot with the axes around them."""
+        wall, tick, corner, floor, notch = _FRAME[self._unicode]
+        for row, spans in enumerate(rows):
+            label = self._labels.get(row, "")
+            blanks = " " * (self.margin - cells(label))
+            page.line(Span(f"{blanks}{label} ", "dim"), Span(tick if label else wall, "dim"), *spans)
+        places = _step_places(*self._ends, self.width, self._axis)
+        line = "".join(notch if x in places else floor for x in range(self.width))
+        page.line(Span(" " * (self.margin + 1) + corner + line, "dim"))
+        page.line(Span(" " * (self.margin + 2) + _step_labels(places, self.width, self._axis), "dim"))
+
+
+def value_range(bounds: tuple[float, float] | None, values: Sequence[float]) -> tuple[float, float, int]:
     """Return the least and the greatest value of the axis, and how many values lie beyond."""
-    low, high = curve.bounds or (min(values), max(values))
-    if curve.bounds is not None or low == high:
+    low, high = bounds or (min(values), max(values))
+    if bounds is not None or low == high:
         room = (high - low) * _MARGIN or abs(high) * _MARGIN or 1.0
         low, high = (max(low - room, 0.0) if low >= 0 else low - room), high + room
     return low, high, sum(not low <= value <= high for value in values)
@@ -97,8 +122,7 @@ def _drawn(
     ends: tuple[float, float],
     bounds: tuple[float, float],
     size: tuple[int, int],
-    unicode: bool,
-) -> list[str]:
+) -> list[bytearray]:
     """Return the lines of a curve of ``size`` dots: of each column the span from its least to its greatest value, joined."""
     columns, rows = size
     spans: dict[int, tuple[float, float]] = {}
@@ -121,7 +145,7 @@ def _drawn(
         if before is not None:
             _join(grid, before, (x, top, bottom))
         before = (x, top, bottom)
-    return [_braille(grid, line, columns) for line in range(rows // 4)] if unicode else [_ascii(line) for line in grid]
+    return grid
 
 
 def _join(grid: Sequence[bytearray], a: tuple[int, int, int], b: tuple[int, int, int]) -> None:
@@ -133,27 +157,36 @@ def _join(grid: Sequence[bytearray], a: tuple[int, int, int], b: tuple[int, int,
         grid[round(start + (end - start) * i / steps)][round(a[0] + (b[0] - a[0]) * i / steps)] = 1
 
 
-def _braille(grid: Sequence[bytearray], line: int, columns: int) -> str:
-    characters = []
-    for x in range(0, columns, 2):
-        bits = sum(bit for y, pair in enumerate(_DOTS) for dx, bit in enumerate(pair) if grid[line * 4 + y][x + dx])
-        characters.append(chr(_BLANK + bits) if bits else " ")
-    return "".join(characters).rstrip()
+def _braille_rows(grid: Sequence[bytearray]) -> list[str]:
+    return ["".join(chr(_BLANK + bits) if bits else " " for bits in row).rstrip() for row in braille_cells(grid)]
+
+
+def braille_cells(grid: Sequence[bytearray]) -> list[list[int]]:
+    """Return the bits of the braille character of each cell."""
+    dots = [(y, dx, bit) for y, pair in enumerate(_DOTS) for dx, bit in enumerate(pair)]
+    return [
+        [sum(bit for y, dx, bit in dots if grid[line + y][x + dx]) for x in range(0, len(grid[line]), 2)]
+        for line in range(0, len(grid), 4)
+    ]
 
 
 def _ascii(line: bytearray) -> str:
     return "".join("*" if dot else " " for dot in line).rstrip()
 
 
-def _step_places(first: float, last: float, width: int) -> dict[int, str]:
-    """Return the labels of the step axis by their cell: both ends, and steps between them."""
+def _place(axis: str, value: float) -> str:
+    return duration(value) if axis == "time" else si(value) if axis in ("tokens", "samples") and value >= 1e4 else count(value)
+
+
+def _step_places(first: float, last: float, width: int, axis: str) -> dict[int, str]:
+    """Return the labels of the axis of places by their cell: both ends, and places between them."""
     parts = max(1, width // _EVERY)
     steps = {round(first + (last - first) * part / parts) for part in range(parts + 1)}
     spread = (last - first) or 1.0
-    return {round((step - first) / spread * (width - 1)): count(step) for step in sorted(steps) if first <= step <= last}
+    return {round((step - first) / spread * (width - 1)): _place(axis, step) for step in sorted(steps) if first <= step <= last}
 
 
-def _step_labels(places: Mapping[int, str], width: int) -> str:
+def _step_labels(places: Mapping[int, str], width: int, axis: str) -> str:
     """Return the labels in one line: the first begins at its cell, the last ends there, the others are centred."""
     line = ""
     for x in sorted(places):
@@ -161,7 +194,7 @@ def _step_labels(places: Mapping[int, str], width: int) -> str:
         at = 0 if x == 0 else min(width - len(label), x - len(label) // 2)
         if at >= len(line) + (1 if line else 0):
             line = line.ljust(at) + label
-    return line + ("  step" if len(line) + 6 <= width else "")
+    return line + (f"  {axis}" if len(line) + 2 + len(axis) <= width else "")
 
 
 def render_ranges(metrics: Mapping[str, Mapping[str, Any]], names: Sequence[str], style: Style) -> str:

@@ -10,6 +10,6 @@ PUBLIC = {
     "curves": "product_curves SeriesFolder",
     "data": "one_run_report store_report",
     "page": "render_page",
-    "plot_data": "choose plotted",
+    "plot_data": "choose choose_for overlaid plotted",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

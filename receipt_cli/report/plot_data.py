@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from receipt_cli.comparison.contrasts import Axis
+from receipt_cli.comparison.load import places_along
 from receipt_cli.errors import UsageError
 from receipt_cli.receipts.production import Product
+from receipt_cli.render.overlay import OverlaidRun
 from receipt_cli.render.plot import Curve
 
 _GROUPS = (
@@ -21,24 +24,55 @@ _GROUPS = (
 
 def choose(document: Mapping[str, Any], wanted: Sequence[str]) -> list[str]:
     """Return the metrics to draw: those ``wanted``, or the usual ones. Raises ``UsageError`` for a metric that the run lacks."""
-    known = list((document["summary"] or {}).get("metrics") or {})
+    return choose_for([document], wanted)
+
+
+def choose_for(documents: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
+    """Return the metrics to draw of several runs, of which one at least has each. Raises ``UsageError`` as ``choose``."""
+    known = list(dict.fromkeys(name for document in documents for name in _metrics(document)))
     if not known:
         raise UsageError("there is nothing to draw", why="no metric of the primary phase was read", try_="receipt show FILE")
     for name in wanted:
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"--metric {near[0]}" if near else None
-            raise UsageError(f"the run has no metric {name!r}", why=f"it has {', '.join(known)}", try_=hint or "")
+            one = len(documents) == 1
+            lacks = f"the run has no metric {name!r}" if one else f"no run has the metric {name!r}"
+            raise UsageError(lacks, why=f"{'it has' if one else 'they have'} {', '.join(known)}", try_=hint or "")
     usual = [next((name for name in group if name in known), None) for group in _GROUPS]
     return list(dict.fromkeys(wanted)) or [name for name in usual if name is not None] or known[:3]
 
 
-def plotted(product: Product, names: Sequence[str]) -> list[Curve]:
-    """Return the curves of the primary phase of a log, steady-state metrics with their bounds."""
-    summary, curves = product.document["summary"], []
+def _metrics(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (document["summary"] or {}).get("metrics") or {}
+
+
+def plotted(product: Product, names: Sequence[str], axis: Axis = "step") -> list[Curve]:
+    """Return the curves of the primary phase of a log along ``axis``, steady-state metrics with their bounds.
+
+    Raises ``UsageError`` where the run does not print what the axis needs.
+    """
+    metrics, curves = product.document["summary"]["metrics"], []
     for name in names:
         steps, values = product.series.curve(name)
-        entry = summary["metrics"][name]
+        places = steps if axis == "step" else places_along(product, steps, axis)
+        if places is None:
+            why = "it prints neither a count of them nor a batch size" if axis != "time" else "it prints no step times"
+            raise UsageError(f"the run's {axis} are not known" if axis != "time" else "the run's time is not known", why=why)
+        entry = metrics[name]
         steady = entry["window"] == "steady" and entry["min"] is not None
-        curves.append(Curve(name, steps.tolist(), values.tolist(), (entry["min"], entry["max"]) if steady else None))
+        curves.append(Curve(name, places.tolist(), values.tolist(), (entry["min"], entry["max"]) if steady else None))
     return curves
+
+
+def overlaid(name: str, document: Mapping[str, Any], product: Product | None, names: Sequence[str], axis: Axis) -> OverlaidRun:
+    """Return the curves of one of several runs; of a receipt, and of a run without the axis, the last values alone."""
+    metrics = _metrics(document)
+    last = {metric: metrics[metric]["last"] for metric in names if metrics.get(metric, {}).get("last") is not None}
+    if product is None:
+        return OverlaidRun(name, {}, last, "a receipt has no records")
+    try:
+        curves = plotted(product, [metric for metric in names if metric in metrics], axis)
+    except UsageError as error:
+        return OverlaidRun(name, {}, last, error.message)
+    return OverlaidRun(name, {curve.metric: curve for curve in curves}, last)

@@ -12,7 +12,7 @@ import os
 import tempfile
 import time
 import zlib
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -183,7 +183,8 @@ def _key(path: str, stamp: str) -> bytes:
 
 
 def _place_key(sha256: str, place: Place) -> bytes:
-    return hashlib.blake2b(f"{sha256}\n{astuple(place)}".encode("utf-8", "surrogateescape"), digest_size=16).digest()
+    labels = (place.name, place.lane, place.preset, place.name_source, place.lane_source, place.preset_source)
+    return hashlib.blake2b(f"{sha256}\n{(place.path, *labels)}".encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
 def _sum(text: str) -> str:

@@ -100,6 +100,51 @@ def test_a_log_is_plotted_and_a_receipt_says_that_it_has_no_curves(log: Path, tm
     assert "statistics, not records" in ranged.stderr and "F first" in ranged.stdout.decode()
 
 
+def test_runs_are_drawn_over_one_another(log: Path, tmp_path: Path, invoke: Invoke) -> None:
+    other, receipt = tmp_path / "other.log", tmp_path / "r.json"
+    other.write_bytes(log.read_bytes().replace(b"loss 3", b"loss 5"))
+    assert invoke("parse", log, "-o", receipt).code == 0
+    shown = invoke("plot", log, other, receipt, "-m", "loss", "--height", "5")
+    assert shown.code == 0, shown.stderr
+    lines = shown.stdout.decode().splitlines()
+    assert len(lines) == 1 + 5 + 2 + 3
+    assert "A" in "".join(lines[1:6]) and "B" in "".join(lines[1:6])
+    assert [line.split()[0] for line in lines[-3:]] == ["A", "B", "C"]
+    assert "other.log  last 5.510" in lines[-2]
+    assert "not drawn: a receipt has no records" in lines[-1]
+    assert b"\x1b" not in shown.stdout
+    colored = invoke("plot", log, other, "-m", "loss", "--color", "always").stdout
+    assert b"\x1b[36m" in colored and b"\x1b[33m" in colored
+
+
+def test_runs_of_a_store_are_drawn_by_name(log: Path, tmp_path: Path, invoke: Invoke) -> None:
+    logs = [tmp_path / "logs" / name for name in ("first.log", "second.log")]
+    logs[0].parent.mkdir()
+    logs[0].write_bytes(log.read_bytes())
+    logs[1].write_bytes(log.read_bytes() + b"\n")
+    assert invoke("rederive", tmp_path / "logs", "--store", tmp_path / "store").code == 0
+    shown = invoke("plot", "first", "second", "--store", tmp_path / "store", "-m", "loss")
+    assert shown.code == 0 and shown.stdout.decode().count("last 3.510") == 2
+
+
+@pytest.mark.parametrize(("axis", "word"), [("tokens", "tokens are not known"), ("time", "1.00 s")])
+def test_an_axis_of_time_or_tokens(log: Path, invoke: Invoke, axis: str, word: str) -> None:
+    one = invoke("plot", log, "-m", "loss", "--align", axis)
+    two = invoke("plot", log, log, "-m", "loss", "--align", axis)
+    assert two.code == 0
+    if axis == "tokens":
+        assert one.code == 2 and word in one.stderr
+        assert two.stdout.decode().count("not drawn: the run's tokens are not known") == 2
+    else:
+        assert one.code == 0 and one.stdout.decode().rstrip().endswith(word)
+
+
+def test_too_many_runs_are_refused(log: Path, invoke: Invoke) -> None:
+    done = invoke("plot", *[log] * 13)
+    assert done.code == 2 and "at most 12" in done.stderr
+    assert invoke("plot", log, log, "-m", "los").stderr.count("no run has the metric 'los'") == 1
+
+
 def test_a_metric_that_the_run_has_not_is_told_with_those_it_has(log: Path, invoke: Invoke) -> None:
     done = invoke("plot", log, "-m", "los")
     assert done.code == 2

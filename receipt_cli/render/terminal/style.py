@@ -10,7 +10,7 @@ from typing import Literal, TextIO
 from receipt_cli.lazy_dataclass import dataclass
 
 ColorChoice = Literal["auto", "always", "never"]
-Role = Literal["plain", "heading", "strong", "dim", "good", "warn", "bad", "accent"]
+Role = Literal["plain", "heading", "strong", "dim", "good", "warn", "bad", "accent", "blue", "magenta"]
 
 PIPE_WIDTH = 100
 """Columns of a stream that is not a terminal."""
@@ -27,7 +27,11 @@ _SGR: dict[Role, str] = {
     "warn": "33",
     "bad": "1;31",
     "accent": "36",
+    "blue": "34",
+    "magenta": "35",
 }
+SERIES: tuple[Role, ...] = ("accent", "warn", "magenta", "good", "blue", "bad")
+"""Colours of the curves of one plot, in order."""
 
 
 @dataclass(frozen=True, slots=True)

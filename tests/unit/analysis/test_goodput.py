@@ -470,5 +470,23 @@ def test_a_log_without_a_dated_run_has_the_time_of_its_ends(
     )
 
 
+@pytest.mark.parametrize(
+    ("head", "zone"),
+    [
+        ("2026-01-31 12:00:%02d,355 - INFO - ", None),
+        ("2026-01-31T12:00:%02d.1234567Z ", "utc"),
+        ("[2026-01-31 12:00:%02d,020] [INFO] ", None),
+    ],
+)
+def test_a_dated_log_that_nothing_reads_has_the_time_of_its_lines(tmp_path: Path, head: str, zone: str | None) -> None:
+    """A run without a summary has no place for the time of its lines."""
+    lines = "".join(head % second + "loading a model\n" for second in range(5, 25, 5))
+    document = made(tmp_path, lines).document
+    assert document["summary"] is None or document["summary"]["time"] is None
+    found = document["derivation"]["log"]["time"]
+    assert (found["first"].rstrip("Z"), found["last"].rstrip("Z")[:19]) == ("2026-01-31T12:00:05", "2026-01-31T12:00:20")
+    assert found["zone"] == zone
+
+
 def test_a_dated_run_has_no_other_time(tmp_path: Path) -> None:
     assert "time" not in made(tmp_path, silent("torchtitan", 0.0)).document["derivation"]["log"]

@@ -1,0 +1,77 @@
+"""What the leading process of a batch takes for an archive of a million logs: memory and file operations, workers simulated.
+
+python -m benchmarks.leader [--logs 1000000]
+
+The listing is generated, and an engine answers at once what workers would: a digest of each log, then a receipt. So what is
+measured is the leading process alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from receipt_cli.batch.coordinator import Batch, rederive
+from receipt_cli.batch.model import Derived, Engine, Identity, Log, Task
+
+_OPERATIONS = ("open", "os.mkdir", "os.rename", "os.remove", "os.listdir", "os.scandir", "os.link", "os.rmdir")
+
+
+class Simulated:
+    """An engine whose workers answer at once, without a file."""
+
+    workers = 2
+
+    def run(self, work: Callable[..., Any], items: Sequence[Any], sizes: Sequence[int]) -> Iterator[tuple[int, Any]]:
+        """Yield the answer for each item: for a log its identity, for a task its receipt."""
+        for number, (item, size) in enumerate(zip(items, sizes, strict=True)):
+            if isinstance(item, Task):
+                receipt = f"receipts/{item.sha256[:2]}/{item.sha256}.1.json"
+                yield number, Derived(item.sha256, size, "written", receipt, True)
+            else:
+                yield number, Identity(hashlib.sha256(item.name.encode()).hexdigest(), size)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def listing(count: int) -> list[Log]:
+    """Return ``count`` logs in folders of a thousand, in the order of their names."""
+    names = (f"cluster-{n // 100_000:02d}/job-{n // 1000:06d}/rank{n % 1000:03d}.log" for n in range(count))
+    return [Log(name, f"/archive/{name}", False, 40_000 + n % 977, f"{n}:40000:1", True) for n, name in enumerate(names)]
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--logs", type=int, default=1_000_000)
+    given = parser.parse_args()
+    operations: Counter[str] = Counter()
+    sys.addaudithook(lambda event, _: operations.update([event] if event in _OPERATIONS else []))
+    logs = listing(given.logs)
+    with tempfile.TemporaryDirectory(prefix="receipt-leader-") as work:
+        own, start = _peak(), time.process_time()
+        operations.clear()
+        batch = Batch(Path(work, "store"), cast(Engine, Simulated()), root="/archive")
+        done = Counter(report.change for report in rederive(logs, batch).reports)
+        seconds, spent, peak = time.process_time() - start, operations.total(), _peak()
+        print(f"{given.logs:,} logs in {seconds:.1f} s of CPU, {1e6 * seconds / given.logs:.0f} µs a log: {dict(done)}")
+        print(f"  peak {peak / 2**20:,.0f} MiB, {own / 2**20:,.0f} MiB of it with the listing alone")
+        print(f"  {(peak - own) / given.logs:,.0f} bytes a log beyond the listing")
+        print(f"  {spent:,} file operations, {spent / given.logs:.4f} a log: {dict(operations.most_common())}")
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+if __name__ == "__main__":
+    main()
