@@ -151,25 +151,39 @@ def _mask_wandb(text: str, lowered: str) -> str:
 
 _BASE64 = compile_later(
     r"(?:(?<![A-Za-z0-9+/_\\-])(?!(?<=%)[0-9A-F]{2})|(?<=\\[nrt])|(?<=%[0-9A-F]{2}))"
-    r"[A-Za-z0-9+/_-]{20,4096}={0,2}(?![A-Za-z0-9+/_=-])"
+    r"[A-Za-z0-9+/_-]{20,4096}(?:={1,2}|(?![A-Za-z0-9+/_-]))"
 )
+_LEAST_ENCODED = 20
 _TEXT = compile_later(rb"[\n\r\t -~]{8,}")
 
 
+_MOST_SLASHES = 16
+"""A word of base64 may stand in a path, and may contain slashes itself: parts behind more of them are not tried."""
+
+
 def _mask_encoded(text: str) -> str:
-    """Mask base64 of a text with a secret, such as ``NAME=secret``."""
+    """Mask base64 of a text with a secret, such as ``NAME=secret``; also where it is a part of a path."""
 
     def masked(found: re.Match[str]) -> str:
-        word = found.group().rstrip("=")
-        if len(word) % 4 == 1:
-            return found.group()
-        decoded = base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_" if "-" in word or "_" in word else None)
-        if _TEXT.fullmatch(decoded) is None:
-            return found.group()
-        inner = decoded.decode("ascii")
-        return "[redacted:base64]" if mask_secrets(inner) != inner else found.group()
+        word = found.group()
+        starts = [0, *(at + 1 for at, letter in enumerate(word) if letter == "/")][:_MOST_SLASHES]
+        for start in starts:
+            for end in dict.fromkeys((len(word), word.find("/", start))):
+                if end - start >= _LEAST_ENCODED and _is_encoded_secret(word[start:end].rstrip("=")):
+                    return f"{word[:start]}[redacted:base64]{word[end:]}"
+        return word
 
     return _BASE64.sub(masked, text)
+
+
+def _is_encoded_secret(word: str) -> bool:
+    if len(word) % 4 == 1:
+        return False
+    decoded = base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_" if "-" in word or "_" in word else None)
+    if _TEXT.fullmatch(decoded) is None:
+        return False
+    inner = decoded.decode("ascii")
+    return mask_secrets(inner) != inner
 
 
 _FIRST = (

@@ -56,10 +56,10 @@ def render_verification(
         same = f"{page.say(PurePath(title.receipt).name)} is what {log} gives"
         page.line(Span("the same today" if title.newest else "verified", "good"), f": {same}", read)
         return page.text()
-    if title.newest:
+    otherwise = "the receipt is not valid" if invalid else "the captured parts were changed"
+    if title.newest and differences:
         page.line(Span("otherwise today", "warn"), f": {kinds} in {log}", read)
     else:
-        otherwise = "the receipt is not valid" if invalid else "the captured parts were changed"
         page.line(Span("not verified", "bad"), f": {kinds if differences else otherwise}", read)
     for name in other if not title.newest else [name for name in other if name == "log"]:
         page.prose(_CHANGED if list(other) == ["values"] else _REASONS[name], indent=2, bullet="- ")

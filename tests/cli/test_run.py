@@ -619,6 +619,18 @@ def test_a_receipt_that_cannot_be_written_leaves_the_exit_status(tmp_path: Path)
     assert (done.code, "is a directory" in done.stderr) == (9, True)
 
 
+@pytest.mark.parametrize("module", ["receipt_cli.render.scale", "receipt_cli._compiled.receipt_1_3"])
+def test_a_module_that_is_gone_costs_the_receipt_and_nothing_else(tmp_path: Path, module: str) -> None:
+    """The installation may be replaced while the command runs."""
+    script = "import runpy, sys; sys.modules[sys.argv.pop(1)] = None; runpy.run_module('receipt_cli', run_name='__main__')"
+    words = [sys.executable, "-c", script, module, *wrapped("sh", "-c", "echo x; exit 9")[len(RECEIPT) :]]
+    done = subprocess.run(words, cwd=tmp_path, env=ENV, capture_output=True, timeout=60, check=False, text=True)
+    assert (done.returncode, done.stdout, (tmp_path / "job.log").read_bytes()) == (9, "x\n", b"x\n"), done.stderr
+    assert "error: no receipt: ModuleNotFoundError" in done.stderr
+    assert "the command ended with exit code 9; its log is job.log" in done.stderr
+    assert not (tmp_path / "job.receipt.json").exists()
+
+
 def test_a_log_that_cannot_grow_leaves_the_command_alone(tmp_path: Path) -> None:
     script = "for n in range(200000): print('iter %d: loss 2.0000, time 5.00ms, mfu 1.00%%' % n)"
     limit = 1 << 20

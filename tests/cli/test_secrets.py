@@ -382,6 +382,12 @@ def test_masks_are_counted_and_told(tmp_path: Path, invoke: Invoke) -> None:
     assert re.search(r"masked\s+\d+", shown.stdout.decode())
 
 
+@pytest.mark.parametrize("place", ["{}", "reward/{}", "data/run-7/{}", "/mnt/{}/x", "{}/step", "a/b/c/{}=1"])
+def test_base64_of_an_assignment_is_masked_in_a_path(place: str) -> None:
+    text = base64.b64encode(f"HF_TOKEN={FORMS['hf'](random.Random(8))}".encode()).decode()
+    assert mask_secrets(place.format(text)) == place.format("[redacted:base64]")
+
+
 def test_a_base64_of_a_private_key_is_one() -> None:
     text = base64.b64encode("\n".join(private_key(random.Random(4), "RSA ", 5)).encode()).decode()
     assert mask_secrets(f"data: {text}") == "data: [redacted:private-key]"

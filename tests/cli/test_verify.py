@@ -368,7 +368,10 @@ class TestCaptured:
         change(receipt, pointer, value)
         done = invoke("verify", "--json", receipt, log)
         assert (done.code, done.document["identical"], done.document["captured"]) == (1, True, "changed")
-        assert "changed since the receipt was written" in invoke("verify", receipt, log).stdout.decode()
+        for options in ((), ("--newest",)):
+            shown = invoke("verify", receipt, log, *options).stdout.decode()
+            assert shown.startswith("not verified: the captured parts were changed")
+            assert "changed since the receipt was written" in shown
         valid = invoke("validate", receipt)
         assert valid.code == 0
         assert b"captured_touched" in valid.stdout

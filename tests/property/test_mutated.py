@@ -16,6 +16,7 @@ import pytest
 from receipt_cli.analysis.goodput.model import Wall
 from receipt_cli.documents.validate import validate_bytes, validate_document
 from receipt_cli.errors import ReceiptError
+from receipt_cli.evidence.reading import read_evidence
 from receipt_cli.receipts.production import Request, produce
 from receipt_cli.receipts.stated import read_facts
 from receipt_cli.verification.verifier import read_receipt, verify
@@ -27,7 +28,7 @@ CASES = (
     (LOGS / "nanogpt" / "char-nan.log", None),
     (LOGS / "hf-trainer" / "bar-merged-v5.log", None),
 )
-CAPTURED = ("run", "header", "attachments")
+CAPTURED = ("run", "header", "attachments", "evidence")
 FREE = ("/derivation/tool_version", "/captured_sha256", "/derivation/log/files/*/name")
 """What states no figure and is no part of what is compared: the files of a run may be renamed in an archive."""
 Path_ = tuple[str | int, ...]
@@ -176,7 +177,8 @@ def many_fields(folder: Path) -> Iterator[tuple[dict[str, Any], list[str]]]:
     for rank in ranks:
         Path(rank).write_bytes(Path(log).read_bytes())
     facts = read_facts(["devices=8", "price_per_device_hour=3 USD"])
-    yield produce(Request(ranks[0], more=(ranks[1],), wall=wall, facts=facts)).document, ranks
+    job = read_evidence([LOGS.parent / "evidence" / "pod-oomkilled.json"], None)
+    yield produce(Request(ranks[0], more=(ranks[1],), wall=wall, facts=facts, evidence=job)).document, ranks
 
 
 def test_every_field_of_the_schema_that_is_changed_is_refused_or_named(tmp_path: Path) -> None:

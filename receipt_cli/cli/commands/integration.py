@@ -36,6 +36,7 @@ def config(json_output: Json = False, color: Color = "auto") -> None:
     Example: receipt config
     """
     from receipt_cli.cli.settings import SETTINGS, Setting, find_settings, variable
+    from receipt_cli.redaction.text import mask_texts
     from receipt_cli.render.terminal.table import render_table
 
     found = find_settings(os.environ).values
@@ -43,6 +44,7 @@ def config(json_output: Json = False, color: Color = "auto") -> None:
     for name in SETTINGS:
         value, source = found.get(name, Setting("", ""))
         rows.append({"setting": name, "value": value or None, "source": source or None, "variable": variable(name)})
+    rows = mask_texts(rows)
     if json_output:
         write_json(rows)
     else:

@@ -205,7 +205,27 @@ def _conclude(
     quiet: bool,
     hooks: Hooks | None,
 ) -> None:
-    """Write the receipt and say so. Whatever fails here is told, and changes nothing of how the command ended."""
+    """Write the receipt and report it. Whatever fails here is reported, and changes nothing of how the command ended."""
+    try:
+        _write_receipt(files, ended, grammar, attachments, notes, quiet, hooks)
+    except ReceiptError as error:
+        tell(error)
+        print_line(f"receipt: the log is {files.log}, its header {files.header}")
+    except Exception as error:  # a bug of ours, or a broken installation, must not become the exit status of the command
+        print_line(f"receipt: error: no receipt: {type(error).__name__}: {error}")
+        print_line(f"  the command ended with exit code {ended.code}; its log is {files.log}")
+        print_line(f"  try: receipt parse {files.log} --header {files.header}")
+
+
+def _write_receipt(
+    files: Files,
+    ended: Ended,
+    grammar: str | None,
+    attachments: tuple[str, ...],
+    notes: Iterable[str],
+    quiet: bool,
+    hooks: Hooks | None,
+) -> None:
     from receipt_cli.analysis.goodput.model import Wall
     from receipt_cli.documents.canonical import canonical_bytes
     from receipt_cli.evidence.slurm_job import slurm_evidence
@@ -235,24 +255,17 @@ def _conclude(
         header_file=files.header,
         environ=dict(os.environ),
     )
-    try:
-        product = _produced(request)
-        write_atomically(files.receipt, canonical_bytes(product.document))
-        if hooks is not None:
-            _call(hooks, str(files.log), product)
-        if not quiet:
-            unread = refusal(product.derivation, str(files.log))
-            note(dict.fromkeys([*notes, *product.notes, *([unread.message] if unread is not None else [])]))
-            words = [_said(product), f"exit code {ended.code}", duration(ended.wall_s)]
-            if ended.peak_rss_bytes is not None:
-                words.append(f"{byte_size(ended.peak_rss_bytes)} at its peak")
-            print_line(f"receipt: {files.receipt}: {', '.join(words)}")
-    except ReceiptError as error:
-        tell(error)
-        print_line(f"receipt: the log is {files.log}, its header {files.header}")
-    except Exception as error:  # a bug of ours must not become the exit status of the command
-        print_line(f"receipt: error: no receipt: {type(error).__name__}: {error}")
-        print_line(f"  try: receipt parse {files.log} --header {files.header}")
+    product = _produced(request)
+    write_atomically(files.receipt, canonical_bytes(product.document))
+    if hooks is not None:
+        _call(hooks, str(files.log), product)
+    if not quiet:
+        unread = refusal(product.derivation, str(files.log))
+        note(dict.fromkeys([*notes, *product.notes, *([unread.message] if unread is not None else [])]))
+        words = [_said(product), f"exit code {ended.code}", duration(ended.wall_s)]
+        if ended.peak_rss_bytes is not None:
+            words.append(f"{byte_size(ended.peak_rss_bytes)} at its peak")
+        print_line(f"receipt: {files.receipt}: {', '.join(words)}")
 
 
 class _Silence:
