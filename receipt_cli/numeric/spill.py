@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from mmap import PAGESIZE, mmap
-from typing import IO, TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet, finalize
 
 from receipt_cli.errors import UsageError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from receipt_cli.numeric.array_types import Mask
+    from receipt_cli.numeric.array_types import Integers, Mask
 
 Kind = TypeVar("Kind", bound="np.generic")
 
@@ -207,7 +207,7 @@ def pieces(values: NDArray[Kind], size: int = PIECE) -> Iterator[NDArray[Kind]]:
         show(8 * size)
 
 
-def joined(parts: Sequence[NDArray[Kind]], dtype: type[Kind]) -> NDArray[Kind]:
+def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]:
     """Return the numbers (of eight bytes) of all ``parts``, in order; of a single one no copy is made."""
     import numpy as np
 
@@ -221,7 +221,7 @@ def joined(parts: Sequence[NDArray[Kind]], dtype: type[Kind]) -> NDArray[Kind]:
     return made
 
 
-def ascends(values: NDArray[Kind]) -> bool:
+def ascends(values: Integers) -> bool:
     """True when each of ``values`` (of eight bytes) is larger than the one before."""
     last = None
     for piece in pieces(values):
