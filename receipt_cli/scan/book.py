@@ -190,6 +190,11 @@ def miss(body: SegmentBody, name: str, rule: str, record: bytes, ordinal: int, l
         near.count += 1
 
 
+def is_plain(tried: Iterable[tuple[Grammar, Rule, bool]], markers: Iterable[Marker]) -> bool:
+    """True where no marker, which depends on what is before it, and no mapping, whose places are characters', is tried."""
+    return not list(markers) and all(rule.mapping is None for _, rule, _ in tried)
+
+
 def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
     """Return the hit of each of ``markers`` in one record, if it has one: behind any envelope, where a head may stand."""
     return [hit for marker in markers if (hit := marker.search(record, starts)) is not None]

@@ -31,7 +31,7 @@ from receipt_cli.records.split import (
     last_end,
     normalise,
 )
-from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
+from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, is_plain, replay, search_markers
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.reader import KernelReader, load_kernel
 from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
@@ -214,7 +214,7 @@ class Engine:
     def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
         raw, found = _capped(raw, length, body.records, body.lines)
-        _count_nuls(body, raw, body.lines)
+        body.count_nuls(raw)
         first = body.records
         buffer = plain(raw, self._normalise)
         if self.kernel is not None and length is None:
@@ -275,7 +275,7 @@ class Engine:
         masked = b""
         printed = without_count(record)
         record = short_bars(printed)
-        if record != printed and not self._is_plain(*self._candidates(record)):
+        if record != printed and not is_plain(*self._candidates(record)):
             record = printed
         if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
@@ -303,7 +303,7 @@ class Engine:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
         if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            any_bar = self._is_plain(tried, markers) and not outcome.shows_bars
+            any_bar = is_plain(tried, markers) and not outcome.shows_bars
             layout = learn_layout(record, outcome, markers, self.prefilter.possible_in(masked), any_bar=any_bar)
             self.layouts.add(masked, layout)
             if self.kernel is not None and layout is not None:
@@ -315,10 +315,6 @@ class Engine:
         tried = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
         markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
         return [tried[order] for order in sorted(tried)], list(markers.values())
-
-    def _is_plain(self, tried: Iterable[tuple[Grammar, Rule, bool]], markers: Sequence[Marker]) -> bool:
-        """True where no marker, which depends on what is before it, and no mapping, whose places are characters', is tried."""
-        return not markers and all(rule.mapping is None for _, rule, _ in tried)
 
 
 def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[bytes, PlacedProblems]:
@@ -339,14 +335,6 @@ def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[b
         detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
         problems.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
     return raw, problems
-
-
-def _count_nuls(body: SegmentBody, raw: bytes, lines: int) -> None:
-    """Count the NUL bytes of ``raw``, which ``lines`` line ends precede."""
-    if b"\x00" in raw:
-        body.nul_count += raw.count(b"\x00")
-        if body.nul_line is None:
-            body.nul_line = lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
 
 
 def _reading(rule: Rule) -> tuple[object, ...]:
