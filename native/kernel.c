@@ -371,7 +371,7 @@ typedef struct {
     Absent *absent;
     int32_t *ignored, *near_;
     int32_t event_count, value_count, ignored_count, near_count, echo_count, absent_count;
-    int32_t bad, hit;  /* whether its records are not UTF-8, and whether a rule explains them */
+    int32_t bad, hit, any_bar;  /* whether its records are not UTF-8, whether a rule explains them, and any_bar of layout.py */
 } Layout;
 
 enum { DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PARTS };
@@ -415,6 +415,7 @@ typedef struct {
     double *scratch;
     byte known[MAX_VALUES];
     byte masked_prefix[MAX_LENGTH];
+    byte shortened[MAX_LENGTH + WORD];
     Table *tables;
     size_t table_count, table_capacity;
     Column *columns;
@@ -626,8 +627,9 @@ static int read_prefix(Kernel *kernel, Event *event, const byte *p, int64_t *ran
     return READ;
 }
 
-/* Compute all values of the record into the scratch memory. */
-static int compute(Kernel *kernel, Layout *layout, const byte *p) {
+/* Compute all values of the record p into the scratch memory. It begins at `start` of the block, and is as printed there
+   before `same`. */
+static int compute(Kernel *kernel, Layout *layout, const byte *p, size_t start, size_t same) {
     const Value *value = layout->values;
     const Meaning *meaning;
     Meaning spare;
@@ -658,7 +660,8 @@ static int compute(Kernel *kernel, Layout *layout, const byte *p) {
                 memcpy(out, &value->times, sizeof value->times);
                 break;
             case PARTS:
-                place = (int64_t)(value->times << PLACE_BITS) | (int64_t)(p - (const byte *)kernel->text.buf);
+                if ((size_t)value->end > same) return LEFT;
+                place = (int64_t)(value->times << PLACE_BITS) | (int64_t)start;
                 memcpy(out, &place, sizeof place);
                 break;
             default:
@@ -719,12 +722,13 @@ static int append_miss(Kernel *kernel, int32_t rule, int64_t ordinal, int64_t li
     return 1;
 }
 
-/* Read one record of a layout into the columns; LEFT where Python must, and then nothing was appended. */
-static int read_layout(Kernel *kernel, Layout *layout, size_t start, size_t end, int64_t ordinal, int64_t line) {
-    const byte *p = (const byte *)kernel->text.buf + start;
+/* Read one record p of a layout, printed from `start` to `end` and before `same` as there, into the columns; LEFT where
+   Python must, and then nothing was appended. */
+static int read_layout(Kernel *kernel, Layout *layout, const byte *p, size_t same, size_t start, size_t end, int64_t ordinal,
+                       int64_t line) {
     const Value *value = layout->values;
     const double *made = kernel->scratch;
-    int event, i, done = compute(kernel, layout, p);
+    int event, i, done = compute(kernel, layout, p, start, same);
     if (done != READ) return done;
     for (event = 0; event < layout->event_count; event++) {
         const Event *one = &layout->events[event];
@@ -750,6 +754,47 @@ failed:
 }
 
 /* ---- reading a block ---- */
+
+#define CELLS_KEPT 2  /* KEPT of records/bars.py */
+
+/* Copy p[0:length] to `out` with its bars shortened: short_bars of records/bars.py. Set *length to what it has then and
+   *same to how much of it is as before; return 0 where nothing changes. */
+static int shorten(byte *out, const byte *p, size_t *length, size_t *same) {
+    static const byte FULL[] = {0xE2, 0x96, 0x88, 0xE2, 0x96, 0x88};
+    size_t size = *length, done = 0, made = 0, at = 0;
+    while (at < size) {
+        const byte *mark = memchr(p + at, '|', size - at);
+        size_t begin, full = 0, blank = 0, part;
+        if (mark == NULL) break;
+        at = begin = (size_t)(mark - p) + 1;
+        if (begin < 2 || mark[-1] != '%') continue;
+        while (at + 3 <= size && memcmp(p + at, FULL, 3) == 0) full++, at += 3;
+        part = at + 3 <= size && memcmp(p + at, FULL, 2) == 0 && p[at + 2] >= 0x89 && p[at + 2] <= 0x8F ? 3 : 0;
+        at += part;
+        while (at < size && p[at] == ' ') blank++, at++;
+        if (at >= size || p[at] != '|' || full + part == 0) {
+            at = begin;
+            continue;
+        }
+        if (full <= CELLS_KEPT && blank <= CELLS_KEPT && (part == 0 || p[begin + 3 * full + 2] == 0x8C)) continue;
+        if (done == 0) *same = begin;
+        memcpy(out + made, p + done, begin - done);
+        made += begin - done;
+        full = full < CELLS_KEPT ? full : CELLS_KEPT;
+        blank = blank < CELLS_KEPT ? blank : CELLS_KEPT;
+        memcpy(out + made, FULL, 3 * full);
+        made += 3 * full;
+        if (part) memcpy(out + made, "\xE2\x96\x8C", 3);
+        made += part;
+        memset(out + made, ' ', blank);
+        made += blank;
+        done = at;
+    }
+    if (done == 0) return 0;
+    memcpy(out + made, p + done, size - done);
+    *length = made + size - done;
+    return 1;
+}
 
 static int is_blank(const byte *p, size_t length) {
     while (length > 0 && (*p == ' ' || *p == '\t')) p++, length--;
@@ -790,10 +835,18 @@ static int read_on(Kernel *kernel, Record *record) {
             continue;
         }
         if (length <= MAX_LENGTH) {
-            uint64_t key = key_of(kernel, text + start, length, size - start, &high);
-            Layout *layout = find_layout(kernel, text + start, length, size - start, key);
+            const byte *p = text + start;
+            size_t same = length, size_of_short = length;
+            uint64_t key = key_of(kernel, p, length, size - start, &high), ignored;
+            Layout *layout = find_layout(kernel, p, length, size - start, key);
+            if (layout == NULL && high != 0 && shorten(kernel->shortened, p, &size_of_short, &same)) {
+                p = kernel->shortened;
+                key = key_of(kernel, p, size_of_short, sizeof kernel->shortened, &ignored);
+                layout = find_layout(kernel, p, size_of_short, sizeof kernel->shortened, key);
+                if (layout != NULL && (!layout->any_bar || !gate_find(kernel->gate, text + start, length))) layout = NULL;
+            }
             if (layout != NULL) {
-                int done = read_layout(kernel, layout, start, end, record->ordinal, record->line);
+                int done = read_layout(kernel, layout, p, same, start, end, record->ordinal, record->line);
                 if (LIKELY(done == READ)) {
                     kernel->undecodable += layout->bad && !layout->hit;
                     continue;
@@ -1071,7 +1124,7 @@ PyDoc_STRVAR(add_doc, "add(sample, moving, program): let records of a layout be 
 static PyObject *kernel_add(Kernel *kernel, PyObject *arguments) {
     const char *sample, *moving, *numbers;
     Py_ssize_t length, moving_length, size, i;
-    int64_t counts[8];
+    int64_t counts[9];
     Program program = {0};
     Layout *layout;
     byte *masked, *room, *place;
@@ -1081,8 +1134,8 @@ static PyObject *kernel_add(Kernel *kernel, PyObject *arguments) {
     if (!is_free(kernel)) return NULL;
     program.data = (const byte *)numbers;
     program.count = (size_t)size / 8;
-    /* ignored, near, events, values, absent, the bytes of their texts, echoes, whether a rule explains it */
-    for (i = 0; i < 8; i++) counts[i] = take_number(&program, 0, MAX_VALUES);
+    /* ignored, near, events, values, absent, the bytes of their texts, echoes, whether a rule explains it, any_bar */
+    for (i = 0; i < 9; i++) counts[i] = take_number(&program, 0, MAX_VALUES);
     if (length < 1 || length > MAX_LENGTH || moving_length != length || size % 8 || program.wrong) {
         PyErr_SetString(PyExc_ValueError, "no layout");
         return NULL;
@@ -1106,6 +1159,7 @@ static PyObject *kernel_add(Kernel *kernel, PyObject *arguments) {
     layout->absent_count = (int32_t)counts[4];
     layout->echo_count = (int32_t)counts[6];
     layout->hit = counts[7] != 0;
+    layout->any_bar = counts[8] != 0;
     layout->bad = !is_utf8((const byte *)sample, (size_t)length);
     layout->ignored_count = (int32_t)counts[0];
     layout->near_count = (int32_t)counts[1];

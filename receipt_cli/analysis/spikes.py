@@ -18,7 +18,7 @@ from receipt_cli.events.series import metric, read, steps_at
 from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.numeric.array_types import Floats, Mask
 from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.spill import scratch
+from receipt_cli.numeric.spill import pieces, take
 
 Values: TypeAlias = "Sequence[float] | Floats"
 
@@ -123,9 +123,9 @@ def _judge_array(values: Values, warning: float, critical: float) -> tuple[int, 
 
     every = np.asarray(values, np.float64)
     with np.errstate(invalid="ignore"):
-        usable = (every > 0) & (every < math.inf)
-        negative = bool((every < 0).any())
-    kept = every if usable.all() else np.compress(usable, every, out=scratch(np.float64, int(np.count_nonzero(usable))))
+        negative = any(bool((piece < 0).any()) for piece in pieces(every))
+        number = sum(int(np.count_nonzero(_usable(piece))) for piece in pieces(every))
+        kept = every if number == len(every) else take(every, _usable, number)
     if len(kept) <= LEAST or negative:
         return None
     count = worse = 0
@@ -154,16 +154,20 @@ def _judge_array(values: Values, warning: float, critical: float) -> tuple[int, 
         count += len(found)
         worse += int(np.count_nonzero(later[found] > critical * averages[found]))
         told = found[: MAX_FIRST - len(first)].tolist()
-        first += [(_place_of(usable, begin + index), float(later[index]), float(averages[index])) for index in told]
+        first += [(_place_of(every, begin + index), float(later[index]), float(averages[index])) for index in told]
     return count, worse, first
 
 
-def _place_of(usable: Mask, number: int) -> int:
-    """Return the place of the true one with a ``number``, from 0."""
+def _usable(values: Floats) -> Mask:
+    return (values > 0) & (values < math.inf)
+
+
+def _place_of(every: Floats, number: int) -> int:
+    """Return the place of the usable one with a ``number``, from 0."""
     import numpy as np
 
-    for begin in range(0, len(usable), _PIECE):
-        part = usable[begin : begin + _PIECE]
+    for begin in range(0, len(every), _PIECE):
+        part = _usable(every[begin : begin + _PIECE])
         count = int(np.count_nonzero(part))
         if number < count:
             return begin + int(np.flatnonzero(part)[number])

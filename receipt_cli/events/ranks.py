@@ -11,6 +11,7 @@ from typing import NamedTuple
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import STEP_TIME, RankCopies, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.events.series import metric, read
+from receipt_cli.numeric.spill import joined
 from receipt_cli.numeric.statistics import exact_median, finite
 from receipt_cli.records.envelope import NO_RANK
 
@@ -101,7 +102,7 @@ def _median_time(records: Sequence[Event], copies: Sequence[RankCopies]) -> floa
     if copies:
         import numpy as np
 
-        times = finite(np.concatenate([np.asarray(times, np.float64), *(copy.times for copy in copies)]))
+        times = finite(joined([np.asarray(times, np.float64), *(copy.times for copy in copies)], np.float64))
     return exact_median(times)
 
 

@@ -16,6 +16,7 @@ from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.arrays import distinct_values, is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.spill import pieces
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
@@ -244,8 +245,8 @@ class RankCopies:
         """The largest memory figure, or None where there is none."""
         import numpy as np
 
-        known = self.sizes[~np.isnan(self.sizes)]
-        return float(known.max()) if len(known) else None
+        known = [largest for piece in pieces(self.sizes) if not np.isnan(largest := np.fmax.reduce(piece))]
+        return float(max(known)) if known else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

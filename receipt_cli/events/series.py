@@ -10,7 +10,7 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import Joined
-from receipt_cli.numeric.spill import scratch
+from receipt_cli.numeric.spill import ascends, joined
 from receipt_cli.numeric.statistics import Values, finite
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def read(events: Iterable[Event], figure: Figure, within: Selection | None = Non
         return parts[0]
     import numpy as np
 
-    values: Floats = np.concatenate(parts, out=scratch(np.float64, sum(map(len, parts))))
-    return values
+    return joined(parts, np.float64)
 
 
 def _parts(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Numbers]:
@@ -157,9 +156,10 @@ def positions(events: Iterable[Event]) -> Sequence[int]:
     import numpy as np
 
     parts = [np.array(singles, np.int64), *(run.at for run in runs)]
-    joined = np.concatenate(parts, out=scratch(np.int64, sum(map(len, parts))))
-    joined.sort(kind="stable")  # mostly in order
-    return joined.data
+    places = joined(parts, np.int64)
+    if not ascends(places):
+        places.sort(kind="stable")  # mostly in order
+    return places.data
 
 
 def first_with(events: Iterable[Event], figure: Figure, value: float) -> tuple[int, int]:

@@ -8,6 +8,7 @@ through it, and what was proven for one of them holds for the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from receipt_cli.lazy_pattern import compile_later
@@ -51,6 +52,7 @@ def kept_after(pattern: str) -> frozenset[str] | None:
     return None if compared is None or compared.echoes else compared.kept
 
 
+@cache
 def digits_compared(pattern: str) -> Compared | None:
     """Return what ``pattern`` (in the syntax of ``regex``) asks of digits; None: it may compare them anywhere.
 

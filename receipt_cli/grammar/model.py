@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -236,6 +236,17 @@ class Rule:
             return None
         kept, echoes = (frozenset().union(*texts) for texts in zip(*found, strict=True)) if found else (frozenset(), frozenset())
         return Compared(kept, echoes)
+
+    @cached_property
+    def asks_digits(self) -> bool:
+        """True when keys or values with digits decide whether a record of keys and values is one of the rule's."""
+        asked: Iterable[str] = ()
+        if self.pairs is not None:
+            asked = self.pairs.requires | self.pairs.forbids
+        elif self.mapping is not None:
+            where = self.mapping.where
+            asked = (*self.mapping.requires, *self.mapping.forbids, *where, *map(str, where.values()))
+        return any(char.isdigit() for text in asked for char in text)
 
     @cached_property
     def start(self) -> regex.Pattern[bytes]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Callable, Iterator, Sequence
 from mmap import PAGESIZE, mmap
-from typing import IO, TYPE_CHECKING, TypeVar
-from weakref import WeakSet
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet, finalize
 
 from receipt_cli.errors import UsageError
 from receipt_cli.lazy_pattern import compile_later
@@ -19,6 +20,8 @@ from receipt_cli.lazy_pattern import compile_later
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from receipt_cli.numeric.array_types import Integers, Mask
 
 Kind = TypeVar("Kind", bound="np.generic")
 
@@ -32,6 +35,10 @@ HUGE = 2 << 20
 """Bytes of a large page: one fault instead of 512. Rooms from twice that on ask for them."""
 GROWTH = 4
 """A room that is too small grows by at least a part in so many."""
+TOUCHED = 1 << 16
+"""Bytes that the system maps where one is looked at."""
+PIECE = 1 << 17
+"""Numbers of a long column that are looked at together."""
 _LARGE = 8 << 20
 """Bytes for a while that are worth a file."""
 _SIZE = compile_later(r"\s*([0-9]{1,15}(?:\.[0-9]{1,3})?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
@@ -40,8 +47,8 @@ _held = 0
 """Bytes of memory that all rooms hold; what is in files does not count."""
 _shown = 0
 """Bytes of rooms in files that were looked at since their pages were given back."""
-_filed: WeakSet[Room] = WeakSet()
-"""The rooms in files."""
+_filed: WeakSet[mmap] = WeakSet()
+"""The memory of rooms in files: it may outlive them, while arrays show it."""
 
 
 def bound() -> int:
@@ -95,16 +102,8 @@ class Room:
 
         assert self._map is not None
         if self._file is not None:
-            _show(8 * count)
+            show(8 * count)
         return np.frombuffer(self._map, dtype, count, 8 * start)
-
-    def give_back(self) -> None:
-        """Take the pages of a file out of the process; they come back as they are looked at."""
-        if self._file is not None and self._map is not None and hasattr(self._map, "madvise"):
-            from mmap import MADV_DONTNEED
-
-            with contextlib.suppress(OSError):
-                self._map.madvise(MADV_DONTNEED)
 
     def _on_disk(self, size: int) -> bool:
         """Let the file be ``size`` bytes and hold what was there; return False where it cannot."""
@@ -123,7 +122,7 @@ class Room:
             made[: self.size] = memoryview(self._map)[: self.size]
         self._map = made
         self._count(0)
-        _filed.add(self)
+        _filed.add(made)
         return True
 
     def _in_memory(self, size: int) -> None:
@@ -160,23 +159,86 @@ class Room:
             self._file.close()
 
 
-def _show(size: int) -> None:
-    """Count bytes of files that are looked at; where they are many, give back all pages of files."""
+def show(size: int = TOUCHED) -> None:
+    """Count bytes of files that are looked at, by default at one place; where they are many, give back all pages of files."""
     global _shown
     _shown += size
     if _shown >= SHOWN:
         _shown = 0
-        for room in list(_filed):
-            room.give_back()
+        for shown in list(_filed):
+            _give_back(shown)
+
+
+def _give_back(shown: mmap) -> None:
+    """Take the pages of a file out of the process; they come back as they are looked at."""
+    if hasattr(shown, "madvise"):
+        from mmap import MADV_DONTNEED
+
+        with contextlib.suppress(OSError, ValueError):
+            shown.madvise(MADV_DONTNEED)
 
 
 def scratch(dtype: type[Kind], count: int) -> NDArray[Kind]:
     """Return ``count`` numbers of eight bytes that are still to be written: in a file where they are many and would
-    exceed the bound beside what all rooms hold."""
+    exceed the bound beside what all rooms, and other such numbers, hold."""
     import numpy as np
 
+    global _held
     size = 8 * count
-    return np.empty(count, dtype) if size < _LARGE or _held + size <= bound() else Room(size).view(dtype, 0, count)
+    if size < _LARGE:
+        return np.empty(count, dtype)
+    room = Room(size)
+    assert room._map is not None
+    if not room.on_disk:  # the array outlives the room
+        _held += size
+        finalize(room._map, _returned, size).atexit = False
+    return room.view(dtype, 0, count)
+
+
+def _returned(size: int) -> None:
+    global _held
+    _held -= size
+
+
+def pieces(values: NDArray[Kind], size: int = PIECE) -> Iterator[NDArray[Kind]]:
+    """Yield ``values`` (of eight bytes) in pieces of ``size``; the pages of files are given back meanwhile."""
+    for begin in range(0, len(values), size):
+        yield values[begin : begin + size]
+        show(8 * size)
+
+
+def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]:
+    """Return the numbers (of eight bytes) of all ``parts``, in order; of a single one no copy is made."""
+    import numpy as np
+
+    filled = [part for part in map(np.asarray, parts) if len(part)]
+    if len(filled) == 1 and filled[0].dtype == dtype:
+        return filled[0]
+    made, at = scratch(dtype, sum(map(len, filled))), 0
+    for piece in (piece for part in filled for piece in pieces(part)):
+        made[at : at + len(piece)] = piece
+        at += len(piece)
+    return made
+
+
+def ascends(values: Integers) -> bool:
+    """True when each of ``values`` (of eight bytes) is larger than the one before."""
+    last = None
+    for piece in pieces(values):
+        if not bool((piece[1:] > piece[:-1]).all()) or (last is not None and not piece[0] > last):
+            return False
+        last = piece[-1]
+    return True
+
+
+def take(values: NDArray[Kind], wanted: Callable[[NDArray[Kind]], Mask], count: int) -> NDArray[Kind]:
+    """Return the ``count`` of ``values`` (of eight bytes) for which ``wanted`` is true, in order."""
+    kept, made = scratch(values.dtype.type, count), 0
+    for piece in pieces(values):
+        good = piece[wanted(piece)]
+        kept[made : made + len(good)] = good
+        made += len(good)
+    return kept
 
 
 def _anonymous(size: int) -> mmap:

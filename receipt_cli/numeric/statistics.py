@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.spill import pieces, take
 
 Values: TypeAlias = "Sequence[float] | Floats"
 """A list, an ``array('d')`` or a float64 array (n,)."""
@@ -124,8 +125,8 @@ def finite(values: Values) -> Values:
     import numpy as np
 
     array = _array(values)
-    known = np.isfinite(array)
-    return array if known.all() else array[known]
+    count = sum(int(np.count_nonzero(np.isfinite(piece))) for piece in pieces(array))
+    return array if count == len(array) else take(array, np.isfinite, count)
 
 
 def count_above(values: Values, bound: float) -> tuple[int, float]:
@@ -134,9 +135,8 @@ def count_above(values: Values, bound: float) -> tuple[int, float]:
     if not is_large(kept):
         above = [value for value in kept if value > bound]
         return len(above), max(above, default=0.0)
-    array = _array(kept)
-    high = array[array > bound]
-    return len(high), float(high.max()) if len(high) else 0.0
+    highest = [piece[piece > bound] for piece in pieces(_array(kept))]
+    return sum(map(len, highest)), max((float(high.max()) for high in highest if len(high)), default=0.0)
 
 
 def value_range(values: Values) -> tuple[float | None, float | None]:
@@ -146,8 +146,11 @@ def value_range(values: Values) -> tuple[float | None, float | None]:
     if not is_large(values):
         return min(values), max(values)
     array = _array(values)
-    lowest, highest = float(array.min()), float(array.max())
-    zero = float(array[(array == 0).argmax()]) if 0 in (lowest, highest) else 0.0
+    ranges = [(float(piece.min()), float(piece.max())) for piece in pieces(array)]
+    lowest, highest = min(low for low, _ in ranges), max(high for _, high in ranges)
+    zero = 0.0
+    if 0 in (lowest, highest):
+        zero = next(float(zeros[0]) for piece in pieces(array) if len(zeros := piece[piece == 0]))
     return lowest or zero, highest or zero
 
 
@@ -159,14 +162,12 @@ def _sum(values: Floats) -> float:
     """
     import numpy as np
 
-    largest = max(float(values.max()), -float(values.min()))
+    largest = max(max(float(piece.max()), -float(piece.min())) for piece in pieces(values))
     if not SUMMABLE[0] < largest < SUMMABLE[1]:
         return math.fsum(values.tolist())
-    piece = 2**PIECE_BITS
-    leading, rest = np.empty((2, min(piece, len(values))))
+    leading, rest = np.empty((2, min(2**PIECE_BITS, len(values))))
     parts: list[float] = []
-    for begin in range(0, len(values), piece):
-        left = values[begin : begin + piece]
+    for left in pieces(values, 2**PIECE_BITS):
         exponent = math.frexp(largest)[1]
         for _ in range(MAX_PASSES):
             # All below 2**exponent: adding this rounds to a unit of which the whole piece's sum has under 2**52.
@@ -190,8 +191,8 @@ def _ranked(values: Floats, low: int, high: int) -> list[float]:
     sample = np.sort(values[:: max(1, len(values) // SAMPLE)])
     floor = sample[max(0, low * len(sample) // len(values) - MARGIN)]
     ceiling = sample[min(len(sample) - 1, high * len(sample) // len(values) + MARGIN)]
-    below = int(np.count_nonzero(values < floor))
-    inside = values[(values >= floor) & (values <= ceiling)]
+    below = sum(int(np.count_nonzero(piece < floor)) for piece in pieces(values))
+    inside = np.concatenate([piece[(piece >= floor) & (piece <= ceiling)] for piece in pieces(values)])
     if not below <= low <= high < below + len(inside):
         below, inside = 0, values  # the sample does not represent all
     places = [rank - below for rank in range(low, high + 1)]

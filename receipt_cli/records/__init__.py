@@ -7,6 +7,7 @@ Start with ``split``, then ``envelope`` and ``prefilter``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
+    "bars": "short_bars",
     "envelope": (
         "ENVELOPE NO_RANK REPEATED before head_ends plain read_clock read_moment read_rank split_rank starts time_of_day "
         "unwrap without_count"

@@ -37,6 +37,12 @@ _SPACE = compile_later(r"[ \t\n\r]*+")
 _NUMBER = compile_later(
     r"[-+]?(?:\d[\d_]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?(?![\w.])|[-+]?(?:nan|NaN|NAN|inf|Infinity|INF)(?!\w)"
 )
+_PAIR = compile_later(
+    r"""(?:'(?P<key>[^'\\]*+)'|"(?P<name>[^"\\]*+)")[ \t\n\r]*+:[ \t\n\r]*+"""
+    r"""(?:'(?P<text>[^'\\]*+)'|"(?P<string>[^"\\]*+)"|(?P<number>[-+]?(?:\d++\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?(?![\w.])))"""
+    r"[ \t\n\r]*+(?:,[ \t\n\r]*+|(?=\}))"
+)
+"""A key and a text or a number: what most objects consist of."""
 _WORD = compile_later(r"[A-Za-z_][\w.]{0,63}+")
 _ARGUMENT = compile_later(r"[A-Za-z_][\w.]{0,63}+|<[\w.]{1,64}>")  # torch.float64, <NllLossBackward0>
 _STRING = {
@@ -141,6 +147,17 @@ class _Parser:
         values: dict[str, Value] = {}
         at = self.skip(at)
         while self.peek(at) != "}":
+            pair = _PAIR.match(self.text, at)
+            if pair is not None and depth < MAX_DEPTH:
+                self.items += 2
+                if self.items > MAX_ITEMS:
+                    raise NotALiteral
+                key_group, group = ("key" if pair["name"] is None else "name"), str(pair.lastgroup)
+                self.keys.append((at, pair.end(key_group) + 1))
+                kind = Number if group == "number" else Text
+                values[pair[key_group]] = kind(pair[group], pair.start(group))
+                at = pair.end()
+                continue
             begin = at
             key, at = self.value(at, depth + 1)
             self.keys.append((begin, at))

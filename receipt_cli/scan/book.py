@@ -46,6 +46,11 @@ class Outcome:
         return bool(self.read or self.ignored)
 
     @property
+    def shows_bars(self) -> bool:
+        """True when a text of it may contain a bar."""
+        return any("%|" in text for _, _, events in self.read for event in events for text in event.shown)
+
+    @property
     def crowded(self) -> list[tuple[Grammar, Rule]]:
         """The rules that found as many events as are read of one record: there may be more."""
         return [(grammar, rule) for grammar, rule, events in self.read if len(events) >= MAX_EVENTS]
@@ -94,28 +99,32 @@ def _keep_labelled(outcome: Outcome, record: bytes) -> None:
             outcome.late.append((grammar, rule))
 
 
-def book(body: SegmentBody, outcome: Outcome, record: bytes, ordinal: int, line: int, problems: PlacedProblems) -> None:
-    """Add the outcome of one record to ``body``, and its problems to ``problems``."""
+def book(
+    body: SegmentBody, outcome: Outcome, record: bytes, printed: bytes, ordinal: int, line: int, problems: PlacedProblems
+) -> None:
+    """Add the outcome of one record to ``body``, and its problems to ``problems``; ``printed`` is what they quote."""
     for grammar, rule in outcome.late:
-        problem = Problem("pattern_timeout", line, f"{grammar.ref} {rule.name} took too long", excerpt(record))
+        problem = Problem("pattern_timeout", line, f"{grammar.ref} {rule.name} took too long", excerpt(printed))
         problems.append((place(ordinal), problem))
     for grammar, _ in outcome.ignored:
         ignore(body, grammar.id, ordinal)
     for grammar, rule, events in outcome.read:
         columns = body.rules.setdefault((grammar.ref, rule.name), RuleColumns())
         for event in events:
-            _store(problems, columns, grammar, rule, record, event, ordinal, line)
+            _store(problems, columns, grammar, rule, record, printed, event, ordinal, line)
     for grammar, rule in outcome.crowded:
         detail = f"{grammar.ref} {rule.name}: {MAX_EVENTS} events of one record are read, and what follows them is not"
-        problems.append((place(ordinal), Problem("events_dropped", line, detail, excerpt(record))))
+        problems.append((place(ordinal), Problem("events_dropped", line, detail, excerpt(printed))))
     for grammar, rule in outcome.near():
-        miss(body, grammar.id, rule.name, record, ordinal, line)
+        miss(body, grammar.id, rule.name, printed, ordinal, line)
     for hit in outcome.marks:
         mark(body, hit.marker.id, hit.start, hit.exit_code, record, ordinal, line)
 
 
-def replay(body: SegmentBody, layout: Layout, record: bytes, ordinal: int, line: int, problems: PlacedProblems) -> None:
-    """Add the events of a record of ``layout`` to ``body``, and its problems to ``problems``."""
+def replay(
+    body: SegmentBody, layout: Layout, record: bytes, printed: bytes, ordinal: int, line: int, problems: PlacedProblems
+) -> None:
+    """Add the events of a record of ``layout`` to ``body``, and its problems to ``problems``; ``printed`` is what they quote."""
     for name in layout.ignored:
         ignore(body, name, ordinal)
     for event in layout.events:
@@ -129,27 +138,27 @@ def replay(body: SegmentBody, layout: Layout, record: bytes, ordinal: int, line:
             getattr(columns, event.parts.column).append(row, event.parts.read(record))
         for value in event.values:
             if value.direct:
-                text = record[value.start : value.end]
+                digits = record[value.start : value.end]
                 numbers = columns.numbers.get(value.name)
                 if numbers is None:
                     numbers = columns.numbers.setdefault(value.name, NumberColumn())
-                numbers.append(row, float(text + value.shift) if value.shift else float(text))
+                numbers.append(row, float(digits + value.shift) if value.shift else float(digits))
             elif value.spec is not None and value.number != NOWHERE:
                 number = read_number(record[slice(*value.number)].decode("ascii"), value.spec.unit)
                 if number is not None:
                     columns.numbers.setdefault(value.name, NumberColumn()).append(row, number)
                 else:
-                    printed = value_text(value, record)
-                    problems.append((at, unreadable(event.grammar, event.rule, value.name, printed, line, record)))
+                    text = value_text(value, record)
+                    problems.append((at, unreadable(event.grammar, event.rule, value.name, text, line, printed)))
             else:
-                printed = value_text(value, record)
-                _put(problems, columns, event.grammar, event.rule, value.name, printed, row, at, line, record)
+                text = value_text(value, record)
+                _put(problems, columns, event.grammar, event.rule, value.name, text, row, at, line, printed)
         for value in event.unregistered:
             number = read_value(value, record[value.start : value.end])
             if number is not None:
                 columns.unregistered.setdefault(value.name, NumberColumn()).append(row, number)
     for name, rule in layout.near:
-        miss(body, name, rule, record, ordinal, line)
+        miss(body, name, rule, printed, ordinal, line)
     for one in layout.marks:
         rank = one.prefix.read(record)[0] if one.prefix is not None else NO_RANK
         host = read_host(record[: one.start]) if one.host is not None else None
@@ -181,6 +190,11 @@ def miss(body: SegmentBody, name: str, rule: str, record: bytes, ordinal: int, l
         near.count += 1
 
 
+def is_plain(tried: Iterable[tuple[Grammar, Rule, bool]], markers: Iterable[Marker]) -> bool:
+    """True where no marker, which depends on what is before it, and no mapping, whose places are characters', is tried."""
+    return not list(markers) and all(rule.mapping is None for _, rule, _ in tried)
+
+
 def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
     """Return the hit of each of ``markers`` in one record, if it has one: behind any envelope, where a head may stand."""
     return [hit for marker in markers if (hit := marker.search(record, starts)) is not None]
@@ -210,6 +224,7 @@ def _store(
     grammar: Grammar,
     rule: Rule,
     record: bytes,
+    printed: bytes,
     event: Extraction,
     ordinal: int,
     line: int,
@@ -229,7 +244,7 @@ def _store(
         columns.pairs.append(row, "\t".join(event.row)[:MAX_EXCERPT])
         return
     for name, text in event.texts.items():
-        _put(problems, columns, grammar, rule, name, text, row, at, line, record)
+        _put(problems, columns, grammar, rule, name, text, row, at, line, printed)
     for key, number in event.unregistered.items():
         columns.unregistered.setdefault(key, NumberColumn()).append(row, number)
 

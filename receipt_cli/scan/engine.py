@@ -15,6 +15,7 @@ from typing import TypeAlias
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.problems import MAX_FIRST, Problem
+from receipt_cli.records.bars import short_bars
 from receipt_cli.records.envelope import plain, without_count
 from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.records.prefilter import Prefilter
@@ -30,7 +31,7 @@ from receipt_cli.records.split import (
     last_end,
     normalise,
 )
-from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
+from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, is_plain, replay, search_markers
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.reader import KernelReader, load_kernel
 from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
@@ -213,7 +214,7 @@ class Engine:
     def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
         raw, found = _capped(raw, length, body.records, body.lines)
-        _count_nuls(body, raw, body.lines)
+        body.count_nuls(raw)
         first = body.records
         buffer = plain(raw, self._normalise)
         if self.kernel is not None and length is None:
@@ -267,38 +268,53 @@ class Engine:
             self.read_record(body, buffer[start:end], body.records + ordinal, body.lines + line + 1, start in bad, problems)
 
     def read_record(self, body: SegmentBody, record: bytes, ordinal: int, line: int, bad: bool, problems: PlacedProblems) -> None:
-        """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so."""
+        """Read one record that contains a literal; ``bad`` when it is not UTF-8, and was counted so.
+
+        Its bars are read in their short form where nothing that is read depends on them (see ``Layout.any_bar``).
+        """
         masked = b""
-        record = without_count(record)
+        printed = without_count(record)
+        record = short_bars(printed)
+        if record != printed and not is_plain(*self._candidates(record)):
+            record = printed
         if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
-            if layout is not None:
+            if layout is not None and (layout.any_bar or record == printed):
                 if self.kernel is not None:
                     self.kernel.add(layout)
                     self.kernel.settle(body, (event.key for event in layout.events), (one.marker for one in layout.marks))
-                replay(body, layout, record, ordinal, line, problems)
+                replay(body, layout, record, printed, ordinal, line, problems)
                 if bad and (layout.events or layout.ignored):
                     body.undecodable -= 1
                     body.undecodable_matched.add(ordinal)
                 return
-        literals = self.prefilter.literals_in(record)
-        tried = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
-        outcome = examine(record, [tried[order] for order in sorted(tried)])
-        markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
-        outcome.marks = search_markers(markers.values(), record)
+        tried, markers = self._candidates(record)
+        outcome = examine(record, tried)
+        if outcome.shows_bars and record != printed:
+            record, masked = printed, b""
+            outcome = examine(record, tried)
+        outcome.marks = search_markers(markers, record)
         if self.kernel is not None:
             keys = ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read)
             self.kernel.settle(body, keys, (hit.marker.id for hit in outcome.marks))
-        book(body, outcome, record, ordinal, line, problems)
+        book(body, outcome, record, printed, ordinal, line, problems)
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
         if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            layout = learn_layout(record, outcome, list(markers.values()), self.prefilter.possible_in(masked))
+            any_bar = is_plain(tried, markers) and not outcome.shows_bars
+            layout = learn_layout(record, outcome, markers, self.prefilter.possible_in(masked), any_bar=any_bar)
             self.layouts.add(masked, layout)
             if self.kernel is not None and layout is not None:
                 self.kernel.add(layout)
+
+    def _candidates(self, record: bytes) -> tuple[list[tuple[Grammar, Rule, bool]], list[Marker]]:
+        """Return the rules whose literal a record contains, each with whether it is one to ignore records by; and the markers."""
+        literals = self.prefilter.literals_in(record)
+        tried = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
+        markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
+        return [tried[order] for order in sorted(tried)], list(markers.values())
 
 
 def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[bytes, PlacedProblems]:
@@ -319,14 +335,6 @@ def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[b
         detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
         problems.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
     return raw, problems
-
-
-def _count_nuls(body: SegmentBody, raw: bytes, lines: int) -> None:
-    """Count the NUL bytes of ``raw``, which ``lines`` line ends precede."""
-    if b"\x00" in raw:
-        body.nul_count += raw.count(b"\x00")
-        if body.nul_line is None:
-            body.nul_line = lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
 
 
 class _Scanner:

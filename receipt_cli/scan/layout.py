@@ -177,7 +177,8 @@ class Layout:
 
     ``absent`` are places and the literals that records of the layout, whose digits are others, do not have there, and
     ``echoes`` are the runs of digits that patterns compare with each other. ``ignored`` and ``near`` name the grammars that
-    ignore it, and rules that missed it, ``marks`` the markers that fire.
+    ignore it, and rules that missed it, ``marks`` the markers that fire. ``any_bar``: records have it whose bars
+    ``short_bars`` makes those of the sample, too.
     """
 
     sample: bytes
@@ -188,6 +189,7 @@ class Layout:
     ignored: tuple[str, ...]
     near: tuple[tuple[str, str], ...]
     marks: tuple[Mark, ...]
+    any_bar: bool = False
 
     def fits(self, record: bytes) -> bool:
         """True for a record whose masked bytes are those of the sample, when its digits are those of the layout, too."""

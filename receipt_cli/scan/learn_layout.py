@@ -9,8 +9,8 @@ from itertools import chain
 
 from receipt_cli.definitions.failure_markers import Marker, MarkerHit
 from receipt_cli.definitions.units import MAX_TEXT, shift_of
-from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared, kept_after
-from receipt_cli.grammar.model import Field, Grammar, Mapped, Pairs, Rule
+from receipt_cli.grammar.digit_sensitivity import digits_compared, kept_after
+from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.lazy_dataclass import replace
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import ENVELOPE, before
@@ -41,21 +41,6 @@ _MAX_ECHO = 60
 
 
 @cache
-def _compared_by(source: str) -> Compared | None:
-    return digits_compared(source)
-
-
-def _asks_digits(rule: Rule) -> bool:
-    """True when keys or values with digits decide whether a record of keys and values is one of the rule's."""
-    if isinstance(rule.keyed, Pairs):
-        return any(char.isdigit() for key in rule.keyed.requires | rule.keyed.forbids for char in key)
-    if isinstance(rule.keyed, Mapped):
-        asked = (*rule.keyed.requires, *rule.keyed.forbids, *rule.keyed.where, *map(str, rule.keyed.where.values()))
-        return any(char.isdigit() for text in asked for char in text)
-    return False
-
-
-@cache
 def envelope_kept() -> frozenset[str]:
     """Return the texts behind which digits decide what is an envelope."""
     kept = kept_after(ENVELOPE.pattern.decode("latin-1"))
@@ -64,11 +49,17 @@ def envelope_kept() -> frozenset[str]:
 
 
 def learn_layout(
-    record: bytes, outcome: Outcome, markers: Sequence[Marker], numbered: Iterable[tuple[bytes, bytes]]
+    record: bytes,
+    outcome: Outcome,
+    markers: Sequence[Marker],
+    numbered: Iterable[tuple[bytes, bytes]],
+    *,
+    any_bar: bool = False,
 ) -> Layout | None:
     """Return the layout of ``record``, or None where it is in doubt.
 
-    ``markers`` are those whose literal the record contains; ``numbered`` are the literals with digits, masked and as they are.
+    ``markers`` are those whose literal the record contains; ``numbered`` are the literals with digits, masked and as they are;
+    ``any_bar`` as of the layout.
     """
     masked = record.translate(MASK)
     if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked):
@@ -78,9 +69,9 @@ def learn_layout(
     tried = (*read, *others)
     if any(rule.mapping is not None for rule in read) and (not record.isascii() or b"\\" in record):
         return None  # its places are those of characters
-    if any(_asks_digits(rule) for rule in others):
+    if any(rule.asks_digits for rule in others):
         return None
-    compared = [*(rule.compared for rule in tried), *(_compared_by(marker.source) for marker in markers)]
+    compared = [*(rule.compared for rule in tried), *(digits_compared(marker.source) for marker in markers)]
     below = [_below_bounds(rule, record) for rule in tried if rule.bounds]
     known, spans = [one for one in compared if one is not None], [low for low in below if low is not None]
     if len(known) < len(compared) or len(spans) < len(below):
@@ -114,6 +105,7 @@ def learn_layout(
         ignored=tuple(dict.fromkeys(grammar.id for grammar, _ in outcome.ignored)),
         near=tuple((grammar.id, rule.name) for grammar, rule in outcome.near()),
         marks=tuple(_mark(record, hit) for hit in outcome.marks),
+        any_bar=any_bar,
     )
 
 

@@ -110,6 +110,13 @@ class SegmentBody:
     copied: Sequence[int] = ()
     """Numbers of lines of the log that are empty since they copy others or are parts of a later one, ascending."""
 
+    def count_nuls(self, raw: bytes) -> None:
+        """Count the NUL bytes of the records that follow, as they were printed."""
+        if b"\x00" in raw:
+            self.nul_count += raw.count(b"\x00")
+            if self.nul_line is None:
+                self.nul_line = self.lines + raw.count(b"\n", 0, raw.find(b"\x00")) + 1
+
     def extend(self, other: SegmentBody) -> None:
         """Add the body of the segment that follows, which is used up."""
         records, lines = self.records, self.lines

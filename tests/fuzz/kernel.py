@@ -88,11 +88,14 @@ PIECES = (
     "done {r}/{r} loss {n}", "done {d}/{d} loss {n}", "part {r} of {d} loss {n}", "part {d} of {n}",
     "Traceback (most recent call last):", '  File "a.py", line {d}, in f', "CUDA out of memory. Tried to allocate {n} GiB",
     "Process exited with exit code {r}", "\\x{d} step {d} loss {n}", "RuntimeError: {d} \\ {n}",
+    " {t}%|{b}| {d}/{d} [{t}:{t}, step {d} loss {n}]", "step {d} loss {n} {t}%|{b}| {d}", "it {d} lr: {n}|bar: {t}%|{b}|x: {n}",
     "step {d} of {d} step {d} loss {n}", "nothing {d}", "  ", "", "Error {d}", "step none", "it's {d}",
 )  # fmt: skip
 HEADS = ("", "", "[rank{r}]: ", "2026-01-02 {t}:{t}:{t},{d} - INFO - ", "2: ", "[2026-13-01 25:{t}:61] ", "17000{t}{t}00.123 ")
 NUMBERS = ("{i}", "{i}.{i}", "-{i}.{i}", "{i}e-0{r}", "{i}.{i}e+{t}", "1,{k}", "0,{k}", "nan", "inf", "-1", "{i}GB", "{i}%")
 ENDS = (b"\n", b"\n", b"\n", b"\r\n", b"\r", b"\n\n")
+BAR = re.compile(rb"(?<=%\|)[^|]*(?=\|)")
+CELLS = ("█", "█", "▎", "▌", "▉", " ", " ", "#", "x", "|")
 END = re.compile(rb"[\r\n]")
 DIGITS = b"0123456789"
 CUTS = 12
@@ -107,8 +110,16 @@ def number(rng: random.Random) -> str:
     return form.format(i=whole, r=rng.randrange(10), t=f"{rng.randrange(70):02}", k=f"{rng.randrange(1000):03}")
 
 
+def bar(rng: random.Random) -> str:
+    """Return the cells of a bar, or of something like one."""
+    if rng.random() < 0.2:
+        return "".join(rng.choices(CELLS, k=rng.randrange(6)))
+    return "█" * rng.randrange(12) + rng.choice(("", "", "▏", "▌", "▉")) + " " * rng.randrange(12)
+
+
 def line_of(rng: random.Random, form: str) -> bytes:
     """Return a line of a form, with bytes in it that are no text now and then."""
+    form = form.replace("{b}", bar(rng))
     for mark in ("{d}", "{n}", "{t}", "{r}"):
         while mark in form:
             text = {"{d}": str(rng.randrange(10 ** rng.randrange(1, 5))), "{t}": f"{rng.randrange(70):02}"}.get(mark)
@@ -133,6 +144,8 @@ def log_of(rng: random.Random, forms: list[str], known: list[bytes], lines: int)
             for at, digit in zip(digits[like], rng.choices(DIGITS, k=len(digits[like])), strict=True):
                 moved[at] = digit
             line = bytes(moved)
+            if b"%|" in line:
+                line = BAR.sub(lambda _: bar(rng).encode(), line)
         made += [line, end]
     return b"".join(made)
 

@@ -17,7 +17,7 @@ from receipt_cli.events.rows import are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import scratch
+from receipt_cli.numeric.spill import ascends, scratch
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 Read = tuple[Grammar, Rule, RuleColumns]
@@ -71,7 +71,7 @@ def _owners(main: RuleColumns, its: RuleColumns, others: Sequence[Integers]) -> 
     """Return the row of ``main`` before each row of a companion, and which of these nothing else parts from it."""
     at, mine = its.at.whole(), main.at.whole()
     between = np.sort(np.concatenate([np.empty(0, np.int64), *others]))
-    ascending = bool((mine[1:] > mine[:-1]).all()) and bool((at[1:] > at[:-1]).all())
+    ascending = ascends(mine) and ascends(at)
     owners = np.searchsorted(mine, at) - 1
     mask: Mask = (owners >= 0) & ascending
     mask[1:] &= owners[1:] != owners[:-1]

@@ -15,6 +15,7 @@ from receipt_cli.events.rows import ProgressBars, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.spill import ascends
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
 
@@ -33,7 +34,7 @@ def find_bars(
     if frame.steps is None or frame.plan is None or frame.numbered is not None or frame.planned is not None:
         return None
     at = columns.at.whole()
-    if not bool((at[1:] > at[:-1]).all()) or any(_meets(at, c.at) for _, r, c in read if c is not columns):
+    if not ascends(at) or any(_meets(at, c.at) for _, r, c in read if c is not columns):
         return None
     ranks = columns.rank.whole()
     return ProgressBars(grammar.id, at, frame.steps, frame.plan, frozenset(distinct_values(ranks[ranks != NO_RANK]).tolist()))

@@ -17,7 +17,7 @@ from receipt_cli.events.compact.frame import Frame, labels
 from receipt_cli.events.rows import STEP_TIME, RankCopies, is_memory
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.numeric.array_types import Floats, Integers
-from receipt_cli.numeric.spill import scratch
+from receipt_cli.numeric.spill import ascends, scratch
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
 
@@ -41,7 +41,7 @@ def set_aside(
     if counted or redrawn or len(labels(rule, columns)) < 2:
         return None
     at = columns.at.whole()
-    if not bool((at[1:] > at[:-1]).all()):
+    if not ascends(at):
         return None
     frame = Frame(rule, columns, None)
     if frame.steps is None or frame.ranks is None:

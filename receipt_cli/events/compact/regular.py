@@ -18,6 +18,7 @@ from receipt_cli.events.compact.frame import Frame, labels
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.spill import ascends, pieces, show
 from receipt_cli.scan.columns import RuleColumns
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
     at: Integers = columns.at.whole()
     if chosen is not None:
         at = at[chosen]
-    if len(at) < SPAN or not bool((at[1:] > at[:-1]).all()):
+    if len(at) < SPAN or not ascends(at):
         return None
     frame = Frame(rule, columns, chosen)
     breaks = frame.breaks(around.rank is not None)
@@ -73,11 +74,13 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
         ends = frame.ends(start, stop)
         if ends is not None and len(ends) < HEAD + TAIL + LEAST:
             continue
+        show()
         first, last = start + frame.head(start, stop), stop - TAIL
         if ends is not None:
             first, last = int(ends[HEAD - 1]) + 1, int(ends[-TAIL - 1]) + 1
         inside = pauses[np.searchsorted(pauses, first) : np.searchsorted(pauses, last, "right")].tolist()
         for begin, end in pairwise([first - 1, *inside, last + 1]):  # a record on each side of a pause stays an event
+            show()
             if end - begin - 2 >= LEAST:
                 runs[begin if chosen is None else int(chosen[begin])] = frame.run(begin + 1, end - 1, ends)
                 kept[begin + 1 : end - 1] = False
@@ -110,5 +113,12 @@ def _joined(positions: Sequence[Sequence[int]]) -> Integers:
 
 def _beside(at: Integers, others: Integers) -> Integers:
     """Return, ascending, the indices of the records that something among ``unregistered`` parts from the one before."""
-    found = distinct_values(np.concatenate([np.searchsorted(at, others, side) for side in ("left", "right")]))
-    return found[found < len(at)]
+    others = np.sort(others)
+    found: list[Integers] = []
+    before = done = 0
+    for piece in pieces(at):
+        since, done = done, int(np.searchsorted(others, piece[-1], "right"))
+        found += [before + np.searchsorted(piece, others[since:done], side) for side in ("left", "right")]
+        before += len(piece)
+    places = distinct_values(np.concatenate(found))
+    return places[places < len(at)]

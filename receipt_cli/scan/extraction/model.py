@@ -52,6 +52,11 @@ class Extraction:
     row: tuple[str, str] | None = None
     parts: list[Span] = field(default_factory=list)
 
+    @property
+    def shown(self) -> list[str]:
+        """The texts of the event, as printed."""
+        return [*self.texts.values(), *(self.header or ()), *(self.cells or ()), *(self.row or ())]
+
     def move(self, by: int) -> None:
         """Count all places from ``by`` bytes earlier on."""
         self.start, self.end = self.start + by, self.end + by

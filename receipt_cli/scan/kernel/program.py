@@ -153,20 +153,22 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
         table = names.tables.setdefault(key, len(names.tables))
         column = names.columns.setdefault((key, "", ""), len(names.columns))
         body.append(struct.pack("<7q", table, min(mark.start, 65535), *_prefix(names, mark.prefix), 1))
-        body.append(_place_value(column, names.place(MarkText(mark.start, mark.code, mark.form))))
+        body.append(_place_value(column, names.place(MarkText(mark.start, mark.code, mark.form)), 0))
     lengths = len(layout.absent), sum(len(literal) for _, literal in layout.absent), len(layout.echoes)
     counts = (len(layout.ignored), len(layout.near), len(layout.events) + len(layout.marks), total, *lengths)
     if max(counts) > MAX_COUNT:
         return None
-    return struct.pack(f"={8 + len(head)}q", *counts, bool(layout.events or layout.ignored), *head) + b"".join(body)
+    flags = bool(layout.events or layout.ignored), layout.any_bar
+    return struct.pack(f"={9 + len(head)}q", *counts, *flags, *head) + b"".join(body)
 
 
 def _place_of(span: Span) -> tuple[int, int]:
     return span[0], span[1] - span[0]
 
 
-def _place_value(column: int, number: int) -> bytes:
-    return struct.pack("=7qdqd", PARTS, column, 0, 0, -1, number, 0, 1.0, 0, 0.0)
+def _place_value(column: int, number: int, end: int) -> bytes:
+    """Return the value of a text of the record that ends at ``end``."""
+    return struct.pack("=7qdqd", PARTS, column, 0, end, -1, number, 0, 1.0, 0, 0.0)
 
 
 def _prefix(names: Names, prefix: Prefix | None) -> tuple[int, int, int, int]:
@@ -213,7 +215,7 @@ def _event_values(names: Names, layout: Layout, event: EventLayout) -> list[byte
         made.append(struct.pack("=7qdqd", kind, column, start, end, resolver, scale.times, scale.power, scale.factor, *limits))
     if event.parts is not None:
         column = names.columns.setdefault((event.key, event.parts.column, ""), len(names.columns))
-        made.append(_place_value(column, names.place(event.parts)))
+        made.append(_place_value(column, names.place(event.parts), event.parts.span[1]))
     return made
 
 

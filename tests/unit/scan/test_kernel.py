@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.identity import find_difference, read_both
+from benchmarks.identity import find_difference, plain_body, read_both
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.records.split import RECORD_CAP
@@ -41,13 +41,14 @@ def program(*numbers: int) -> bytes:
     return struct.pack(f"={len(numbers)}q", *numbers)
 
 
-EXTRA = (0, 0, 0, 0)
-"""How many literals are absent, their bytes, how many runs of digits are compared, and whether a rule explains the record."""
+EXTRA = (0, 0, 0, 0, 0)
+"""How many literals are absent, their bytes, how many runs of digits are compared, whether a rule explains the record, and
+whether longer bars have the layout, too."""
 
 
 def one_event(table: int) -> bytes:
     """Return the program of a layout with an event of ``table`` that has no values."""
-    return program(0, 0, 1, 0, 0, 0, 0, 1, table, 0, 0, -1, -1, -1, 0)
+    return program(0, 0, 1, 0, 0, 0, 0, 1, 0, table, 0, 0, -1, -1, -1, 0)
 
 
 def no_answer(number: int, text: bytes) -> Any:
@@ -149,10 +150,10 @@ def test_ends_blanks_and_bytes_that_are_no_text_are_counted(parts: list[bytes]) 
         (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 1, 1, 0, 0, 1, -1, 1, 0, 0, 0, 0)),  # unread
         (b"1", b"\1", program(0, 0, 1, 1, *EXTRA, 0, 0, 0, -1, -1, -1, 0)),  # fewer values than were announced
         (b"1", b"\1", program(1, 0, 0, 0, *EXTRA, 1 << 20)),
-        (b"1", b"\1", program(0, 0, 0, 0, 1, 2, 0, 0, 0, 2, 49, 49)),  # a literal longer than the record
-        (b"11", b"\1\1", program(0, 0, 0, 0, 1, 1, 0, 0, 0, 2, 49, 49)),  # longer than was announced
-        (b"1", b"\1", program(0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 256)),  # of no bytes
-        (b"1", b"\1", program(0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 0)),  # a number behind the end
+        (b"1", b"\1", program(0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 49, 49)),  # a literal longer than the record
+        (b"11", b"\1\1", program(0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 2, 49, 49)),  # longer than was announced
+        (b"1", b"\1", program(0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 256)),  # of no bytes
+        (b"1", b"\1", program(0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 1, 1, 0)),  # a number behind the end
         (b"1", b"\1", program(0, 1, 0, 0, *EXTRA, -5)),
     ],
 )
@@ -177,7 +178,7 @@ def test_any_numbers_are_a_program_or_refused(sample: bytes, numbers: list[int])
 
 def test_a_layout_has_neither_a_literal_at_its_place_nor_other_digits_that_are_compared() -> None:
     kernel = NATIVE.Kernel((b"a",), no_answer, 5)
-    numbers = (0, 0, 1, 0, 1, 2, 1, 1, 0, 2, *b"a5", 1, 2, 4, 2, 0b10, 0, 0, 0, -1, -1, -1, 0)
+    numbers = (0, 0, 1, 0, 1, 2, 1, 1, 0, 0, 2, *b"a5", 1, 2, 4, 2, 0b10, 0, 0, 0, -1, -1, -1, 0)
     kernel.add(b"a12/21", b"\0\1\1\0\1\1", program(*numbers))  # the second number begins with the last digit of the first
     found = drain(kernel, b"a12/21\na34/43\na34/34\na34/12\na52/21\na77/77\n")
     assert [start // 7 for start, *_ in found] == [2, 3, 4, 5]
@@ -294,3 +295,25 @@ def test_receipts_are_the_same_without_the_kernel(tmp_path: Path) -> None:
         for kernel in ("1", "0")
     )
     assert with_kernel == without
+
+
+def test_bars_of_any_cells_have_a_layout_in_common() -> None:
+    bars = [("█" * n + cell).ljust(width) for width in (10, 40) for n in range(1, width) for cell in " ▏▌▉"]
+    lines = [
+        f"[rank{n % 2}]: {n % 90 + 10}%|{bar}| {n % 900 + 100}/1000 [00:10<01:00,  1.{n % 90 + 10}it/s, loss=0.{n % 900 + 100}]"
+        for n, bar in enumerate(bars)
+    ]
+    block = "\n".join([*lines, ""]).encode()
+    engine = Engine(shipped(), load_catalogue())
+    read, count = engine.read_record, 0
+
+    def counted(*record: Any) -> None:
+        nonlocal count
+        count += 1
+        read(*record)
+
+    engine.read_record = counted  # type: ignore[method-assign]
+    body, _ = engine.finish(engine.scan([block]))
+    pure = Engine(shipped(), load_catalogue(), by_layout=False)
+    assert find_difference(plain_body(body), plain_body(pure.finish(pure.scan([block]))[0])) is None
+    assert count <= 20 and len(lines) == 2 * len(bars) // 2 > 180
