@@ -271,6 +271,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
             summaries.append(summarise(phase, known, registry, options.facts))
     own_body = window(reading.body, launch)
     near, announced = may_train(reading.lacks, reading.gathered.heads)
+    near = near or (not grammars and ends_in_rows([line for _, line in _last_lines(reading, number)]))
     ending = judge(
         own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near or announced,
         whole=options.log_complete is not False, running=options.running,
@@ -303,7 +304,6 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
     familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
-    near = near or (not grammars and ends_in_rows([line for _, line in _last_lines(reading, number)]))
     doubtful = body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count
     stepless = not doubtful and not any(summary.record_count for summary in summaries)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
@@ -348,7 +348,8 @@ def _line_counts(reading: Reading) -> LineCounts:
 
 def _edges(edges: Edges, number: int, last: int) -> Edges:
     """Return those of the timestamps at both ends of the log that belong to run ``number`` of ``last + 1``."""
-    return Edges(() if number else edges.first, edges.last if number == last else ())
+    first = () if number else edges.first
+    return Edges(first, edges.last) if number == last else Edges(first[:1])
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:

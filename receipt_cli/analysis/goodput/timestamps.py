@@ -237,6 +237,7 @@ def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
             walk.take(event.clock, event.line)
             if event.run is not None:
                 walk.run(event)
-    for stamp in edges.last[-1:]:
-        walk.take(stamp.clock, stamp.line)
+    for stamp in (edges.last or edges.first)[-1:]:  # where the last bytes have no stamp, the first may have the latest
+        if stamp.line > walk.last_line:
+            walk.take(stamp.clock, stamp.line)
     return walk
