@@ -46,6 +46,8 @@ DOUBT = May(
     "an error that a logger or a worker prints need not have ended the run",
     (None, MISSING, "no_grammar_match", "reason:no_grammar_match", "unknown", "reason:unknown"),
 )
+SHOWN = May(re.compile(r"^/failure/(?:message|markers|exception|line)"), DOUBT.reason)
+"""What goes with a reason that is in doubt: the message of the next best."""
 OBSERVED = May(re.compile(r"/derivation/observed"), "what is said is observed")
 
 

@@ -31,7 +31,7 @@ from benchmarks.metamorphic.mentions import FORMS, PLACES, WORDS, inserted
 from benchmarks.metamorphic.relations import RELATIONS as ARRANGEMENTS
 from benchmarks.metamorphic.relations import Relation as Arrangement
 from benchmarks.metamorphic.relations import violation
-from benchmarks.metamorphic.sameness import CLOCK, DOUBT, OBSERVED, WHO, Compared, Document, May, compare, inventions
+from benchmarks.metamorphic.sameness import CLOCK, DOUBT, OBSERVED, SHOWN, WHO, Compared, Document, May, compare, inventions
 from benchmarks.metamorphic.wrappings import WRAPPINGS
 from receipt_cli.errors import ReceiptError
 from receipt_cli.io.encoding import as_utf8
@@ -185,14 +185,14 @@ def _mention(form: str) -> Relation:
 _SHOWN = re.compile(r"message|/host$|/file$|path|dir|/flags/|/observed|/problems/")
 _MOMENTS = re.compile(r"/time/|_at$|message|/observed")
 _PARTED = May(
-    re.compile(r"^/(?!checks|failure/(?:reason|category|retry|exception))"),
-    "lines of others may stand between the lines of one record",
+    re.compile(r"^/(?!checks|failure/(?:reason|category|retry|exception/(?:type|message)))"),
+    "lines of others may stand between the lines of one record, or of a traceback, whose frame is another then",
 )
 
 
 def _allowed(name: str) -> tuple[May, ...]:
     """Return what may differ behind the head ``name``."""
-    chosen = [(CLOCK, _STAMPED), (DOUBT, _LOGGERS), (WHO, _NAMING)]
+    chosen = [(CLOCK, _STAMPED), (DOUBT, _LOGGERS), (SHOWN, _LOGGERS), (WHO, _NAMING)]
     return tuple(may for may, names in chosen if any(part in name for part in names))
 
 
