@@ -18,7 +18,7 @@ from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.log_time import find_log_time
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
-from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
+from receipt_cli.analysis.goodput.timestamps import LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.omissions import loss_missing
 from receipt_cli.analysis.stated.completion import contradicted
@@ -281,7 +281,7 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
 
         ending = complete_ending(ending, options.job)
     both_ends = log_edges(reading.gathered)
-    edges = _edges(both_ends, number, len(reading.launches) - 1)
+    edges = both_ends.of_run(number, len(reading.launches) - 1)
     explanation = Explanation()
     if ending.reason is not None:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.last, _last_lines(reading, number))
@@ -344,12 +344,6 @@ def _line_counts(reading: Reading) -> LineCounts:
     body = reading.gathered.body
     matched, ignored, undecodable = count_explained(reading.engine, body, reading.grammars)
     return LineCounts(matched, ignored, body.records - matched - ignored - undecodable, undecodable)
-
-
-def _edges(edges: Edges, number: int, last: int) -> Edges:
-    """Return those of the timestamps at both ends of the log that belong to run ``number`` of ``last + 1``."""
-    first = () if number else edges.first
-    return Edges(first, edges.last) if number == last else Edges(first[:1])
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:

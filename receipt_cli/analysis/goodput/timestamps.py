@@ -54,6 +54,11 @@ class Edges(NamedTuple):
     first: Sequence[Stamp] = ()
     last: Sequence[Stamp] = ()
 
+    def of_run(self, number: int, last: int) -> Edges:
+        """Return those that belong to run ``number`` of ``last + 1`` in the log."""
+        first = () if number else self.first
+        return Edges(first, self.last) if number == last else Edges(first[:1])
+
 
 @dataclass(frozen=True, slots=True)
 class Life:
