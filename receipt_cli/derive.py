@@ -18,7 +18,7 @@ from receipt_cli.analysis.failure import Ending, judge
 from receipt_cli.analysis.goodput.account import Account, account
 from receipt_cli.analysis.goodput.log_time import find_log_time
 from receipt_cli.analysis.goodput.model import OF_COMMAND, Goodput
-from receipt_cli.analysis.goodput.timestamps import Edges, LogTime, find_time, is_zoned, log_edges
+from receipt_cli.analysis.goodput.timestamps import LogTime, find_time, is_zoned, log_edges
 from receipt_cli.analysis.limits import dropped, largest, left_out, lowest
 from receipt_cli.analysis.omissions import loss_missing
 from receipt_cli.analysis.stated.completion import contradicted
@@ -270,13 +270,15 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
             summaries.append(summarise(phase, known, registry, options.facts))
     own_body = window(reading.body, launch)
     near, announced = may_train(reading.lacks, reading.gathered.heads)
+    near = near or (not grammars and ends_in_rows([line for _, line in _last_lines(reading, number)]))
     told = {"recognised": bool(grammars), "unread": near or announced, "whole": options.log_complete is not False}
     ending = judge(own_body, engine.catalogue, every, options.exit_code, running=options.running, **told)
     if options.job is not None:
         from receipt_cli.analysis.stated.job_end import complete_ending
 
         ending = complete_ending(ending, options.job)
-    edges = _edges(both_ends := log_edges(reading.gathered), number, len(reading.launches) - 1)
+    both_ends = log_edges(reading.gathered)
+    edges = both_ends.of_run(number, len(reading.launches) - 1)
     explanation = Explanation()
     if ending.reason is not None:
         explanation = explain(ending, own_body, engine.catalogue, every, edges.last, _last_lines(reading, number))
@@ -298,7 +300,6 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         own.append(Problem("failed_start", start.line, detail, start.message))
     problems = _problems(body, [*reading.gathered.problems, *own])
     familiar = any(grammar.layer not in ("library", "generic") for grammar in grammars)
-    near = near or (not grammars and ends_in_rows([line for _, line in _last_lines(reading, number)]))
     doubtful = body.step_like >= MAX_SEEN if familiar else near or body.metric_like.count
     stepless = not doubtful and not any(summary.record_count for summary in summaries)
     checks = evaluate(phases, summaries, ending, unread_steps=near and not familiar)
@@ -340,11 +341,6 @@ def _line_counts(reading: Reading) -> LineCounts:
     body = reading.gathered.body
     matched, ignored, undecodable = count_explained(reading.engine, body, reading.grammars)
     return LineCounts(matched, ignored, body.records - matched - ignored - undecodable, undecodable)
-
-
-def _edges(edges: Edges, number: int, last: int) -> Edges:
-    """Return those of the timestamps at both ends of the log that belong to run ``number`` of ``last + 1``."""
-    return Edges(() if number else edges.first, edges.last if number == last else ())
 
 
 def _last_lines(reading: Reading, number: int) -> list[tuple[int, bytes]]:

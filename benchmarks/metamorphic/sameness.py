@@ -17,64 +17,95 @@ class May(NamedTuple):
     to: tuple[object, ...] | None = None
 
 
+class Compared(NamedTuple):
+    """What differs and may not: paths with both values; and the reasons of what differs and may."""
+
+    differing: list[str]
+    excused: frozenset[str] = frozenset()
+
+
 MISSING = "-"
 _PLACES = re.compile(
-    r"/(?:attachments|captured_sha256|derivation/(?:log|lines|near_misses|redactions|problems|grammars|cells))\b|/header/sources|/log_tail|/redactions"
-    r"|(?:^|[/_])lines?(?:$|/|_number)|/first_line|/last_line|/excerpt|/run/name"
+    r"/(?:attachments|captured_sha256|derivation/(?:log|lines|near_misses|redactions))\b|/header/sources|/log_tail|/redactions"
+    r"|(?:^|[/_])lines?(?:$|/|_number)|/first_line|/last_line|/excerpt"
 )
-"""Where a record stands and how it looks there: that is what the relations change."""
+"""Where a record stands, how it looks there, and how many lines there are: that is what the relations change."""
 CLOCK = May(
-    re.compile(r"/goodput|/cost/|/time(?:$|/)|/(?:elapsed|wall|training)_time_s|/failure/progress|/stall|/realised|/step_times|/unsaved_time_s|/duration_s|/identities"),
+    re.compile(
+        r"^/goodput|/cost/|/summary/(?:time|realised|step_times|training_time_s|bottleneck)\b|/(?:unsaved_time|duration|wall_time)_s"
+        r"|/failure/progress|/metrics/(?:elapsed|wall)_time_s|/identities|/problems/clock_goes_back|/run/(?:started|finished)_at"
+    ),
     "the head gives each line a time",
 )
-WHO = May(re.compile(r"/failure/culprit|/failure/victims|/ranks?(?:$|/)"), "the head names a rank or a host")
+WHO = May(
+    re.compile(r"/failure/(?:culprit|victims)|/ranks?(?:$|/)|/problems/(?:ranks|rank_|one_rank)"),
+    "the head names a rank or a host",
+)
 DOUBT = May(
     re.compile(r"/checks/(?:zero_exit_code|no_oom|completed)$|^/failure(?:$|/)|/derivation/observed"),
     "an error that a logger or a worker prints need not have ended the run",
-    (None, MISSING, "no_grammar_match", "reason:no_grammar_match", "unknown"),
+    (None, MISSING, "no_grammar_match", "reason:no_grammar_match", "unknown", "reason:unknown"),
 )
-SHOWN = May(
-    re.compile(r"/derivation/observed|/failure/(?:message|markers)"), "a head is shown with the line, and may make it a message"
-)
+SHOWN = May(re.compile(r"^/failure/(?:message|markers|exception|line)"), DOUBT.reason)
+"""What goes with a reason that is in doubt: the message of the next best."""
 OBSERVED = May(re.compile(r"/derivation/observed"), "what is said is observed")
-NEAR = May(re.compile(r"/checks/has_steps$"), "a count before a line makes it nearer to a record", (None,))
 
 
 def differences(before: Sequence[Document] | str, after: Sequence[Document] | str, may: Sequence[May] = ()) -> list[str]:
     """Return what differs and may not: paths with both values. A text stands for the error that a log gave instead."""
+    return compare(before, after, may).differing
+
+
+def compare(before: Sequence[Document] | str, after: Sequence[Document] | str, may: Sequence[May] = ()) -> Compared:
+    """Compare the receipts of all launches field by field. A text stands for the error that a log gave instead."""
     if isinstance(before, str) or isinstance(after, str):
-        return [] if before == after else [f"{_name(before)} became {_name(after)}"]
+        return Compared([] if before == after else [f"{_name(before)} became {_name(after)}"])
     if len(before) != len(after):
-        return [f"{len(before)} launches became {len(after)}"]
-    found = []
+        return Compared([f"{len(before)} launches became {len(after)}"])
+    found, excused = [], set()
     for ours, theirs in zip(before, after, strict=True):
         old, new = dict(_flat(_stating(ours))), dict(_flat(_stating(theirs)))
         for path in {**old, **new}:
             was, became = old.get(path, MISSING), new.get(path, MISSING)
-            if was != became and not _PLACES.search(path) and not any(_allows(one, path, became) for one in may):
+            if was == became or _PLACES.search(path):
+                continue
+            reason = next((one.reason for one in may if _allows(one, path, became)), None)
+            if reason is None:
                 found.append(f"{path}: {was!s:.80} became {became!s:.80}")
-    return found
+            else:
+                excused.add(reason)
+    return Compared(found, frozenset(excused))
 
 
 def _stating(document: Document) -> Document:
-    """Return a receipt without a summary of no record: whether a log that nothing reads has one, its nearest lines decide."""
+    """Return a receipt with what a grammar and a problem are, not where; without a summary of no record.
+
+    Whether a log that nothing reads has such a summary, its nearest lines decide.
+    """
+    derivation = document["derivation"]
+    kinds = dict.fromkeys((problem["kind"] for problem in derivation["problems"]["first"]), True)
+    grammars = [(grammar["id"], grammar["version"]) for grammar in derivation["grammars"]]
+    derivation = {**derivation, "problems": kinds, "grammars": grammars}
     summary = document["summary"]
     empty = summary and not summary["steps"]["record_count"] and not any((summary["metrics"] or {}).values())
-    return {**document, "summary": None} if empty and not document["phases"] else document
+    summary = None if empty and not document["phases"] else summary
+    return {**document, "derivation": derivation, "summary": summary}
 
 
-_CUT = {None, "truncated", "no_grammar_match", "traceback"}
-"""What may be said of any damaged log: a traceback whose last line is cut has no other name."""
+_CUT = {None, "truncated", "no_grammar_match", "traceback", "unknown"}
+"""What may be said of any damaged log: a traceback whose last line is cut has no other name; unknown is no reason."""
 
 
 def inventions(before: Sequence[Document] | str, after: Sequence[Document] | str) -> list[str]:
-    """Return what a damaged log states that the whole one does not: a reason, a value out of range, more records."""
+    """Return what a damaged log states that the whole one does not: a reason, a value or step out of range, more records."""
     if isinstance(before, str) or isinstance(after, str):
         return []
     found = []
     reasons = {(document["failure"] or {}).get("reason") for document in before} | _CUT
     ranges = _ranges(before)
+    checked = {check for document in before for check in document["checks"].items()}
     for document in after:
+        found += [f"/checks/{name}: {value}" for name, value in document["checks"].items() if _claims(name, value, checked)]
         if (reason := (document["failure"] or {}).get("reason")) not in reasons:
             found.append(f"/failure/reason: {reason}")
         for name, (least, most, count) in _ranges([document]).items():
@@ -84,15 +115,24 @@ def inventions(before: Sequence[Document] | str, after: Sequence[Document] | str
     return found
 
 
+def _claims(name: str, value: bool | None, checked: set[tuple[str, bool | None]]) -> bool:
+    """True for a check that passes, or proves a fault of the run, where that of no whole log does; an end may be lost."""
+    return (value is True or (value is False and name in ("no_oom", "finite_losses"))) and (name, value) not in checked
+
+
 def _ranges(documents: Sequence[Document]) -> dict[str, tuple[float, float, int]]:
-    """Return the least and the greatest value of each metric of the registry, and how many records there are of it."""
+    """Return the least and the greatest step and value of each metric of the registry, and how many records there are of it."""
     found: dict[str, tuple[float, float, int]] = {}
-    for document in documents:
-        for phase in document["phases"] or []:
-            for name, metric in (phase["summary"]["metrics"] or {}).items():
-                if metric and metric["min"] is not None and not CLOCK.paths.search(f"/{name}"):
-                    low, high, many = found.get(name, (metric["min"], metric["max"], 0))
-                    found[name] = (min(low, metric["min"]), max(high, metric["max"]), many + metric["record_count"])
+    for summary in (phase["summary"] for document in documents for phase in document["phases"] or []):
+        metrics = {name: metric for name, metric in (summary["metrics"] or {}).items() if metric and metric["min"] is not None}
+        own = {name: (one["min"], one["max"], one["record_count"]) for name, one in metrics.items()}
+        steps = summary["steps"]
+        if steps["first"] is not None:
+            own["steps"] = (steps["first"], steps["last"], steps["record_count"])
+        for name, (least, most, count) in own.items():
+            if not CLOCK.paths.search(f"/metrics/{name}"):
+                low, high, many = found.get(name, (least, most, 0))
+                found[name] = (min(low, least), max(high, most), many + count)
     return found
 
 

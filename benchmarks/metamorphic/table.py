@@ -1,6 +1,7 @@
 """Run the relations over logs, print each violation, and write the table of them.
 
-``python -m benchmarks.metamorphic.table [FOLDER ...] [--only TEXT] [--every N] [--largest BYTES] [--write PATH]``
+``python -m benchmarks.metamorphic.table [FOLDER ...] [--only TEXT] [--every N] [--largest BYTES] [--jobs N]
+[--write PATH]``
 
 Of a folder with a ``truth.jsonl``, the logs that it names. The smallest logs come first, and of a long one its first and its
 last lines are taken. A text is read once: packings that unpack to one text have one receipt.
@@ -16,8 +17,11 @@ import re
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +31,7 @@ from benchmarks.metamorphic.mentions import FORMS, PLACES, WORDS, inserted
 from benchmarks.metamorphic.relations import RELATIONS as ARRANGEMENTS
 from benchmarks.metamorphic.relations import Relation as Arrangement
 from benchmarks.metamorphic.relations import violation
-from benchmarks.metamorphic.sameness import CLOCK, DOUBT, NEAR, OBSERVED, SHOWN, WHO, Document, May, differences, inventions
+from benchmarks.metamorphic.sameness import CLOCK, DOUBT, OBSERVED, SHOWN, WHO, Compared, Document, May, compare, inventions
 from benchmarks.metamorphic.wrappings import WRAPPINGS
 from receipt_cli.errors import ReceiptError
 from receipt_cli.io.encoding import as_utf8
@@ -40,8 +44,8 @@ LARGEST = 32_000
 _AROUND = ("LC_ALL", "LANG", "TZ")
 Lines = Sequence[bytes]
 Found = Sequence[Document] | str
-_STAMPED = ("CRI", "docker json", "JSON", "Loki", "Cloud", "journal", "RFC", "ts", "Python logging", "loguru", "GitHub", "GitLab")
-_STAMPED += ("Buildkite", "timestamp")
+_STAMPED: tuple[str, ...] = ("CRI", "docker json", "JSON", "Loki", "Cloud", "journal", "RFC", "ts", "timestamp")
+_STAMPED += ("Python logging", "loguru", "GitHub", "GitLab", "Buildkite")
 _LOGGERS = ("Python logging", "loguru", "Ray")
 _NAMING = ("journal", "RFC 3164", "RFC 5424", "srun", "torchrun", "Ray", "mpirun", "pdsh")
 
@@ -50,7 +54,7 @@ class Relation(NamedTuple):
     """A name, how the logs and what is around them are made, and what may differ."""
 
     name: str
-    check: Callable[[Lines, Found, Path], list[str]]
+    check: Callable[[Lines, Found, Path], Compared]
     may: tuple[May, ...] = ()
 
 
@@ -93,36 +97,50 @@ def _write(folder: Path, data: bytes) -> list[Path]:
 
 
 def _text(name: str, change: Callable[[Lines], bytes], may: tuple[May, ...]) -> Relation:
-    def check(lines: Lines, before: Found, folder: Path) -> list[str]:
-        return differences(before, receipts(_write(folder, change(lines))), may)
+    def check(lines: Lines, before: Found, folder: Path) -> Compared:
+        return compare(before, receipts(_write(folder, change(lines))), may)
 
     return Relation(name, check, may)
 
 
 def _files(name: str, change: Callable[[Lines, Path], list[Path]]) -> Relation:
-    return Relation(name, lambda lines, before, folder: differences(before, receipts(change(lines, folder))))
+    return Relation(name, lambda lines, before, folder: compare(before, receipts(change(lines, folder))))
+
+
+_COPIED = (
+    May(CLOCK.paths, "times are those of one of the copies"),
+    May(re.compile(f"{WHO.paths.pattern}|/ranks/"), "the head names a rank"),
+    May(re.compile(r"/(?:observed|markers)/\d+/count$|/failure/victims"), "each copy of a message is one"),
+)
 
 
 def _arranged(arrangement: Arrangement) -> Relation:
-    """Lines that are copied, tagged or appended change no figure."""
+    """Lines that are copied or tagged change nothing; a log that is appended to itself has each of its launches twice."""
 
-    def check(lines: Lines, before: Found, folder: Path) -> list[str]:
+    def check(lines: Lines, before: Found, folder: Path) -> Compared:
         if isinstance(before, str) or len(lines) < arrangement.at_least:
-            return []
+            return Compared([])
         after = receipts(_write(folder, b"".join(arrangement.rearrange(lines))))
-        fault = after if isinstance(after, str) else violation(arrangement, before, after)
-        return [fault] if fault else []
+        if arrangement.launches == 1 or isinstance(after, str):
+            return compare(before, after, _COPIED)
+        fault = violation(arrangement, before, after)
+        return Compared([fault] if fault else [])
 
-    return Relation(arrangement.name, check, (May(CLOCK.paths, "times are those of one of the copies"),))
+    return Relation(arrangement.name, check, _COPIED if arrangement.launches == 1 else ())
 
 
 def _lossy(name: str, change: Callable[[Lines], bytes]) -> Relation:
     """What a change destroys may be missing; nothing else may be there instead."""
 
-    def check(lines: Lines, before: Found, folder: Path) -> list[str]:
-        return inventions(before, receipts(_write(folder, change(lines))))
+    def check(lines: Lines, before: Found, folder: Path) -> Compared:
+        after = receipts(_write(folder, change(lines)))
+        found = inventions(before, after)
+        return Compared(found, frozenset() if found or not compare(before, after).differing else frozenset((_DESTROYED,)))
 
-    return Relation(name, check, (May(OBSERVED.paths, "what is destroyed may be missing; no reason and no value is another"),))
+    return Relation(name, check, (May(re.compile(""), _DESTROYED),))
+
+
+_DESTROYED = "what is destroyed may be missing; no reason, no check, no step and no value is another"
 
 
 @contextmanager
@@ -142,9 +160,9 @@ def _surroundings(**variables: str) -> Iterator[None]:
 
 
 def _elsewhere(name: str, workers: int = 1, **variables: str) -> Relation:
-    def check(lines: Lines, before: Found, folder: Path) -> list[str]:
+    def check(lines: Lines, before: Found, folder: Path) -> Compared:
         with _surroundings(**variables):
-            return differences(before, receipts(_write(folder, b"".join(lines)), workers))
+            return compare(before, receipts(_write(folder, b"".join(lines)), workers))
 
     return Relation(name, check)
 
@@ -153,28 +171,29 @@ def _mention(form: str) -> Relation:
     """Lines that mention failures change no verdict; between the lines of one record they may cost that record."""
     texts = [form.format(word, WORDS[number - 1]) for number, word in enumerate(WORDS)]
 
-    def check(lines: Lines, before: Found, folder: Path) -> list[str]:
-        if isinstance(before, str) or any(document["failure"] for document in before):
-            return []
-        return [
-            f"at {places}: {found}"
-            for places in PLACES
-            for found in differences(before, receipts(_write(folder, inserted(lines, texts, places))), (OBSERVED, _FIGURES, NEAR))
-            if found.startswith(("/checks", "/failure")) or "launches" in found
-        ]
+    def check(lines: Lines, before: Found, folder: Path) -> Compared:
+        found, excused = list[str](), set[str]()
+        for places in PLACES:
+            one = compare(before, receipts(_write(folder, inserted(lines, texts, places))), (OBSERVED, _PARTED))
+            found += [f"at {places}: {text}" for text in one.differing]
+            excused |= one.excused
+        return Compared(found, frozenset(excused))
 
-    return Relation(f"mention: {form.format('WORDS', 'OTHERS')}", check, (OBSERVED,))
+    return Relation(f"mention: {form.format('WORDS', 'OTHERS')}", check, (OBSERVED, _PARTED))
 
 
-_SHOWN = re.compile(r"message|/host$|/file$|path|dir|/flags/|/observed")
+_SHOWN = re.compile(r"message|/host$|/file$|path|dir|/flags/|/observed|/problems/")
 _MOMENTS = re.compile(r"/time/|_at$|message|/observed")
-_FIGURES = May(CLOCK.paths, "lines of others take part in the account of time")
+_PARTED = May(
+    re.compile(r"^/(?!checks|failure/(?:reason|category|retry|exception/(?:type|message)))"),
+    "lines of others may stand between the lines of one record, or of a traceback, whose frame is another then",
+)
 
 
 def _allowed(name: str) -> tuple[May, ...]:
     """Return what may differ behind the head ``name``."""
-    chosen = [(CLOCK, _STAMPED), (DOUBT, _LOGGERS), (WHO, _NAMING)]
-    return (*(may for may, names in chosen if any(part in name for part in names)), NEAR, SHOWN)
+    chosen = [(CLOCK, _STAMPED), (DOUBT, _LOGGERS), (SHOWN, _LOGGERS), (WHO, _NAMING)]
+    return tuple(may for may, names in chosen if any(part in name for part in names))
 
 
 def relations() -> list[Relation]:
@@ -182,9 +201,14 @@ def relations() -> list[Relation]:
     made = [_text(name, change, _allowed(name)) for name, change in WRAPPINGS.items()]
     named = May(WHO.paths, "the host has another name")
     paths = May(_SHOWN, "paths and names are shown as they are printed")
-    own = {"another machine's name": (named, paths), "another home": (paths,)}
+    own = {
+        "another machine's name": (named, paths),
+        "another home": (paths,),
+        "UTF-16": (May(re.compile("/problems/decoded_as"), "the receipt says how the log was decoded"),),
+        "NULs before": (May(re.compile("/problems/nul_bytes"), "the receipt says that the log has NULs"),),
+    }
     for name, change in TEXTS.items():
-        made.append(_text(name, change, own.get(name, (_FIGURES, NEAR) if "lines of" in name or "between" in name else ())))
+        made.append(_text(name, change, own.get(name, (_PARTED,) if "between" in name else ())))
     made += [_files(name, change) for name, change in FILES.items()]
     made.append(_text("another time zone", another_zone, (May(_MOMENTS, "moments are another zone's; their distances stay"),)))
     made += [
@@ -228,32 +252,46 @@ def chosen_logs(folder: Path, every: int = 1) -> list[Path]:
     return sorted((path for path in found[::every] if path.is_file()), key=lambda path: (path.stat().st_size, path))
 
 
-def run(logs: Sequence[Path], chosen: Sequence[Relation], largest: int = LARGEST) -> dict[str, list[tuple[Path, str]]]:
-    """Return the violations of each relation: the log, and the first difference."""
-    found: dict[str, list[tuple[Path, str]]] = {relation.name: [] for relation in chosen}
-    for path in logs:
-        forget()
-        text = b"".join(as_utf8(iter([path.read_bytes()]), []))  # of UTF-16, bytes are no lines
-        lines = whole_lines(shortened(text, largest))
-        with tempfile.TemporaryDirectory() as folder:
-            before = receipts(_write(Path(folder), b"".join(lines)))
-        with tempfile.TemporaryDirectory() as folder:
-            for relation in chosen:
-                differing = relation.check(lines, before, Path(folder))
+class Outcome(NamedTuple):
+    """The logs that violate a relation, each with the first difference; how many logs differ by right, by the reason."""
+
+    violations: list[tuple[Path, str]]
+    excused: Counter[str]
+
+
+def run(logs: Sequence[Path], only: str = "", largest: int = LARGEST, jobs: int = 1) -> dict[str, Outcome]:
+    """Return the outcome of each relation whose name contains ``only``; ``jobs`` processes share the logs."""
+    found = {relation.name: Outcome([], Counter()) for relation in relations() if only in relation.name}
+    check = partial(_of_log, only=only, largest=largest)
+    with ProcessPoolExecutor(jobs) as pool:
+        for path, own in zip(logs, map(check, logs) if jobs == 1 else pool.map(check, logs), strict=True):
+            for name, (differing, excused) in own.items():
+                found[name].excused.update(excused)
                 if differing:
-                    found[relation.name].append((path, differing[0]))
-                    print(f"{relation.name}: {path}: {differing[0]} (of {len(differing)})", file=sys.stderr, flush=True)
+                    found[name].violations.append((path, differing[0]))
+                    print(f"{name}: {path}: {differing[0]} (of {len(differing)})", file=sys.stderr, flush=True)
     return found
 
 
-def markdown(found: dict[str, list[tuple[Path, str]]], chosen: Sequence[Relation], about: Sequence[str]) -> str:
-    """Return the table."""
+def _of_log(path: Path, only: str, largest: int) -> dict[str, Compared]:
+    """Return what differs of one log by the name of the relation."""
+    forget()
+    text = b"".join(as_utf8(iter([path.read_bytes()]), []))  # of UTF-16, bytes are no lines
+    lines = whole_lines(shortened(text, largest))
+    with tempfile.TemporaryDirectory() as folder:
+        before = receipts(_write(Path(folder), b"".join(lines)))
+    with tempfile.TemporaryDirectory() as folder:
+        return {one.name: one.check(lines, before, Path(folder)) for one in relations() if only in one.name}
+
+
+def markdown(found: dict[str, Outcome], about: Sequence[str]) -> str:
+    """Return the table; a reason that no log needs is none."""
     made = ["# Metamorphic relations", "", *about, ""]
-    made += ["| relation | violations | what may differ, and why |", "|---|--:|---|"]
-    for relation in chosen:
-        reasons = "; ".join(dict.fromkeys(may.reason for may in relation.may if may.reason)) or "nothing"
-        name = relation.name.replace("|", "\\|")
-        made.append(f"| {name} | {len(found[relation.name])} | {reasons} |")
+    made += ["| relation | violations | what differs by right, in how many logs |", "|---|--:|---|"]
+    for relation, (violations, excused) in found.items():
+        reasons = "; ".join(f"{reason}: {count}" for reason, count in sorted(excused.items())) or "nothing"
+        name = relation.replace("|", "\\|")
+        made.append(f"| {name} | {len(violations)} | {reasons} |")
     return "\n".join(made) + "\n"
 
 
@@ -264,23 +302,23 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", default="", help="relations whose name contains this text")
     parser.add_argument("--every", type=int, default=1, help="each so manieth log")
     parser.add_argument("--largest", type=int, default=LARGEST, help="bytes that are taken of a log")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the logs")
     parser.add_argument("--write", type=Path, help="where the table goes")
     options = parser.parse_args(arguments)
-    begun = time.process_time()
     logs = {folder: chosen_logs(folder, options.every) for folder in options.folders}
     sets = ", ".join(f"{len(own)} logs of {'the fixtures' if f.resolve() == FIXTURES else f.name}" for f, own in logs.items())
-    chosen = [relation for relation in relations() if options.only in relation.name]
-    found = run([path for own in logs.values() for path in own], chosen, options.largest)
+    found = run([path for own in logs.values() for path in own], options.only, options.largest, options.jobs)
     machine = describe_machine()
     sets += f" (one of {options.every})" if options.every > 1 else ""
     cut = f"Of a log of more than {options.largest:,} bytes, the first two thirds of that and the last third are taken."
-    spent = f"{(time.process_time() - begun) / 60:.0f} minutes of one core: {machine['processor']}"
+    times = os.times()
+    spent = f"{(times.user + times.children_user) / 60:.0f} minutes of one core: {machine['processor']}"
     about = [
         f"Logs that violate a relation, of {sets}: a field of a receipt differs that may not. {cut}",
         "",
         f"Commit {machine['commit']}, {spent}, Python {machine['python'].split()[1]}.",
     ]
-    table = markdown(found, chosen, about)
+    table = markdown(found, about)
     print(table)
     if options.write is not None:
         options.write.write_text(table, encoding="utf-8")

@@ -2,8 +2,9 @@
 
 Docker's json-file driver, Fluent Bit, Loki, Filebeat, Cloud Logging, journald and loggers that print JSON put one line into
 one object; CRI and Docker cut a line of more than 16 KiB. What comes out has as many lines as what went in: a packed line keeps
-its number, line ends inside become redraws (``\\r``), and all but the last part of a cut line are empty. Only of an indented
-document of events, as CloudWatch and Cloud Logging export it, nothing but the lines of the events stays.
+its number, line ends inside become redraws (``\\r``), and all but the last part of a cut line are empty. Seconds that ``ts -s``
+puts before every line of a log become a head that no cell of a row looks like. Only of an indented document of events, as
+CloudWatch and Cloud Logging export it, nothing but the lines of the events stays.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import re
 from array import array
 from collections.abc import Generator, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from receipt_cli.lazy_pattern import compile_later
@@ -52,6 +54,10 @@ _EVENT = compile_later(rb'^[ \t]*"(?:message|textPayload|log|line)": ("[^"\\\n]*
 _EVENT_KEY = compile_later(rb'\n[ \t]*"(?:message|textPayload|log|line)": "')
 _EVENT_TIME = compile_later(rb'^[ \t]*"(?:timestamp|time)": (\d{10,19}|"[^"\\\n]{10,40}"),?[ \t\r]*$')
 _DOCUMENT = compile_later(rb'[ \t]*(?:\{[ \t\r]*\n[ \t]*"events": )?\[[ \t\r]*\n[ \t]*\{[ \t\r]*\n')
+_SECONDS = compile_later(rb"^(\d{1,7}\.\d{6}) ", re.MULTILINE)
+_WORDS = compile_later(rb"[A-Za-z]{3}")
+_FEWEST_SECONDS = 4
+"""So many first lines at least, each later than the one before, show that the seconds before them are a clock's."""
 _STAMP = compile_later(r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\Z")
 _DECODER = json.JSONDecoder()
 _WORD = {"WARN": "WARNING", "ERR": "ERROR", "PANIC": "FATAL"}
@@ -67,6 +73,7 @@ class Unpacker:
         self._passing = False  # within a line that is too long to be kept
         self._parts: dict[bytes, tuple[bytes, bytes]] = {}  # by stream: the head of a cut line, and the parts so far
         self._document: bool | None = None  # an indented document of events; None until enough of it was seen
+        self._timed = False  # by seconds before every line; known together with ``_document``
         self._time = b""
         self.emptied: array[int] = array("q")
         """Numbers of the lines that are empty, ascending from 1: parts of a line that a later one ends."""
@@ -89,9 +96,10 @@ class Unpacker:
         else:
             head = b""
         if self._document is None and whole:
-            if not _may_be_document(whole) or len(whole) >= _LOOKED_AT:
-                self._document = _is_document(whole)
-            else:  # its first event may be in the next block
+            undecided = _may_be_document(whole) or _SECONDS.match(whole) is not None
+            if not undecided or len(whole) >= _LOOKED_AT:
+                self._document, self._timed = _is_document(whole), _is_timed(whole)
+            else:  # its first event, or enough lines, may be in the next block
                 self._open, whole = whole + self._open, b""
         self._line_count += head.count(b"\n")
         text = self._lines(whole)
@@ -108,7 +116,9 @@ class Unpacker:
         other = Unpacker()
         other._parts, other._time = dict(self._parts), self._time
         end = self._open.rfind(b"\n") + 1
-        other._document = self._document if self._document is not None else _is_document(self._open)
+        known = self._document is not None
+        other._document = self._document if known else _is_document(self._open)
+        other._timed = self._timed if known else _is_timed(self._open)
         text = other._lines(self._open[:end]) + other._lines(self._open[end:])
         cut = b"\r".join(head + parts for _, (head, parts) in sorted(other._parts.items()))
         return text + b"\r" * bool(cut and text[-1:].strip()) + cut
@@ -117,7 +127,7 @@ class Unpacker:
         """Return whole lines unpacked."""
         if self._document:
             return b"".join(self._event(line) for line in text.splitlines())
-        text = self._objects(text)
+        text = self._objects(_SECONDS.sub(rb"\1s\t", text) if self._timed else text)
         first = 0 if self._parts else _first_part(text)
         return text if first < 0 else text[:first] + _PART.sub(self._part, text[first:])
 
@@ -216,6 +226,15 @@ def _may_be_document(text: bytes) -> bool:
 def _is_document(text: bytes) -> bool:
     """True for the indented array of events that ``aws logs`` and ``gcloud logging read`` print."""
     return _DOCUMENT.match(text) is not None and _EVENT_KEY.search(text[: 2 * _LOOKED_AT]) is not None
+
+
+def _is_timed(text: bytes) -> bool:
+    """True where seconds that never fall precede every line, and words stand behind some: with numbers alone they are a cell."""
+    lines = [line for line in text[:_LOOKED_AT].split(b"\n")[:-1] if line.strip()]
+    found = [match for line in lines if (match := _SECONDS.match(line)) is not None]
+    if len(found) < max(_FEWEST_SECONDS, len(lines)) or not any(_WORDS.search(match.string, match.end()) for match in found):
+        return False
+    return all(float(one[1]) <= float(other[1]) for one, other in pairwise(found))
 
 
 def _line_of(packed: bytes, beside: str = "", depth: int = 1) -> tuple[bytes, bytes] | None:

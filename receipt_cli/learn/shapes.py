@@ -280,7 +280,7 @@ class Miner:
         self.listeners: list[Callable[[bytes], None]] = []
         """Are given each buffer of whole records, too."""
         foreign = sorted((re.escape(word) for word in words if not word.isascii()), key=len, reverse=True)
-        self._telling = re.compile(b"|".join([rb"^[ \t]*[-=*#]{3,}[ \t]*\d+[ \t]*[-=*#]{3,}[ \t]*$", *foreign]))
+        self._telling = re.compile(b"|".join([rb"(?<![\w=*#-])[-=*#]{3,}[ \t]*\d+[ \t]*[-=*#]{3,}[ \t]*$", *foreign]))
         self.shapes: dict[bytes, Shape] = {}
         self.records = 0
         self._forms: dict[bytes, Form | None] = {}

@@ -52,14 +52,17 @@ class Table:
 
     def take(self, buffer: bytes) -> None:
         """Look for the header in ``buffer``, and for rows behind it; both may have the heads of a collector before them."""
-        buffer, at = _without_heads(buffer), 0
+        text, at = _without_heads(buffer), 0
         if self._row is None:
-            found = next(filter(self._open, _FIRST.finditer(buffer)), None)
+            found = self._header(text)
+            if found is None and _starts_with_head(buffer):  # the redraws of a line have no heads
+                text = _stripped(buffer)
+                found = self._header(text)
             if found is None:
                 return
             at = found.start(2)
         assert self._row is not None
-        for row in self._row.finditer(buffer, at):
+        for row in self._row.finditer(text, at):
             self.count += 1
             if len(self.rows) < KEPT:
                 cells = re.findall(_CELL, row.group())
@@ -68,6 +71,9 @@ class Table:
                     self.units.setdefault(at, set()).add(cell[len(cell.rstrip(_UNIT)) :].strip())
                 self.rows.append([math.nan if b":" in cell else float(cell.rstrip(_UNIT)) for cell in cells])
                 self.sample = self.sample or row.group().strip()
+
+    def _header(self, text: bytes) -> re.Match[bytes] | None:
+        return next(filter(self._open, _FIRST.finditer(text)), None)
 
     def _open(self, found: re.Match[bytes]) -> bool:
         """Take the line before a row for the header, where it has as many names as the row has numbers."""
@@ -88,7 +94,15 @@ def _without_heads(buffer: bytes) -> bytes:
     first = [record for record in buffer[:_LOOKED_AT].split(b"\n")[:LOOKED_AT] if record.strip()]
     if 2 * sum(core_start(record) > 0 for record in first) <= len(first):
         return buffer
+    return _stripped(buffer)
+
+
+def _stripped(buffer: bytes) -> bytes:
     return b"\n".join(record[core_start(record) :] for record in buffer.split(b"\n"))
+
+
+def _starts_with_head(buffer: bytes) -> bool:
+    return core_start(buffer[: max(buffer.find(b"\n"), 0)]) > 0
 
 
 def induce_table(table: Table, vocabulary: Vocabulary) -> Induced | None:

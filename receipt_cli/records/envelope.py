@@ -62,6 +62,7 @@ _HEADS = (
     rb"[\w./@-]{1,64}|[\w.-]{1,64} [\w./@-]{1,64}\[\d{1,10}\]): ",  # RFC 3164, journald; ``Total params: `` names no program
     rb"(?:" + _MONTH + rb") [ \d]\d \d\d:\d\d:\d\d(?:\.\d{1,6})? (?!\d{4} )",  # ts
     rb"\d{1,7}\.\d{6} (?=[ \t]*(?:-- )?[^\d\s.-]|\d{4}-\d\d-|\d\d:\d\d:|\d{1,7}: \S|[\d.eE+-]{1,30}\t)",  # ts -s %.s
+    rb"\d{1,7}\.\d{6}s\t",  # the same where it precedes all lines: see io.envelopes
     rb"(?<=Z )\d\d[OE](?:\+| )",  # GitLab CI, behind an ISO time
     rb'\{[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"(?:, ?[A-Za-z_]\w{0,60}="[^"{}\r\n]{0,200}"){0,20}\} ',  # Loki
     rb"[A-Z][a-z]{2} (?:[A-Z][a-z]{2} [ \d]\d " + _CLOCK + rb"(?: [A-Z]{2,5})? \d{4}|(?=\d{4}-)) ?",  # ctime; a weekday

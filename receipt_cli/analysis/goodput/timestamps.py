@@ -54,6 +54,11 @@ class Edges(NamedTuple):
     first: Sequence[Stamp] = ()
     last: Sequence[Stamp] = ()
 
+    def of_run(self, number: int, last: int) -> Edges:
+        """Return those that belong to run ``number`` of ``last + 1`` in the log."""
+        first = () if number else self.first
+        return Edges(first, self.last) if number == last else Edges(first[:1])
+
 
 @dataclass(frozen=True, slots=True)
 class Life:
@@ -237,6 +242,7 @@ def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
             walk.take(event.clock, event.line)
             if event.run is not None:
                 walk.run(event)
-    for stamp in edges.last[-1:]:
-        walk.take(stamp.clock, stamp.line)
+    for stamp in (edges.last or edges.first)[-1:]:  # where the last bytes have no stamp, the first may have the latest
+        if stamp.line > walk.last_line:
+            walk.take(stamp.clock, stamp.line)
     return walk

@@ -240,3 +240,12 @@ def test_rows_of_numbers_may_be_steps(receipt_of: Receipt) -> None:
     rows = [f"{n} {1 / (n + 1):.6f}" for n in range(30)]
     assert receipt_of("\n".join(rows) + "\n")["checks"]["has_steps"] is None
     assert receipt_of("\n".join(rows[::-1]) + "\n")["checks"]["has_steps"] is False
+
+
+@pytest.mark.parametrize("head", ["[rank0]: ", "2026-05-06T07:08:09.1Z stdout F ", "INFO:root:", "2026-05-06 07:08:09 ", "0: "])
+@pytest.mark.parametrize(("between", "found"), [("", None), ("\n", None), ("heartbeat\n", None), ("a\nb\n", False)])
+def test_rows_of_numbers_may_be_steps_behind_heads_and_between_other_lines(
+    receipt_of: Receipt, head: str, between: str, found: bool | None
+) -> None:
+    rows = [f"{head}{n} {1 / (n + 1):.6f}\n{between}" for n in range(30)]
+    assert receipt_of("".join(rows))["checks"]["has_steps"] is found

@@ -432,6 +432,13 @@ def test_the_receipt_says_when_the_run_was(tmp_path: Path, kind: str, zone: str 
     assert made(tmp_path, log).document["summary"]["time"] is None
 
 
+@pytest.mark.parametrize("length", [10, 4000])
+def test_the_latest_stamp_counts_however_much_follows_it(tmp_path: Path, length: int) -> None:
+    log = "2026-03-08 11:00:00 start\n2026-03-08 11:00:07 loaded\n" + "".join(megatron(n, None, 1000.0) for n in range(1, 9))
+    document = made(tmp_path, log + "no moment in this line\n" * length).document
+    assert document["summary"]["time"]["last"] == "2026-03-08T11:00:07"
+
+
 def test_a_crashed_run_has_the_training_time_of_its_last_line(tmp_path: Path) -> None:
     line = "step {0:05d}/30000 (0.00%) | loss: 9.1 | lrm: 0.01 | dt: 500.00ms | tok/sec: 4,700 | total time: {1:.2f}m\n"
     text = "".join(line.format(n, max(0, n - 10) / 120) for n in range(60))

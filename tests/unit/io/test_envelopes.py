@@ -119,6 +119,38 @@ def test_lines_that_were_cut_are_whole_again_and_keep_their_places() -> None:
     assert unpack(docker).decode() == f"\n\n{HEAD}{long}{long}tail\n{HEAD}next\n"
 
 
+ROWS = ["  1/20   3.4G  0.12", "0it [00:00, ?it/s]", "0 train 10.9", "-----0------", "0.5 1e-3", "", "-0.5", "loss: 2.5"]
+LATER = "{:.6f} {}\n"
+
+
+def timed(lines: list[str], seconds: float = 0.2) -> str:
+    return "".join(LATER.format(number * seconds + 0.000123, line) for number, line in enumerate(lines))
+
+
+@pytest.mark.parametrize("times", [1, 40, 400])
+@pytest.mark.parametrize("size", [7, 1000, 1 << 20])
+def test_seconds_before_every_line_are_a_head(times: int, size: int) -> None:
+    text = timed(ROWS * times)
+    want = timed(ROWS * times).replace(" ", "s\t", 1)
+    want = "".join(line.replace(" ", "s\t", 1) for line in text.splitlines(keepends=True))
+    assert unpack(*(text[at : at + size].encode() for at in range(0, len(text), size))).decode() == want
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        timed(["0.5 1e-3", "0.4 1e-3"] * 9),  # numbers alone
+        "".join(timed(ROWS).splitlines(keepends=True)[::-1]),  # they fall
+        timed(ROWS) + "step 1\n",
+        timed(ROWS[-2:]),
+        "loss\n" + timed(ROWS),
+        "".join(f"{n / 5:.5f} loss 2\n" for n in range(9)),
+    ],
+)
+def test_numbers_before_some_lines_or_numbers_alone_are_no_head(text: str) -> None:
+    assert unpack(text.encode()).decode() == text
+
+
 def test_the_lines_that_parts_leave_empty_are_known() -> None:
     parts = [f"{TIME} stdout {kind} {text}\n".encode() for kind, text in (("F", "a"), ("P", "b"), ("P", "c"), ("F", "d"))]
     for blocks in ([b"".join(parts) * 2], parts * 2):

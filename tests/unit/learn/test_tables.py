@@ -71,6 +71,23 @@ def test_the_rows_of_a_table_are_records_behind_heads(name: str, head: str, tmp_
         assert figures("".join(head + line for line in text.splitlines(keepends=True)), tmp_path) == wanted
 
 
+@pytest.mark.parametrize("head", ["[rank0]: ", "2026-05-06T07:08:09.1Z stdout F "])
+@pytest.mark.parametrize("name", ["CSV", "columns", "tabs and no counter"])
+def test_the_redraws_of_a_line_are_rows_behind_its_one_head(name: str, head: str, tmp_path: Path) -> None:
+    text, wanted = TABLES[name]
+    lines = text.splitlines()[1:-1]
+    assert figures(head + "\r".join(lines) + "\n", tmp_path) == wanted
+
+
+@pytest.mark.parametrize("head", ["[rank0]: ", "INFO:root:", "[1,0]<stdout>:", "2026-05-06 07:08:09 - train - INFO - ", "  "])
+@pytest.mark.parametrize("rule", ["-----{}------", "#####{}#####"])
+def test_a_number_in_a_rule_counts_epochs_behind_heads(head: str, rule: str, tmp_path: Path) -> None:
+    lines = [line for n in range(12) for line in (rule.format(n), f"train_mean loss: {4 - n / 10:.1f}", "test_accuracy: 0.5")]
+    found = figures("".join(f"{head}{line}\n" for line in lines), tmp_path)
+    assert found is not None
+    assert (found["steps"], found["loss"]) == ((12, 0, 11), LOSS)
+
+
 @pytest.mark.parametrize(
     "text",
     [
