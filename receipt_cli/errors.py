@@ -83,3 +83,9 @@ class OutputError(ReceiptError):
     """A result cannot be written."""
 
     exit_code = ExitCode.OUTPUT
+
+
+class NotAttested(ReceiptError):
+    """An attestation is not one of this receipt, or not signed by whom it should be."""
+
+    exit_code = ExitCode.NO

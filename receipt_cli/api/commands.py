@@ -56,39 +56,78 @@ def verify(
     return Verification(row, verified=found.verified, notes=found.notes, found=found)
 
 
-def attest(receipt: FilePath, key: FilePath, output: FilePath | None = None, *, password: str | None = None) -> tuple[Path, ...]:
-    """Sign what a receipt states about its log, and return the files that were written.
+def attest(
+    receipt: FilePath,
+    key: FilePath | None = None,
+    output: FilePath | None = None,
+    *,
+    password: str | None = None,
+    sigstore: bool = False,
+) -> tuple[Path, ...]:
+    """Sign what a receipt states about its log, with a private key or by sigstore, and return the files that were written.
 
-    The first is the attestation, a DSSE envelope (``RECEIPT.dsse.json`` without ``output``); for a key of SSH, the statement
-    and its signature lie beside it. Raises ``UsageError`` without the extra ``attest``, ``InputError`` for a receipt or key that
-    cannot be read, and ``OutputError``.
+    The first is the attestation: a DSSE envelope (``RECEIPT.dsse.json`` without ``output``), or a bundle of sigstore
+    (``RECEIPT.sigstore.json``); for a key of SSH, the statement and its signature lie beside it. Raises ``UsageError`` without
+    the extra ``attest`` or ``sigstore``, or an identity for sigstore, ``InputError`` for a receipt or key that cannot be read,
+    and ``OutputError``, also where sigstore's services cannot be reached.
     """
     from receipt_cli.io.atomic import write_atomically
     from receipt_cli.verification.attestation import attest as sign
+    from receipt_cli.verification.attestation import statement
+    from receipt_cli.verification.keyless import sign_keyless
 
-    document, data = _receipt(os.fsdecode(receipt))
-    password_bytes = password.encode("utf-8") if password else None
-    signed = sign(document, data, os.path.basename(os.fsdecode(receipt)), Path(os.fsdecode(key)), password_bytes)
-    target = f"{os.fsdecode(receipt)}.dsse.json" if output is None else os.fsdecode(output)
-    files = {Path(target): signed.envelope}
-    if signed.ssh_signature is not None:
-        files |= {Path(f"{target}.statement"): signed.statement, Path(f"{target}.statement.sig"): signed.ssh_signature}
+    if (key is None) is not sigstore:
+        raise UsageError("an attestation needs a key or sigstore", why="one of the two", try_="receipt attest RECEIPT --key KEY")
+    where = os.fsdecode(receipt)
+    document, data = _receipt(where)
+    name = os.path.basename(where)
+    if key is None:
+        target = Path(f"{where}.sigstore.json" if output is None else os.fsdecode(output))
+        files = {target: sign_keyless(statement(document, data, name))}
+    else:
+        password_bytes = password.encode("utf-8") if password else None
+        signed = sign(document, data, name, Path(os.fsdecode(key)), password_bytes)
+        target = Path(f"{where}.dsse.json" if output is None else os.fsdecode(output))
+        files = {target: signed.envelope}
+        if signed.ssh_signature is not None:
+            files |= {Path(f"{target}.statement"): signed.statement, Path(f"{target}.statement.sig"): signed.ssh_signature}
     for path, content in files.items():
         write_atomically(path, content)
     return tuple(files)
 
 
-def check_attestation(receipt: FilePath, attestation: FilePath, signer: FilePath) -> str:
-    """Return the id of the key that signed the attestation of a receipt.
+def check_attestation(
+    receipt: FilePath,
+    attestation: FilePath,
+    signer: FilePath | None = None,
+    *,
+    identity: str | None = None,
+    issuer: str | None = None,
+    trusted_root: FilePath | None = None,
+) -> str:
+    """Return who signed the attestation of a receipt: the id of a key, or the identity of a bundle of sigstore.
 
-    ``signer`` is a file with the public key (PEM or OpenSSH's) or the X.509 certificate of the person who is trusted. Raises
-    ``NotAttested`` where the signature does not hold, or is about another receipt, log or definitions; else as ``attest``.
+    ``signer`` is a file with the public key (PEM or OpenSSH's) or the X.509 certificate of the person who is trusted. For a
+    bundle, ``identity`` (an address, the URL of a workflow) and ``issuer`` (the URL of who vouches for it) take its place;
+    ``trusted_root`` is a file with sigstore's root of trust, by default that of the public instance. Raises ``NotAttested``
+    where the signature does not hold, or is about another receipt, log or definitions; else as ``attest``.
     """
     from receipt_cli.verification.attestation import check
+    from receipt_cli.verification.attestation import compare as compare_statement
+    from receipt_cli.verification.keyless import Identity, check_keyless
 
+    if (signer is None) is not bool(identity and issuer):
+        why = "a signature proves something of a trusted key or identity alone"
+        raise UsageError("an attestation needs --signer, or --identity and --issuer", why=why, try_="receipt verify --help")
     document, data = _receipt(os.fsdecode(receipt))
     where = os.fsdecode(attestation)
-    return check(read_file(where), Path(os.fsdecode(signer)), document, data, where)
+    signed = read_file(where)
+    if signer is not None:
+        return check(signed, Path(os.fsdecode(signer)), document, data, where)
+    trusted = Identity(str(identity), str(issuer))
+    root = None if trusted_root is None else Path(os.fsdecode(trusted_root))
+    compare_statement(*check_keyless(signed, trusted, root, where), document, data, where)
+    return trusted.name
 
 
 def _receipt(where: str) -> tuple[Any, bytes]:

@@ -46,11 +46,12 @@ _DOCUMENTS = {
     "header": FileKind("a header", "receipt parse LOG --header {0}", True),
 }
 _ATTESTATION = FileKind("an attestation", "receipt verify RECEIPT LOG --attestation {0} --signer KEY")
+_BUNDLE = FileKind("a bundle of sigstore", "receipt verify RECEIPT LOG --attestation {0} --identity NAME --issuer URL")
 _NOTEBOOK = FileKind("a notebook", "jupyter nbconvert --to markdown --stdout {0} | receipt parse -")
 _EVENTS = FileKind("an event file of TensorBoard", "receipt import {0}")
 _PAGE = FileKind("a page of HTML", "receipt parse LOG, or open it in a browser")
 
-_JSON = compile_later(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(cells|nbformat|metadata|payload|payloadType)"\s*:')
+_JSON = compile_later(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(cells|nbformat|metadata|payload|payloadType|mediaType)"\s*:')
 _HTML = compile_later(rb"(?i)(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html)[\s>]")
 
 
@@ -70,6 +71,8 @@ def recognise(head: bytes) -> FileKind | None:
         return _DOCUMENTS.get(document) or FileKind(f"a document ({document})", "receipt show {0}", True)
     found = _JSON.match(head)
     if found is not None:
+        if b"vnd.dev.sigstore.bundle" in head:
+            return _BUNDLE
         if b'"payloadType"' in head or found[1] == b"payload":
             return _ATTESTATION
         return _NOTEBOOK if b'"cell_type"' in head or b'"nbformat"' in head else None

@@ -7,7 +7,8 @@ Start with ``verifier``.
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "attestation": "attest check",
+    "attestation": "attest check compare statement",
+    "keyless": "Identity check_keyless sign_keyless",
     "verifier": "Verification read_receipt verify",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

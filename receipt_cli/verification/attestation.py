@@ -3,7 +3,7 @@
 The statement is in-toto's (https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md), the envelope is DSSE
 (https://github.com/secure-systems-lab/dsse): the signature covers the digests of the log and of the receipt, and the
 digests of the definitions that the receipt was derived with. securesystemslib signs and checks; ``ssh-keygen`` makes a
-second signature, for its own ``-Y verify``, where the key is one of SSH.
+second signature, for its own ``-Y verify``, where the key is one of SSH. ``keyless`` signs the same statement by sigstore.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipt_cli.documents.canonical import canonical_bytes
-from receipt_cli.errors import ExitCode, InputError, OutputError, ReceiptError, UsageError
+from receipt_cli.errors import InputError, NotAttested, OutputError, UsageError
 from receipt_cli.io.file_kinds import read_file
 
 if TYPE_CHECKING:
@@ -32,12 +32,6 @@ NAMESPACE = "receipt"
 DEFINITIONS = ("grammars", "markers", "registry", "peaks", "rules", "tool_version")
 """Fields of ``derivation`` that say what the receipt was derived with."""
 MAX_BYTES = 64 << 20
-
-
-class NotAttested(ReceiptError):
-    """An attestation is not one of this receipt, or not signed by the key."""
-
-    exit_code = ExitCode.NO
 
 
 class Signed(NamedTuple):
@@ -114,12 +108,17 @@ def check(envelope: bytes, signer: Path, document: Mapping[str, Any], data: byte
         opened.verify([public], threshold=1)
     except VerificationError as error:
         raise NotAttested("the signature does not hold", where=where, why=str(error)[:200]) from error
-    if opened.payload_type != PAYLOAD:
-        raise NotAttested("is not an in-toto statement", where=where, why=f"its payload is {opened.payload_type!r}")
-    expected = statement(document, data, _subject_name(opened.payload))
-    if opened.payload != expected:
-        raise NotAttested("is about something else", where=where, why=_difference(opened.payload, expected))
+    compare(opened.payload_type, opened.payload, document, data, where)
     return public.keyid
+
+
+def compare(kind: str, payload: bytes, document: Mapping[str, Any], data: bytes, where: str) -> None:
+    """Raise ``NotAttested`` where a signed ``payload`` of the type ``kind`` is not the statement about this receipt."""
+    if kind != PAYLOAD:
+        raise NotAttested("is not an in-toto statement", where=where, why=f"its payload is {kind!r}")
+    expected = statement(document, data, _subject_name(payload))
+    if payload != expected:
+        raise NotAttested("is about something else", where=where, why=_difference(payload, expected))
 
 
 def _subject_name(payload: bytes) -> str:

@@ -52,7 +52,7 @@ def invoke(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[
 
     def call(*arguments: str | Path, stdin: bytes = b"") -> Done:
         monkeypatch.setattr(sys, "argv", ["receipt", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(stdin))))
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(stdin)), isatty=lambda: False))
         capsysbinary.readouterr()
         with pytest.raises(SystemExit) as stopped:
             entry.main()

@@ -38,6 +38,8 @@ def desk(tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Pat
         "run-1.wandb": b":W&B" + bytes(60),
         "curve.png": b"\x89PNG\r\n\x1a\n" + bytes(60),
         "paper.pdf": b"%PDF-1.7\n" + bytes(60),
+        "run.sigstore.json": b'{"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "dsseEnvelope": {}}',
+        "key": b"no key\n",
         "run.dsse.json": b'{"payload": "e30=", "payloadType": "application/vnd.in-toto+json", "signatures": []}',
     }
     for name, data in files.items():
@@ -101,6 +103,25 @@ MISTAKES = [
     ("completion tcsh", 2, "SHELL cannot be 'tcsh'", "receipt completion --help"),
     ("compare run.log", 2, "compare needs at least two runs", "receipt compare before.log after.log"),
     ("verify run.receipt.json", 2, "missing argument: LOG", "receipt verify --help"),
+    # the newer commands
+    ("parse run.sigstore.json", 3, "is a bundle of sigstore, not a log", "--identity NAME --issuer URL"),
+    ("attest run.receipt.json", 2, "an attestation needs a key or sigstore", "--key KEY"),
+    ("attest run.log --key key", 3, "document is not JSON", "receipt parse run.log"),
+    ("attest run.receipt.json --key missing", 3, "cannot read (missing)", ""),
+    ("verify run.receipt.json run.log --signer key", 2, "--attestation and --signer go together", ""),
+    ("verify run.receipt.json run.log --attestation run.dsse.json", 2, "needs --signer, or --identity", "receipt verify --help"),
+    ("watch", 2, "missing argument: PATH", "receipt watch --help"),
+    ("import missing.db", 3, "no such log (missing.db)", ""),
+    ("import run.log", 4, "no known format explains this document", "receipt parse LOG"),
+    ("import program", 3, "is an executable", ""),
+    ("import curve.png", 3, "is an image", ""),
+    ("config lanes", 2, "lanes", "receipt config --help"),
+    ("export missing --to csv", 3, "missing", ""),
+    ("export store --to csvv", 2, "--to cannot be 'csvv'", "receipt export --help"),
+    ("store show store nobody", 3, "nobody", "receipt store ls store"),
+    ("show nobody", 3, "nobody", ""),
+    ("compare run.receipt.json nobody", 3, "nobody", ""),
+    ("store ask store fastst", 2, "no recipe 'fastst'", "the recipes are best, slowest"),
 ]
 
 

@@ -4,7 +4,7 @@ import functools
 from pathlib import Path
 
 ORDER = {
-    "hugging_face": r"on_train_begin( (on_step_end )+on_log( on_evaluate)?( on_save)?)+ on_log on_train_end",
+    "hugging_face": r"on_train_begin( (on_step_end )+on_log( on_log on_evaluate)?( on_save)?)+ on_log on_train_end",
     "lightning": (
         r"(on_validation_start on_validation_end )?on_train_start"
         r"( on_train_batch_start( on_before_optimizer_step)? on_train_batch_end( on_save_checkpoint)?"

@@ -31,6 +31,13 @@ def verify(
     signer: Annotated[
         Path | None, Option(help="With --attestation: the public key (PEM, OpenSSH) or the X.509 certificate of who signed.")
     ] = None,
+    identity: Annotated[
+        str | None, Option(metavar="NAME", help="With --attestation of sigstore: the address or workflow that is trusted.")
+    ] = None,
+    issuer: Annotated[str | None, Option(metavar="URL", help="With --identity: who vouches for it.")] = None,
+    trusted_root: Annotated[
+        Path | None, Option(help="With --identity: sigstore's root of trust; by default that of the public instance.")
+    ] = None,
     store: InStore = None,
     json_output: Json = False,
     color: Color = "auto",
@@ -48,14 +55,20 @@ def verify(
     from receipt_cli.api.commands import verify as derive_again
     from receipt_cli.render.verification import Title, render_verification
 
-    if (attestation is None) != (signer is None):
-        raise UsageError("--attestation and --signer go together", why="a signature proves something of a trusted key alone")
+    who = {"signer": signer, "identity": identity, "issuer": issuer, "trusted_root": trusted_root}
+    if attestation is None and any(who.values()):
+        given = " and ".join(f"--{name.replace('_', '-')}" for name, value in who.items() if value)
+        raise UsageError(f"--attestation and {given} go together", why="there is no signature to check")
     file = Path(receipt_file(receipt, store))
     if not logs:
         if str(file) == receipt:
             raise UsageError("missing argument: LOG...", try_="receipt verify --help")
         logs = [log_file(receipt, store, any_run=True)]
-    signed_by = check_attestation(file, attestation, signer) if attestation is not None and signer is not None else None
+    signed_by = None
+    if attestation is not None:
+        signed_by = check_attestation(
+            file, attestation, signer, identity=identity, issuer=issuer, trusted_root=trusted_root
+        )
     with progress(logs[0]) as bar:
         verification = derive_again(file, logs, newest=newest, grammars=grammar or (), workers=None, progress=bar)
     note(verification.notes)
@@ -68,27 +81,35 @@ def verify(
         page = render_verification(found.differences, found.other, broken, title, style(color), touched=found.touched is True)
         write_stdout(page)
         if signed_by is not None:
-            write_stdout(f"attested: signed by key {signed_by}\n")
+            write_stdout(f"attested: signed by {'key ' if signer is not None else ''}{signed_by}\n")
     if not verification.verified:
         sys.exit(ExitCode.NO)
 
 
 def attest(
     receipt: Annotated[Path, Argument("RECEIPT", "A receipt.")],
-    key: Annotated[Path, Option(help="Private key: OpenSSH's, or PEM (PKCS #8, RSA, EC). RECEIPT_KEY_PASSWORD opens it.")],
+    *,
+    key: Annotated[
+        Path | None, Option(help="Private key: OpenSSH's, or PEM (PKCS #8, RSA, EC). RECEIPT_KEY_PASSWORD opens it.")
+    ] = None,
+    sigstore: Annotated[
+        bool, Option(help="Sign by sigstore, with the identity of this CI job or a login in a browser. Needs the network.")
+    ] = False,
     output: Annotated[
-        Path | None, Option("-o", "--output", help="The attestation; by default RECEIPT with .dsse.json behind it.")
+        Path | None,
+        Option("-o", "--output", help="The attestation; by default RECEIPT with .dsse.json or .sigstore.json behind it."),
     ] = None,
 ) -> None:
     """Sign what a receipt states about its log: both digests, and those of the definitions.
 
     Writes an in-toto statement in a DSSE envelope, which `receipt verify --attestation` checks, and beside it, for a key of SSH,
-    the statement and its signature for `ssh-keygen -Y verify -n receipt`. Needs the extra attest. Exits 3 for a receipt or key
-    that cannot be read.
+    the statement and its signature for `ssh-keygen -Y verify -n receipt`. Needs the extra attest. With --sigstore, which needs
+    the extra of that name, a bundle with an entry in its public log. Exits 3 for a receipt or key that cannot be read, 6 where
+    sigstore's services cannot be reached.
 
     Example: receipt attest run.receipt.json --key ~/.ssh/id_ed25519
     """
     from receipt_cli.api.commands import attest as sign
 
-    written = sign(receipt, key, output, password=os.environ.get("RECEIPT_KEY_PASSWORD"))
+    written = sign(receipt, key, output, password=os.environ.get("RECEIPT_KEY_PASSWORD"), sigstore=sigstore)
     note(f"wrote {path}" for path in written)

@@ -89,6 +89,7 @@ def drive_hugging_face(make: Callable[[type], Any], rank: int) -> None:
         callback.on_log(args, state, None, logs=logs)
         if step % 2 == 0:
             metrics = {"eval_loss": 2.0, "eval_runtime": 0.25, "eval_f1": 0.5, "epoch": step / 4}
+            callback.on_log(args, state, None, logs=metrics)
             callback.on_evaluate(args, state, None, metrics=metrics)
             callback.on_save(args, state, None)
     callback.on_log(args, state, None, logs={"train_runtime": 2.5, "train_loss": 2.0, "epoch": 1.0})
