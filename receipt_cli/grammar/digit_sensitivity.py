@@ -8,8 +8,8 @@ through it, and what was proven for one of them holds for the other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
 
 _DIGITS = frozenset(b"0123456789")
