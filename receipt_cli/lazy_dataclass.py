@@ -40,7 +40,8 @@ else:
         """``__dataclass_fields__``, made by the standard library where somebody asks."""
 
         def __get__(self, value, owner):
-            return _standard(owner, False).__dataclass_fields__
+            fields = owner.__dataclass_fields__ = _standard(owner, False).__dataclass_fields__
+            return fields
 
     def _standard(cls, frozen):
         """Return the dataclass that the standard library makes of the same parts."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -272,7 +271,9 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     if derivation.lacks:
         shown = "".join(f"\n       {lack.seen:,} like {lack.line!r}: {lack.why}" for lack in derivation.lacks)
         looks = f"\n       the nearest records that no words explain:{shown}"
-    log = "LOG" if name == "stdin" else shlex.quote(name)
+    from shlex import quote
+
+    log = "LOG" if name == "stdin" else quote(name)
     help_text = f"receipt grammar learn {log}; receipt grammar explain {log}; receipt parse --grammar ID@vN {log}"
     if detection.tie:
         names = " and ".join(detection.tie)
