@@ -30,6 +30,8 @@ _STATUS = {1: "RUNNING", 2: "SCHEDULED", 3: "FINISHED", 4: "FAILED", 5: "KILLED"
 _SYSTEM = "system/"
 """Begin of the names of MLflow's own samples of the machine, whose step counts them."""
 _OURS = "receipt.run"
+_RENAMED = "receipt.metric."
+"""Begins the tags of our own exports that contain a metric's key, where MLflow does not allow it."""
 _SHOWN = 10
 
 
@@ -107,7 +109,8 @@ def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Documen
         elif step < 0:
             foreign.problems.add("record_without_step", None, f"{name[:64]}: step {step}")
         else:
-            curves.add(step, name, value, clock=math.nan if own or at_ms <= 0 else at_ms / 1000)
+            key_ = stored.tags.get(f"{_RENAMED}{name}", name) if own else name
+            curves.add(step, key_, value, clock=math.nan if own or at_ms <= 0 else at_ms / 1000)
     for name in sorted(name for name, count in counts.items() if not own and count > 1 and name not in stepped):
         foreign.problems.add("values_without_step", None, f"{name[:64]}: {counts[name]} values at step 0: the last one counts")
     curves.finish()
