@@ -381,10 +381,9 @@ def _spans(phases: Sequence[Phase], launch: Launch) -> list[tuple[int, int]]:
 
 
 def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[int, tuple[Problem, ...]]:
-    problems = [problem for _, problem in body.problems.first]
+    problems = [*(problem for _, problem in body.problems.first), *more]
     if body.nul_count:
         problems.append(Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", ""))
-    problems += more
     count = body.problems.count + (1 if body.nul_count else 0) + len(more)
     return count, tuple(sorted(problems, key=lambda p: (p.line_number or 0, p.kind, p.detail))[:MAX_FIRST])
 
