@@ -1,6 +1,6 @@
 """``python -m receipt_cli``."""
 
-from receipt_cli.cli.main import main
+from receipt_cli.cli.main import command
 
 if __name__ == "__main__":
-    main()
+    command()

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import NamedTuple
 
 from receipt_cli.analysis.checks import Checks, deciding_lines, evaluate
 from receipt_cli.analysis.consistency import phase_facts
@@ -49,7 +48,7 @@ from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.source import Source, Stream
-from receipt_cli.lazy_dataclass import dataclass, replace
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, replace
 from receipt_cli.problems import MAX_FIRST, Lack, NearMiss, Problem
 from receipt_cli.records.heuristics import MAX_SEEN, ends_in_rows
 from receipt_cli.redaction.text import log_tail, safe_text
@@ -374,10 +373,9 @@ def _spans(phases: Sequence[Phase], launch: Launch) -> list[tuple[int, int]]:
 
 
 def _problems(body: SegmentBody, more: Sequence[Problem]) -> tuple[int, tuple[Problem, ...]]:
-    problems = [problem for _, problem in body.problems.first]
+    problems = [*(problem for _, problem in body.problems.first), *more]
     if body.nul_count:
         problems.append(Problem("nul_bytes", body.nul_line, f"{body.nul_count} NUL bytes were removed", ""))
-    problems += more
     count = body.problems.count + (1 if body.nul_count else 0) + len(more)
     return count, tuple(sorted(problems, key=lambda p: (p.line_number or 0, p.kind, p.detail))[:MAX_FIRST])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from receipt_cli.lazy_dataclass import NamedTuple
 
 MAX_EXCERPT = 500
 """Characters of a message or an excerpt."""

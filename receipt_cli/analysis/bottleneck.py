@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from receipt_cli.analysis.trend import Course, course
 from receipt_cli.events.series import Series
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, Values
 

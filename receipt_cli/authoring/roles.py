@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.definitions.reading import similar
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS, known_units
 from receipt_cli.errors import UsageError
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.learn.counting import ABSENT, EPOCHS, GLOBAL, PER_EPOCH
 from receipt_cli.learn.metric_names import SCORE
 from receipt_cli.learn.patterns import field_name
@@ -189,9 +190,7 @@ def _values(reading: Reading, at: int) -> str:
     return ", ".join(f"{value:g}" for value in values if value is not None) or "no number"
 
 
-NO_EPOCH = Question(
-    "no number of the record is the epoch: write a rule with event: progress for the line that announces it", ()
-)
+NO_EPOCH = Question("no number of the record is the epoch: write a rule with event: progress for the line that announces it", ())
 
 
 def _put(made: Assignment, at: int, name: str, total: str | None, kind: str = "integer") -> None:

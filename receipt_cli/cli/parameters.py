@@ -158,9 +158,7 @@ Fact = Annotated[
     list[str] | None,
     Option(metavar="NAME=VALUE", help="A fact that the log lacks, such as devices=8 or peak_flops=989e12; docs/derived.md."),
 ]
-Policy = Annotated[
-    Path | None, Option(help="YAML: which fields block a comparison, warn or are ignored.", setting="policy")
-]
+Policy = Annotated[Path | None, Option(help="YAML: which fields block a comparison, warn or are ignored.", setting="policy")]
 AllowTruncated = Annotated[bool, Option(help="Pass a log that stops before its run ends: the run may go on.")]
 StoreFolder = Annotated[Path, Argument("STORE", "Folder of the receipts.")]
 Documents = Annotated[list[Path], Argument("FILE...", "Receipts and other documents.")]

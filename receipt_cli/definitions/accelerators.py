@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.lazy_pattern import compile_later
 
 PEAKS_PATH = "peaks/v1.yaml"

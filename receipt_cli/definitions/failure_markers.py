@@ -10,14 +10,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cache, cached_property
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal
 
 import regex
 
 from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import Fail, below, listed
 from receipt_cli.errors import DataError
-from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import Finding
 

@@ -18,7 +18,6 @@ from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_dataclass import dataclass, replace
@@ -210,6 +209,8 @@ def _step_numbers(events: Sequence[Event]) -> set[int | None]:
 
 def _grammar(learned: Learned, base: Sequence[Grammar], vocabulary: Vocabulary) -> Grammar:
     """Return the induced grammar with the rules of ``base``: one reading of one log. Steps of a trainer are left out."""
+    from receipt_cli.grammar.parse import build_grammar  # of a log that a shipped grammar reads nothing is learned
+
     induced = build_grammar(learned.definition(INDUCED, vocabulary.version, vocabulary.title), WHERE, vocabulary.sha256)
     taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer in ("library", "benchmark"))
     kept = [replace(r, name=f"{g.id}{BESIDE}{r.name}") for g, r in taken]

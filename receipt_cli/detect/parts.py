@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from types import MappingProxyType
-from typing import NamedTuple
 
 from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
 from receipt_cli.errors import InputError
@@ -19,6 +18,7 @@ from receipt_cli.events.launches import Launch, configures, introduces
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
 from receipt_cli.io.source import Source, Stream
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.records.envelope import plain, read_clock

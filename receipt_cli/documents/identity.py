@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
+
+from receipt_cli.lazy_dataclass import NamedTuple
 
 
 class RunTime(NamedTuple):

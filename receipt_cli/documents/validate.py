@@ -147,6 +147,8 @@ def _walk(document: object) -> Iterator[tuple[Path, object]]:
 
 def _check_values(document: object) -> tuple[list[Finding], bool]:
     """Return what is not JSON in the values, and whether the document can be read on all the same."""
+    if _is_json(document):
+        return [], True
     found: list[Finding] = []
     readable = True
     for path, value in _walk(document):
@@ -172,6 +174,33 @@ def _check_values(document: object) -> tuple[list[Finding], bool]:
         if reason:
             found.append(Finding(pointer(*path), reason, "json_value"))
     return found, readable
+
+
+def _is_json(document: object) -> bool:
+    """Return whether nothing is wrong with any value; the search for what is wrong takes several times as long."""
+    level: list[Any] = [document]
+    for _ in range(MAX_DEPTH + 1):
+        below: list[Any] = []
+        for value in level:
+            kind = type(value)
+            if kind is dict:
+                if not all(type(key) is str and (key.isascii() or _is_utf8(key)) for key in value):
+                    return False
+                below += value.values()
+            elif kind is list:
+                below += value
+            elif kind is str:
+                if not value.isascii() and not _is_utf8(value):
+                    return False
+            elif kind is float or kind is int:
+                if not -_FLOAT_MAX <= value <= _FLOAT_MAX:
+                    return False
+            elif value is not None and kind is not bool:
+                return False
+        if not below:
+            return True
+        level = below
+    return False
 
 
 def _is_utf8(text: str) -> bool:

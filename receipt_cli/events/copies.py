@@ -15,10 +15,10 @@ from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import RankCopies
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.rows import LARGE
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.problems import Problem
 
 if TYPE_CHECKING:

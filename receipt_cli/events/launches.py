@@ -11,14 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.model import Event
 from receipt_cli.events.starts import COMPARED, FEWEST, Key, Starts, Track, clock_of
 from receipt_cli.grammar.model import Rule
-from receipt_cli.lazy_dataclass import replace
+from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS

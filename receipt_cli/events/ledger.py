@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.scan.columns import RuleColumns
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.rows import TAIL, ProgressBars, RankCopies, RowRun
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.lazy_dataclass import dataclass, field, replace
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.problems import Problem
 
 Meaning = tuple[str | None, str | None]

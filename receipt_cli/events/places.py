@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Figure, Selection
+from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.numeric.statistics import Statistic
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import STEP_TIME, RankCopies, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.events.series import metric, read
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.spill import joined
 from receipt_cli.numeric.statistics import exact_median, finite
 from receipt_cli.records.envelope import NO_RANK

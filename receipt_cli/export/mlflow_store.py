@@ -28,6 +28,8 @@ _BATCH, _TAGS = 1000, 100
 _LONGEST = 250
 _STRANGE = re.compile(r"[^\w./ :-]", re.ASCII)
 _RUN_TAG = "receipt.run"
+_METRIC_TAG = "receipt.metric."
+"""Begins the tag of a metric whose key MLflow does not allow: ``receipt.metric.Acc_1`` is ``Acc@1``."""
 """Tag with the identity of the exported run."""
 
 
@@ -104,6 +106,7 @@ def _write(client: MlflowClient, experiment: str, run: ExportedRun) -> str:
 
 def _tags(run: ExportedRun) -> dict[str, str]:
     git, failure = run.document["header"]["git"], run.document["failure"]
+    keys = [curve.key for curve in run.curves] + [figure.key for figure in run.figures]
     known = {
         "mlflow.source.git.commit": git["commit"],
         "mlflow.source.git.branch": git["branch"],
@@ -111,6 +114,7 @@ def _tags(run: ExportedRun) -> dict[str, str]:
         "receipt.log_sha256": run.digest,
         "receipt.preset": run.document["run"]["preset"],
         "receipt.failure": failure["reason"] if failure else None,
+        **{f"{_METRIC_TAG}{_name(key)}"[:_LONGEST]: key for key in keys if _name(key) != key},
         **{f"receipt.check.{name}": str(v).lower() for name, v in run.document["checks"].items() if v is not None},
     }
     return {name: value for name, value in known.items() if value}

@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from receipt_cli.definitions.compiled import find_compiled, load_shipped, unpack
 from receipt_cli.definitions.resources import data_root, read_shipped
 from receipt_cli.errors import DataError, InputError, UsageError
 from receipt_cli.grammar.field_file import lazy_fields
 from receipt_cli.grammar.model import Grammar
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
 
 MAX_BYTES = 1 << 20

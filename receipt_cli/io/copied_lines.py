@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.records.envelope import NO_RANK, split_rank
 
 LOOKED_AT = 512

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.array_types import Floats
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.spill import pieces, take

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 from receipt_cli.analysis.goodput.model import Wall
@@ -24,7 +23,7 @@ from receipt_cli.header.header_file import header_document, read_header_file
 from receipt_cli.header.values import text
 from receipt_cli.io.discovery import arrange, find_logs
 from receipt_cli.io.source import Progress, Source, Stream
-from receipt_cli.lazy_dataclass import dataclass, field, replace
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.receipts.assembly import Document, assemble
 from receipt_cli.receipts.stated import header_facts, merge_facts
 from receipt_cli.redaction.mask import count_masks, mask_secrets
@@ -272,7 +271,9 @@ def refusal(derivation: Derivation, name: str) -> GrammarChoiceError | None:
     if derivation.lacks:
         shown = "".join(f"\n       {lack.seen:,} like {lack.line!r}: {lack.why}" for lack in derivation.lacks)
         looks = f"\n       the nearest records that no words explain:{shown}"
-    log = "LOG" if name == "stdin" else shlex.quote(name)
+    from shlex import quote
+
+    log = "LOG" if name == "stdin" else quote(name)
     help_text = f"receipt grammar learn {log}; receipt grammar explain {log}; receipt parse --grammar ID@vN {log}"
     if detection.tie:
         names = " and ".join(detection.tie)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from receipt_cli.lazy_pattern import compile_later
@@ -24,12 +25,17 @@ _REACH = 24
 _KEY = compile_later(rb"PRIVATE KEY|Private-Lines: ")
 _SPELLED = compile_later(rb"\x1b\[[0-?]*+[ -/]*+[@-~]|[^\t\n -~]")
 """What may divide the words of ``_KEY`` and is not shown."""
+_SHORT = 80
+"""Characters of a text whose masking is remembered: receipts repeat names, units and ids."""
+_NUMBERS = frozenset({int, float, bool, type(None)})
 _DEEPEST = 100
 """Levels of a document that are read; the contract needs about ten."""
 
 
 def clean(text: str) -> str:
     """Return ``text`` without control characters and bidirectional overrides, valid as UTF-8."""
+    if text.isascii() and text.isprintable():
+        return text
     if "\x1b" in text:
         text = _SEQUENCE.sub("", text)
     return _CONTROL.sub("", text.replace("\t", " "))
@@ -64,14 +70,22 @@ def mask_texts(value: Any, name: str = "", depth: int = 0) -> Any:
     null.
     """
     if isinstance(value, str):
-        return mask_field(name, _bare(value))
+        return _masked_short(name, value) if len(value) <= _SHORT else mask_field(name, _bare(value))
     if depth > _DEEPEST:
         return None if isinstance(value, dict | list) else value
     if isinstance(value, dict):
-        return {mask_secrets(key): mask_texts(item, key, depth + 1) for key, item in value.items()}
+        return {
+            mask_secrets(key): item if type(item) in _NUMBERS else mask_texts(item, key, depth + 1)
+            for key, item in value.items()
+        }
     if isinstance(value, list):
         return [mask_texts(item, name, depth + 1) for item in value]
     return value
+
+
+@lru_cache(maxsize=8192)
+def _masked_short(name: str, value: str) -> str:
+    return mask_field(name, _bare(value))
 
 
 def log_tail(raw: bytes, *, cut: bool = False) -> list[str]:

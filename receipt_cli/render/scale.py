@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
+
+from receipt_cli.lazy_dataclass import NamedTuple
 
 Kind = Literal["time", "bytes", "ratio", "rate", "flops", "count", "physical", "plain"]
 

@@ -8,10 +8,8 @@ the patterns.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from receipt_cli.grammar.model import Field, Grammar, Rule
-from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.problems import MAX_EXCERPT
 from receipt_cli.records.envelope import read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.scan.extraction import NOWHERE, Span

@@ -8,7 +8,8 @@ receipt appears in the same column.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from receipt_cli.lazy_dataclass import NamedTuple
 
 TEXT, WHOLE, REAL, FLAG, TIME = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMP"
 

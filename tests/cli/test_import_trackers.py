@@ -220,6 +220,18 @@ def test_mlflow_gives_the_same_figures_back(invoke: Invoke, tmp_path: Path, log:
     assert figures(after) == figures(before)
 
 
+def test_a_metric_that_mlflow_renames_gets_its_name_back(invoke: Invoke, database: Path) -> None:
+    """The tags are those of ``export --to mlflow``; what MLflow's client recorded keeps its name."""
+    key = "425e21203bbb4bb98b74eb3bcf57c805"
+    shown = []
+    for tag, value in (("receipt.metric.train_loss", "hits@10"), ("receipt.run", "x")):
+        with sqlite3.connect(database) as opened:
+            opened.execute("INSERT INTO tags (key, value, run_uuid) VALUES (?, ?, ?)", [tag, value, key])
+        opened.close()
+        shown.append("hits@10" in json.dumps(imported(invoke, database, "--session", "good")["summary"]))
+    assert shown == [False, True]
+
+
 class TestStores:
     def test_every_run_of_several_paths_is_added(self, invoke: Invoke, database: Path, tmp_path: Path) -> None:
         for run in ("a", "b"):

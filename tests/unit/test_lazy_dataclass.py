@@ -1,8 +1,9 @@
-"""Dataclasses that start quickly: they behave as those of the standard library do."""
+"""Dataclasses and named tuples that start quickly: they behave as those of the standard library do."""
 
 import copy
 import dataclasses
 import pickle
+import typing
 from functools import cached_property
 from typing import Any
 
@@ -106,3 +107,88 @@ def test_the_last_of_many_objects_is_as_the_first() -> None:
     assert len(set(made)) == 12_000
     with pytest.raises(dataclasses.FrozenInstanceError):
         made[-1].number = 1  # type: ignore[misc]
+
+
+def tuples(made: Any) -> tuple[Any, Any]:
+    """Return the same two classes, made of ``made.NamedTuple``."""
+
+    class Place(made.NamedTuple):  # type: ignore[misc]
+        """Where it is."""
+
+        row: int
+        name: str = "here"
+        at: tuple[int, ...] = ()
+
+        @property
+        def long(self) -> str:
+            return self.name * self.row
+
+    class Shown(made.NamedTuple):  # type: ignore[misc]
+        value: int
+
+        def __repr__(self) -> str:
+            return f"<{self.value}>"
+
+    return Place, Shown
+
+
+@pytest.mark.parametrize(("theirs", "ours"), list(zip(tuples(typing), tuples(lazy_dataclass), strict=True)))
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [((1,), {}), ((1, "a"), {}), ((1, "a", (2,)), {}), ((), {"row": 1}), ((1,), {"row": 1}), ((), {}), ((1, 2, 3, 4), {})],
+)
+def test_named_tuples_are_those_of_the_standard_library(theirs: Any, ours: Any, given: tuple[Any, ...], named: Any) -> None:
+    def made_by(kind: Any) -> Any:
+        try:
+            made = kind(*given, **named)
+        except TypeError:
+            return TypeError
+        assert kind._make(made) == made == kind(**made._asdict())
+        first = kind._fields[0]
+        changed = made._replace(**{first: 9})
+        shown = [repr(value) for value in (made, changed)]
+        return (
+            tuple(made),
+            shown,
+            made._asdict(),
+            kind._field_defaults,
+            kind.__match_args__,
+            getattr(changed, first),
+            kind.__doc__,
+        )
+
+    def documented(kind: Any) -> Any:
+        answer = made_by(kind)
+        return answer[:-1] if answer is not TypeError and kind.__name__ == "Shown" else answer
+
+    assert documented(ours) == documented(theirs)
+
+
+@pytest.mark.parametrize("kind", tuples(lazy_dataclass))
+def test_a_named_tuple_refuses_what_it_has_not(kind: Any) -> None:
+    for wrong in (lambda: kind(1)._replace(nothing=1), lambda: kind._make(range(9)), lambda: setattr(kind(1), "nothing", 1)):
+        with pytest.raises((ValueError, TypeError, AttributeError)):
+            wrong()
+    assert kind(2) < kind(3)
+    assert isinstance(kind(2), tuple)
+
+
+def test_a_part_without_a_default_comes_first() -> None:
+    with pytest.raises(TypeError, match="default"):
+        type(lazy_dataclass.NamedTuple)(
+            "Wrong", (lazy_dataclass.NamedTuple,), {"__annotations__": {"one": int, "two": int}, "one": 1}
+        )
+
+
+class Carried(lazy_dataclass.NamedTuple):
+    """At the top of a module, so that it can be pickled."""
+
+    number: int
+    text: str = "x"
+
+
+def test_the_last_of_many_tuples_is_as_the_first() -> None:
+    made = [Carried(number) for number in range(12_000)]
+    assert made[-1] == Carried(11_999, text="x") == pickle.loads(pickle.dumps(made[-1])) == copy.deepcopy(made[-1])
+    with pytest.raises(TypeError):
+        Carried(1, "a", 2)  # type: ignore[call-arg]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.model import CLASSES, Goodput, Part, Range, Stalls, Wall
 from receipt_cli.analysis.goodput.stalls import is_doubtful, listed
@@ -17,7 +16,7 @@ from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.lazy_dataclass import replace
+from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.problems import Problem
 
 STAMPS = "log_timestamps"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from receipt_cli.analysis.goodput.attempts import Try, covered, is_time, last_clock, strides
 from receipt_cli.analysis.goodput.model import Stall, Stalls
 from receipt_cli.analysis.goodput.steptime import TIME, Extra
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import RowRun
-from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Floats

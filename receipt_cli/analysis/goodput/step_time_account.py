@@ -6,7 +6,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import Try, attempts_of, covered, is_time, last_clock, median_pace, steps_in
 from receipt_cli.analysis.goodput.pauses import Gap, Mark, marks_of, settle
@@ -24,6 +23,7 @@ from receipt_cli.analysis.goodput.waits import Work, wait_for_data
 from receipt_cli.analysis.summary import TRAINING_ONLY, Summary
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
 
 TOLD = 0.9

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import Try, covered, is_time, last_clock, steps_in, weigh
 from receipt_cli.analysis.steady import warmup
 from receipt_cli.events.model import Event
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
 
 TIME, DATA, DISPATCH = "step_time_s", "data_time_s", "dispatch_wait_s"

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from receipt_cli.analysis.goodput.attempts import is_time, last_clock
 from receipt_cli.analysis.progress.realised import CLOCK_DIGITS
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
-from receipt_cli.lazy_dataclass import dataclass
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 
 LISTED = 20
 """Checkpoints that a receipt lists, the last ones."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from receipt_cli.analysis.goodput.attempts import Try, paces
 from receipt_cli.analysis.goodput.pauses import marks_of
 from receipt_cli.analysis.goodput.steptime import CUMULATIVE, TIME
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.series import Series
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.statistics import Statistic, Values, exact_median, quantiles, value_range
 

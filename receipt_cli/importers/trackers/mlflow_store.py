@@ -30,6 +30,8 @@ _STATUS = {1: "RUNNING", 2: "SCHEDULED", 3: "FINISHED", 4: "FAILED", 5: "KILLED"
 _SYSTEM = "system/"
 """Begin of the names of MLflow's own samples of the machine, whose step counts them."""
 _OURS = "receipt.run"
+_RENAMED = "receipt.metric."
+"""Begins the tags of our own exports that contain a metric's key, where MLflow does not allow it."""
 _SHOWN = 10
 
 
@@ -107,7 +109,9 @@ def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Documen
         elif step < 0:
             foreign.problems.add("record_without_step", None, f"{name[:64]}: step {step}")
         else:
-            curves.add(step, name, value, clock=math.nan if own or at_ms <= 0 else at_ms / 1000)
+            curves.add(
+                step, _own_name(name, stored.tags) if own else name, value, clock=math.nan if own or at_ms <= 0 else at_ms / 1000
+            )
     for name in sorted(name for name, count in counts.items() if not own and count > 1 and name not in stepped):
         foreign.problems.add("values_without_step", None, f"{name[:64]}: {counts[name]} values at step 0: the last one counts")
     curves.finish()
@@ -119,6 +123,14 @@ def read(foreign: ForeignRun, path: Path, key: str) -> tuple[ForeignRun, Documen
     else:
         _add_run(foreign, stored)
     return foreign, document
+
+
+def _own_name(name: str, tags: Mapping[str, str]) -> str:
+    """Return the name of a metric, or of a figure (``summary/KEY/STATISTIC``), with the key that our own export renamed."""
+    if name.startswith("summary/"):
+        key, _, statistic = name.removeprefix("summary/").rpartition("/")
+        return f"summary/{tags.get(f'{_RENAMED}{key}', key)}/{statistic}"
+    return tags.get(f"{_RENAMED}{name}", name)
 
 
 def _add_run(foreign: ForeignRun, stored: StoredRun) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-from typing import NamedTuple
 
 import regex
 
 from receipt_cli.grammar.model import Rule
+from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.scan.extraction.model import DROPPED, MAX_KEY, TIME_BOX_S, Extraction, Span, read_unregistered
 
 _KEEPING = ("step", "eval")

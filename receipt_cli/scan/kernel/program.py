@@ -8,10 +8,10 @@ import struct
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from receipt_cli.definitions.units import MAX_TEXT, find_factor, is_grouped, read_number, split_suffix
-from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.scan.extraction import NOWHERE, Span, convert, read_unregistered
