@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
-from types import MappingProxyType
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import pairwise
 
+from receipt_cli.detect.borders import LAST, READ, Gap, find_border, shape
 from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
 from receipt_cli.errors import InputError
-from receipt_cli.events.launches import Launch, configures, introduces
+from receipt_cli.events.launches import Launch
+from receipt_cli.events.starts import introduces
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
-from receipt_cli.io.source import Source, Stream
+from receipt_cli.io.source import Stream
 from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.ordinals import OrdinalSet
-from receipt_cli.records.envelope import plain, read_clock
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.columns import POSITION_BITS, place
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.layout import MASK
 from receipt_cli.scan.segment import SegmentBody
 
 ENDS = ("cause", "stop", "error", "completion", "exit_code")
@@ -34,32 +32,10 @@ FAILURES = ("cause", "error", "exit_code")
 """Those of a failure."""
 MOST_PARTS = 64
 """A log of more parts is read as one: each part reads the log again up to its end."""
-MOST_LINES = 4000
-"""Lines between two trainers that are looked at one by one; where there are more, the border is before the second one."""
-SILENCE, APART = 60, 3600
-"""Seconds without a line behind which a program may have begun anew; seconds between two runs that part their lines."""
-STAMPED = 100
-"""Bytes of a line in which its stamp is."""
 TRAINERS = ("trainer", "benchmark")
 """Layers whose records show a program; those of a format are printed by any."""
 MIN_FORMAT = 10
 """Step records of a format that are a run of their own: fewer may be the results that a trainer prints at its end."""
-READ = 3
-"""A line that a trainer's rules read counts as so many that look like its lines."""
-LAST = 12
-"""The same of a line with which a run ended."""
-NEAR = 200
-"""Lines of each of two runs that show how its lines begin."""
-HEAD = 12
-"""Bytes of a line that show which logger printed it."""
-STAMP = 4
-"""So many digits at the beginning of a line are a time stamp."""
-_LETTER = compile_later(rb"\w")
-_WORD = compile_later(rb"[^\W\d_]|[\x80-\xff]")
-_CALL = compile_later(
-    rb"(?:[\w.@:~/-]{0,80}[$#>+] )?(?:nohup: |[\w./-]{0,200}\b(?:python[\d.]*|torchrun|srun|mpirun|deepspeed|accelerate launch)\s"
-    rb"|Namespace\()"
-)
 
 
 class _Stretch(NamedTuple):
@@ -68,24 +44,6 @@ class _Stretch(NamedTuple):
     name: str
     first: int
     last: int
-
-
-class Gap(NamedTuple):
-    """The lines between two runs: behind line ``last``, of the one, and before line ``first``, of the other.
-
-    ``one`` and ``other`` are the ids of the grammars that read them. ``sides`` has, by line, on which side events are as
-    far as they show it: below 0 for the one run, above 0 for the other. ``start`` is where the other one begins at the
-    latest, if that is not line ``first``; ``body`` the first step record of the one; ``led``: line ``first`` is of a banner.
-    """
-
-    last: int
-    first: int
-    one: str
-    other: str
-    sides: Mapping[int, int] = MappingProxyType({})
-    start: int | None = None
-    body: int = 1
-    led: bool = False
 
 
 def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) -> list[Gap]:
@@ -172,9 +130,17 @@ def gaps_of_launches(launches: Sequence[Launch]) -> list[Gap]:
     gaps = (
         _gap_between(before, launch)
         for before, launch in pairwise(launches)
-        if launch.apart and before.events and launch.events[0].grammar.id != INDUCED  # whose rules are learned from all of it
+        if launch.apart and before.events and launch.events and _may_be_read_alone(before, launch)
     )
     return [gap for gap in gaps if gap.last < gap.first]
+
+
+def _may_be_read_alone(before: Launch, launch: Launch) -> bool:
+    """True for launches of a grammar; of a generic reading one without steps, or what the same rules read."""
+    if launch.events[0].grammar.id != INDUCED:
+        return True
+    one, other = ({event.rule.name for event in run.events if event.is_step} for run in (before, launch))
+    return (one == other or not one) and launch.doubtful is None
 
 
 def _gap_between(before: Launch, launch: Launch) -> Gap:
@@ -198,7 +164,7 @@ def _gap_between(before: Launch, launch: Launch) -> Gap:
             elif kind == "header" and name not in body and introduces(event):
                 sides[event.line] = 0 if name in again and side < 0 else READ  # it may come once more at the end of a run
             else:
-                figure = kind == "header" and not event.facts and event.line < begin
+                figure = kind == "header" and bool(event.rule.fields) and not event.facts and event.line < begin
                 sides[event.line] = side * READ if habit == side else habit or (-1 if figure else side)
             again.add(name)
     begun = [e.line for e in launch.events[:first] if sides[e.line] == READ]
@@ -212,19 +178,21 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
     Without gaps those are the runs that ran side by side under names of their own. Empty where there is one part or more
     than one file, and where the log cannot be read again or has changed.
     """
-    if not gaps:
+    if not gaps or gaps[0].one == INDUCED:
         from receipt_cli.detect.names import read_named  # few logs have names
 
-        return read_named(engine, gathered, workers)
+        named = read_named(engine, gathered, workers)
+        if named or not gaps:
+            return named
     if not 0 < len(gaps) < MOST_PARTS or len(gathered.streams) > 1 or len(gathered.streams[0].parts) > 1:
         return []
     [source], names = gathered.streams[0].parts, gathered.streams[0].names
-    opening = _shape(gathered.heads[0].partition(b"\n")[0])
+    opening = shape(gathered.heads[0].partition(b"\n")[0])
     start, end = source.lines_before, source.line_end
     parts: list[Gathered] = []
     try:
         near = {name: list(_lines_of(gathered.body, name)) for name in gathered.body.near}
-        borders = [_find_border(engine, source, gap, opening, near) for gap in gaps]
+        borders = [find_border(engine, source, gap, opening, near) for gap in gaps]
         for before, until in pairwise([start, *borders, end]):
             again = source.excerpt(before or 0, until)
             if again is None:
@@ -261,131 +229,9 @@ def _line(engine: Engine, body: SegmentBody, name: str, ordinal: int) -> int:
     raise AssertionError("no rule reads the record")
 
 
-def _find_border(engine: Engine, source: Source, gap: Gap, opening: bytes, near: Mapping[str, Sequence[float]]) -> int:
-    """Return how many lines of the log precede the first line of the second run of a gap.
-
-    The fewest lines are then on the side of the other run. Of several such places it is one where a program is called or
-    prints what the log began with, ``opening``; behind the longest silence; else the first where anything is printed,
-    but for lines that are indented: these go on.
-    ``near`` are the lines of the first near misses of each grammar.
-    """
-    begin = max(source.lines_before or 0, gap.body - 1 if gap.one == gap.other else 0, gap.last - 1 - NEAR)
-    around = source.excerpt(begin, gap.first + NEAR) if gap.first - gap.last <= MOST_LINES else None
-    if around is None:
-        return min(gap.start or gap.first, gap.first) - 1
-    every = b"".join(around.blocks()).removesuffix(b"\n").split(b"\n")
-    at, end = gap.last - 1 - begin, gap.first - begin
-    lines = every[at:end]
-    sides = _Sides(engine, gap, lines, (every[: at + 1], every[end - 1 :]), near)
-    body = every[max(0, gap.body - 1 - begin) : at] if gap.one != gap.other else []  # a restart prints its opening again
-    if not _WORD.search(opening) or opening in map(_shape, body):
-        opening = b""  # a rule of dashes, or a line that the run prints again and again
-    again = next((at for at, line in enumerate(lines) if at and opening and _shape(line) == opening), None)
-    weights = [sides.side(place) if again is None or place < again else LAST for place in range(1, len(lines) - 1)]
-    behind = list(accumulate(weights, initial=0))
-    best = [place for place, cost in enumerate(behind, 1) if cost == min(behind)]
-    begins = [place for place in best if _begins(lines[place], opening)]
-    printed = (place for place in begins or best if _LETTER.search(lines[place]) and not lines[place][:1].isspace())
-    return gap.last - 1 + (sides.behind_silence(begins or best) or next(printed, best[-1]))
-
-
-class _Sides:
-    """The lines of a gap, the last of the first run and the first of the second among them: whose they are."""
-
-    def __init__(
-        self, engine: Engine, gap: Gap, lines: Sequence[bytes], around: tuple[Sequence[bytes], Sequence[bytes]],
-        near: Mapping[str, Sequence[float]],
-    ) -> None:  # fmt: skip
-        self.gap, self.lines = gap, lines
-        self.bodies = [_read(engine, line) for line in lines]
-        self.near = {gap.one for line in near.get(gap.one, ()) if line < gap.last}
-        self.near |= {gap.other for line in near.get(gap.other, ()) if line > gap.first}
-        self.rules = {(g.ref, r.name): r for g in engine.grammars if g.id in (gap.one, gap.other) for r in g.rules}
-        self.companions = {name for name, rule in self.rules.items() if rule.companion and name[0].partition("@")[0] == gap.one}
-        self.clocks = [read_clock(plain(line)[:STAMPED]) for line in lines]
-        self.following: set[int] = set()
-        before, after = ({_shape(line)[:HEAD] for line in some} for some in around)
-        self.heads = before - after, after - before
-        self.edges = _first_clock(reversed(around[0])), _first_clock(around[1])
-
-    def side(self, place: int) -> int:
-        """Return a number below 0 for a line of the first run, above 0 for one of the second, 0 where nothing shows it.
-
-        What reads the line weighs most. Then count its time and a marker, since how a run ended is the last that it prints;
-        then a near miss, if the run has others, and whose head it has.
-        """
-        gap, line, body = self.gap, self.lines[place], self.bodies[place]
-        if body.rules and body.rules.keys() <= self.companions:
-            return -READ  # of the record before it, into which it may have gone already
-        shown = gap.sides.get(gap.last + place, 0)
-        if abs(shown) >= READ:
-            return shown - (READ if body.markers else 0)
-        read = {ref.partition("@")[0] for ref, _ in body.rules}
-        owners = read | body.ignored.keys()
-        if gap.one == gap.other and gap.one in read and (gap.led or place == 1 or place - 1 in self.following):
-            self.following.add(place)
-            return -READ  # a line that belongs to the last record, and is no event
-        if gap.one != gap.other and (gap.one in owners) != (gap.other in owners) and _LETTER.search(line):
-            return READ if gap.other in owners else 0 if self._configures(body) else -READ
-        if gap.one != gap.other and {gap.one, gap.other} <= read and self._ends(body):
-            return -LAST  # the one behind has begun no steps that could be over
-        (before, after), clock = self.edges, self.clocks[place]
-        if abs(after - before) >= APART and clock == clock:
-            return 1 if abs(after - clock) < abs(clock - before) else -1
-        if clock == clock and math.isnan(before) != math.isnan(after):
-            return 1 if math.isnan(before) or (abs(clock - before) >= APART and not body.markers) else -1
-        if body.markers:
-            return -READ
-        near = self.near & body.near.keys()
-        if (gap.one in near) != (gap.other in near):
-            return 1 if gap.other in near else -1
-        head = _shape(line)[:HEAD]
-        stamped = head.count(b"0") >= STAMP
-        return shown or ((head in self.heads[1]) - (head in self.heads[0]) if stamped else 0)
-
-    def _ends(self, body: SegmentBody) -> bool:
-        """True for a line that one of the two trainers prints at its end."""
-        return any(self.rules[name].event == "end" for name in body.rules if name in self.rules)
-
-    def _configures(self, body: SegmentBody) -> bool:
-        """True for a line that only headers of the configuration read, without a figure: behind steps it shows no side."""
-        rules = [self.rules[name] for name in body.rules if name in self.rules]
-        return bool(rules) and all(map(configures, rules))
-
-    def behind_silence(self, places: Sequence[int]) -> int | None:
-        """Return the one of ``places`` behind the longest silence by the stamps of the lines, None where none is long."""
-        silences: dict[int, float] = {}
-        before = math.nan
-        for at, clock in enumerate(self.clocks):
-            silences[at] = clock - before
-            before = clock if clock == clock else before
-        long = [place for place in places if silences[place] >= SILENCE]
-        return max(long, key=lambda place: (silences[place], -place), default=None)
-
-
 def _lines_of(body: SegmentBody, name: str) -> Iterator[float]:
     """Yield the lines of the first near misses of a grammar, and infinity where the log has more of them."""
     near = body.near[name]
     yield from (miss.line_number for _, miss in near.first)
     if near.count > len(near.first):
         yield math.inf
-
-
-def _read(engine: Engine, line: bytes) -> SegmentBody:
-    body = SegmentBody()
-    engine.read(body, line + b"\n")
-    return body
-
-
-def _first_clock(lines: Iterable[bytes]) -> float:
-    clocks = (read_clock(plain(line)[:STAMPED]) for line in lines)
-    return next((clock for clock in clocks if clock == clock), math.nan)
-
-
-def _begins(line: bytes, opening: bytes) -> bool:
-    """True for a line with which a program begins."""
-    return bool(_CALL.match(line)) or (bool(opening) and _shape(line) == opening)
-
-
-def _shape(line: bytes) -> bytes:
-    return plain(line + b"\n").strip().translate(MASK)

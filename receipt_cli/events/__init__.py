@@ -14,7 +14,7 @@ PUBLIC = {
     "epochs": "count_epochs recount_epochs",
     "file_order": "SeveralRuns",
     "holes": "steps_missing",
-    "launches": "Launch configures introduces window",
+    "launches": "SAID_DONE Launch window",
     "ledger": "Ledger",
     "places": "Places find_places",
     "model": "Event Meaning ReadEvents expand",
@@ -25,6 +25,7 @@ PUBLIC = {
         "Figure Numbers Selection Series ends first_with metric not_finite_since placed positions read steps_at unregistered"
     ),
     "seeds": "with_seed",
+    "starts": "configures introduces",
     "step_numbers": "number_steps",
     "streams": "FileFacts Gathered LogFacts gather gathered_from last_bytes_before",
 }

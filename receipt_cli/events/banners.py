@@ -60,45 +60,47 @@ def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozense
 def _part_failed_starts(
     launches: list[Launch], body: SegmentBody, catalogue: Catalogue, streams: Sequence[Stream]
 ) -> list[Launch]:
-    """Return the launches of a log; of one without a step those of a program that failed, began anew, and failed again.
+    """Return the launches of a log, the starts among them that failed before the first step of all.
 
-    What the log began with, and half of the kinds of lines before the first failure, must come again behind a failure. A
-    launcher that reports a restart begins no launch.
+    What the log began with, and half of the kinds of lines before the first failure, must come again behind a failure, and
+    then the first step or another failure. A launcher that reports a restart begins no launch.
     """
+    whole = launches[0]
     roles = {marker.id: marker.role for marker in catalogue.markers}
+    limit = next((event.line for event in whole.events if event.is_step), launches[1].line if len(launches) > 1 else END)
     hits = [
         (line, at, roles.get(name))
         for name, found in body.markers.items()
         for line, at, form in zip(found.line, found.at, found.form, strict=True)
-        if form != MENTIONED
+        if form != MENTIONED and line < limit
     ]
-    failures = sorted(line for line, _, role in hits if role in ("cause", "error"))
+    failures = sorted({line for line, _, role in hits if role in ("cause", "error")})
     source, first = streams[0].parts[0], min((line for line, _, _ in hits), default=0)
-    stepless = len(launches) == 1 and not any(event.is_step for event in launches[0].events)
-    if not stepless or failures[:1] == failures[-1:] or any(role == "restart" for _, _, role in hits):
+    if len(failures) < (2 if limit == END else 1) or any(role == "restart" for _, _, role in hits):
         return launches
-    if len(streams) > 1 or len(streams[0].parts) > 1 or failures[-1] - source.lines_before > MOST_LINES:
+    last = failures[-1] if limit == END else limit - 1
+    if len(streams) > 1 or len(streams[0].parts) > 1 or last - source.lines_before > MOST_LINES:
         return launches
     again = source.reopen() if first - source.lines_before > COMMON else None
     if again is None:
         return launches
-    [lines] = _lines_of(again, [(source.lines_before, failures[-1])])
+    [lines] = _lines_of(again, [(source.lines_before, last)])
     shapes = [_shape(line) if _LETTER.search(line) else b"" for line in lines]
     head = {*shapes[: first - 1 - source.lines_before]} - {b""}
     opening = next((shape for shape in shapes if shape), b"")
-    begins = [source.lines_before + 1]
+    begins = [whole.line]
     for line, shape in enumerate(shapes, source.lines_before + 1):
-        until = next((failure for failure in failures if failure >= line), line)
+        until = next((failure for failure in failures if failure >= line), last + 1 if limit < END else line)
         behind = head & {*shapes[line - 1 - source.lines_before : until - 1 - source.lines_before]}
         failed = any(begins[-1] <= failure < line for failure in failures)
         if shape == opening and failed and len(behind) >= max(COMMON, len(head) / 2):
             begins.append(line)
     starts = [0, *(1 + max(at for other, at, _ in hits if other < line) for line in begins[1:])]
-    events = launches[0].events
-    return [
-        Launch([event for event in events if start <= event.at < end], start, end, line)
-        for start, end, line in zip(starts, [*starts[1:], END], begins, strict=True)
+    parts = [
+        Launch([event for event in whole.events if start <= event.at < end], start, end, line, apart=start > 0)
+        for start, end, line in zip(starts, [*starts[1:], whole.end], begins, strict=True)
     ]
+    return [*parts, *launches[1:]]
 
 
 def _last_position(event: Event) -> float:

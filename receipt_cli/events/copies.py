@@ -175,13 +175,15 @@ def _interleaved(keys: Sequence[Hashable]) -> bool:
 def repeats_at(events: Sequence[Event]) -> int | None:
     """Return the index from which the events, times included, repeat those before it to the end, or None.
 
-    Then the log was appended to itself. Not for fewer than ``FEWEST`` step records, or for those of one value alone.
+    Then the log was appended to itself. Not for fewer than ``FEWEST`` step records, or for those of one value alone, unless
+    twice as many different events come again.
     """
     period, rest = divmod(len(events), 2)
     if rest or not period or _printed(events[0]) != _printed(events[period]):
         return None
     steps = [event for event in events[:period] if event.is_step]
-    if sum(event.records for event in steps) < FEWEST or len(set(map(_printed, steps))) < 2:
+    few = sum(event.records for event in steps) < FEWEST or len(set(map(_printed, steps))) < 2
+    if few and len(set(map(_printed, events[:period]))) < 2 * FEWEST:
         return None
     same = all(_printed(events[n]) == _printed(events[period + n]) for n in range(period))
     return period if same else None

@@ -15,8 +15,7 @@ from itertools import pairwise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.copies import repeats_at
 from receipt_cli.events.model import Event
-from receipt_cli.events.starts import COMPARED, FEWEST, Key, Starts, Track, clock_of
-from receipt_cli.grammar.model import Rule
+from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Key, Known, Starts, Track, clock_of, introduces
 from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.records.place import MENTIONED
@@ -24,24 +23,20 @@ from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.segment import Hits, SegmentBody
 
 END = 1 << 62
-MODEL = frozenset({"parameter_count", "model_name"})
-STRONG = MODEL | {"sequence_length", "samples_per_step", "tokens_per_step", "planned_steps"}
-CONFIGURATION = STRONG | {
-    "seed", "world_size", "micro_batch_size", "gradient_accumulation_steps", "data_parallel", "tensor_parallel",
-    "pipeline_parallel", "context_parallel", "expert_parallel", "accelerator_name", "accelerator_count", "precision", "optimizer",
-}  # fmt: skip
-"""Facts that belong to a run as it was started: where two launches print others, they are two runs."""
 BANNER = 4
 """Twice the fewest kinds of header lines that are a banner."""
 FOLD, DOUBT = "fold", "doubt"
 """What a launch is: one of many starts in a loop, or one that nothing but its records shows."""
+BACK = 1
+"""Seconds by which no process prints its records back in time."""
 LEAD = 1000
 """Events before the first step of a launch that are looked at, whether they are its own."""
+SAID_DONE = "said_to_be_done"
+"""The marker of a line that reports the end of a training."""
 PREEMPTED = "preempted"
 """The marker of a job that the scheduler took away: it puts it into its queue again."""
 PROGRAM_BEGINS = ("generic", "program_begins")
 """The learned rule of what a program prints of its arguments or its checkout before anything else."""
-Known = dict[str, set[float | str]]
 
 
 class Launch(NamedTuple):
@@ -127,6 +122,7 @@ class _Walk:
         self.events = events
         self.banners = banners
         self.troubles = _positions(body, catalogue, ("cause", "stop", "error"))
+        self.done = {at >> POSITION_BITS for at in _at(body, {SAID_DONE})}
         self.restarts = _positions(body, catalogue, ("restart",), PREEMPTED)
         self.starts = Starts(events)
         self.keys = self.starts.keys
@@ -138,10 +134,12 @@ class _Walk:
         self.begin = begin
         self.tracks: dict[Key, Track] = {}
         self.banner: set[tuple[str, str]] = set()
-        self.known: Known = {}
+        self.opening: tuple[str, str] | None = None
+        self.openings = 0
+        self.known = Known()
         self.pending: int | None = None  # where a banner that may be another launch's begins
         self.pending_rules: set[tuple[str, str]] = set()
-        self.pending_known: Known = {}
+        self.pending_known = Known()
         self.ended = False
 
     def cuts(self) -> list[int]:
@@ -175,22 +173,27 @@ class _Walk:
         self._new(cut)
         for event in self.events[cut:index]:
             if event.rule.event in ("header", "compile"):
-                self.banner.add(_rule(event))
-                _learn(self.known, event)
+                self._introduce(event)
+
+    def _introduce(self, event: Event) -> None:
+        """Count a line of the banner of the running launch."""
+        self.opening = self.opening or _rule(event)
+        self.openings += _rule(event) == self.opening
+        self.banner.add(_rule(event))
+        self.known.learn(event)
 
     def _header(self, index: int, event: Event) -> None:
         rule = _rule(event)
         if self.pending is None and not self.tracks:
             again = rule in self.banner and self._troubled(self.events[index - 1].at, event.at)
             if not again:
-                self.banner.add(rule)
-                _learn(self.known, event)
+                self._introduce(event)
                 return
         elif self.pending is None and rule not in self.banner and self.banner:
             return  # a figure printed after the steps, no banner
         self.pending = index if self.pending is None else self.pending
         self.pending_rules.add(rule)
-        _learn(self.pending_known, event)
+        self.pending_known.learn(event)
 
     def _step(self, index: int, event: Event, clock: float) -> int | None:
         """Return where the launch begins that this step record belongs to, or None when it is the running one."""
@@ -219,32 +222,33 @@ class _Walk:
     def _after_failed_start(self) -> int | None:
         """A banner printed again after trouble and before any step: another launch when most of it comes again, or is another."""
         again = 2 * len(self.pending_rules & self.banner) >= max(len(self.banner), BANNER)
-        cut = self.pending if self.pending is not None and (again or _differ(self.known, self.pending_known, STRONG)) else None
+        cut = self.pending if self.pending is not None and (again or self.known.differs(self.pending_known, STRONG)) else None
         if cut is None:
             self._merge()
         return cut
 
     def _go_on(self, introduced: bool) -> int | None:
         """Steps go on after a banner: a resumed run, unless it is another model."""
-        cut = self.pending if introduced and _differ(self.known, self.pending_known, MODEL) else None
+        cut = self.pending if introduced and self.known.differs(self.pending_known, MODEL) else None
         if cut is None:
             self._merge()
         return cut
 
     def _introduced_anew(self, event: Event) -> bool:
         """True where most of the banner comes again before a step record, or a configuration that is another."""
-        return event.at in self.banners or _differ(self.known, self.pending_known, CONFIGURATION)
+        return event.at in self.banners or self.known.differs(self.pending_known, CONFIGURATION)
 
     def _another(self, index: int, event: Event, clock: float, track: Track, introduced: bool) -> bool:
         if not self.starts.are_fresh(index, clock):
-            return introduced and _differ(self.known, self.pending_known, MODEL)
+            return introduced and self.known.differs(self.pending_known, MODEL)
         if bisect_left(self.restarts, track.event.at) < bisect_left(self.restarts, event.at):
-            return introduced and _differ(self.known, self.pending_known, MODEL)
-        if introduced and _differ(self.known, self.pending_known, CONFIGURATION):
+            return introduced and self.known.differs(self.pending_known, MODEL)
+        if introduced and self.known.differs(self.pending_known, CONFIGURATION):
             return True
         if event.planned is not None and track.event.planned is not None and event.planned != track.event.planned:
-            return introduced or self.ended  # in the same process it is another stage of the same run
-        if self.ended or _reached_plan(track):
+            # in the same process it is another stage of the same run
+            return introduced or self.ended or self._troubled(track.event.at, event.at)
+        if self.ended or track.reached_plan or event.clock < track.event.clock - BACK:
             return True
         if introduced:
             return not self.starts.are_repeated(index, track)
@@ -262,7 +266,9 @@ class _Walk:
         same = [key for key in self.tracks if key[:2] == (grammar, stage)]
         ranks = [key for key in same if key[2] == rule and NO_RANK not in (rank, key[3])]
         begun = [track.last for track in self.tracks.values() if (track.event.step is None) == (self.events[index].step is None)]
-        if len(same) < len(self.tracks) or ranks or not self.starts.are_fresh(index, clock) or clock > max(begun, default=clock):
+        if len(same) < len(self.tracks) or ranks or not self.starts.are_fresh(index, clock):
+            return False
+        if clock > max(begun, default=clock) and not (introduced and self._introduced_anew(self.events[index])):
             return False
         places = ((self.starts.ahead[key], self.starts.place(index, key)) for key in self.tracks)
         until = min((coming[at][0] for coming, at in places if at < len(coming)), default=len(self.events))
@@ -285,21 +291,33 @@ class _Walk:
         while begin > max(self.begin + 1, index - LEAD) and self._leads(begin - 1, event):
             begin -= 1
         if self.pending is not None:
-            late = [i for i in range(self.pending, index) if _is_before(event, self.events[i])]
+            late = [i for i in range(self.pending, index) if event.precedes(self.events[i])]
             begin = min(begin, late[-1] + 1 if late else self.pending)
+        begin = max(begin, self._last_opening(index))
         while begin < index and self._trails(self.events[begin]):
             begin += 1
         return begin
+
+    def _last_opening(self, index: int) -> int:
+        """Return the last event before a step record that opens a banner, where the run before printed it at its end, too.
+
+        That is a line which came once before the first step of that run. 0 where it comes once or never.
+        """
+        begin = index if self.pending is None else self.pending
+        again = [at for at in range(begin, index) if _rule(self.events[at]) == self.opening]
+        return again[-1] if self.openings == 1 and len(again) > 1 else 0
 
     def _leads(self, index: int, first: Event) -> bool:
         """True for what a run may print before its first step."""
         event = self.events[index]
         if event.rule.event == "eval":
-            return self._is_first_evaluation(index) if event.step is None else not _is_before(first, event)
+            if event.step is None:
+                return self._is_first_evaluation(index)
+            return not first.precedes(event) and all(event.step != track.event.last_step for track in self.tracks.values())
         return event.rule.event in ("header", "compile", "phase", "progress")
 
     def _is_first_evaluation(self, index: int) -> bool:
-        """True for an evaluation behind an end that is not of the model there: that one was evaluated, with other values."""
+        """True for an evaluation behind a configuration, or behind an end with values that the model there has not."""
         event = self.events[index]
         scores = {name: value for name, value in event.metrics.items() if name.startswith("val_")}
         ended = False
@@ -307,6 +325,8 @@ class _Walk:
             kind = other.rule.event
             if kind == "step":
                 return False
+            if kind == "header" and introduces(other) and not self.ended:
+                return True
             if kind == "eval" and ended:
                 return bool(scores) and all(
                     scores.items().isdisjoint(earlier.metrics.items()) and scores.keys() <= earlier.metrics.keys()
@@ -317,15 +337,15 @@ class _Walk:
         return False
 
     def _trails(self, event: Event) -> bool:
-        """True for a figure that the run before printed when it was over."""
+        """True for what the run before printed when it was over: a figure, or that it is done."""
         another = bool(self.banner) and _rule(event) not in self.banner
-        return event.rule.event == "header" and another and not introduces(event)
+        figure = another and not introduces(event)
+        return event.rule.event == "header" and (figure or event.at >> POSITION_BITS in self.done)
 
     def _died_at_start(self) -> bool:
         """True when the last banner of the log is of another run, which failed before its first step."""
         assert self.pending is not None
-        troubled = self._troubled(self.events[self.pending].at, END)
-        return troubled and _differ(self.known, self.pending_known, STRONG)
+        return self._troubled(self.events[self.pending].at, END) and self.known.differs(self.pending_known, STRONG)
 
     def _troubled(self, start: int, end: int) -> bool:
         return bisect_left(self.troubles, start) < bisect_left(self.troubles, end)
@@ -333,10 +353,9 @@ class _Walk:
     def _merge(self) -> None:
         if self.pending is None:
             return
-        for name, values in self.pending_known.items():
-            self.known.setdefault(name, set()).update(values)
+        self.known.join(self.pending_known)
         self.banner |= self.pending_rules
-        self.pending, self.pending_rules, self.pending_known = None, set(), {}
+        self.pending, self.pending_rules, self.pending_known = None, set(), Known()
 
     def _track(self, key: Key, event: Event, clock: float) -> None:
         track = self.tracks.get(key)
@@ -346,54 +365,18 @@ class _Walk:
         if track is None:
             self.tracks[key] = Track(clock, clock, event, {clock: event}, event.records)
             return
-        track.last, track.event = clock, event
-        track.records += event.records
-        if len(track.values) < COMPARED:
-            track.values.setdefault(clock, event)
+        track.add(clock, event)
 
 
 def _positions(body: SegmentBody, catalogue: Catalogue, roles: tuple[str, ...], also: str = "") -> list[int]:
-    wanted = (m.id for m in catalogue.markers if m.role in roles or m.id == also)
-    found = (body.markers[name] for name in wanted if name in body.markers)
+    return _at(body, [m.id for m in catalogue.markers if m.role in roles or m.id == also])
+
+
+def _at(body: SegmentBody, names: Collection[str]) -> list[int]:
+    """Return the positions of some markers, in order, but for those that are only mentioned."""
+    found = (body.markers[name] for name in names if name in body.markers)
     return sorted(at for hits in found for at, form in zip(hits.at, hits.form, strict=True) if form != MENTIONED)
-
-
-def _is_before(first: Event, evaluation: Event) -> bool:
-    """True when an evaluation is of a later step than ``first``, so of the run before it."""
-    if evaluation.rule.event != "eval":
-        return False
-    if evaluation.step is not None and first.step is not None:
-        return evaluation.step > first.step
-    return evaluation.metrics.get("epoch", 0.0) > first.metrics.get("epoch", END)
 
 
 def _rule(event: Event) -> tuple[str, str]:
     return event.grammar.id, event.rule.name
-
-
-def _learn(known: Known, event: Event) -> None:
-    for name in CONFIGURATION & event.facts.keys():
-        known.setdefault(name, set()).add(event.facts[name])
-    if event.planned is not None:
-        known.setdefault("planned_steps", set()).add(float(event.planned))
-
-
-def introduces(event: Event) -> bool:
-    """True for a line with a part of the configuration."""
-    return event.planned is not None or not CONFIGURATION.isdisjoint(event.facts)
-
-
-def configures(rule: Rule) -> bool:
-    """True for a rule of headers that have a part of the configuration, and no metric."""
-    targets = [field.target for field in rule.fields.values()] if rule.event == "header" else []
-    return any(name in CONFIGURATION for _, name in targets) and all(kind in ("fact", "structural") for kind, _ in targets)
-
-
-def _differ(known: Known, again: Known, names: frozenset[str]) -> bool:
-    """True when both print one of the facts and have no value of it in common."""
-    return any(known[name].isdisjoint(again[name]) for name in names & known.keys() & again.keys())
-
-
-def _reached_plan(track: Track) -> bool:
-    planned = track.event.planned
-    return planned is not None and track.records > 1 and track.last >= planned - 1

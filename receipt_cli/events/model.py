@@ -105,6 +105,14 @@ class Event:
         """How far training is at a step record: its step, or where none is printed its epoch."""
         return float(self.step) if self.step is not None else self.metrics.get("epoch")
 
+    def precedes(self, evaluation: Event) -> bool:
+        """True where ``evaluation`` is one of a later step than this record's, so of the run before it."""
+        if evaluation.rule.event != "eval":
+            return False
+        if evaluation.step is not None and self.step is not None:
+            return evaluation.step > self.step
+        return evaluation.metrics.get("epoch", 0.0) > self.metrics.get("epoch", math.inf)
+
     def add_unregistered(self, name: str, value: float) -> None:
         """Set the value of a metric outside the registry."""
         if isinstance(self.unregistered, dict):

@@ -1,6 +1,6 @@
-"""Where the step records of a log begin anew, and whether they are those of the start before, by kind.
+"""Where the step records of a log begin anew, whether they are those of the start before, and with which configuration.
 
-A kind of records is one rule of a grammar, in one stage, of one rank.
+Records are compared by kind: one rule of a grammar, in one stage, of one rank.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from receipt_cli.events.model import Event
+from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import dataclass, field
 
 FOLDS = 3
@@ -21,7 +22,34 @@ MOSTLY = 0.75
 """The share of the common steps that two launches print with other losses: a first one may be equal by chance."""
 COMPARED = 20
 """Records of two starts that are compared to see whether the same trajectory is printed again."""
+MODEL = frozenset({"parameter_count", "model_name"})
+STRONG = MODEL | {"sequence_length", "samples_per_step", "tokens_per_step", "planned_steps"}
+CONFIGURATION = STRONG | {
+    "seed", "world_size", "micro_batch_size", "gradient_accumulation_steps", "data_parallel", "tensor_parallel",
+    "pipeline_parallel", "context_parallel", "expert_parallel", "accelerator_name", "accelerator_count", "precision", "optimizer",
+}  # fmt: skip
+"""Facts that belong to a run as it was started: where two launches print others, they are two runs."""
 Key = tuple[str, str | None, str, int]
+
+
+class Known(dict[str, set[float | str]]):
+    """The configuration that a run printed: the values of each fact."""
+
+    def learn(self, event: Event) -> None:
+        """Add what a line prints."""
+        for name in CONFIGURATION & event.facts.keys():
+            self.setdefault(name, set()).add(event.facts[name])
+        if event.planned is not None:
+            self.setdefault("planned_steps", set()).add(float(event.planned))
+
+    def join(self, other: Known) -> None:
+        """Add another configuration."""
+        for name, values in other.items():
+            self.setdefault(name, set()).update(values)
+
+    def differs(self, other: Known, names: frozenset[str]) -> bool:
+        """Return whether both have one of the facts and no value of it in common."""
+        return any(self[name].isdisjoint(other[name]) for name in names & self.keys() & other.keys())
 
 
 @dataclass(slots=True)
@@ -33,6 +61,19 @@ class Track:
     event: Event
     values: dict[float, Event] = field(default_factory=dict)
     records: int = 1
+
+    @property
+    def reached_plan(self) -> bool:
+        """True where the run has come to the last step that it planned."""
+        planned = self.event.planned
+        return planned is not None and self.records > 1 and self.last >= planned - 1
+
+    def add(self, clock: float, event: Event) -> None:
+        """Go on to another record."""
+        self.last, self.event = clock, event
+        self.records += event.records
+        if len(self.values) < COMPARED:
+            self.values.setdefault(clock, event)
 
 
 class Starts:
@@ -115,6 +156,17 @@ class Starts:
 def clock_of(event: Event) -> float | None:
     """Return how far the run is at a step record: its step, or where none is printed its epoch."""
     return event.position if event.is_step else None
+
+
+def introduces(event: Event) -> bool:
+    """True for a line with a part of the configuration."""
+    return event.planned is not None or not CONFIGURATION.isdisjoint(event.facts)
+
+
+def configures(rule: Rule) -> bool:
+    """True for a rule of headers that have a part of the configuration, and no metric."""
+    targets = [field.target for field in rule.fields.values()] if rule.event == "header" else []
+    return any(name in CONFIGURATION for _, name in targets) and all(kind in ("fact", "structural") for kind, _ in targets)
 
 
 def _score(event: Event) -> str:

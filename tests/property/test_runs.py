@@ -17,8 +17,8 @@ from receipt_cli.derive import Derivation, Options, read_log
 from receipt_cli.events import phases, rows
 from receipt_cli.events.compact import regular
 from receipt_cli.events.compact.frame import DISTINCT
-from receipt_cli.events.launches import COMPARED
 from receipt_cli.events.rows import HEAD, TAIL
+from receipt_cli.events.starts import COMPARED
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.receipts.assembly import assemble
 from tests.tools.examples import costly

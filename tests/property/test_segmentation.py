@@ -123,3 +123,32 @@ def test_each_of_two_logs_has_its_receipts_one_behind_the_other(
     one, other = pair
     both = receipts(ended(one.read_bytes()) + ended(other.read_bytes()), tmp_path / "both.log")
     assert list(differences([*alone(one), *alone(other)], both)) == []
+
+
+OF_ONE_TRAINER = """
+torchtitan/llama3-2025-no-gradnorm torchtitan/llama3-2026-ansi
+hf-trainer/axolotl-keys hf-trainer/bar-merged-v5
+mmcv/epochs-json-cpu mmcv/iterations-crash-console
+megatron-lm/2021-fp16-slurm-time-limit megatron-lm/2019-no-colon
+megatron-lm/megatron-deepspeed-seconds-lm-loss megatron-lm/megatron-deepspeed-2022
+transformer-xl/nvidia-time-limit transformer-xl/nvidia-time-limit
+ultralytics/detect-8.4-cpu ultralytics/yolov5-written
+ultralytics/detect-8.1-bars-cpu ultralytics/detect-8.4-cpu
+ultralytics/segment-8.3 ultralytics/segment-8.3
+deepspeed/engine-ok deepspeed/engine-ok
+deepspeed/engine-abort-at-exit deepspeed/engine-ok
+deepspeed/engine-crash-rank1 deepspeed/engine-breakdown
+detectron2/file-nan detectron2/file-nan
+mlperf/mllog-success mlperf/mllog-success
+torchtitan/llama3-2026-oom torchtitan/llama3-2026-oom
+hf-trainer/oom-killed-wrapped-v5 hf-trainer/printer-v5
+"""
+"""By three: times part them; a scheduler's notice ends the first; an opening comes again at the end; rules are learned; few
+steps come again; and a heading before the first step."""
+
+
+@pytest.mark.parametrize("pair", OF_ONE_TRAINER.strip().splitlines())
+def test_two_logs_of_one_trainer_have_their_receipts(pair: str, alone: Callable[[Path], list[Document]], tmp_path: Path) -> None:
+    one, other = (FIXTURES / f"{name}.log" for name in pair.split())
+    both = receipts(ended(one.read_bytes()) + ended(other.read_bytes()), tmp_path / "both.log")
+    assert list(differences([*alone(one), *alone(other)], both)) == []

@@ -66,9 +66,7 @@ def verify(
         logs = [log_file(receipt, store, any_run=True)]
     signed_by = None
     if attestation is not None:
-        signed_by = check_attestation(
-            file, attestation, signer, identity=identity, issuer=issuer, trusted_root=trusted_root
-        )
+        signed_by = check_attestation(file, attestation, signer, identity=identity, issuer=issuer, trusted_root=trusted_root)
     with progress(logs[0]) as bar:
         verification = derive_again(file, logs, newest=newest, grammars=grammar or (), workers=None, progress=bar)
     note(verification.notes)
