@@ -291,11 +291,13 @@ def _completed(last: Phase | None, progress: Progress) -> bool | None:
     planned = last.planned
     if reached_plan(last):
         return True
+    if last.steps and progress.stopped_early > last_step:
+        return True
     if any(end >= last.first_at for end in progress.ends):
         return None  # steps follow: written late, or of a part of the run that is over
     if numbers and planned is not None:
         stride = numbers[-1] - numbers[-2] if len(numbers) > 1 else 1
-        if numbers[-1] + stride < planned + (min(numbers) >= 1 and first_epoch(last)):
+        if numbers[-1] + stride < planned + (min(numbers) >= 1 and first_epoch(last)) and progress.said_done <= last_step:
             return False  # another record would have been printed
     if progress.said_done > last_step or (not last.steps and last.grammar.layer == "library"):
         return None  # a script may say so in any case, and another trainer than this grammar's may have run

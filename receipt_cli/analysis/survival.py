@@ -27,6 +27,8 @@ EPOCH = 10
 """Step records that the record of a whole epoch stands for where many are asked for."""
 SAID_DONE = "said_to_be_done"
 """The marker of a script that says that the training is over: no proof of success, but the log does not just end."""
+STOPPED_EARLY = "stopped_early"
+"""The marker of a training that stops before its plan, since an evaluation no longer improves."""
 SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
 """Markers of a signal that was sent to the command: one that stops on it may well end with zero."""
 FRAME, HEAD, LOGGING = "traceback_frame", "traceback_head", "logging_error"
@@ -60,8 +62,9 @@ class Progress:
                 self.ends += [at for at, _, code in hits.texts if code == 0]
         if exit_code == 0:
             self.ends.append(FAR)
-        said = body.markers.get(SAID_DONE)
+        said, early = body.markers.get(SAID_DONE), body.markers.get(STOPPED_EARLY)
         self.said_done = said.at[-1] if said is not None else -1
+        self.stopped_early = early.at[-1] if early is not None else -1
         convicting = [h for m in catalogue.markers if m.role in CONVICTING and (h := body.markers.get(m.id)) is not None]
         stating = [h for m in catalogue.markers if m.role == "exit_code" and (h := body.markers.get(m.id)) is not None]
         placed = (zip(hits.at, hits.form, strict=True) for hits in (*convicting, *stating))

@@ -33,6 +33,11 @@ _ANY_TIME = (
 )
 """Times as people configure their loggers: ``%d-%b-%y``, ``%a, %d %b %Y``, ``%Y.%m.%d-``, year, month and day in Chinese; to the
 minute; all joined by hyphens."""
+_NO_PART = (
+    rb"(?!(?i:train(?:ing)?|trn|val(?:id(?:ation|ating)?)?|eval(?:uation|uating)?|test(?:ing)?|dev|epochs?|steps?|iter(?:ation)?s?"
+    rb"|batch|loss|acc(?:uracy)?) {1,20}\|)"
+)
+"""No service of compose: ``valid | epoch 3 | loss 0.5`` speaks of an evaluation."""
 _NO_COUNTER = (
     rb"(?!(?i:epochs?|steps?|iter\w{0,8}|batch|loss|lr|acc\w{0,6}|train\w{0,3}|val\w{0,7}|test\w{0,3}|eval\w{0,6})"
     rb"(?:: |[:=] ?[\d.-]))"
@@ -103,7 +108,7 @@ _HEADS = (
     rb" {20,31}(?=(?:Traceback \(most recent call last\)|[\w.]{0,200}(?:Error|Exception|Interrupt))(?:[:\s]|\Z))"
     rb"(?=[^\r\n]* \r?\n?\Z)",  # rich, which fills its lines with blanks
     rb"(?:[Rr]ank|RANK|rank=)[ :=-]?(?P<word>\d{1,7})(?:/\d{1,7})?[:,|]? ",
-    rb"[A-Za-z][\w.-]{0,62} {1,20}\| ",  # compose
+    _NO_PART + rb"[A-Za-z][\w.-]{0,62} {1,20}\| ",  # compose
     _NO_HOST + rb"(?:(?=[a-z0-9.-]{0,60}\d)[a-z][a-z0-9-]{1,40}(?:\.[a-z0-9-]{1,40}){0,4}|\d{1,3}(?:\.\d{1,3}){3}): ",  # pdsh
 )
 ENVELOPE = compile_later(b"|".join(_HEADS))

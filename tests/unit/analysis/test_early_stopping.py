@@ -1,0 +1,81 @@
+"""A training that stops before its plan, since its evaluations no longer improve, has ended; a plan alone does not convict it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import receipt_cli
+
+STOPPED = [
+    "Early stopping triggered at epoch 12. Best val RMSE: 67.271",
+    "Early stopping",
+    "Early stopping!",
+    "EARLY STOPPING",
+    "Early stop!",
+    "early stopping at epoch 12",
+    "Early stopping after 12 epochs",
+    "[EarlyStopping] Early stopping triggered.",
+    "2026-01-02 03:04:05,120 - INFO - Early stopping on epoch 12",
+    "INFO:root:Early stopping triggered",
+    "Early Stopping: no improvement for 10 epochs",
+    "Early stopping: val_loss did not improve for 5 epochs",
+    "Early stopping due to no improvement",
+    "EarlyStopping triggered after 12 epochs",
+    "Training stopped early at epoch 12.",
+    "Stopping early at epoch 12",
+    "No improvement for 5 epochs, stopping training.",
+    "Validation loss did not improve for 5 epochs. Stopping training...",
+    "Patience exhausted. Stopping training.",
+]
+NOT_STOPPED = [
+    "EarlyStopping counter: 3 out of 10",
+    "early_stopping: True",
+    "Early stopping patience: 10",
+    "Early stopping with patience 10",
+    "Using early stopping on val_loss",
+    "Early stopping rounds: 50",
+]
+
+
+def ending(log: Path, *last: str) -> dict[str, Any]:
+    lines = [f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f} val loss {2.6 * math.exp(-n / 9):.4f}" for n in range(1, 13)]
+    log.write_text("\n".join([*lines, *last, ""]))
+    document: dict[str, Any] = receipt_cli.read(log).receipt.to_dict()
+    return document
+
+
+@pytest.mark.parametrize("line", STOPPED)
+def test_a_training_that_stopped_early_has_ended(line: str, tmp_path: Path) -> None:
+    document = ending(tmp_path / "run.log", line, "Best epoch: 7")
+    assert document["failure"] is None
+    assert document["checks"]["completed"] is True
+
+
+@pytest.mark.parametrize("line", NOT_STOPPED)
+def test_what_only_speaks_of_early_stopping_ends_nothing(line: str, tmp_path: Path) -> None:
+    document = ending(tmp_path / "run.log", line)
+    assert document["failure"]["reason"] == "truncated"
+
+
+def test_one_that_went_on_has_not(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    text = "".join(f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f}\n" + "Early stopping\n" * (n == 6) for n in range(1, 13))
+    log.write_text(text)
+    assert receipt_cli.read(log).receipt.to_dict()["failure"]["reason"] == "truncated"
+
+
+def test_a_crash_behind_it_convicts(tmp_path: Path) -> None:
+    crash = ["Traceback (most recent call last):", '  File "a.py", line 3, in <module>', "    save()", "OSError: no space left"]
+    document = ending(tmp_path / "run.log", "Early stopping at epoch 12", *crash)
+    assert document["failure"]["reason"] != "truncated"
+    assert document["checks"]["completed"] is False
+
+
+def test_a_script_that_says_that_it_is_done_is_not_called_truncated(tmp_path: Path) -> None:
+    document = ending(tmp_path / "run.log", "Training complete. Best checkpoint at: results/best.pth")
+    assert document["failure"] is None
+    assert document["checks"]["completed"] is None

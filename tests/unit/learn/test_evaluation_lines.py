@@ -1,0 +1,95 @@
+"""Lines of an evaluation in own scripts: its loss is the validation's, and never one of training."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import receipt_cli
+
+EPOCHS = 20
+TRAINING = "Epoch {e} train loss {loss:.4f}"
+EVALUATIONS = [
+    "Evaluation Epoch {e} - Average Loss: {val:.4f}, Average Accuracy: {acc:.4f}, Samples: 211",
+    "Validation: loss {val:.4f} acc {acc:.4f}",
+    "Val Epoch {e} Loss {val:.4f}",
+    "[Val] epoch {e} loss {val:.4f}",
+    "Epoch {e} [val] loss {val:.4f}",
+    "Validation set: Average loss: {val:.4f}",
+    "valid | epoch {e} | loss {val:.4f}",
+    "Epoch {e}, val loss is {val:.4f}, val mse is {acc:.5f}.",
+    "eval epoch {e}: loss={val:.4f}",
+    "Validation loss after epoch {e}: {val:.4f}",
+    "Validation Phase Loss: {val:.4f} Accuracy: {acc:.4f}",
+    "Epoch {e} validation_loss={val:.4f}",
+    "  val_loss: {val:.4f}",
+    "val: loss={val:.4f}, acc={acc:.4f}",
+    "dev loss {val:.4f} dev acc {acc:.4f}",
+    "Validation Results - Epoch: {e} Avg accuracy: {acc:.4f} Avg loss: {val:.4f}",
+    "Evaluating... loss: {val:.4f}",
+    "* Val loss {val:.4f}",
+    ">>> validation loss = {val:.4f}",
+    "---- Evaluation on val: mean loss {val:.4f}",
+    "Validation Epoch: {e}, Loss: {val:.4f}",
+    "Loss on validation set: {val:.4f}",
+    "loss (val): {val:.4f}",
+    "Val. Loss: {val:.4f} |  Val. Acc: {acc:.2f}%",
+]
+PAIRS = [
+    ("train | epoch {e} | loss {loss:.4f}", "valid | epoch {e} | loss {val:.4f}"),
+    ("TRAIN | Epoch {e} | loss {loss:.4f} | acc {acc:.3f}", "EVAL | Epoch {e} | loss {val:.4f} | acc {acc:.3f}"),
+    ("train: epoch {e} loss {loss:.4f}", "valid: epoch {e} loss {val:.4f}"),
+    ("Training Epoch {e}, loss {loss:.4f}", "Validating Epoch {e}, loss {val:.4f}"),
+    (">> train epoch {e} loss {loss:.4f}", ">> dev epoch {e} loss {val:.4f}"),
+    ("phase=train epoch={e} loss={loss:.4f}", "phase=val epoch={e} loss={val:.4f}"),
+    ("epoch: {e} mode: train loss: {loss:.4f}", "epoch: {e} mode: eval loss: {val:.4f}"),
+    ("train - epoch {e} - loss {loss:.4f}", "val - epoch {e} - loss {val:.4f}"),
+    ("train@epoch{e} loss {loss:.4f}", "valid@epoch{e} loss {val:.4f}"),
+]
+TESTS = ["Test loss: {val:.4f}", "Test set: Average loss: {val:.4f}, Accuracy: 9832/10000 (98%)"]
+BATCHES = "val --- Current batch:{b}/400  loss:{val:.4f}"
+
+
+def metrics(log: Path, *lines: str) -> dict[str, Any]:
+    """Return the metrics of a log with these lines for each epoch, after its records were counted."""
+    text = ""
+    for epoch in range(1, EPOCHS + 1):
+        loss = 2.5 * math.exp(-epoch / 7) + 0.01 * (epoch * 37 % 11)
+        values = {"e": epoch, "loss": loss, "val": 7.6 * math.exp(-epoch / 90), "acc": 1 - math.exp(-epoch / 5)}
+        for line in lines:
+            text += "".join(line.format(**values, b=b) + "\n" for b in ((200, 400) if "{b}" in line else (0,)))
+    log.write_text(text)
+    summary = receipt_cli.read(log).receipt.to_dict()["summary"]
+    assert summary["steps"]["record_count"] == EPOCHS
+    found: dict[str, Any] = summary["metrics"]
+    assert (found["loss"]["first"], found["loss"]["last"]) == (2.2072, 0.1736)
+    return found
+
+
+@pytest.mark.parametrize("line", EVALUATIONS)
+def test_a_line_of_an_evaluation_beside_the_records(line: str, tmp_path: Path) -> None:
+    found = metrics(tmp_path / "run.log", TRAINING, line)
+    assert (found["val_loss"]["first"], found["val_loss"]["last"]) == (7.516, 6.0856)
+
+
+@pytest.mark.parametrize("training, evaluation", PAIRS)
+def test_a_line_of_the_same_form_for_both(training: str, evaluation: str, tmp_path: Path) -> None:
+    found = metrics(tmp_path / "run.log", training, evaluation)
+    assert (found["val_loss"]["first"], found["val_loss"]["last"]) == (7.516, 6.0856)
+
+
+@pytest.mark.parametrize("line", TESTS)
+def test_a_test_is_no_validation(line: str, tmp_path: Path) -> None:
+    assert "val_loss" not in metrics(tmp_path / "run.log", TRAINING, line)
+
+
+def test_the_batches_of_an_evaluation_are_none(tmp_path: Path) -> None:
+    assert "val_loss" not in metrics(tmp_path / "run.log", TRAINING, BATCHES)
+
+
+def test_two_evaluations_that_cannot_be_told_apart_are_left_out(tmp_path: Path) -> None:
+    found = metrics(tmp_path / "run.log", TRAINING, "Validation A: loss {val:.4f}", "Validation B: loss {loss:.4f}")
+    assert "val_loss" not in found
