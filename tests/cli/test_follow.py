@@ -105,9 +105,10 @@ def test_a_file_that_grows_gives_the_receipt_of_the_finished_file(invoke: Invoke
 @pytest.mark.parametrize("log", [NANOCHAT, UNKNOWN], ids=["known", "unknown"])
 def test_a_pipe_gives_the_same_until_its_writer_is_gone(invoke: Invoke, tmp_path: Path, log: Path) -> None:
     output = tmp_path / "receipt.json"
-    writer = subprocess.Popen([sys.executable, "-c", WRITER, str(log), "/dev/stdout", "700"], stdout=subprocess.PIPE)
-    code, out, err = end(start("-", "--follow", "-o", output, stdin=writer.stdout))
-    assert writer.wait(PATIENCE_S) == 0
+    command = [sys.executable, "-c", WRITER, str(log), "/dev/stdout", "700"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+        code, out, err = end(start("-", "--follow", "-o", output, stdin=writer.stdout))
+        assert writer.wait(PATIENCE_S) == 0
     assert (code, err) == (0, "")
     assert out  # the summary, as ever
     assert output.read_bytes() == parsed(invoke, log)

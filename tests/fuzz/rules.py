@@ -46,7 +46,7 @@ def rule_target(kind: str) -> tuple[Callable[[bytes], None], Callable[[], list[b
             check(rule, record, event)
         outcome = examine(record, [(grammar, rule, rule.event == "ignored")])
         assert not outcome.late
-        book(SegmentBody(), outcome, record, 0, 1, [])
+        book(SegmentBody(), outcome, record, record, 0, 1, [])
         if record.isascii():
             learn_layout(record, outcome, [], frozenset())
         assert bool(read_record(rule, record)) == bool(outcome.read or outcome.ignored)
