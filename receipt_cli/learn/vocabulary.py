@@ -22,7 +22,7 @@ _WORDS = (
 MAX_SECTION = 80
 """Most characters of a line that begins an evaluation."""
 _PARTS = re.compile(r"[\s_\-./@]+")
-_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+_HUMP = re.compile(r"(?<=[a-z])(?=Loss(?![a-z]))|(?<=\b[Ll]oss)(?=[A-Z][a-z])")
 _UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
 
 
