@@ -157,6 +157,9 @@ class _Walk:
             if kind in ("header", "compile"):
                 self._header(index, event)
             elif kind == "end":
+                if self.pending is not None and self._introduced_again():
+                    yield self.pending
+                    self._resume_at(self.pending, index)
                 self._merge()
                 self.ended = event.texts.get("status", "success").lower() in ("success", "ok")
             elif (clock := clock_of(event)) is not None:
@@ -170,7 +173,7 @@ class _Walk:
                     yield cut
                     self._resume_at(cut, index)
                 self._track(self.keys[index], event, clock)
-        if self.pending is not None and self._died_at_start():
+        if self.pending is not None and (self._introduced_again() or self._died_at_start()):
             yield self.pending
 
     def _resume_at(self, cut: int, index: int) -> None:
@@ -190,7 +193,7 @@ class _Walk:
     def _header(self, index: int, event: Event) -> None:
         rule = _rule(event)
         if self.pending is None and not self.tracks:
-            again = rule in self.banner and self._troubled(self.events[index - 1].at, event.at)
+            again = rule in self.banner and (self.ended or self._troubled(self.events[index - 1].at, event.at))
             if not again:
                 self._introduce(event)
                 return
@@ -226,11 +229,17 @@ class _Walk:
 
     def _after_failed_start(self) -> int | None:
         """A banner printed again after trouble and before any step: another launch when most of it comes again, or is another."""
-        again = 2 * len(self.pending_rules & self.banner) >= max(len(self.banner), BANNER)
-        cut = self.pending if self.pending is not None and (again or self.known.differs(self.pending_known, STRONG)) else None
-        if cut is None:
+        begun = self._comes_again() or self.known.differs(self.pending_known, STRONG)
+        if not begun:
             self._merge()
-        return cut
+        return self.pending
+
+    def _introduced_again(self) -> bool:
+        """True where a run without steps that count ended, and most of its banner comes again: evaluations, for example."""
+        return self.ended and not self.tracks and self._comes_again()
+
+    def _comes_again(self) -> bool:
+        return 2 * len(self.pending_rules & self.banner) >= max(len(self.banner), BANNER)
 
     def _go_on(self, introduced: bool) -> int | None:
         """Steps go on after a banner: a resumed run, unless it is another model."""
@@ -319,40 +328,21 @@ class _Walk:
     def _last_opening(self, index: int) -> int:
         """Return the last event before a step record that opens a banner, where the run before printed it at its end, too.
 
-        That is a line which came once before the first step of that run. 0 where it comes once or never.
+        That is a line which came once before the first step of that run. 0 where it comes once or never, or by several ranks.
         """
         begin = index if self.pending is None else self.pending
         again = [at for at in range(begin, index) if _rule(self.events[at]) == self.opening]
-        return again[-1] if self.openings == 1 and len(again) > 1 else 0
+        ranks = {self.events[at].rank for at in again}
+        return again[-1] if self.openings == len(ranks) == 1 and len(again) > 1 else 0
 
     def _leads(self, index: int, first: Event) -> bool:
         """True for what a run may print before its first step."""
         event = self.events[index]
         if event.rule.event == "eval":
             if event.step is None:
-                return self._is_first_evaluation(index)
+                return self.starts.is_first_evaluation(self.begin, index, ended=self.ended)
             return not first.precedes(event) and all(event.step != track.event.last_step for track in self.tracks.values())
         return event.rule.event in ("header", "compile", "phase", "progress")
-
-    def _is_first_evaluation(self, index: int) -> bool:
-        """True for an evaluation behind a configuration, or behind an end with values that the model there has not."""
-        event = self.events[index]
-        scores = {name: value for name, value in event.metrics.items() if name.startswith("val_")}
-        ended = False
-        for other in reversed(self.events[self.begin : index]):
-            kind = other.rule.event
-            if kind == "step":
-                return False
-            if kind == "header" and introduces(other) and not self.ended:
-                return True
-            if kind == "eval" and ended:
-                return bool(scores) and all(
-                    scores.items().isdisjoint(earlier.metrics.items()) and scores.keys() <= earlier.metrics.keys()
-                    for earlier in self.events[self.begin : index]
-                    if earlier.rule is event.rule
-                )
-            ended = ended or kind == "end"
-        return False
 
     def _trails(self, event: Event) -> bool:
         """True for what the run before printed when it was over: a figure, or that it is done."""

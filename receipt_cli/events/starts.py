@@ -171,6 +171,28 @@ class Starts:
             last = clock
             yield self.events[at], track.values[clock]
 
+    def is_first_evaluation(self, begin: int, index: int, *, ended: bool) -> bool:
+        """True for an evaluation behind a configuration, or behind an end with values that the model there has not.
+
+        The launch before begins at event ``begin``, and has ``ended``.
+        """
+        event, behind = self.events[index], False
+        scores = {name: value for name, value in event.metrics.items() if name.startswith("val_")}
+        for other in reversed(self.events[begin:index]):
+            kind = other.rule.event
+            if kind == "step":
+                return False
+            if kind == "header" and introduces(other) and not ended:
+                return True
+            if kind == "eval" and behind:
+                return bool(scores) and all(
+                    scores.items().isdisjoint(earlier.metrics.items()) and scores.keys() <= earlier.metrics.keys()
+                    for earlier in self.events[begin:index]
+                    if earlier.rule is event.rule
+                )
+            behind = behind or kind == "end"
+        return False
+
     def folds(self, key: Key) -> tuple[float, bool]:
         """Return where the first run of a kind starts, and whether there are many, each long enough to be one."""
         if key not in self.known_folds:

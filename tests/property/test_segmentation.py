@@ -142,9 +142,21 @@ detectron2/file-nan detectron2/file-nan
 mlperf/mllog-success mlperf/mllog-success
 torchtitan/llama3-2026-oom torchtitan/llama3-2026-oom
 hf-trainer/oom-killed-wrapped-v5 hf-trainer/printer-v5
+lightgbm/folds-early-stopping lightgbm/cv-train-metric
+lightgbm/folds-early-stopping lightgbm/train-early-stopping
+lightgbm/multiclass-holdout lightgbm/folds-early-stopping
+receipt-emit/plain-loop receipt-emit/two-ranks-raised
+paddle/science paddle/detection
+paddle/recognition paddle/detection
+pytorch-examples/mnist pytorch-examples/imagenet
+mlperf/mllog-success mlperf/mllog-srun-label
+mlperf/mllog-srun-label mlperf/mllog-success
+mlperf/mllog-success mlperf/mllog-aborted-train-loss
+swin/stopped swin/complete
 """
 """By three: times part them; a scheduler's notice ends the first; an opening comes again at the end; rules are learned; few
-steps come again; and a heading before the first step."""
+steps come again; a heading before the first step; a last record comes again behind the end line; every rank introduces
+itself; rules that count epochs from another number; and runs without steps that count."""
 
 
 @pytest.mark.parametrize("pair", OF_ONE_TRAINER.strip().splitlines())
