@@ -157,7 +157,7 @@ class _Walk:
             if kind in ("header", "compile"):
                 self._header(index, event)
             elif kind == "end":
-                if self.pending is not None and self._introduced_again():
+                if self.pending is not None and self._introduced_again(self.pending, index):
                     yield self.pending
                     self._resume_at(self.pending, index)
                 self._merge()
@@ -173,7 +173,7 @@ class _Walk:
                     yield cut
                     self._resume_at(cut, index)
                 self._track(self.keys[index], event, clock)
-        if self.pending is not None and (self._introduced_again() or self._died_at_start()):
+        if self.pending is not None and (self._introduced_again(self.pending, len(self.events)) or self._died_at_start()):
             yield self.pending
 
     def _resume_at(self, cut: int, index: int) -> None:
@@ -234,9 +234,15 @@ class _Walk:
             self._merge()
         return self.pending
 
-    def _introduced_again(self) -> bool:
-        """True where a run without steps that count ended, and most of its banner comes again: evaluations, for example."""
-        return self.ended and not self.tracks and self._comes_again()
+    def _introduced_again(self, begin: int, end: int) -> bool:
+        """True where a run whose records have no step ended, and most of its banner comes again; not where evaluations go on."""
+        if not self.ended or self.tracks or not self._comes_again():
+            return False
+        before, after = (
+            [event.step for event in self.events[start:stop] if event.step is not None]
+            for start, stop in ((self.begin, begin), (begin, end))
+        )
+        return not before or not after or after[0] <= max(before)
 
     def _comes_again(self) -> bool:
         return 2 * len(self.pending_rules & self.banner) >= max(len(self.banner), BANNER)

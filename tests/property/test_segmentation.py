@@ -153,6 +153,7 @@ mlperf/mllog-success mlperf/mllog-srun-label
 mlperf/mllog-srun-label mlperf/mllog-success
 mlperf/mllog-success mlperf/mllog-aborted-train-loss
 swin/stopped swin/complete
+fairseq/v09-epochs-resumed fairseq/2018-simple
 """
 """By three: times part them; a scheduler's notice ends the first; an opening comes again at the end; rules are learned; few
 steps come again; a heading before the first step; a last record comes again behind the end line; every rank introduces

@@ -47,6 +47,10 @@ def spread(document: dict[str, Any]) -> tuple[int | None, int | None, int, int]:
     return found["first"], found["last"], found["record_count"], found["restart_count"]
 
 
+def evals(numbers: Iterable[int], loss: float = 2.5) -> str:
+    return "".join(f"toy eval {n}: {loss - n / 64}\n" for n in numbers)
+
+
 def named(rank: str, at: str) -> list[str]:
     return [f"[{rank}] {line}" for line in timed(range(12), at, 2.5 + (rank == "rank1"))]
 
@@ -69,6 +73,8 @@ SEVERAL = [
     ("begun before the run before", "".join(timed(range(9), "12:00:00") + timed(range(9), "09:00:00")), 2),
     ("the same, by seconds", "".join(timed(range(4), "12:00:40") + timed(range(2), "12:00:25")), 2),
     ("the same losses at the same times", BANNER + FIRST + BANNER + "".join(timed(range(4), "12:00:00")), 2),
+    ("evaluations alone, twice", BANNER + evals(range(1, 4)) + DONE + BANNER + evals(range(1, 4), 1.5) + DONE, 2),
+    ("evaluations alone, then steps", BANNER + evals(range(1, 4)) + DONE + BANNER + steps(range(6)), 2),
     ("died at its start with another model", BANNER + steps(range(6)) + DONE + OTHER + TRACE, 2),
 ]  # fmt: skip
 ONE = [
@@ -89,6 +95,7 @@ ONE = [
     ("another plan, no banner", steps(range(6), plan="/6") + steps(range(4), plan="/4")),
     ("died at its start, the same run", BANNER + steps(range(9)) + DONE + BANNER + TRACE),
     ("three crashes without a banner", (steps(range(4)) + TRACE) * 3),
+    ("evaluations that go on", BANNER + evals(range(1, 4)) + DONE + BANNER + evals(range(4, 7)) + DONE),
     ("winter time", "".join(timed(range(6), "02:59:05") + timed(range(6, 12), "02:00:05"))),
     ("winter time, and from the start", "".join(timed(range(6), "02:59:05") + timed(range(2), "02:00:05"))),
     ("two ranks with names", in_blocks(named("rank0", "12:00:03"), named("rank1", "12:00:00"), 1)),
