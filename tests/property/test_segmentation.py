@@ -104,9 +104,11 @@ HARD = [("composer", "skyrl"), ("tensorflow-estimator", "skyrl"), ("ignite", "sk
 HARD += [("lightning", "forgather"), ("accelerate", "autoresearch"), ("transformer-xl", "gluoncv"), ("megatron-lm", "rsl-rl")]
 HARD += [("flair", "composer"), ("accelerate", "rllib"), ("skyrl", "nemo"), ("modded-nanogpt", "llm-c")]
 HARD += [("nemo", "lightning"), ("composer", "llm-c"), ("megatron-lm", "gpt-neox")]
-"""Pairs whose border only times, end lines, the form of a line or a call of a program show."""
+"""Pairs whose border only times, end lines, the form of a line or a call of a program show; three more begin with the lines
+of a trainer whose callback prints the steps."""
 PAIRED = [LOGS_OF[name] for name in TRAINERS.split()]
 PAIRS = [(LOGS_OF[one], LOGS_OF[other]) for one, other in HARD]
+PAIRS += [(LOGS_OF[name], FIXTURES / "receipt-emit" / "lightning.log") for name in ("forgather", "megatron-lm", "opennmt-py")]
 PAIRS += random.Random("pairs").sample(sorted({*permutations(PAIRED, 2)} - {*PAIRS}), 32)
 
 
