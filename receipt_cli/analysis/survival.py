@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.events.phases import Phase
@@ -53,6 +53,8 @@ class Progress:
         self.steps = positions(e for p in phases for e in (*p.steps, *p.superseded))  # once each, however often printed
         self.epochs = sorted(e.at for p in phases for e in p.steps if e.rule.counts == "epoch")
         self.attempts = [a[0].at for p in phases for a in p.attempts[1:] if a]
+        replanned = (p for before, p in pairwise(phases) if (p.name, p.grammar) == (before.name, before.grammar))
+        self.attempts += [p.step_events[0].at for p in replanned if len(p.step_events) > 1]  # begun anew with another plan
         self.ends = [e.at for e in events if e.rule.event == "end" and e.texts.get("status", "ok").lower() in ("ok", "success")]
         for marker in catalogue.markers:
             hits = body.markers.get(marker.id)

@@ -127,7 +127,7 @@ class _Sides:
         if body.rules and body.rules.keys() <= self.companions:
             return -READ  # of the record before it, into which it may have gone already
         dated = self._dated(place)
-        if dated and not self._ends(body):
+        if dated and not self._reads(body, "end"):
             return dated
         shown = gap.sides.get(gap.last + place, 0)
         if abs(shown) >= READ:
@@ -137,9 +137,11 @@ class _Sides:
         if gap.one == gap.other and gap.one in read and shown <= 0 and (gap.led or place == 1 or place - 1 in self.following):
             self.following.add(place)
             return -READ  # a line that belongs to the last record, and is no event
+        if gap.one == gap.other and self._reads(body, "step"):
+            return -READ  # the last record once more, behind the line that reports the end
         if gap.one != gap.other and (gap.one in owners) != (gap.other in owners) and _LETTER.search(line):
             return READ if gap.other in owners else 0 if self._configures(body) else -READ
-        if gap.one != gap.other and {gap.one, gap.other} <= read and self._ends(body):
+        if gap.one != gap.other and {gap.one, gap.other} <= read and self._reads(body, "end"):
             return -LAST  # the one behind has begun no steps that could be over
         if place in self.traced or not self.stops.isdisjoint(body.markers):
             return -READ
@@ -170,9 +172,9 @@ class _Sides:
             return -LAST if clock >= before else LAST
         return 0 if not (min(one, other) <= APART and max(one, other) >= DAY) else -LAST if one < other else LAST
 
-    def _ends(self, body: SegmentBody) -> bool:
-        """True for a line that one of the two trainers prints at its end."""
-        return any(self.rules[name].event == "end" for name in body.rules if name in self.rules)
+    def _reads(self, body: SegmentBody, kind: str) -> bool:
+        """True for a line that a rule of one of the two trainers reads as an event of this kind: ``end``, ``step``."""
+        return any(self.rules[name].event == kind for name in body.rules if name in self.rules)
 
     def _configures(self, body: SegmentBody) -> bool:
         """True for a line that only headers of the configuration read, without a figure: behind steps it shows no side."""

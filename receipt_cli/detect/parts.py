@@ -71,12 +71,28 @@ def gaps_of_trainers(engine: Engine, body: SegmentBody, detection: Detection) ->
         failed = bool(failures) and failures[-1] >= new.first
         ended = c.alone_steps > 0 and any(at >= new.first for at in _end_lines(engine, body, [c.id]))
         found = _with_few(found, new, signs, proven=c.named or failed or ended)
-    lines = [(_line(engine, body, run.name, run.first), _line(engine, body, run.name, run.last)) for run in found]
+    around = [_Stretch(c.id, alone[c.id].records.min(), alone[c.id].records.max()) for c in few if c.layer in TRAINERS]
+    lines = [_lines_around(engine, body, found, at, around) for at in range(len(found))]
     gaps = (
         Gap(last, next_first, one.name, other.name, body=first)
         for (one, (first, last)), (other, (next_first, _)) in pairwise(zip(found, lines, strict=True))
     )
     return [gap for gap in gaps if gap.last < gap.first]
+
+
+def _lines_around(
+    engine: Engine, body: SegmentBody, found: Sequence[_Stretch], at: int, around: Sequence[_Stretch]
+) -> tuple[int, int]:
+    """Return the first and the last line of one of the stretches, with those ``around`` that enclose it and no other one.
+
+    A trainer whose callback prints the steps in another format prints its own lines around them.
+    """
+    run = found[at]
+    before = found[at - 1].last if at else -1
+    after = found[at + 1].first if at + 1 < len(found) else body.records
+    mine = [run, *(one for one in around if before < one.first < run.first and run.last < one.last < after)]
+    first, last = min(mine, key=lambda one: one.first), max(mine, key=lambda one: one.last)
+    return _line(engine, body, first.name, first.first), _line(engine, body, last.name, last.last)
 
 
 def _is_apart(library: Alone, others: Sequence[Alone]) -> bool:

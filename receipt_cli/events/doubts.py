@@ -18,10 +18,14 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
     if launch.doubtful is not None:
         detail = "read as another launch: its records begin anew and are others, but nothing else shows a start of the program"
         found.append(Problem(KIND, launch.doubtful, detail, ""))
+    detail = "read as the same launch: the steps begin anew, behind an error that a program may catch or at the time of others"
+    found += [Problem(KIND, line, detail, "") for line in launch.contested]
     for phase in phases:
         before = {e.step: e.metrics["loss"] for e in phase.superseded if e.step is not None and "loss" in e.metrics}
         begins = [attempt[0] for attempt in phase.attempts if attempt and attempt[0].step is not None]
         if not before or not begins or (first := begins[-1]).step != phase.step_events[0].step:
+            continue
+        if first.line in launch.contested:
             continue
         records = [e for e in phase.attempts[-1] if e.step is not None and "loss" in e.metrics]
         again = [(e.metrics["loss"], before.get(e.step or 0)) for e in records]

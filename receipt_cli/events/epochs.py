@@ -90,7 +90,7 @@ def _is_counted(event: Event) -> bool:
 def _count_all(events: list[Event], unprinted: set[int]) -> None:
     """Count ``events``; ``unprinted`` are the identities of those that print no step."""
     running: dict[tuple[str, int], dict[str, int]] = {}
-    lengths: dict[tuple[str, int], _Stretches] = {}
+    lengths: dict[tuple[str, int, int], _Stretches] = {}
     from_zero = {e.grammar.id for e in events if e.counters and e.counters.get("epoch_number") == 0}
     for event in events:
         kind = event.rule.event
@@ -102,7 +102,8 @@ def _count_all(events: list[Event], unprinted: set[int]) -> None:
             first = event.rule.epochs_from
             first = int(event.grammar.id not in from_zero) if first is None else first
             known = id(event) not in unprinted
-            _count(event, own or {}, before, lengths.setdefault((event.grammar.id, event.rank), _Stretches(first)))
+            stretches = lengths.setdefault((event.grammar.id, event.rank, first), _Stretches(first))
+            _count(event, own or {}, before, stretches)
             _count_run(event, known)
         elif kind == "eval" and own and "epoch_number" in own:
             event.metrics.setdefault(EPOCH, float(own["epoch_number"]))

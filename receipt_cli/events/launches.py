@@ -27,8 +27,8 @@ BANNER = 4
 """Twice the fewest kinds of header lines that are a banner."""
 FOLD, DOUBT = "fold", "doubt"
 """What a launch is: one of many starts in a loop, or one that nothing but its records shows."""
-BACK = 1
-"""Seconds by which no process prints its records back in time."""
+MEMORY = "cuda_oom"
+"""The reason of a failure that a program may catch, to begin anew with a smaller batch."""
 LEAD = 1000
 """Events before the first step of a launch that are looked at, whether they are its own."""
 SAID_DONE = "said_to_be_done"
@@ -43,7 +43,8 @@ class Launch(NamedTuple):
     """One run of the log: its events, from position ``start`` to ``end`` (exclusive), and the line that begins it.
 
     ``apart``: it shares no banner with the run before, as one of many starts in a loop does. ``doubtful`` is the line of
-    its first step where nothing but the records shows that it is another run.
+    its first step where nothing but the records shows that it is another run; ``contested`` are the lines of its steps that
+    begin anew though little speaks for a start of the program.
     """
 
     events: list[Event]
@@ -52,6 +53,7 @@ class Launch(NamedTuple):
     line: int = 1
     apart: bool = False
     doubtful: int | None = None
+    contested: tuple[int, ...] = ()
 
 
 def split_launches(
@@ -62,7 +64,7 @@ def split_launches(
     ``banners`` are the positions of step records before which a banner is that no rule reads. One of many starts without
     a banner of its own (a fold) goes by the banner before it.
     """
-    cuts, signs = _cuts_of(events, body, catalogue, banners)
+    cuts, signs, contested = _cuts_of(events, body, catalogue, banners)
     launches: list[Launch] = []
     banner: list[Event] = []
     for begin, end in pairwise([0, *cuts, len(events)]):
@@ -74,26 +76,29 @@ def split_launches(
         apart = bool(introduced) or not banner or sign != FOLD
         doubtful = events[begin].line if sign == DOUBT else None
         own = mine if apart else [*banner, *mine]
-        launches.append(Launch(own, first.at if first else 0, last_at, first.line if first else 1, apart, doubtful))
+        against = tuple(events[at].line for at in contested if begin <= at < end)
+        launches.append(Launch(own, first.at if first else 0, last_at, first.line if first else 1, apart, doubtful, against))
         banner = introduced or banner
     return launches
 
 
 def _cuts_of(
     events: Sequence[Event], body: SegmentBody, catalogue: Catalogue, banners: Collection[int]
-) -> tuple[list[int], dict[int, str]]:
-    """Return the indices of the events that begin another launch, and those among them that are folds or doubtful.
+) -> tuple[list[int], dict[int, str], list[int]]:
+    """Return the indices of the events that begin another launch, those among them that are folds or doubtful, and those
+    of the steps that begin anew and are contested.
 
-    A log appended to itself has those of each copy.
+    Those of a log appended to itself are those of each copy.
     """
     period = repeats_at(events)
     if period is None:
         walk = _Walk(events, body, catalogue, banners)
-        return walk.cuts(), walk.signs
-    cuts, signs = _cuts_of(events[:period], body, catalogue, banners)
+        return list(walk.cuts()), walk.signs, walk.contested
+    cuts, signs, contested = _cuts_of(events[:period], body, catalogue, banners)
     starts = range(period, len(events), period)
     again = [cut for start in starts for cut in (start, *(start + own for own in cuts))]
-    return [*cuts, *again], signs | {start + own: sign for start in starts for own, sign in signs.items()}
+    signs |= {start + own: sign for start in starts for own, sign in signs.items()}
+    return [*cuts, *again], signs, [*contested, *(start + own for start in starts for own in contested)]
 
 
 def window(body: SegmentBody, launch: Launch) -> SegmentBody:
@@ -122,11 +127,14 @@ class _Walk:
         self.events = events
         self.banners = banners
         self.troubles = _positions(body, catalogue, ("cause", "stop", "error"))
+        memory = {at >> POSITION_BITS for at in _at(body, [m.id for m in catalogue.markers if m.reason == MEMORY])}
+        self.fatal = [at for at in self.troubles if at >> POSITION_BITS not in memory]
         self.done = {at >> POSITION_BITS for at in _at(body, {SAID_DONE})}
         self.restarts = _positions(body, catalogue, ("restart",), PREEMPTED)
         self.starts = Starts(events)
         self.keys = self.starts.keys
         self.signs: dict[int, str] = {}
+        self.contested: list[int] = []
         self.weak = False
         self._new(0)
 
@@ -142,16 +150,16 @@ class _Walk:
         self.pending_known = Known()
         self.ended = False
 
-    def cuts(self) -> list[int]:
-        """Return the indices of the events that begin another launch."""
-        return list(self._cuts())
-
-    def _cuts(self) -> Iterator[int]:
+    def cuts(self) -> Iterator[int]:
+        """Yield the indices of the events that begin another launch."""
         for index, event in enumerate(self.events):
             kind = event.rule.event
             if kind in ("header", "compile"):
                 self._header(index, event)
             elif kind == "end":
+                if self.pending is not None and self._introduced_again(self.pending, index):
+                    yield self.pending
+                    self._resume_at(self.pending, index)
                 self._merge()
                 self.ended = event.texts.get("status", "success").lower() in ("success", "ok")
             elif (clock := clock_of(event)) is not None:
@@ -165,7 +173,7 @@ class _Walk:
                     yield cut
                     self._resume_at(cut, index)
                 self._track(self.keys[index], event, clock)
-        if self.pending is not None and self._died_at_start():
+        if self.pending is not None and (self._introduced_again(self.pending, len(self.events)) or self._died_at_start()):
             yield self.pending
 
     def _resume_at(self, cut: int, index: int) -> None:
@@ -185,7 +193,7 @@ class _Walk:
     def _header(self, index: int, event: Event) -> None:
         rule = _rule(event)
         if self.pending is None and not self.tracks:
-            again = rule in self.banner and self._troubled(self.events[index - 1].at, event.at)
+            again = rule in self.banner and (self.ended or self._troubled(self.events[index - 1].at, event.at))
             if not again:
                 self._introduce(event)
                 return
@@ -221,11 +229,23 @@ class _Walk:
 
     def _after_failed_start(self) -> int | None:
         """A banner printed again after trouble and before any step: another launch when most of it comes again, or is another."""
-        again = 2 * len(self.pending_rules & self.banner) >= max(len(self.banner), BANNER)
-        cut = self.pending if self.pending is not None and (again or self.known.differs(self.pending_known, STRONG)) else None
-        if cut is None:
+        begun = self._comes_again() or self.known.differs(self.pending_known, STRONG)
+        if not begun:
             self._merge()
-        return cut
+        return self.pending
+
+    def _introduced_again(self, begin: int, end: int) -> bool:
+        """True where a run whose records have no step ended, and most of its banner comes again; not where evaluations go on."""
+        if not self.ended or self.tracks or not self._comes_again():
+            return False
+        before, after = (
+            [event.step for event in self.events[start:stop] if event.step is not None]
+            for start, stop in ((self.begin, begin), (begin, end))
+        )
+        return not before or not after or after[0] <= max(before)
+
+    def _comes_again(self) -> bool:
+        return 2 * len(self.pending_rules & self.banner) >= max(len(self.banner), BANNER)
 
     def _go_on(self, introduced: bool) -> int | None:
         """Steps go on after a banner: a resumed run, unless it is another model."""
@@ -247,15 +267,28 @@ class _Walk:
             return True
         if event.planned is not None and track.event.planned is not None and event.planned != track.event.planned:
             # in the same process it is another stage of the same run
-            return introduced or self.ended or self._troubled(track.event.at, event.at)
-        if self.ended or track.reached_plan or event.clock < track.event.clock - BACK:
+            if introduced or self.ended or self._troubled(track.event.at, event.at, self.fatal):
+                return True
+            self._contest(index, track)
+            return False
+        if self.ended or track.reached_plan or self.starts.are_earlier(index, track, introduced=introduced):
             return True
         if introduced:
             return not self.starts.are_repeated(index, track)
+        if self._contest(index, track):
+            return False
         if self.starts.folds(self.keys[index])[1]:
             return self._loop(index, event, track)
         self.weak = self.starts.are_others(index, track)
         return self.weak
+
+    def _contest(self, index: int, track: Track) -> bool:
+        """True where steps begin anew behind nothing but an error that a program may catch, or at the time of those before."""
+        place = track.event.at, self.events[index].at
+        caught = self._troubled(*place) and not self._troubled(*place, self.fatal)
+        found = caught or self.starts.are_beside(index, track)
+        self.contested += [index] * found
+        return found
 
     def _other_records(self, index: int, clock: float, introduced: bool) -> bool:
         """True where records begin anew that no rule of the running launch reads, and none that it reads comes among them.
@@ -301,40 +334,21 @@ class _Walk:
     def _last_opening(self, index: int) -> int:
         """Return the last event before a step record that opens a banner, where the run before printed it at its end, too.
 
-        That is a line which came once before the first step of that run. 0 where it comes once or never.
+        That is a line which came once before the first step of that run. 0 where it comes once or never, or by several ranks.
         """
         begin = index if self.pending is None else self.pending
         again = [at for at in range(begin, index) if _rule(self.events[at]) == self.opening]
-        return again[-1] if self.openings == 1 and len(again) > 1 else 0
+        ranks = {self.events[at].rank for at in again}
+        return again[-1] if self.openings == len(ranks) == 1 and len(again) > 1 else 0
 
     def _leads(self, index: int, first: Event) -> bool:
         """True for what a run may print before its first step."""
         event = self.events[index]
         if event.rule.event == "eval":
             if event.step is None:
-                return self._is_first_evaluation(index)
+                return self.starts.is_first_evaluation(self.begin, index, ended=self.ended)
             return not first.precedes(event) and all(event.step != track.event.last_step for track in self.tracks.values())
         return event.rule.event in ("header", "compile", "phase", "progress")
-
-    def _is_first_evaluation(self, index: int) -> bool:
-        """True for an evaluation behind a configuration, or behind an end with values that the model there has not."""
-        event = self.events[index]
-        scores = {name: value for name, value in event.metrics.items() if name.startswith("val_")}
-        ended = False
-        for other in reversed(self.events[self.begin : index]):
-            kind = other.rule.event
-            if kind == "step":
-                return False
-            if kind == "header" and introduces(other) and not self.ended:
-                return True
-            if kind == "eval" and ended:
-                return bool(scores) and all(
-                    scores.items().isdisjoint(earlier.metrics.items()) and scores.keys() <= earlier.metrics.keys()
-                    for earlier in self.events[self.begin : index]
-                    if earlier.rule is event.rule
-                )
-            ended = ended or kind == "end"
-        return False
 
     def _trails(self, event: Event) -> bool:
         """True for what the run before printed when it was over: a figure, or that it is done."""
@@ -347,8 +361,9 @@ class _Walk:
         assert self.pending is not None
         return self._troubled(self.events[self.pending].at, END) and self.known.differs(self.pending_known, STRONG)
 
-    def _troubled(self, start: int, end: int) -> bool:
-        return bisect_left(self.troubles, start) < bisect_left(self.troubles, end)
+    def _troubled(self, start: int, end: int, troubles: Sequence[int] | None = None) -> bool:
+        troubles = self.troubles if troubles is None else troubles
+        return bisect_left(troubles, start) < bisect_left(troubles, end)
 
     def _merge(self) -> None:
         if self.pending is None:
@@ -358,14 +373,13 @@ class _Walk:
         self.pending, self.pending_rules, self.pending_known = None, set(), Known()
 
     def _track(self, key: Key, event: Event, clock: float) -> None:
-        track = self.tracks.get(key)
         self.ended = False
         if event.planned is not None:
             self.known.setdefault("planned_steps", set()).add(float(event.planned))
-        if track is None:
+        if key in self.tracks:
+            self.tracks[key].add(clock, event)
+        else:
             self.tracks[key] = Track(clock, clock, event, {clock: event}, event.records)
-            return
-        track.add(clock, event)
 
 
 def _positions(body: SegmentBody, catalogue: Catalogue, roles: tuple[str, ...], also: str = "") -> list[int]:

@@ -22,6 +22,10 @@ MOSTLY = 0.75
 """The share of the common steps that two launches print with other losses: a first one may be equal by chance."""
 COMPARED = 20
 """Records of two starts that are compared to see whether the same trajectory is printed again."""
+BACK = 1
+"""Seconds by which no process prints its records back in time."""
+SAVING = 3000, 3600
+"""Seconds that local time may go back between two records in autumn: an hour, less the time between them."""
 MODEL = frozenset({"parameter_count", "model_name"})
 STRONG = MODEL | {"sequence_length", "samples_per_step", "tokens_per_step", "planned_steps"}
 CONFIGURATION = STRONG | {
@@ -129,6 +133,30 @@ class Starts:
         common = min(len(compared), len(theirs))
         return mine[:common] == theirs[:common] and sum(compared) >= max(FEWEST, MOSTLY * len(compared))
 
+    def are_earlier(self, index: int, track: Track, *, introduced: bool) -> bool:
+        """True where the times of all records from here on, until they begin anew, precede those of the start before.
+
+        Behind a banner it is enough that the time goes back; but not as a change to winter time sets it back.
+        """
+        back = track.event.clock - self.events[index].clock
+        earlier = back > BACK and not SAVING[0] <= back <= SAVING[1]
+        return earlier and (introduced or self._last(index).clock < track.values[track.first].clock)
+
+    def are_beside(self, index: int, track: Track) -> bool:
+        """True where the times from here on, until the records begin anew, overlap those of the start before: other ranks'.
+
+        Where they begin nearer to its end the clocks of two hosts, one behind the other, may differ.
+        """
+        begin, now, end = track.values[track.first].clock, self.events[index].clock, track.event.clock
+        return now < end - BACK and now - begin < end - now and self._last(index).clock >= begin
+
+    def _last(self, index: int) -> Event:
+        """Return the last record before the next one that is not beyond the one before it."""
+        coming, at = self.ahead[self.keys[index]], self.place(index)
+        while at + 1 < len(coming) and coming[at + 1][1] > coming[at][1]:
+            at += 1
+        return self.events[coming[at][0]]
+
     def place(self, index: int, key: Key | None = None) -> int:
         """Return how many records of a kind precede event ``index``: of its own kind if ``key`` is None."""
         return bisect_left(self.ahead[self.keys[index] if key is None else key], (index, -1.0))
@@ -142,6 +170,28 @@ class Starts:
                 break
             last = clock
             yield self.events[at], track.values[clock]
+
+    def is_first_evaluation(self, begin: int, index: int, *, ended: bool) -> bool:
+        """True for an evaluation behind a configuration, or behind an end with values that the model there has not.
+
+        The launch before begins at event ``begin``, and has ``ended``.
+        """
+        event, behind = self.events[index], False
+        scores = {name: value for name, value in event.metrics.items() if name.startswith("val_")}
+        for other in reversed(self.events[begin:index]):
+            kind = other.rule.event
+            if kind == "step":
+                return False
+            if kind == "header" and introduces(other) and not ended:
+                return True
+            if kind == "eval" and behind:
+                return bool(scores) and all(
+                    scores.items().isdisjoint(earlier.metrics.items()) and scores.keys() <= earlier.metrics.keys()
+                    for earlier in self.events[begin:index]
+                    if earlier.rule is event.rule
+                )
+            behind = behind or kind == "end"
+        return False
 
     def folds(self, key: Key) -> tuple[float, bool]:
         """Return where the first run of a kind starts, and whether there are many, each long enough to be one."""

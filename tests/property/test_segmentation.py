@@ -104,9 +104,11 @@ HARD = [("composer", "skyrl"), ("tensorflow-estimator", "skyrl"), ("ignite", "sk
 HARD += [("lightning", "forgather"), ("accelerate", "autoresearch"), ("transformer-xl", "gluoncv"), ("megatron-lm", "rsl-rl")]
 HARD += [("flair", "composer"), ("accelerate", "rllib"), ("skyrl", "nemo"), ("modded-nanogpt", "llm-c")]
 HARD += [("nemo", "lightning"), ("composer", "llm-c"), ("megatron-lm", "gpt-neox")]
-"""Pairs whose border only times, end lines, the form of a line or a call of a program show."""
+"""Pairs whose border only times, end lines, the form of a line or a call of a program show; three more begin with the lines
+of a trainer whose callback prints the steps."""
 PAIRED = [LOGS_OF[name] for name in TRAINERS.split()]
 PAIRS = [(LOGS_OF[one], LOGS_OF[other]) for one, other in HARD]
+PAIRS += [(LOGS_OF[name], FIXTURES / "receipt-emit" / "lightning.log") for name in ("forgather", "megatron-lm", "opennmt-py")]
 PAIRS += random.Random("pairs").sample(sorted({*permutations(PAIRED, 2)} - {*PAIRS}), 32)
 
 
@@ -142,9 +144,22 @@ detectron2/file-nan detectron2/file-nan
 mlperf/mllog-success mlperf/mllog-success
 torchtitan/llama3-2026-oom torchtitan/llama3-2026-oom
 hf-trainer/oom-killed-wrapped-v5 hf-trainer/printer-v5
+lightgbm/folds-early-stopping lightgbm/cv-train-metric
+lightgbm/folds-early-stopping lightgbm/train-early-stopping
+lightgbm/multiclass-holdout lightgbm/folds-early-stopping
+receipt-emit/plain-loop receipt-emit/two-ranks-raised
+paddle/science paddle/detection
+paddle/recognition paddle/detection
+pytorch-examples/mnist pytorch-examples/imagenet
+mlperf/mllog-success mlperf/mllog-srun-label
+mlperf/mllog-srun-label mlperf/mllog-success
+mlperf/mllog-success mlperf/mllog-aborted-train-loss
+swin/stopped swin/complete
+fairseq/v09-epochs-resumed fairseq/2018-simple
 """
 """By three: times part them; a scheduler's notice ends the first; an opening comes again at the end; rules are learned; few
-steps come again; and a heading before the first step."""
+steps come again; a heading before the first step; a last record comes again behind the end line; every rank introduces
+itself; rules that count epochs from another number; and runs without steps that count."""
 
 
 @pytest.mark.parametrize("pair", OF_ONE_TRAINER.strip().splitlines())

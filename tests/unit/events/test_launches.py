@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,24 @@ TRACE = "Traceback (most recent call last):\nValueError: no such batch\n"
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 6.14 GiB.\n"
 DONE = "toy done in 5.0 s\n"
 OTHER = BANNER.replace("1000", "2000")
+KILLED = "slurmstepd: error: *** JOB 7214 ON node3 CANCELLED AT 2026-10-25T12:00:00 DUE TO TIME LIMIT ***\n"
 RESUMED = "Resuming training from out\n"
 
 
 def steps(numbers: Iterable[int], loss: float = 2.5, plan: str = "") -> str:
     return "".join(f"toy step {n}{plan} | loss={loss + n / 64} | time=0.5\n" for n in numbers)
+
+
+def timed(numbers: Iterable[int], at: str, loss: float = 2.5, plan: str = "") -> list[str]:
+    """Return step records that begin at a time (``HH:MM:SS``), ten seconds apart."""
+    begin = datetime.fromisoformat(f"2026-10-25 {at}")
+    lines = steps(numbers, loss, plan).splitlines(keepends=True)
+    return [f"{begin + timedelta(seconds=10 * n)} {line}" for n, line in enumerate(lines)]
+
+
+def in_blocks(one: list[str], other: list[str], size: int) -> str:
+    """Return two lists of lines in turns of so many lines."""
+    return "".join("".join(one[n : n + size] + other[n : n + size]) for n in range(0, len(one), size))
 
 
 def launches(document: dict[str, Any]) -> tuple[int, int, int]:
@@ -33,6 +47,15 @@ def spread(document: dict[str, Any]) -> tuple[int | None, int | None, int, int]:
     return found["first"], found["last"], found["record_count"], found["restart_count"]
 
 
+def evals(numbers: Iterable[int], loss: float = 2.5) -> str:
+    return "".join(f"toy eval {n}: {loss - n / 64}\n" for n in numbers)
+
+
+def named(rank: str, at: str) -> list[str]:
+    return [f"[{rank}] {line}" for line in timed(range(12), at, 2.5 + (rank == "rank1"))]
+
+
+FIRST = "".join(timed(range(9), "12:00:00"))
 SEVERAL = [
     ("appended, begun anew", BANNER + steps(range(9)) + BANNER + steps(range(4), loss=3.5), 2),
     ("after a crash, from the start", BANNER + steps(range(9)) + TRACE + BANNER + steps(range(4), loss=3.5), 2),
@@ -45,6 +68,13 @@ SEVERAL = [
     ("another model that goes on from its checkpoint", BANNER + steps(range(6)) + OTHER + steps(range(8, 12)), 2),
     ("folds without a word", steps(range(6)) * 5, 5),
     ("a smaller batch after running out of memory at once", BANNER + OOM + BANNER.replace(" 8 ", " 4 ") + steps(range(6)), 2),
+    ("another plan behind a crash", steps(range(6), plan="/9") + TRACE + steps(range(6), plan="/12"), 2),
+    ("another plan behind a report of the job", steps(range(6), plan="/9") + OOM + KILLED + steps(range(6), plan="/12"), 2),
+    ("begun before the run before", "".join(timed(range(9), "12:00:00") + timed(range(9), "09:00:00")), 2),
+    ("the same, by seconds", "".join(timed(range(4), "12:00:40") + timed(range(2), "12:00:25")), 2),
+    ("the same losses at the same times", BANNER + FIRST + BANNER + "".join(timed(range(4), "12:00:00")), 2),
+    ("evaluations alone, twice", BANNER + evals(range(1, 4)) + DONE + BANNER + evals(range(1, 4), 1.5) + DONE, 2),
+    ("evaluations alone, then steps", BANNER + evals(range(1, 4)) + DONE + BANNER + steps(range(6)), 2),
     ("died at its start with another model", BANNER + steps(range(6)) + DONE + OTHER + TRACE, 2),
 ]  # fmt: skip
 ONE = [
@@ -65,7 +95,20 @@ ONE = [
     ("another plan, no banner", steps(range(6), plan="/6") + steps(range(4), plan="/4")),
     ("died at its start, the same run", BANNER + steps(range(9)) + DONE + BANNER + TRACE),
     ("three crashes without a banner", (steps(range(4)) + TRACE) * 3),
+    ("evaluations that go on", BANNER + evals(range(1, 4)) + DONE + BANNER + evals(range(4, 7)) + DONE),
+    ("winter time", "".join(timed(range(6), "02:59:05") + timed(range(6, 12), "02:00:05"))),
+    ("winter time, and from the start", "".join(timed(range(6), "02:59:05") + timed(range(2), "02:00:05"))),
+    ("two ranks with names", in_blocks(named("rank0", "12:00:03"), named("rank1", "12:00:00"), 1)),
+    ("two ranks with names in blocks", in_blocks(named("rank0", "12:00:03"), named("rank1", "12:00:00"), 6)),
 ]  # fmt: skip
+CONTESTED = [
+    ("a smaller batch", steps(range(5)) + OOM + steps(range(9), loss=3.5), 7, 9),
+    ("a smaller batch, another plan", steps(range(5), plan="/100") + OOM + steps(range(9), plan="/200"), 7, 9),
+    ("the same, logged", steps(range(5), plan="/100") + f"WARNING {OOM}Batch of 4\n" + steps(range(9), plan="/200"), 8, 9),
+    ("two clocks", in_blocks(timed(range(12), "12:00:03"), timed(range(12), "12:00:00", 3.5), 4), 5, 12),
+    ("two clocks, one behind the other", in_blocks(timed(range(12), "12:00:03"), timed(range(12), "12:00:00", 3.5), 12), 13, 12),
+]
+"""Steps that begin anew though nothing shows a start of the program: the line, and the records of the run."""
 
 
 @pytest.mark.parametrize(("log", "count"), [row[1:] for row in SEVERAL], ids=[row[0] for row in SEVERAL])
@@ -77,6 +120,16 @@ def test_several_runs(log: str, count: int, toy_receipt: Receipt) -> None:
 def test_one_run(log: str, toy_receipt: Receipt) -> None:
     document = toy_receipt(log)
     assert "launches" not in document["derivation"]
+
+
+@pytest.mark.parametrize(("log", "line", "records"), [row[1:] for row in CONTESTED], ids=[row[0] for row in CONTESTED])
+def test_one_run_whose_steps_begin_anew(log: str, line: int, records: int, toy_receipt: Receipt) -> None:
+    document = toy_receipt(log)
+    assert "launches" not in document["derivation"]
+    assert spread(document)[:3] == (0, records - 1, records)
+    doubts = [problem for problem in document["derivation"]["problems"]["first"] if problem["kind"] == "launch_doubtful"]
+    assert [doubt["line_number"] for doubt in doubts] == [line]
+    assert (document["failure"] or {}).get("reason") != "cuda_oom"  # the run went on
 
 
 def test_the_receipt_is_of_the_last_run_alone(toy_receipt: Receipt) -> None:
