@@ -63,8 +63,8 @@ def test_what_only_speaks_of_early_stopping_ends_nothing(line: str, tmp_path: Pa
 
 def test_one_that_went_on_has_not(tmp_path: Path) -> None:
     log = tmp_path / "run.log"
-    text = "".join(f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f}\n" + "Early stopping\n" * (n == 6) for n in range(1, 13))
-    log.write_text(text)
+    lines = [f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f}\n" for n in range(1, 13)]
+    log.write_text("".join([*lines[:6], "Early stopping\n", *lines[6:]]))
     assert receipt_cli.read(log).receipt.to_dict()["failure"]["reason"] == "truncated"
 
 
