@@ -74,14 +74,17 @@ def _named_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Voc
 
 
 def _evaluated(reading: Reading, vocabulary: Vocabulary) -> list[int]:
-    """Return the place of the only loss of an evaluation in a record that is none of training, nor of its batches."""
+    """Return the place of the only loss of an evaluation in a record that is none of training, nor of its batches.
+
+    The summary of an epoch may have the loss of its training, too.
+    """
     shape = reading.shape
     counted = any(
         column.integer and column.drops and (column.kind == FRACTION or name.words.split()[-1:] != ["epoch"])
         for column, name in zip(shape.columns, reading.names, strict=True)
         if column.rises > column.drops
     )
-    if reading.bar or reading.loss is not None or counted:
+    if reading.bar or counted or (reading.loss is not None and reading.counter.mode not in (EPOCHS, ABSENT)):
         return []
     places = [at for at in range(len(shape.columns)) if reading.names[at].evaluation and _is_loss(reading, at, vocabulary)]
     return places if len(places) == 1 else []

@@ -113,7 +113,8 @@ def _steps(groups: list[Group], readings: list[Reading], vocabulary: Vocabulary)
             continue
         rules.append(rule)
         headings += [found for found in (heading, herald) if found is not None]
-        evaluation = induce_evaluation(group, others, vocabulary) if not evaluations else None
+        apart = [r for r in others if not any(r is rival for rival in rivals)]
+        evaluation = induce_evaluation(group, apart, vocabulary) if not evaluations else None
         evaluations += [evaluation] if evaluation is not None else []
     if not _one_count([rule.group for rule in rules if rule.group is not None]):
         for number, rule in enumerate(rules, start=1):

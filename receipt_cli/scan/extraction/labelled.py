@@ -27,6 +27,8 @@ _SECTION = regex.compile(
 )
 """The heading of some labelled numbers in a line, without digits: ``Train: loss=1.2 acc=0.3 | Val: loss=1.4 acc=0.2``,
 ``loss[ctc=1.2], tot_loss[ctc=1.4]``."""
+_OF_TRAINING = regex.compile(r"(?<![A-Za-z])(?i:train(?:ing)?|trn)(?![a-z])")
+"""A label that a line of an evaluation prints of the training, such as its mean loss of the epoch."""
 _SOURCE = regex.compile(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
 """A file, whose line follows a colon."""
 
@@ -44,9 +46,10 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
     """Add the labelled numbers that no rule of a grammar reads to the unregistered ones of the event that they follow.
 
     ``read`` are all rules of the grammar that read the record, with their events. Only events of steps and evaluations
-    keep numbers; those of evaluations under ``eval/KEY``. A label that a record prints twice is kept with the heading
-    before it, as ``HEADING/LABEL``; without one it says nothing, and a mapping keeps what its rule allows (of an evaluation
-    all but what it ignores, where it names that): such cells are dropped, and counted (see ``DROPPED``). Raises ``TimeoutError``.
+    keep numbers; those of evaluations under ``eval/KEY``, but for labels of training. A label that a record prints twice is
+    kept with the heading before it, as ``HEADING/LABEL``; without one it says nothing, and a mapping keeps what its rule
+    allows (of an evaluation all but what it ignores, where it names that): such cells are dropped, and counted (see
+    ``DROPPED``). Raises ``TimeoutError``.
     """
     keeping = [(r, e) for r, found in read if r.event in _KEEPING and r.table is None and r.block is None for e in found]
     if not keeping:
@@ -66,7 +69,8 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
         if any(start < cell.span[1] and cell.span[0] < end for start, end in taken):
             continue
         rule, event = next((r, e) for r, e in reversed(keeping) if e.start <= cell.key_span[0] or e is keeping[0][1])
-        key = cell.key if rule.event == "step" or cell.key in below else f"eval/{cell.key}"
+        plain = rule.event == "step" or cell.key in below or _OF_TRAINING.search(cell.key) is not None
+        key = cell.key if plain else f"eval/{cell.key}"
         closed = rule.mapping is not None and not rule.mapping.other and (rule.event == "step" or not rule.mapping.ignore)
         if closed or labels[cell.key] > 1 or key in event.unregistered:
             key = f"{DROPPED}{cell.span[0] - event.start}{DROPPED}{cell.key}"

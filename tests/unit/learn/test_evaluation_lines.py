@@ -49,6 +49,12 @@ PAIRS = [
     ("train - epoch {e} - loss {loss:.4f}", "val - epoch {e} - loss {val:.4f}"),
     ("train@epoch{e} loss {loss:.4f}", "valid@epoch{e} loss {val:.4f}"),
 ]
+STEPS = ["Epoch {e} [{b}/400] loss: {loss:.4f}", "Epoch [{e}/20], Step [{b}/400], Loss: {loss:.4f}"]
+SUMMARIES = [
+    "Epoch {e} | train_loss {acc:.4f} | val_loss {val:.4f}",
+    "Epoch: {e} | Train set loss: {acc:.4f} | Val set loss: {val:.4f}",
+    "Epoch {e} Training Phase Loss: {acc:.4f} Validation Phase Loss: {val:.4f}",
+]
 TESTS = ["Test loss: {val:.4f}", "Test set: Average loss: {val:.4f}, Accuracy: 9832/10000 (98%)"]
 BATCHES = "val --- Current batch:{b}/400  loss:{val:.4f}"
 
@@ -63,7 +69,7 @@ def metrics(log: Path, *lines: str) -> dict[str, Any]:
             text += "".join(line.format(**values, b=b) + "\n" for b in ((200, 400) if "{b}" in line else (0,)))
     log.write_text(text)
     summary = receipt_cli.read(log).receipt.to_dict()["summary"]
-    assert summary["steps"]["record_count"] == EPOCHS
+    assert summary["steps"]["record_count"] == EPOCHS * (1 + ("{b}" in lines[0]))
     found: dict[str, Any] = summary["metrics"]
     assert (found["loss"]["first"], found["loss"]["last"]) == (2.2072, 0.1736)
     return found
@@ -78,6 +84,13 @@ def test_a_line_of_an_evaluation_beside_the_records(line: str, tmp_path: Path) -
 @pytest.mark.parametrize("training, evaluation", PAIRS)
 def test_a_line_of_the_same_form_for_both(training: str, evaluation: str, tmp_path: Path) -> None:
     found = metrics(tmp_path / "run.log", training, evaluation)
+    assert (found["val_loss"]["first"], found["val_loss"]["last"]) == (7.516, 6.0856)
+
+
+@pytest.mark.parametrize("summary", SUMMARIES)
+@pytest.mark.parametrize("step", STEPS)
+def test_the_summary_of_an_epoch_behind_its_steps(step: str, summary: str, tmp_path: Path) -> None:
+    found = metrics(tmp_path / "run.log", step, summary)
     assert (found["val_loss"]["first"], found["val_loss"]["last"]) == (7.516, 6.0856)
 
 
