@@ -73,10 +73,7 @@ def _compiled_kernel(folder: Path, warn: Callable[[str], None]) -> Path | None:
             return None
         (built,) = map(Path, command.get_outputs())
         target = folder / built.name
-        partial = target.with_suffix(".part")
-        partial.write_bytes(built.read_bytes())
-        partial.chmod(0o755)
-        partial.replace(target)
+        replace(target, built.read_bytes(), 0o755)
     return target
 
 
@@ -107,11 +104,13 @@ def compile_definitions() -> None:
     folder.joinpath("definitions.json").touch()  # for make
 
 
-def replace(path: Path, content: bytes) -> None:
+def replace(path: Path, content: bytes, mode: int | None = None) -> None:
     """Give the file at ``path`` its ``content`` in one step; it is left as it is where it has that."""
     if not path.is_file() or path.read_bytes() != content:
         partial = path.with_name(f"{path.name}.{os.getpid()}.part")
         partial.write_bytes(content)
+        if mode is not None:
+            partial.chmod(mode)
         partial.replace(path)
 
 

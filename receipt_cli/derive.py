@@ -27,7 +27,7 @@ from receipt_cli.analysis.summary import Summary, summarise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.definitions.metrics import Registry, load_registry
 from receipt_cli.detect.choose import Choice, Detection, count_explained, detect
-from receipt_cli.detect.generic import GENERIC, is_generic, leaves_lines, may_train, read_generically, wanted
+from receipt_cli.detect.generic import GENERIC, announces_training, is_generic, leaves_lines, may_train, read_generically, wanted
 from receipt_cli.detect.parts import gaps_of_launches, gaps_of_trainers, read_parts
 from receipt_cli.errors import InputError
 from receipt_cli.events.banners import find_launches
@@ -268,10 +268,14 @@ def _figures(reading: Reading, number: int, options: Options) -> Derivation:
         if index in among:
             summaries.append(summarise(phase, known, registry, options.facts))
     own_body = window(reading.body, launch)
-    near, announced = may_train(reading.lacks, reading.gathered.heads)
-    near = near or (not grammars and ends_in_rows([line for _, line in _last_lines(reading, number)]))
-    told = {"recognised": bool(grammars), "unread": near or announced, "whole": options.log_complete is not False}
-    ending = judge(own_body, engine.catalogue, every, options.exit_code, running=options.running, **told)
+    near, announced = may_train(reading.lacks), False
+    if not grammars:  # else the ending does not depend on it
+        near = near or ends_in_rows([line for _, line in _last_lines(reading, number)])
+        announced = announces_training(reading.gathered.heads)
+    ending = judge(
+        own_body, engine.catalogue, every, options.exit_code, recognised=bool(grammars), unread=near or announced,
+        whole=options.log_complete is not False, running=options.running,
+    )  # fmt: skip
     if options.job is not None:
         from receipt_cli.analysis.stated.job_end import complete_ending
 

@@ -39,9 +39,14 @@ OFTEN = 5
 _ANNOUNCED = compile_later(rb"(?i)(?<![\w-])(?:start(?:s|ed|ing)?|begin(?:s|ning)?|commencing)(?: the| model)? training(?![\w-])")
 
 
-def may_train(lacks: Sequence[Lack], heads: Sequence[bytes]) -> tuple[bool, bool]:
-    """Return whether records of an unread log are nearly those of a training, and whether the log announces one."""
-    return any(lack.seen >= OFTEN for lack in lacks), any(_ANNOUNCED.search(head) for head in heads)
+def may_train(lacks: Sequence[Lack]) -> bool:
+    """Return whether records of an unread log are nearly those of a training."""
+    return any(lack.seen >= OFTEN for lack in lacks)
+
+
+def announces_training(heads: Sequence[bytes]) -> bool:
+    """Return whether an unread log with these first bytes announces a training."""
+    return any(_ANNOUNCED.search(head) for head in heads)
 
 
 def is_generic(name: str | None) -> bool:

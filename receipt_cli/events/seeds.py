@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.streams import Gathered
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain, starts
 
 LONGEST = 20_000
@@ -16,13 +17,13 @@ MOST = 2**64
 Facts = Mapping[str, tuple[float | str, int]]
 """Value and line of each fact by its name."""
 _ADJECTIVES = rb"(?:(?:using|setting|set|with|a|an|the|fixed|global|random|manual|master|base|rng|numpy|torch|training)\s++){0,4}"
-_ALONE = re.compile(
+_ALONE = compile_later(
     rb"(?:[-*>]\s|\[rank: \d{1,6}\]\s)?" + _ADJECTIVES + rb"(?:random|manual|rng)?_?seed(?:\s++(?:is\s|value|number))?"
     rb"(?:\s++(?:set\s)?(?:to|as)\b)?\s*+[:=]?\s*+(\d{1,20})\s*+\.?$",
     re.IGNORECASE,
 )
-_NAMESPACE = re.compile(rb"\bNamespace\(")
-_SETTING = re.compile(rb"[(,]\s?(?:random_|manual_)?seed=(\d{1,20})(?=[,)])")
+_NAMESPACE = compile_later(rb"\bNamespace\(")
+_SETTING = compile_later(rb"[(,]\s?(?:random_|manual_)?seed=(\d{1,20})(?=[,)])")
 
 
 def with_seed(facts: Facts, gathered: Gathered, events: Sequence[Event]) -> Facts:
