@@ -27,6 +27,8 @@ EPOCH = 10
 """Step records that the record of a whole epoch stands for where many are asked for."""
 SAID_DONE = "said_to_be_done"
 """The marker of a script that says that the training is over: no proof of success, but the log does not just end."""
+SAID_FINISHED = "said_finished"
+"""The marker of a line with no other word than that something is done: it speaks of the run where it is the only one."""
 STOPPED_EARLY = "stopped_early"
 """The marker of a training that stops before its plan, since an evaluation no longer improves."""
 SENT = ("wrapped_command_stopped", "wrapped_command_interrupted")
@@ -65,7 +67,9 @@ class Progress:
         if exit_code == 0:
             self.ends.append(FAR)
         said, early = body.markers.get(SAID_DONE), body.markers.get(STOPPED_EARLY)
-        self.said_done = said.at[-1] if said is not None else -1
+        alone = body.markers.get(SAID_FINISHED)
+        lines = set() if alone is None else {at >> POSITION_BITS for at in alone.at}
+        self.said_done = max(said.at[-1] if said is not None else -1, alone.at[-1] if alone and len(lines) == 1 else -1)
         self.stopped_early = early.at[-1] if early is not None else -1
         convicting = [h for m in catalogue.markers if m.role in CONVICTING and (h := body.markers.get(m.id)) is not None]
         stating = [h for m in catalogue.markers if m.role == "exit_code" and (h := body.markers.get(m.id)) is not None]

@@ -9,7 +9,7 @@ from typing import Any
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
 from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH
-from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role
+from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role, is_mean
 from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, field_name, literal, metric_value
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading
@@ -64,6 +64,8 @@ def _named_evaluation(group: Group, readings: Sequence[Reading], vocabulary: Voc
     first, last = group.span
     found = [(r, at) for r in readings for at in _evaluated(r, vocabulary)]
     spoken = [one for one in found if not _is_test(*one, vocabulary)] or found
+    if len(spoken) > 1:
+        spoken = [(r, at) for r, at in spoken if is_mean(r.names[at])]  # beside the batches of an evaluation
     if len(spoken) != 1:
         return None
     reading, at = spoken[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from receipt_cli.learn.counting import (
@@ -65,6 +65,7 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     A second group is chosen only where it is entirely before or after the first in the log: another stage of the run.
     """
     readings = [read_shape(s, vocabulary) for s in shapes]
+    _part_twins(readings, vocabulary)
     for reading in readings:
         _find_heading(reading, readings)
         _find_runs(reading, readings, vocabulary)
@@ -86,6 +87,29 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
         if len(chosen) == 4:
             break
     return chosen, readings
+
+
+def _part_twins(readings: Sequence[Reading], vocabulary: Vocabulary) -> None:
+    """Take for an evaluation what another record prints of training: ``Train acc 1 | loss 2``, ``Valid acc 1 | loss 2``."""
+    trained: set[tuple[bytes, ...]] = set()
+    evaluated: list[tuple[tuple[bytes, ...], Reading]] = []
+    for reading in readings:
+        text = b"\x00".join(reading.shape.literals).lower()
+        words = set(re.findall(r"[a-z]+", text.decode("utf-8", "replace")))
+        spoken = words & vocabulary.evaluation
+        if bool(spoken) == bool(words & vocabulary.training) or reading.loss is None:
+            continue
+        sides = b"|".join(word.encode() for word in words & (vocabulary.evaluation | vocabulary.training))
+        key = tuple(re.sub(rb"(?<![a-z])(?:%s)(?![a-z])" % sides, b"\x01", text).split())
+        if spoken:
+            evaluated.append((key, reading))
+        else:
+            trained.add(key)
+    for key, reading in evaluated:
+        if key in trained:
+            reading.evaluation = True
+            reading.names = [replace(name, evaluation=True) for name in reading.names]
+            reading.roles = {at: role for at, role in reading.roles.items() if role.kind != LOSS}
 
 
 def _set_aside(readings: Sequence[Reading]) -> None:
@@ -219,7 +243,7 @@ MAX_HEADING = 24
 def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
     """Find the line that announces each epoch, for records whose counter starts again with every epoch."""
     counter, shape = reading.counter, reading.shape
-    if reading.evaluation or reading.loss is None or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
+    if reading.evaluation or not reading.roles or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
         return
     if counter.mode == ABSENT and counter.step is None and not reading.bar:
         opening = next((r.shape for r in readings if _begins_epochs(r) and _in_turn(r.shape, shape)), None)

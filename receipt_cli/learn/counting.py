@@ -15,6 +15,8 @@ GLOBAL, PER_EPOCH, EPOCHS, UNNUMBERED, ABSENT = "global", "per epoch", "epochs",
 AGREE = 0.9
 DRAWN_BAR = r"\d{1,3}+%\|[^|\r\n]{0,400}+\|[ \t]*+"
 """What a progress bar draws before its counter."""
+MOST = 0.75
+"""Share of the falls of a counter from its end that tells epochs: an attempt may have been cut."""
 FEW = 8
 """Records of a shape that are all kept: too few to confirm a counter by them alone."""
 
@@ -70,7 +72,7 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
                 alike = [at for at in nameless if columns[at].kind == columns[best].kind or at == beside]
                 slower = [at for at in alike if at < best]
                 epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
-    epoch = epochs[0] if epochs else None
+    epoch = epochs[0] if epochs else _slower(shape, named, steps)
     drawn = drawn_steps(shape)
     if not steps and any(role is not None and role.kind in (LOSS, PART) for role in roles):
         steps = [at for at in drawn if _counts(columns[at], shape, vocabulary)][:1]
@@ -234,5 +236,18 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
     full = [b[step] for b, _ in falls]
     same = max(full) - min(full) <= max(column.stride or 1, 0.02 * max(full)) and len(falls) > 1
     if column.kind == FRACTION:  # a counter that begins again far from its total is that of another attempt
-        same = column.one_total and min(full) >= AGREE * (column.total or 0)
+        ended = sum(value + (column.stride or 0) > AGREE * (column.total or 0) for value in full)
+        same = column.one_total and ended >= max(MOST * len(full), min(2, len(full)))
     return Counter(UNNUMBERED if same else GLOBAL, step)
+
+
+def _slower(shape: Shape, named: list[int], steps: list[int]) -> int | None:
+    """Return the counter that is one further wherever the other begins again: ``iteration 3 step 20/50``, the epoch."""
+    for at in named if len(named) == 2 and len(steps) == 1 else ():
+        other = steps[0]
+        if at != other and not shape.columns[at].drops:
+            falls = [(b, a) for b, a in shape.drops if other in b and other in a and a[other] < b[other]]
+            rose = [1 for b, a in falls if a.get(at, 0) > b.get(at, 0)]
+            if len(falls) >= 2 and len(rose) == len(falls) and shape.columns[at].rises <= shape.columns[other].drops:
+                return at
+    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from receipt_cli.learn.shapes import Column, Shape
 from receipt_cli.learn.tokens import NUMBER
@@ -152,6 +153,25 @@ def _is_sum(shape: Shape, number: int) -> bool:
     return bool(rows) and all(len(row) == len(columns) and abs(row[0] - sum(row[1:])) <= 1e-3 * abs(row[0]) for row in rows)
 
 
+_SUMS = frozenset(["total", "all", "overall", "sum"])
+_GAMES = frozenset(["episode", "episodes", "ep", "game", "games", "reward", "rewards", "score", "return", "returns"])
+
+
+def _is_total(shape: Shape, names: list[Name], number: int, vocabulary: Vocabulary) -> bool:
+    """True for ``[epoch: 4/200, iter: 325/489] total: 1.35``: a number behind counters that is no time, no sum of rewards.
+
+    No number beside it is called a loss of training as a whole.
+    """
+    column, name = shape.columns[number], names[number]
+    values = [token.value for token in column.values if token.value is not None]
+    rising = all(a <= b for a, b in pairwise(values))
+    if column.kind != NUMBER or column.integer or name.unit or name.follows or name.evaluation or not name.sure or rising:
+        return False
+    words = {word for other in names for word in other.words.split()}
+    counts = [other for other in names[:number] if _counter(other.words.split() or [""], vocabulary) is not None]
+    return bool(counts) and not words & _GAMES and not any(other.words in vocabulary.loss for other in names)
+
+
 def _in_company(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
     """Return the names as those beside them tell: a name printed again behind one of an evaluation is of it.
 
@@ -163,7 +183,7 @@ def _in_company(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list
         letter, _, rest = name.words.partition(" ")
         if letter in ("t", "v") and {f"t {rest}", f"v {rest}"} <= initials:  # ``T_loss``, ``V_loss``
             name = replace(name, words=f"{'train' if letter == 't' else 'val'} {rest}", evaluation=letter == "v")
-        if name.words == "total" and _of_losses(shape, len(found)):
+        if name.words in _SUMS and (_of_losses(shape, len(found)) or _is_total(shape, names, len(found), vocabulary)):
             name = replace(name, words="total loss")
         elif name.words in vocabulary.training and not name.evaluation and _is_sum(shape, len(found)):
             name = replace(name, words=f"{name.words} loss", several=False, bracket=False)

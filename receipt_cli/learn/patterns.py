@@ -162,5 +162,6 @@ def filler(column: Column) -> str:
     if column.kind == RATE:
         return r"\[[^\[\],\n]{0,80},[^\],\n]{0,40}"
     if column.kind in (NUMBER, FRACTION):
-        return rf"(?:{number}(?:[ \t]*+(?:/|of ){_BLANKS}\d[\d,]*+)?+(?:[ \t]?%|[A-Za-z/]{{0,16}}+)|N/A|n/a|None|null|\?{{3}})"
+        total = rf"[ \t]*+(?:/|(?:out )?of ){_BLANKS}\d++(?:,\d{{3}})*+"
+        return rf"(?:{number}(?:{total})?+(?:[ \t]?%|[A-Za-z/]{{0,16}}+)|N/A|n/a|None|null|\?{{3}})"
     return r"[\w:.,/+-]{1,40}+(?: days?, [\d:.]{1,20}+)?+"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from receipt_cli.learn.counting import (
     ABSENT,
@@ -38,6 +39,7 @@ from receipt_cli.learn.shapes import Shape
 from receipt_cli.learn.tokens import BAR, FRACTION, NUMBER, RATE
 from receipt_cli.learn.vocabulary import Vocabulary
 
+_TRAINING = frozenset(["train", "training", "trn"])
 _REWARDS = frozenset(["reward", "rewards", "return", "returns"])
 INDENT = 24
 """Blanks before a record that stands in a second column of the screen: more than any nesting indents."""
@@ -85,7 +87,7 @@ class Reading:
             timed = PART in kinds and TIMING in kinds and self._moves
             return 1 if (self.loss is not None and metrics > 1 and self._varies) or timed else 0
         if self.loss is not None:
-            return 4
+            return 4 if self.roles[self.loss].rank < WHOLE else 3
         if mode == EPOCHS and self._rises(self.counter.epoch) and (PART in kinds or self._perplexing):
             return 2
         if mode == EPOCHS and self._rises(self.counter.epoch) and (self._rewarded or self._scored):
@@ -111,7 +113,8 @@ class Reading:
         """True for a score of training that varies: its name says so, or the same score of an evaluation stands beside it."""
         evaluated = {" ".join(name.words.split()[1:]) for name in self.names if name.evaluation}
         scores = [(at, role) for at, role in self.roles.items() if role.kind == SCORE]
-        told = [at for at, role in scores if role.rank == TRAINED or self.names[at].words in evaluated]
+        spoken = self.counter.epoch is not None and _TRAINING & set(self.names[self.counter.epoch].words.split())
+        told = [at for at, role in scores if role.rank == TRAINED or self.names[at].words in evaluated or spoken]
         return any(len({token.value for token in self.shape.columns[at].values}) > 1 for at in told)
 
     @property
@@ -163,7 +166,7 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
     roles[: glued + 1] = [None] * (glued + 1)
     counter = find_counter(shape, names, roles, vocabulary)
-    metrics = _metrics(shape, names, roles, counter)
+    metrics = _metrics(shape, names, roles, counter, vocabulary)
     if counter.mode == ABSENT and any(role.kind == LOSS for role in metrics.values()):
         counter = count_by_bar(shape) or counter
     kinds = {role.kind for role in metrics.values()}
@@ -176,7 +179,9 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted)
 
 
-def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter: Counter) -> dict[int, Role]:
+def _metrics(
+    shape: Shape, names: list[Name], roles: list[Role | None], counter: Counter, vocabulary: Vocabulary
+) -> dict[int, Role]:
     """Return the metrics of a shape; of two columns for one metric the surer, or neither."""
     found: dict[str, list[int]] = {}
     for at, role in enumerate(roles):
@@ -196,6 +201,8 @@ def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter:
         if column.kind == NUMBER and column.values:
             found.setdefault(role.metric or f"{SCORE} {names[at].words}", []).append(at)
     chosen: dict[int, Role] = {}
+    _weigh(found, roles, names, counted=counter.mode != ABSENT)
+    _pair_evaluation(found, roles, names, vocabulary)
     for places in found.values():
         ranked = sorted(places, key=lambda at: (_rank(roles[at]), at))
         if len(ranked) == 1 or _rank(roles[ranked[0]]) < _rank(roles[ranked[1]]):
@@ -203,6 +210,54 @@ def _metrics(shape: Shape, names: list[Name], roles: list[Role | None], counter:
             assert role is not None
             chosen[ranked[0]] = role
     return dict(sorted(chosen.items()))
+
+
+WHOLE = 900
+"""The rank of a loss of one kind that is the only one on its line."""
+_ONE_KIND = frozenset(["nll", "ce", "xent", "bce", "mse", "cross", "crossentropy"])
+_PARTS = frozenset(
+    ["d", "g", "dis", "disc", "discriminator", "gen", "generator", "fake", "real", "policy", "value", "actor", "critic", "pi",
+     "v", "q", "vf", "pg", "entropy", "kl", "kld", "aux", "auxiliary", "gate", "reg", "regularization", "regularizer",
+     "penalty", "adv", "adversarial", "weight", "decay", "style", "content", "perceptual", "feature", "balance", "router",
+     "commitment", "alpha", "temperature", "bound", "box", "bbox", "cls", "obj", "rpn", "mask", "dfl", "giou", "iou", "l1",
+     "l2", "src", "tgt", "source", "target", "best", "min", "max", "mean", "std"]
+)
+"""Words of a loss that is a part of another, or one of several players'."""
+
+
+def _weigh(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], *, counted: bool) -> None:
+    """Take the only loss on a line that counts for the training's, and one of one kind beside others for a part of it."""
+    parts = [at for places in found.values() for at in places if _kind(roles[at]) == PART and "loss" in names[at].words.split()]
+    losses = found.get("loss", [])
+    one_kind = [at for at in losses if (words := set(names[at].words.split())) & _ONE_KIND and not words & _TRAINING]
+    if losses and parts and one_kind == losses:
+        for at in found.pop("loss"):
+            roles[at] = Role(PART)
+            found[f"{SCORE} {names[at].words}"] = [at]
+    elif counted and not losses and len(parts) == 1 and not _PARTS & set(names[parts[0]].words.split()):
+        del found[f"{SCORE} {names[parts[0]].words}"]
+        roles[parts[0]] = Role(LOSS, WHOLE, "loss")
+        found["loss"] = parts
+
+
+def _pair_evaluation(
+    found: dict[str, list[int]], roles: list[Role | None], names: list[Name], vocabulary: Vocabulary
+) -> None:
+    """Take for the validation's loss what is called as the training's is: ``train_mse=0.4 val_mse=0.5``."""
+    losses = found.get("loss", [])
+    if len(losses) != 1 or "val_loss" in found:
+        return
+    plain = [word for word in names[losses[0]].words.split() if word not in vocabulary.training]
+    for at, name in enumerate(names):
+        words = name.words.split()
+        rest = [word for word in words if word not in vocabulary.evaluation]
+        if roles[at] is None and len(rest) < len(words) and rest == plain and name.unit is None and not name.several:
+            roles[at] = Role(VALIDATION_LOSS, metric="val_loss")
+            found.setdefault("val_loss", []).append(at)
+
+
+def _kind(role: Role | None) -> str:
+    return role.kind if role is not None else ""
 
 
 _TOTALS = ("tokens_total", "samples_total")
@@ -218,7 +273,15 @@ def _is_time(shape: Shape, names: list[Name], at: int) -> bool:
     values = [token.value for token in shape.columns[at].values if token.value is not None]
     third = max(1, len(values) // 3)
     first, last = sum(values[:third]) / third, sum(values[-third:]) / third
-    return len(values) > 1 and not last < first - 0.02 * abs(first)
+    return len(values) > 1 and not last < first - 0.02 * abs(first) and not _jumps(values)
+
+
+def _jumps(values: list[float]) -> bool:
+    """True for numbers that go up and down by several times their size, as the losses of single batches do, and no time."""
+    falls = sum(a > b for a, b in pairwise(values))
+    ranked = sorted(values)
+    tenth = len(ranked) // 10
+    return falls * 3 > len(values) and ranked[tenth] > 0 and ranked[-1 - tenth] > 3 * ranked[tenth]
 
 
 def _speaks_of_loss(name: Name) -> bool:

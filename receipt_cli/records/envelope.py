@@ -20,7 +20,7 @@ _MONTH = rb"Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _ZONE = rb"(?:Z|[+-]\d\d:?\d\d| (?:UTC|GMT))?"
 _MONTH_NAME = rb"(?:" + _MONTH + rb")[a-z]{0,6}"
 _ANY_TIME = (
-    rb"(?:(?:" + _DATE + rb"|(?:[A-Z][a-z]{2,8}, )?(?:\d{4}(?:-\d\d-\d\d|/\d\d/\d\d|\.\d\d\.\d\d)(?:[_,-]|, )"
+    rb"(?:(?:" + _DATE + rb"|(?:[A-Z][a-z]{2,8}, )?(?:\d{4}(?:-\d\d-\d\d|/\d\d/\d\d|\.\d\d\.\d\d)(?:[_,-]|, | )"
     rb"|\d\d(?:-\d\d-|\.\d\d\.)\d{4},? |\d\d/\d\d/\d{4}, |\d{1,2}[ -]" + _MONTH_NAME + rb"[ -](?:\d\d){1,2},? "
     rb"|"
     + _MONTH_NAME
@@ -28,7 +28,7 @@ _ANY_TIME = (
     + _CLOCK
     + rb"|(?:\d{4}[-/]\d\d[-/]\d\d |"
     + _MONTH_NAME
-    + rb"[ -]\d\d |\d\d-\d\d )\d\d:\d\d|\d{4}(?:-\d\d){5})"
+    + rb"[ -]\d\d |\d\d-\d\d )\d\d:\d\d|\d{4}(?:-\d\d){5}|\d{8}[_-]\d{6})"
     + _ZONE
 )
 """Times as people configure their loggers: ``%d-%b-%y``, ``%a, %d %b %Y``, ``%Y.%m.%d-``, year, month and day in Chinese; to the

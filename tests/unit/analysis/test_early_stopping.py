@@ -75,7 +75,59 @@ def test_a_crash_behind_it_convicts(tmp_path: Path) -> None:
     assert document["checks"]["completed"] is False
 
 
-def test_a_script_that_says_that_it_is_done_is_not_called_truncated(tmp_path: Path) -> None:
-    document = ending(tmp_path / "run.log", "Training complete. Best checkpoint at: results/best.pth")
+DONE = [
+    "Training complete. Best checkpoint at: results/best.pth",
+    "2026-01-02 03:04:09 INFO - Experiment completed",
+    "Experiment finished in 3h",
+    "Run finished",
+    "Job completed successfully",
+    "Optimization Finished!",
+    "Finished training.",
+    "Training ended",
+    "Finished!",
+    "All done!",
+    "----- done -----",
+    "The End",
+]
+NOT_DONE = [
+    "Training completed 3 of 10 epochs",
+    "Finished training epoch 12",
+    "Done loading",
+    "done: 3",
+    "Run completed 12 epochs",
+]
+
+
+@pytest.mark.parametrize("line", DONE)
+def test_a_script_that_says_that_it_is_done_is_not_called_truncated(line: str, tmp_path: Path) -> None:
+    document = ending(tmp_path / "run.log", line)
     assert document["failure"] is None
     assert document["checks"]["completed"] is None
+
+
+@pytest.mark.parametrize("line", NOT_DONE)
+def test_what_is_done_with_a_part_ends_nothing(line: str, tmp_path: Path) -> None:
+    assert ending(tmp_path / "run.log", line)["failure"]["reason"] == "truncated"
+
+
+def test_a_word_that_ends_each_epoch_ends_no_run(tmp_path: Path) -> None:
+    log = tmp_path / "run.log"
+    log.write_text("".join(f"Epoch {n}/40 train loss {2.5 * math.exp(-n / 7):.4f}\nDone!\n" for n in range(1, 13)))
+    assert receipt_cli.read(log).receipt.to_dict()["failure"]["reason"] == "truncated"
+
+
+STEP = (
+    "Iter {n}: Train loss {loss:.3f}, Learning Rate 1.000e-05, It/sec 2.183, "
+    "Tokens/sec 804.974, Trained Tokens {t}, Peak mem 7.665 GB\n"
+)
+
+
+def test_an_excerpt_that_begins_with_a_step_need_not_show_the_end(tmp_path: Path) -> None:
+    """The grammar of mlx-lm knows the end of its trainer: who kept the lines of steps alone cut it off with the head."""
+    steps = "".join(STEP.format(n=10 * n, loss=2.5 * math.exp(-n / 9), t=3000 * n) for n in range(1, 13))
+    found = []
+    for head in ("", "Loading pretrained model\nLoading datasets\nTraining\nStarting training..., iters: 600\n"):
+        log = tmp_path / f"run{len(head)}.log"
+        log.write_text(head + steps)
+        found.append(receipt_cli.read(log).receipt.to_dict()["checks"]["completed"])
+    assert found == [None, False]

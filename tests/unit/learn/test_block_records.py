@@ -133,6 +133,11 @@ def test_a_line_of_no_single_epoch_is_no_record(lines: list[str], tmp_path: Path
     assert not read(lines, tmp_path).detection.chosen
 
 
+def test_the_only_loss_of_a_record_is_that_of_training(tmp_path: Path) -> None:
+    found = figures(read(epochs("Epoch {e} @ 10:27 PM : {x:.2f} C.E. Loss, 94.5% Accuracy"), tmp_path))
+    assert (found["loss"], found["accuracy"]) == (LOSS, (0.945, 0.945))
+
+
 @pytest.mark.parametrize(
     ("line", "others"),
     [
@@ -141,7 +146,6 @@ def test_a_line_of_no_single_epoch_is_no_record(lines: list[str], tmp_path: Path
             {"loss_discriminator": LOSS, "loss_encoder": (-0.5, -0.5)},
         ),
         ("Epoch: {e} avg_loss_tgt: {x:.2f} time: 42.3s", {"avg_loss_tgt": LOSS}),
-        ("Epoch {e} @ 10:27 PM : {x:.2f} C.E. Loss, 94.5% Accuracy", {"c_e_loss": LOSS, "accuracy": (0.945, 0.945)}),
         ("Episode {e}, Reward: {x:.2f}", {"reward": LOSS}),
         ("[ep] episode={e} | return={x:.2f} | length=200", {"return": LOSS}),
         ("epoch {e} box_loss={x:.2f} cls_loss=0.5", {"box_loss": LOSS, "cls_loss": (0.5, 0.5)}),

@@ -48,8 +48,17 @@ PAIRS = [
     ("epoch: {e} mode: train loss: {loss:.4f}", "epoch: {e} mode: eval loss: {val:.4f}"),
     ("train - epoch {e} - loss {loss:.4f}", "val - epoch {e} - loss {val:.4f}"),
     ("train@epoch{e} loss {loss:.4f}", "valid@epoch{e} loss {val:.4f}"),
+    ("Epoch {e}/20, Train Loss: {loss:.4f}", "Epoch {e}/20, Validation Loss: {val:.4f}"),
+    ("Epoch {e} of 20, Train Loss: {loss:.4f}", "Epoch {e} of 20, Val Loss: {val:.4f}"),
+    ("[Epoch: {e:02d}] Train acc: {acc:.4f} | loss: {loss:.4f}", "[Epoch: {e:02d}] Valid acc: {acc:.4f} | loss: {val:.4f}"),
 ]
 STEPS = ["Epoch {e} [{b}/400] loss: {loss:.4f}", "Epoch [{e}/20], Step [{b}/400], Loss: {loss:.4f}"]
+ONE_LINE = [
+    "Epoch {e} | Train MSE: {loss:.4f} | Gate Loss: {acc:.4f} | Val MSE: {val:.4f} | Val Corr: {acc:.4f}",
+    "Epoch {e}/20 train_mse={loss:.4f} val_mse={val:.4f}",
+    "Epoch {e}: train CE {loss:.4f} valid CE {val:.4f}",
+    "Epoch {e}: BCE {loss:.4f}, val BCE {val:.4f}",
+]
 SUMMARIES = [
     "Epoch {e} | train_loss {acc:.4f} | val_loss {val:.4f}",
     "Epoch: {e} | Train set loss: {acc:.4f} | Val set loss: {val:.4f}",
@@ -84,6 +93,12 @@ def test_a_line_of_an_evaluation_beside_the_records(line: str, tmp_path: Path) -
 @pytest.mark.parametrize("training, evaluation", PAIRS)
 def test_a_line_of_the_same_form_for_both(training: str, evaluation: str, tmp_path: Path) -> None:
     found = metrics(tmp_path / "run.log", training, evaluation)
+    assert (found["val_loss"]["first"], found["val_loss"]["last"]) == (7.516, 6.0856)
+
+
+@pytest.mark.parametrize("line", ONE_LINE)
+def test_the_validation_is_called_as_the_training_on_its_line(line: str, tmp_path: Path) -> None:
+    found = metrics(tmp_path / "run.log", line)
     assert (found["val_loss"]["first"], found["val_loss"]["last"]) == (7.516, 6.0856)
 
 
