@@ -79,15 +79,12 @@ DONE = [
     "Training complete. Best checkpoint at: results/best.pth",
     "2026-01-02 03:04:09 INFO - Experiment completed",
     "Experiment finished in 3h",
-    "Run finished",
-    "Job completed successfully",
     "Optimization Finished!",
     "Finished training.",
     "Training ended",
     "Finished!",
     "All done!",
-    "----- done -----",
-    "The End",
+    "----- Done. -----",
 ]
 NOT_DONE = [
     "Training completed 3 of 10 epochs",
