@@ -17,7 +17,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
 
 from receipt_cli.events.model import Event, expand
-from receipt_cli.events.rows import RankCopies
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
@@ -41,10 +40,10 @@ MOST_SINGLE = 200_000
 """Records of a launch that are: each needs an event of its own."""
 
 
-def drop_copies(events: list[Event], aside: Iterable[RankCopies] = ()) -> list[Event]:
+def drop_copies(events: list[Event], aside: Iterable[int] = ()) -> list[Event]:
     """Return the events, in log order, without the copies of them; rows that are no events of their own stay as they are.
 
-    ``aside``: step records of other ranks that have no events, since the leading rank prints them, too.
+    ``aside``: the ranks with step records that have no events, since the leading rank prints them, too.
     """
     kept = _of_ranks(_once(events), aside)
     return _unlabelled(kept) if len({event.rank for event in kept}) == 1 else kept
@@ -92,12 +91,12 @@ def _has_figures(event: Event) -> bool:
     return event.rule.event in _RECORDS or bool(event.metrics)
 
 
-def _of_ranks(events: list[Event], aside: Iterable[RankCopies]) -> list[Event]:
+def _of_ranks(events: list[Event], aside: Iterable[int]) -> list[Event]:
     """Leave out what another rank printed with the same values, one record for one, as the leading rank: rule by rule.
 
     The leading rank of a rule printed most records of it; of several the lowest.
     """
-    ranks = {event.rank for event in events}.union(copies_of.rank for copies_of in aside) - {NO_RANK}
+    ranks = {event.rank for event in events}.union(aside) - {NO_RANK}
     if len(ranks) < 2:
         return events
     rules: dict[tuple[str, str], dict[int, list[Event]]] = {}

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from receipt_cli.events.ledger import Ledger
-from receipt_cli.events.rows import TAIL, ProgressBars, RankCopies, RowRun
+from receipt_cli.events.rows import TAIL, ProgressBars, RowRun
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.problems import Problem
@@ -149,18 +149,18 @@ def _equal(left: Mapping[str, float], right: Mapping[str, float]) -> bool:
 
 class ReadEvents(NamedTuple):
     """Events in log order, problems of naming them (table rows without a header), and records without an event:
-    those of ranks other than the leading one, and progress bars. ``ledger`` counts all numeric cells."""
+    those of ranks other than the leading one (by rank), and progress bars. ``ledger`` counts all numeric cells."""
 
     events: list[Event]
     problems: list[Problem]
-    copies: list[RankCopies]
+    copies: Mapping[int, list[RowRun]]
     bars: list[ProgressBars]
     ledger: Ledger
 
     @property
     def unseen_ranks(self) -> set[int]:
         """The ranks that name what has no event."""
-        return {copy.rank for copy in self.copies}.union(*(bars.ranks for bars in self.bars))
+        return {*self.copies}.union(*(bars.ranks for bars in self.bars))
 
 
 def expand(event: Event) -> list[Event]:

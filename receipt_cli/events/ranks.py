@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from receipt_cli.events.model import Event, expand
-from receipt_cli.events.rows import STEP_TIME, RankCopies, RowRun, count_distinct, is_memory, steps_among
+from receipt_cli.events.rows import STEP_TIME, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.events.series import metric, read
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.spill import joined
@@ -34,7 +34,7 @@ class RankFigures(NamedTuple):
 
 
 def rank_figures(
-    events: Sequence[Event], copies: Sequence[RankCopies], start: int, end: int, twins: Mapping[int, int]
+    events: Sequence[Event], copies: Mapping[int, Sequence[RowRun]], start: int, end: int, twins: Mapping[int, int]
 ) -> dict[int, RankFigures]:
     """Return what each rank printed between two positions, by rank; empty where only one rank printed something.
 
@@ -49,11 +49,13 @@ def rank_figures(
             steps.setdefault(event.rank, []).append(event)
         for size in (size for name in event.metric_names if is_memory(name) for size in _sizes(event, name)):
             peaks[event.rank] = max(size, peaks.get(event.rank, size))
-    beside: dict[int, list[RankCopies]] = {}
-    for part in (part for copy in copies if (part := copy.between(start, end)) is not None):
-        beside.setdefault(part.rank, []).append(part)
-        if part.peak is not None:
-            peaks[part.rank] = max(part.peak, peaks.get(part.rank, part.peak))
+    beside: dict[int, list[RowRun]] = {}
+    for rank, copy in ((rank, copy) for rank, runs in copies.items() for copy in runs):
+        if (part := copy.between(start, end)) is not None:
+            beside.setdefault(rank, []).append(part)
+            for largest in (part.largest(name) for name in part.metrics if is_memory(name)):
+                if largest is not None:
+                    peaks[rank] = max(largest, peaks.get(rank, largest))
     ranks = sorted(steps.keys() | peaks.keys() | beside.keys())
     found = {rank: _figures(steps.get(rank, []), beside.get(rank, []), peaks.get(rank)) for rank in ranks}
     found |= {rank: found[other] for rank, other in twins.items() if other in found}
@@ -82,27 +84,28 @@ def _sizes(event: Event, name: str) -> list[float]:
     return [size for size in sizes if size is not None and math.isfinite(size)]
 
 
-def _figures(records: Sequence[Event], copies: Sequence[RankCopies], peak: float | None) -> RankFigures:
+def _figures(records: Sequence[Event], copies: Sequence[RowRun], peak: float | None) -> RankFigures:
     """Return the figures of a rank. A step printed twice counts once, a record without a step always."""
     numbered = [e for e in records if e.step is not None]
     runs = [e.run.steps for e in numbered if e.run is not None]
     count = count_distinct([e.step for e in numbered if e.step is not None], [*runs, *(copy.steps for copy in copies)])
     unnumbered = sum(e.records for e in records if e.step is None)
-    firsts: list[tuple[int, int | None]] = [(copy.at[0], int(copy.steps[0])) for copy in copies]
-    lasts: list[tuple[int, int | None]] = [(copy.at[-1], int(copy.steps[-1])) for copy in copies]
+    firsts: list[tuple[int, int | None]] = [(copy.record(0)[0], copy.values(0)[0]) for copy in copies]
+    lasts: list[tuple[int, int | None]] = [(copy.record(len(copy) - 1)[0], copy.last) for copy in copies]
     firsts += [(e.at, e.step) for e in numbered[:1]]
     lasts += [(e.last_at, e.last_step) for e in numbered[-1:]]
     first, last = min(firsts, key=_place, default=None), max(lasts, key=_place, default=None)
     return RankFigures(count + unnumbered, first and first[1], last and last[1], peak, _median_time(records, copies))
 
 
-def _median_time(records: Sequence[Event], copies: Sequence[RankCopies]) -> float | None:
+def _median_time(records: Sequence[Event], copies: Sequence[RowRun]) -> float | None:
     """Return the median of the step times that a rank printed, None where it printed none."""
     times = finite(read(records, metric(STEP_TIME)))
     if copies:
         import numpy as np
 
-        times = finite(joined([np.asarray(times, np.float64), *(copy.times for copy in copies)], np.float64))
+        theirs = [found for copy in copies if (found := copy.filled(STEP_TIME)) is not None]
+        times = finite(joined([np.asarray(times, np.float64), *theirs], np.float64))
     return exact_median(times)
 
 

@@ -1,7 +1,7 @@
 """Records without an ``Event`` of their own: rows of columns, read as arrays.
 
-``RowRun``: regular step records behind the event before them. ``RankCopies``: step records that another rank prints
-too. ``ProgressBars``: bars that only number the records beside them. A long log is mostly such records.
+``RowRun``: regular step records behind the event before them, or those of one rank that the leading rank prints, too.
+``ProgressBars``: bars that only number the records beside them. A long log is mostly such records.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.arrays import distinct_values, is_large
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import pieces
+from receipt_cli.numeric.spill import picked
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ def is_memory(name: str) -> bool:
 class RowRun:
     """``n`` rows of ``columns``, ascending: of one rank and one plan, their steps ascending strictly or absent.
 
+    The copies of a rank (see ``ReadEvents``) are of that rank alone: their plans and steps may be any.
     ``metrics`` and ``unregistered`` name the columns that may hold values, that which counts first. ``numbers`` are the
     steps; where it is None, ``step`` is the column that prints them, if one does. ``inside`` is the column that counts
     inside an epoch, ascending strictly too; the other counters are those of the record before, and so is all else that
@@ -92,12 +93,20 @@ class RowRun:
     @property
     def at(self) -> Integers:
         """The position of each record (int64 [n])."""
-        return self._cut(self.columns.at)
+        found: Integers = self._cut(self.columns.at)
+        return found
 
     @property
     def line(self) -> Integers:
         """The line number of each record (int64 [n])."""
-        return self._cut(self.columns.line)
+        found: Integers = self._cut(self.columns.line)
+        return found
+
+    @property
+    def clock(self) -> Floats:
+        """The time stamp of each record, in seconds (float64 [n]); NaN where it has none."""
+        found: Floats = self._cut(self.columns.clock)
+        return found
 
     @property
     def last(self) -> int | None:
@@ -145,6 +154,14 @@ class RowRun:
         found = self.metric(name)
         return None if found is None else found[0]
 
+    def between(self, start: int, end: int) -> RowRun | None:
+        """Return the records, chosen one by one, from position ``start`` to ``end`` (exclusive); None where there are none."""
+        import numpy as np
+
+        assert not isinstance(self.rows, slice)
+        low, high = np.searchsorted(self.rows, np.searchsorted(self.columns.at.whole(), [start, end])).tolist()
+        return self.part(low, high) if low < high else None
+
     def part(self, start: int, stop: int) -> RowRun:
         """Return the records from ``start`` to ``stop`` (exclusive), counted from 0."""
         if isinstance(self.rows, slice):
@@ -187,9 +204,9 @@ class RowRun:
     def _row(self, index: int) -> int:
         return self.rows.start + index if isinstance(self.rows, slice) else int(self.rows[index])
 
-    def _cut(self, values: Cells[int]) -> Integers:
-        found: Integers = values.whole()[self.rows]
-        return found
+    def _cut(self, values: Cells[Any]) -> Any:
+        found = values.whole()
+        return found[self.rows] if isinstance(self.rows, slice) else picked(found, self.rows)
 
     def _of(self, column: NumberColumn) -> Floats:
         """Return the values of a column that has one for every record."""
@@ -214,39 +231,6 @@ class RowRun:
             filled[at] = values
             known[at] = True
         return (filled, None if bool(known.all()) else known) if known.any() else None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RankCopies:
-    """The step records of one rank in log order: positions and steps (int64 [n]).
-
-    ``sizes`` are the largest finite memory figure of each, in bytes, and ``times`` its step time in seconds, NaN where it has
-    none (float64 [n]).
-    """
-
-    rank: int
-    at: Integers
-    steps: Integers
-    sizes: Floats
-    times: Floats
-
-    def between(self, start: int, end: int) -> RankCopies | None:
-        """Return those from position ``start`` to ``end`` (exclusive), or None where there are none."""
-        import numpy as np
-
-        low, high = np.searchsorted(self.at, [start, end]).tolist()
-        if low == high:
-            return None
-        own = slice(low, high)
-        return RankCopies(self.rank, self.at[own], self.steps[own], self.sizes[own], self.times[own])
-
-    @property
-    def peak(self) -> float | None:
-        """The largest memory figure, or None where there is none."""
-        import numpy as np
-
-        known = [largest for piece in pieces(self.sizes) if not np.isnan(largest := np.fmax.reduce(piece))]
-        return float(max(known)) if known else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,15 +287,15 @@ class KeptRows:
 class CompactRows:
     """``read``: the columns to make events of, with the values of companions at the records that they follow.
 
-    ``kept``, by grammar and rule: the rows that become events; all, where a rule has no entry. ``bars`` and ``copies``
-    have no event.
+    ``kept``, by grammar and rule: the rows that become events; all, where a rule has no entry. ``bars`` and ``copies``,
+    by rank, have no event.
     """
 
     read: Sequence[tuple[Grammar, Rule, RuleColumns]]
     kept: Mapping[tuple[str, str], KeptRows] = field(default_factory=dict)
     attached: Mapping[tuple[str, str], Mapping[str, Integers]] = field(default_factory=dict)
     bars: list[ProgressBars] = field(default_factory=list)
-    copies: list[RankCopies] = field(default_factory=list)
+    copies: dict[int, list[RowRun]] = field(default_factory=dict)
 
     def companions(self, grammar: Grammar, rule: Rule, rows: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
         """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
@@ -330,7 +314,7 @@ def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats
         if isinstance(rows, slice):
             return (None if rows.stop <= len(values) else np.arange(len(values[rows]))), values[rows]
         known = int(np.searchsorted(rows, len(values)))
-        return (None if known == len(rows) else np.arange(known)), values[rows[:known]]
+        return (None if known == len(rows) else np.arange(known)), picked(values, rows[:known])
     held = np.asarray(column.rows)
     if isinstance(rows, slice):
         low, high = np.searchsorted(held, [rows.start, rows.stop]).tolist()

@@ -13,7 +13,7 @@ PUBLIC = {
     "intervals": "INTERVAL_RULE MIN_VALUES Spread difference drift interval mean_spread median_spread without_outliers",
     "ordinals": "OrdinalSet count_switches ordinals_at ordinals_from",
     "precision": "TOLERANCE resolution",
-    "spill": "ascends joined pieces scratch show take",
+    "spill": "ascends joined picked pieces scratch show take",
     "statistics": "Statistic Values describe exact_mean exact_median count_above exact_sum finite quantiles value_range",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

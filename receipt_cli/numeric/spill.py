@@ -29,7 +29,7 @@ VARIABLE = "RECEIPT_MEMORY"
 """The environment variable that sets the bound: ``512MiB``, ``4GB``, or bytes."""
 BOUND = 64 << 20
 """Bytes of columns that stay in memory if it is not set."""
-SHOWN = 32 << 20
+SHOWN = 16 << 20
 """Bytes of columns in files that are looked at before their pages are the system's alone again: they stay in its cache."""
 HUGE = 2 << 20
 """Bytes of a large page: one fault instead of 512. Rooms from twice that on ask for them."""
@@ -205,6 +205,19 @@ def pieces(values: NDArray[Kind], size: int = PIECE) -> Iterator[NDArray[Kind]]:
     for begin in range(0, len(values), size):
         yield values[begin : begin + size]
         show(8 * size)
+
+
+def picked(values: NDArray[Kind], rows: Integers) -> NDArray[Kind]:
+    """Return ``values`` (of eight bytes) at ``rows``, ascending; the pages of files are given back meanwhile."""
+    if len(rows) <= PIECE:
+        return values[rows]
+    made, at = scratch(values.dtype.type, len(rows)), 0
+    for begin in range(0, len(rows), PIECE):
+        piece = rows[begin : begin + PIECE]
+        made[at : at + len(piece)] = values[piece]
+        at += len(piece)
+        show(8 * int(piece[-1] - piece[0]))
+    return made
 
 
 def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]:

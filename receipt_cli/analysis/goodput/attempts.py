@@ -198,7 +198,7 @@ def _run_paces(event: Event, run: RowRun) -> tuple[Floats, Floats]:
     """Return the seconds between the records of the run behind ``event`` by their stamps, and those per step (float64 [n])."""
     import numpy as np
 
-    spans = np.diff(run.columns.clock.whole()[run.rows], prepend=event.clock)
+    spans = np.diff(run.clock, prepend=event.clock)
     return spans, spans / strides(event, len(run))
 
 

@@ -152,7 +152,7 @@ def _stretches(one: Try, marked: Mapping[int, object], ordinary: Ordinary) -> It
 def _of_run(event: Event, run: RowRun, ordinary: Ordinary) -> _Stretch:
     import numpy as np
 
-    spans = np.diff(run.columns.clock.whole()[run.rows], prepend=event.clock)
+    spans = np.diff(run.clock, prepend=event.clock)
     covers = strides(event, len(run))
     return _Stretch(spans, covers, ordinary.of_run(run, covers), run=event)
 

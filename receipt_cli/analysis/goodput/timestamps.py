@@ -176,7 +176,7 @@ class _Walk:
 
         run = event.run
         assert run is not None
-        clocks, lines = run.columns.clock.whole()[run.rows], run.line
+        clocks, lines = run.clock, run.line
         known = ~np.isnan(clocks)
         clocks, lines = clocks[known], lines[known]
         if not len(clocks):

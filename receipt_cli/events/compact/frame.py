@@ -10,7 +10,7 @@ import numpy as np
 
 from receipt_cli.events.rows import HEAD, MAX_EPOCHS, RowRun, is_memory
 from receipt_cli.grammar.model import COUNTERS, Rule
-from receipt_cli.numeric.spill import scratch
+from receipt_cli.numeric.spill import pieces, scratch
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
@@ -29,14 +29,13 @@ STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_s
 
 
 def labels(rule: Rule, columns: RuleColumns) -> set[float]:
-    """Return the lowest and the highest rank that the records are labelled with."""
+    """Return ranks that the records are labelled with, at least the lowest and the highest."""
     shown: list[NDArray[Any]] = [columns.rank.whole()]
     shown += [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == RANK]
     found: set[float] = set()
-    for values in shown:
-        if len(values) and not values.min() == values.max() == NO_RANK:
-            known = values[np.isfinite(values) & (values != NO_RANK)]
-            found |= {float(known.min()), float(known.max())} if len(known) else set()
+    for values in (piece for column in shown for piece in ([column[:1]] if column.strides == (0,) else pieces(column))):
+        known = values[np.isfinite(values) & (values != NO_RANK)]
+        found |= {float(known.min()), float(known.max())} if known.size else set()
     return found
 
 
@@ -145,8 +144,8 @@ class Frame:
                 break
         return max(HEAD, int(rises[DISTINCT]) + 1) if len(rises) > DISTINCT else stop - start
 
-    def run(self, start: int, stop: int, ends: Integers | None = None) -> RowRun:
-        """Return the run of the rows from ``start`` to ``stop`` (exclusive), or only of those at ``ends``."""
+    def run(self, chosen: Rows, drawn: int) -> RowRun:
+        """Return the run of the ``chosen`` ones of the rows that count, of which ``drawn`` were printed."""
         assert self.steps is not None
         metrics: dict[str, list[NumberColumn]] = {}
         others: dict[str, list[NumberColumn]] = {}
@@ -154,14 +153,10 @@ class Frame:
             metrics.setdefault(name, []).append(column)  # of two fields of one metric the first counts
         for name, column in self.unregistered:
             others.setdefault(name, []).insert(0, column)  # and of two others the last
-        chosen: Rows = slice(start, stop)
-        if ends is not None:
-            chosen = ends[np.searchsorted(ends, start) : np.searchsorted(ends, stop)]
+        first, n = (chosen.start, chosen.stop - chosen.start) if isinstance(chosen, slice) else (chosen[0], len(chosen))
         rows = chosen if self.chosen is None else self.chosen[chosen]
-        inside = self.inside[0] if self.inside else None
-        n = stop - start if isinstance(chosen, slice) else len(chosen)
-        run = RowRun(self.columns, rows, n, metrics, others, inside=inside, drawn=stop - start)
-        if not self._numbered(start):
+        run = RowRun(self.columns, rows, n, metrics, others, inside=self.inside[0] if self.inside else None, drawn=drawn)
+        if not self._numbered(first):
             return run
         if len(self.step) == 1:
             return replace(run, step=self.step[0])
@@ -197,10 +192,10 @@ class Frame:
         The numbers are None where they are not exact in float64.
         """
         if len(columns) == 1 and columns[0].dense and len(columns[0].values) == len(self.columns):
-            values = columns[0].values.whole()
+            values = self._taken(columns[0].values.whole())
             if bool(np.isfinite(values).all()):
                 large = len(values) and max(-float(values.min()), float(values.max())) >= EXACT
-                return (None if large else self._taken(_whole(values))), None
+                return (None if large else _whole(values)), None
         if not columns:
             none = np.broadcast_to(np.int64(0), len(self.columns))
             return self._taken(none), self._taken(none != 0) if len(none) else None

@@ -1,37 +1,34 @@
-"""Duplicate step records from non-leading ranks, kept as columns instead of ``Event`` objects.
+"""Set aside the step records of other ranks that the leading rank prints, too: as rows instead of ``Event`` objects.
 
 The summary uses only the figures that each rank printed itself.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from itertools import accumulate
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from receipt_cli.events.compact.frame import Frame, labels
-from receipt_cli.events.rows import STEP_TIME, RankCopies, is_memory
+from receipt_cli.events.rows import RowRun
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
-from receipt_cli.numeric.array_types import Floats, Integers
+from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, scratch
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from receipt_cli.numeric.array_types import Integers
 
-Kind = TypeVar("Kind", bound="np.generic")
-PIECE = 1 << 20
+PIECE = 1 << 18
 """Rows that are compared at a time."""
 
 
 def set_aside(
     read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, columns: RuleColumns
-) -> tuple[Integers, list[RankCopies]] | None:
+) -> tuple[Integers, dict[int, RowRun]] | None:
     """Return the rows that stay (int64, ascending) and the others, by rank; None where all stay.
 
     The leader is the rank with most step records, the lowest on a tie, as ``ranks.leading_rank`` has it.
@@ -58,42 +55,19 @@ def set_aside(
     if len(counts) < 2:
         return None
     leader = min(counts, key=lambda rank: (-counts[rank], rank))
-    led = steps[labelled & (ranks == leader)]
+    led = distinct_values(steps[labelled & (ranks == leader)])
     theirs = labelled & (ranks != leader)
     for piece in pieces:
-        theirs[piece][theirs[piece]] = np.isin(steps[piece][theirs[piece]], led)
-    rows = {rank: np.flatnonzero(theirs & (ranks == rank)) for rank in sorted(counts)}
-    places, numbers = _by_rank(at, rows), _by_rank(steps, rows)
-    sizes, times = _by_rank(_sizes(frame), rows), _by_rank(_times(frame), rows)
-    copies = [RankCopies(n, places[n], numbers[n], sizes[n], times[n]) for n, own in rows.items() if len(own)]
+        mine = steps[piece]
+        theirs[piece] &= led[np.minimum(np.searchsorted(led, mine), len(led) - 1)] == mine
+    rows = scratch(np.int64, int(np.count_nonzero(theirs)))
+    copies: dict[int, RowRun] = {}
+    done = 0
+    for rank in sorted(counts.keys() - {leader}):
+        own = np.flatnonzero(theirs & (ranks == rank))
+        if len(own):
+            mine = rows[done : done + len(own)]
+            mine[...] = own
+            copies[rank] = frame.run(mine, len(own))
+            done += len(own)
     return np.flatnonzero(~theirs), copies
-
-
-def _by_rank(values: NDArray[Kind], rows: Mapping[int, Integers]) -> dict[int, NDArray[Kind]]:
-    """Return the ``values`` (of eight bytes) of the rows of each rank; they share one room."""
-    kept = scratch(values.dtype.type, sum(map(len, rows.values())))
-    ends = accumulate(map(len, rows.values()))
-    made = {rank: kept[end - len(own) : end] for (rank, own), end in zip(rows.items(), ends, strict=True)}
-    for rank, own in rows.items():
-        np.take(values, own, out=made[rank], mode="clip")  # it would be buffered otherwise
-    return made
-
-
-def _sizes(frame: Frame) -> Floats:
-    """Return the largest finite memory figure of each row, NaN where it has none."""
-    names = {name for name, _ in frame.metrics if is_memory(name)}
-    if not names:
-        return np.broadcast_to(math.nan, len(frame.columns))
-    largest = scratch(np.float64, len(frame.columns))
-    largest[...] = math.nan
-    for name in names:
-        values = frame.metric(name)
-        np.fmax(largest, values, out=largest, where=np.isfinite(values))
-    return largest
-
-
-def _times(frame: Frame) -> Floats:
-    """Return the step time of each row, NaN where it has none."""
-    if not any(name == STEP_TIME for name, _ in frame.metrics):
-        return np.broadcast_to(math.nan, len(frame.columns))
-    return frame.metric(STEP_TIME)

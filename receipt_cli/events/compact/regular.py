@@ -82,7 +82,9 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
         for begin, end in pairwise([first - 1, *inside, last + 1]):  # a record on each side of a pause stays an event
             show()
             if end - begin - 2 >= LEAST:
-                runs[begin if chosen is None else int(chosen[begin])] = frame.run(begin + 1, end - 1, ends)
+                inner = slice(begin + 1, end - 1)
+                rows = inner if ends is None else ends[slice(*np.searchsorted(ends, [inner.start, inner.stop]))]
+                runs[begin if chosen is None else int(chosen[begin])] = frame.run(rows, end - begin - 2)
                 kept[begin + 1 : end - 1] = False
     if not runs:
         return None

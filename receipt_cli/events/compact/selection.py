@@ -8,7 +8,7 @@ from receipt_cli.events.compact.companions import attach
 from receipt_cli.events.compact.progress_bars import find_bars
 from receipt_cli.events.compact.rank_copies import set_aside
 from receipt_cli.events.compact.regular import find_runs, surroundings, worth_it
-from receipt_cli.events.rows import CompactRows, KeptRows, RankCopies
+from receipt_cli.events.rows import CompactRows, KeptRows, RowRun
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.scan.columns import RuleColumns
 
@@ -18,7 +18,7 @@ def compact(read: Sequence[tuple[Grammar, Rule, RuleColumns]], *, copies: bool) 
     bars = {(g.id, r.name): found for g, r, c in read if (found := find_bars(read, g, r, c)) is not None}
     read, attached = attach(read, bars.keys())
     kept: dict[tuple[str, str], KeptRows] = {}
-    others: list[RankCopies] = []
+    others: dict[int, list[RowRun]] = {}
     for grammar, rule, columns in read:
         if not worth_it(rule, columns) or any(g is grammar and r.repeats for g, r, _ in read):
             continue
@@ -27,7 +27,8 @@ def compact(read: Sequence[tuple[Grammar, Rule, RuleColumns]], *, copies: bool) 
         regular = find_runs(rule, columns, surroundings(read, grammar, rule, bars.keys()), rows)
         if aside is not None:
             regular = regular or KeptRows(aside[0], {}, None)
-            others += aside[1]
+            for rank, run in aside[1].items():
+                others.setdefault(rank, []).append(run)
         if regular is not None:
             kept[grammar.id, rule.name] = regular
     shown = [(g, r, columns) for g, r, columns in read if (g.id, r.name) not in bars]
