@@ -66,7 +66,8 @@ def _part_failed_starts(
     """Return the launches of a log, the starts among them that failed before the first step of all.
 
     What the log began with, but for a few lines that come once, and half of the kinds of lines before the first failure,
-    must come again behind a failure, and then the first step or another failure. A launcher that reports a restart begins no launch.
+    must come again behind a failure, and then the first step or another failure. A launcher that reports a restart begins no
+    launch.
     """
     whole = launches[0]
     roles = {marker.id: marker.role for marker in catalogue.markers}
