@@ -1,10 +1,11 @@
 """Run the relations over logs, print each violation, and write the table of them.
 
-``python -m benchmarks.metamorphic.table [FOLDER ...] [--only TEXT] [--every N] [--largest BYTES] [--jobs N]
-[--write PATH]``
+``python -m benchmarks.metamorphic.table [FOLDER ...] [--only TEXT] [--every N] [--from N] [--largest BYTES] [--jobs N]
+[--write PATH] [--details PATH]``
 
-Of a folder with a ``truth.jsonl``, the logs that it names. The smallest logs come first, and of a long one its first and its
-last lines are taken. A text is read once: packings that unpack to one text have one receipt.
+Of a folder with a ``truth.jsonl``, the logs that it names, too. A folder may be one log. Of a long log its first and its last
+lines are taken. A text is read once: packings that unpack to one text have one receipt. ``--details`` gets a line for each log
+when its relations are done.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +42,7 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "logs"
 LARGEST = 32_000
 """Bytes that are taken of a log: two thirds of them from its begin, one from its end."""
 _AROUND = ("LC_ALL", "LANG", "TZ")
+CRASHED = "the program crashed"
 Lines = Sequence[bytes]
 Found = Sequence[Document] | str
 _STAMPED: tuple[str, ...] = ("CRI", "docker json", "JSON", "Loki", "Cloud", "journal", "RFC", "ts", "timestamp")
@@ -242,14 +243,14 @@ def shortened(data: bytes, largest: int) -> bytes:
     return head + b"\n" + tail[tail.find(b"\n") + 1 :]
 
 
-def chosen_logs(folder: Path, every: int = 1) -> list[Path]:
-    """Return the logs of a folder: those with a known truth, where there is one, the smallest first."""
-    truth = folder / "truth.jsonl"
+def chosen_logs(folder: Path, every: int = 1, start: int = 0) -> list[Path]:
+    """Return the logs of a folder, the smallest first: each so manieth from ``start`` on."""
+    if folder.is_file():
+        return [folder]
+    truth, found = folder / "truth.jsonl", set(folder.rglob("*.log"))
     if truth.is_file():
-        found = [folder / json.loads(line)["path"] for line in truth.read_text("utf-8").splitlines()]
-    else:
-        found = sorted(folder.rglob("*.log"))
-    return sorted((path for path in found[::every] if path.is_file()), key=lambda path: (path.stat().st_size, path))
+        found |= {folder / json.loads(line)["path"] for line in truth.read_text("utf-8").splitlines()}
+    return sorted((path for path in found if path.is_file()), key=lambda path: (path.stat().st_size, path))[start::every]
 
 
 class Outcome(NamedTuple):
@@ -259,21 +260,36 @@ class Outcome(NamedTuple):
     excused: Counter[str]
 
 
-def run(logs: Sequence[Path], only: str = "", largest: int = LARGEST, jobs: int = 1) -> dict[str, Outcome]:
-    """Return the outcome of each relation whose name contains ``only``; ``jobs`` processes share the logs."""
-    found = {relation.name: Outcome([], Counter()) for relation in relations() if only in relation.name}
-    check = partial(_of_log, only=only, largest=largest)
-    with ProcessPoolExecutor(jobs) as pool:
-        for path, own in zip(logs, map(check, logs) if jobs == 1 else pool.map(check, logs), strict=True):
+def run(
+    logs: Sequence[Path], only: Sequence[str] = (), largest: int = LARGEST, jobs: int = 1, details: Path | None = None
+) -> dict[str, Outcome]:
+    """Return the outcome of each relation whose name contains a text of ``only``; ``jobs`` processes share the logs.
+
+    ``details`` gets all that differs as a JSON line for each log, as soon as the log is done. A log that raises violates the
+    relation ``CRASHED``, and the others go on.
+    """
+    found = {relation.name: Outcome([], Counter()) for relation in _chosen(only)}
+    found[CRASHED] = Outcome([], Counter())
+    with ProcessPoolExecutor(jobs) as pool, open(details or os.devnull, "w", encoding="utf-8") as kept:
+        running = {pool.submit(_of_log, path, only, largest): path for path in logs}
+        for done in as_completed(running):
+            path, error = running[done], done.exception()
+            own = {CRASHED: Compared([repr(error)])} if error else done.result()
             for name, (differing, excused) in own.items():
                 found[name].excused.update(excused)
                 if differing:
                     found[name].violations.append((path, differing[0]))
                     print(f"{name}: {path}: {differing[0]} (of {len(differing)})", file=sys.stderr, flush=True)
+            kept.write(json.dumps({"log": str(path), **{n: [c.differing, sorted(c.excused)] for n, c in own.items()}}) + "\n")
+            kept.flush()
     return found
 
 
-def _of_log(path: Path, only: str, largest: int) -> dict[str, Compared]:
+def _chosen(only: Sequence[str]) -> list[Relation]:
+    return [one for one in relations() if not only or any(text in one.name for text in only)]
+
+
+def _of_log(path: Path, only: Sequence[str], largest: int) -> dict[str, Compared]:
     """Return what differs of one log by the name of the relation."""
     forget()
     text = b"".join(as_utf8(iter([path.read_bytes()]), []))  # of UTF-16, bytes are no lines
@@ -281,7 +297,7 @@ def _of_log(path: Path, only: str, largest: int) -> dict[str, Compared]:
     with tempfile.TemporaryDirectory() as folder:
         before = receipts(_write(Path(folder), b"".join(lines)))
     with tempfile.TemporaryDirectory() as folder:
-        return {one.name: one.check(lines, before, Path(folder)) for one in relations() if only in one.name}
+        return {one.name: one.check(lines, before, Path(folder)) for one in _chosen(only)}
 
 
 def markdown(found: dict[str, Outcome], about: Sequence[str]) -> str:
@@ -299,15 +315,18 @@ def main(arguments: list[str]) -> int:
     """Print the table of the logs of some folders."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.metamorphic.table", description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, default=[FIXTURES])
-    parser.add_argument("--only", default="", help="relations whose name contains this text")
+    parser.add_argument("--only", action="append", default=[], help="relations whose name contains this text, or one of these")
     parser.add_argument("--every", type=int, default=1, help="each so manieth log")
+    parser.add_argument("--from", type=int, default=0, dest="start", help="the first of these")
     parser.add_argument("--largest", type=int, default=LARGEST, help="bytes that are taken of a log")
     parser.add_argument("--jobs", type=int, default=1, help="processes that share the logs")
     parser.add_argument("--write", type=Path, help="where the table goes")
+    parser.add_argument("--details", type=Path, help="where all that differs goes, as a JSON line for each log")
     options = parser.parse_args(arguments)
-    logs = {folder: chosen_logs(folder, options.every) for folder in options.folders}
+    logs = {folder: chosen_logs(folder, options.every, options.start) for folder in options.folders}
     sets = ", ".join(f"{len(own)} logs of {'the fixtures' if f.resolve() == FIXTURES else f.name}" for f, own in logs.items())
-    found = run([path for own in logs.values() for path in own], options.only, options.largest, options.jobs)
+    chosen = [path for own in logs.values() for path in own]
+    found = run(chosen, options.only, options.largest, options.jobs, options.details)
     machine = describe_machine()
     sets += f" (one of {options.every})" if options.every > 1 else ""
     cut = f"Of a log of more than {options.largest:,} bytes, the first two thirds of that and the last third are taken."

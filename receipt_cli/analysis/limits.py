@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from receipt_cli.analysis.checks import LOSSES
 from receipt_cli.analysis.summary import Summary
@@ -13,18 +14,27 @@ from receipt_cli.problems import Problem
 
 MAX_PHASES = 1000
 """Phases of a receipt: the one with most step records, those that a check says no to, and then the longest."""
+MAX_FIGURES = 4500
+"""Metrics of all phases together: the statistics of one take some 800 bytes of a receipt."""
+FEW_PHASES = 50
+"""Phases that a receipt tells, however many metrics they have."""
 MAX_RANKS = 4096
 """Ranks of a phase: the lowest."""
 
 
 def largest(phases: Sequence[Phase]) -> list[int]:
     """Return, ascending, which phases a receipt tells: all, or those whose single records decide a check, and the longest."""
-    if len(phases) <= MAX_PHASES:
+    if len(phases) <= FEW_PHASES:
         return list(range(len(phases)))
     sizes = [sum(event.records for event in phase.steps) for phase in phases]
     first = max(range(len(phases)), key=lambda index: (sizes[index], -index))
     ranked = sorted(range(len(phases)), key=lambda index: (index != first, not _odd(phases[index]), -sizes[index], index))
-    return sorted(ranked[:MAX_PHASES])
+    sums = accumulate(len(_metrics(phases[index])) for index in ranked)
+    return sorted(ranked[: min(MAX_PHASES, max(FEW_PHASES, sum(figures <= MAX_FIGURES for figures in sums)))])
+
+
+def _metrics(phase: Phase) -> set[str]:
+    return {name for event in (*phase.steps, *phase.evals) for name in (*event.metrics, *event.unregistered)}
 
 
 def _odd(phase: Phase) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from receipt_cli.events.streams import Gathered, gather
+from receipt_cli.io.joined_parts import joined
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain, starts
@@ -38,9 +39,9 @@ def read_named(engine: Engine, gathered: Gathered, workers: int | None = None) -
     names, or those of a name come all in a row. Raises ``InputError``.
     """
     ends = (*gathered.heads, *(data for data, _ in gathered.tails))
-    if len(gathered.streams) > 1 or len(gathered.streams[0].parts) > 1 or not any(NAMED.search(data) for data in ends):
+    if len(gathered.streams) > 1 or not any(NAMED.search(data) for data in ends):
         return []
-    [source] = gathered.streams[0].parts
+    source = joined(gathered.streams[0].parts)
     again = source.reopen() if (source.lines_before, source.line_end) == (0, None) else None
     lines = {} if again is None else {line: (name, step) for line, name, step in _named(again)}
     records = [name for name, step in lines.values() if step]
@@ -69,7 +70,7 @@ def read_named(engine: Engine, gathered: Gathered, workers: int | None = None) -
 def _read(engine: Engine, source: Source | None, hidden: list[int], whole: Gathered, workers: int | None) -> Gathered:
     assert source is not None  # it was read again before
     source.report_copies(source.copies._replace(lines=sorted({*source.copies.lines, *hidden})))
-    return gather(engine, [Stream((source,), whole.streams[0].names)], workers)
+    return gather(engine, [Stream((source,), whole.streams[0].names[:1])], workers)
 
 
 def _named(source: Source) -> Iterator[tuple[int, bytes, bool]]:

@@ -18,6 +18,7 @@ from receipt_cli.events.launches import Launch
 from receipt_cli.events.starts import introduces
 from receipt_cli.events.streams import Gathered, gather
 from receipt_cli.grammar.catalog import INDUCED
+from receipt_cli.io.joined_parts import joined
 from receipt_cli.io.source import Stream
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.ordinals import OrdinalSet
@@ -191,8 +192,8 @@ def _gap_between(before: Launch, launch: Launch) -> Gap:
 def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers: int | None = None) -> list[Gathered]:
     """Return the parts of a log in order, each scanned anew as a log of its own; lines count from the first of the log.
 
-    Without gaps those are the runs that ran side by side under names of their own. Empty where there is one part or more
-    than one file, and where the log cannot be read again or has changed.
+    Without gaps those are the runs that ran side by side under names of their own. Empty where there is one part, where
+    several processes wrote the log, and where the log cannot be read again or has changed.
     """
     if not gaps or gaps[0].one == INDUCED:
         from receipt_cli.detect.names import read_named  # few logs have names
@@ -200,9 +201,9 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
         named = read_named(engine, gathered, workers)
         if named or not gaps:
             return named
-    if not 0 < len(gaps) < MOST_PARTS or len(gathered.streams) > 1 or len(gathered.streams[0].parts) > 1:
+    if not 0 < len(gaps) < MOST_PARTS or len(gathered.streams) > 1:
         return []
-    [source], names = gathered.streams[0].parts, gathered.streams[0].names
+    source, names = joined(gathered.streams[0].parts), gathered.streams[0].names[:1]
     opening = shape(gathered.heads[0].partition(b"\n")[0])
     start, end = source.lines_before, source.line_end
     parts: list[Gathered] = []

@@ -11,6 +11,7 @@ from itertools import pairwise
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.launches import END, Launch, split_launches
 from receipt_cli.events.model import Event
+from receipt_cli.io.joined_parts import joined
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import plain
@@ -19,6 +20,8 @@ from receipt_cli.scan.segment import SegmentBody
 
 COMMON = 5
 """Kinds of lines that must come again, and half of all: a loop prints a heading or two."""
+FEW = 4
+"""One of so many kinds of lines before a first failure may precede what the program prints first."""
 MOST_STARTS = 100
 """A log whose steps go back more often is of several processes, or of a loop."""
 MOST_LINES = 4000
@@ -39,14 +42,14 @@ def find_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalog
 def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozenset[int]:
     """Return the positions of the step records before which most of what precedes the first one of the log comes again.
 
-    The log is read again where steps go back, unless it has several files. Raises ``InputError``.
+    The log is read again where steps go back, unless several processes wrote it. Raises ``InputError``.
     """
     steps = [event for event in events if event.is_step and event.position is not None]
     backs = [(one.last_line, other) for one, other in pairwise(steps) if (other.position or 0.0) <= _last_position(one)]
     backs = [(line, event) for line, event in backs if event.line - line > COMMON]
-    if not backs or len(backs) > MOST_STARTS or len(streams) > 1 or len(streams[0].parts) > 1:
+    if not backs or len(backs) > MOST_STARTS or len(streams) > 1:
         return frozenset()
-    source = streams[0].parts[0]
+    source = joined(streams[0].parts)
     spans = [(source.lines_before, steps[0].line - 1), *((line, event.line - 1) for line, event in backs)]
     again = source.reopen() if spans[0][1] - spans[0][0] >= COMMON else None
     if again is None:
@@ -62,8 +65,9 @@ def _part_failed_starts(
 ) -> list[Launch]:
     """Return the launches of a log, the starts among them that failed before the first step of all.
 
-    What the log began with, and half of the kinds of lines before the first failure, must come again behind a failure, and
-    then the first step or another failure. A launcher that reports a restart begins no launch.
+    What the log began with, but for a few lines that come once, and half of the kinds of lines before the first failure,
+    must come again behind a failure, and then the first step or another failure. A launcher that reports a restart begins no
+    launch.
     """
     whole = launches[0]
     roles = {marker.id: marker.role for marker in catalogue.markers}
@@ -75,11 +79,11 @@ def _part_failed_starts(
         if form != MENTIONED and line < limit
     ]
     failures = sorted({line for line, _, role in hits if role in ("cause", "error")})
-    source, first = streams[0].parts[0], min((line for line, _, _ in hits), default=0)
+    source, first = joined(streams[0].parts), min((line for line, _, _ in hits), default=0)
     if len(failures) < (2 if limit == END else 1) or any(role == "restart" for _, _, role in hits):
         return launches
     last = failures[-1] if limit == END else limit - 1
-    if len(streams) > 1 or len(streams[0].parts) > 1 or last - source.lines_before > MOST_LINES:
+    if len(streams) > 1 or last - source.lines_before > MOST_LINES:
         return launches
     again = source.reopen() if first - source.lines_before > COMMON else None
     if again is None:
@@ -87,7 +91,7 @@ def _part_failed_starts(
     [lines] = _lines_of(again, [(source.lines_before, last)])
     shapes = [_shape(line) if _LETTER.search(line) else b"" for line in lines]
     head = {*shapes[: first - 1 - source.lines_before]} - {b""}
-    opening = next((shape for shape in shapes if shape), b"")
+    opening = _opening(shapes, first - 1 - source.lines_before)
     begins = [whole.line]
     for line, shape in enumerate(shapes, source.lines_before + 1):
         until = next((failure for failure in failures if failure >= line), last + 1 if limit < END else line)
@@ -101,6 +105,15 @@ def _part_failed_starts(
         for start, end, line in zip(starts, [*starts[1:], whole.end], begins, strict=True)
     ]
     return [*parts, *launches[1:]]
+
+
+def _opening(shapes: Sequence[bytes], until: int) -> bytes:
+    """Return the first line before ``until`` that comes again behind it; where too many kinds precede that, the first line.
+
+    What collected the log, or a notice of the system, may precede what the program prints first.
+    """
+    head, again = [*dict.fromkeys(filter(None, shapes[:until]))], {*shapes[until:]}
+    return next((shape for shape in head[: 1 + len(head) // FEW] if shape in again), head[0] if head else b"")
 
 
 def _last_position(event: Event) -> float:

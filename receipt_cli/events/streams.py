@@ -7,7 +7,6 @@ with most step records is the time line, and the records of another rank are pla
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from itertools import chain
 
 from receipt_cli.events.file_order import Lane, Part, make_lanes
 from receipt_cli.events.model import Event
+from receipt_cli.io.joined_parts import digest_of
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.problems import QUIET_RECORDS, Problem
@@ -183,9 +183,8 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
         gathered.tails.append((segment.last_bytes, segment.size))
         gathered.heads.append(segment.first_bytes)
         whole.extend(body)
-    digest = hashlib.sha256("".join(f"{file.sha256}\n" for file in files).encode("ascii")).hexdigest()
     size = sum(file.size_bytes for file in files)
-    gathered.log = LogFacts(digest, size, whole.lines, whole.records, tuple(files))
+    gathered.log = LogFacts(digest_of([file.sha256 for file in files]), size, whole.lines, whole.records, tuple(files))
     return gathered
 
 

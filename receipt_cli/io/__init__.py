@@ -16,6 +16,7 @@ PUBLIC = {
     "duckdb": "Answer Damaged Database check_installed quoted",
     "envelopes": "Unpacker",
     "file_kinds": "read_file recognise",
+    "joined_parts": "digest_of joined",
     "pipe": "widen",
     "protobuf": "Malformed block double fields integer parts signed single text",
     "source": "BLOCK Progress SPOOLED Source Stream",

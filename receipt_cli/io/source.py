@@ -182,7 +182,7 @@ class Source:
                 self.emptied = unpacker.emptied
                 text: Iterator[bytes] = unpacked(as_utf8(self._counted(given), self.problems), unpacker)
                 text = left_out(text, self.report_copies) if self._known is None else blanked(text, self._known)
-                yield from text if self._lines == (0, None) else _lines_of(text, *self._lines)
+                yield from text if self._lines == (0, None) else lines_of(text, *self._lines)
                 self._tell()
             if self._limit is not None:
                 now = os.fstat(self._file.fileno())
@@ -373,7 +373,7 @@ class Stream:
     attempt: int | None = None
 
 
-def _lines_of(text: Iterator[bytes], before: int, end: int | None) -> Iterator[bytes]:
+def lines_of(text: Iterator[bytes], before: int, end: int | None) -> Iterator[bytes]:
     """Yield the lines behind the first ``before``, up to line ``end``."""
     lines = 0
     for block in text:

@@ -35,3 +35,13 @@ def test_the_table_counts_violations(tmp_path: Path, capsys: pytest.CaptureFixtu
     table = (tmp_path / "table.md").read_text()
     assert capsys.readouterr().out.startswith(table)
     assert "| docker json-file | 0 | " in table
+
+
+def test_a_log_of_two_trainers_in_parts(tmp_path: Path) -> None:
+    """Each launch is read as a log of its own, wherever one file ends and the next begins."""
+    lines = [line for name in LOGS for line in whole_lines((FIXTURES / name).read_bytes())]
+    (tmp_path / "whole.log").write_bytes(b"".join(lines))
+    whole = receipts([tmp_path / "whole.log"])
+    assert len(whole) == 2
+    [split] = [relation for relation in RELATIONS if relation.name == "split into parts"]
+    assert split.check(lines, whole, tmp_path).differing == []

@@ -11,11 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from receipt_cli.export.wandb_run import framed as wandb_framed
+from receipt_cli.io.protobuf import block, double, integer, single
+from receipt_cli.io.tfrecord import framed as tf_framed
 from tests.cli.test_secrets import GROUPS, Invoke, Watch, log_of
 from tests.tools.planted import FORMS, secret_parts
 
 TRACKERS = Path(__file__).resolve().parents[2] / "fixtures" / "foreign" / "trackers"
-FORMATS = ("mlflow", "wandb", "tensorboard", "openmetrics", "otlp-json", "csv", "in-toto", "bmf")
+FORMATS = ("mlflow", "wandb", "tensorboard", "openmetrics", "otlp-json", "parquet", "csv", "in-toto", "bmf")
 
 
 def texts_of(seed: int) -> dict[str, str]:
@@ -51,6 +54,42 @@ def test_files_of_trackers(tmp_path: Path, invoke: Invoke) -> None:
     store = tmp_path / "store"
     watch("import", *sorted(watch.given), "--store", store)
     watch("store", "ls", store, "--json")
+    assert watch.masked and watch.files()
+
+
+def test_binary_files_of_trackers(tmp_path: Path, invoke: Invoke) -> None:
+    """The framing and messages are those of the real libraries' files, which ``test_import_trackers`` reads."""
+    texts = texts_of(24)
+    secrets, parts = list(texts.values()), [part for kind, text in texts.items() for part in secret_parts(kind, text)]
+    names = ["loss", *(f"reward/{secret}" for secret in secrets)]
+    board, offline = tmp_path / "board", tmp_path / "offline-run-1"
+    (offline / "files").mkdir(parents=True)
+    board.mkdir()
+    writer = block(10, block(1, f"writer of {secrets[0]}"))
+    scalars = [b"".join(block(1, block(1, name) + single(2, 2.5 - step / 10)) for name in names) for step in range(8)]
+    events = [double(1, 9e8) + block(3, "brain.Event:2") + writer]
+    events += [double(1, 9e8 + step) + integer(2, step) + block(5, scalar) for step, scalar in enumerate(scalars)]
+    (board / f"events.out.tfevents.1700000000.{secrets[0]}.1.0").write_bytes(b"".join(map(tf_framed, events)))
+    keys = [f"of {secrets[1]}", "batch_size", *(f"k{n}" for n in range(len(secrets)))]
+    config = b"".join(block(1, block(1, key) + block(16, json.dumps(text))) for key, text in zip(keys, secrets, strict=False))
+    rows = [{"_step": step, "_timestamp": 9e8 + step, **dict.fromkeys(names, 2.5 - step / 10)} for step in range(8)]
+    items = [b"".join(block(1, block(1, key) + block(16, json.dumps(value))) for key, value in row.items()) for row in rows]
+    git = block(21, block(1, secrets[3]) + block(2, secrets[2]))
+    named = block(1, "r1") + block(3, secrets[5]) + block(4, config) + block(8, f"run {secrets[4]}") + git
+    records = [block(21, block(1, block(1, f"0.31 {secrets[6]}"))), block(17, named), *(block(2, item) for item in items)]
+    (offline / "run-r1.wandb").write_bytes(wandb_framed([*records, block(18, integer(1, 1))]))
+    about = {"args": ["--token", *secrets], "program": secrets[7], "host": secrets[8], "git": {"remote": texts["git-remote"]}}
+    (offline / "files" / "wandb-metadata.json").write_text(json.dumps(about), "utf-8")
+    watch = Watch(invoke, tmp_path, parts)
+    watch.given = {path for path in tmp_path.rglob("*") if path.is_file()}
+    for source in (board, offline, offline / "run-r1.wandb"):
+        watch("import", source)
+        done = watch("import", source, "--json")
+        assert done.document["summary"]["steps"]["record_count"] == 8
+        watch("import", source, "-o", tmp_path / "one.json")
+        watch("export", tmp_path / "one.json", "--to", "parquet", "-o", tmp_path / f"{source.name}.parquet")
+    watch("import", offline, "--store", tmp_path / "store")
+    watch("store", "export", tmp_path / "store", "-o", tmp_path / "tables")
     assert watch.masked and watch.files()
 
 

@@ -1,8 +1,11 @@
-"""Run fuzz targets and count: python -m tests.fuzz [NAME ...] [--seconds 60] [--seed 1] [--corpus DIR] [--input FILE ...]
+"""Run fuzz targets and count.
 
-Each target runs in a process of its own for so many CPU seconds: coverage-guided with atheris where that is installed
-(unless the variable FUZZ_OWN is set), else with a mutator of ours. Inputs that crash are kept in build/fuzz/NAME; the
-counts go to build/fuzz/counts.json, and with --results FILE they are added to those in FILE.
+python -m tests.fuzz [NAME ...] [--seconds 60] [--seed 1] [--jobs 1] [--corpus DIR] [--results FILE] [--input FILE ...]
+
+Each target runs in processes of its own, ``--jobs`` of them with seeds from ``--seed`` on, each for so many CPU seconds:
+coverage-guided with atheris where that is installed (unless the variable FUZZ_OWN is set), else with a mutator of ours.
+Inputs that crash are kept in build/fuzz/NAME/SEED; the counts go to build/fuzz/counts.json, and with --results FILE they
+are added to those in FILE when a target is done.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +28,13 @@ _NOTHING = {"engine": "-", "executions": 0, "cpu_s": 0.0, "slowest_s": 0.0, "cra
 
 
 def run(name: str, seconds: int, seed: int, corpus: Path | None) -> dict[str, Any]:
-    """Fuzz one target; return its counts."""
-    folder = FOLDER / name
+    """Fuzz one target in one process; return its counts."""
+    folder = FOLDER / name / str(seed)
     folder.mkdir(parents=True, exist_ok=True)
     result = folder / "result.json"
     result.unlink(missing_ok=True)
     command = [sys.executable, "-m", "tests.fuzz.child", name, str(seconds), str(seed), str(folder)]
-    command += [str(corpus / name if corpus else folder / "corpus"), str(result)]
+    command += [str(corpus / name if corpus else FOLDER / name / "corpus"), str(result)]
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, errors="replace"
     )
@@ -40,6 +44,14 @@ def run(name: str, seconds: int, seed: int, corpus: Path | None) -> dict[str, An
         counts["places"] = [*counts["places"], f"the process ended with {done.returncode}: see {folder / 'ended.txt'}"]
         (folder / "ended.txt").write_text(done.stderr, "utf-8")
     return counts
+
+
+def summed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the counts of all processes of one target; a place at which several crashed counts once."""
+    places = sorted({place for row in rows for place in row["places"]})
+    sums = {name: sum(row[name] for row in rows) for name in ("executions", "cpu_s")}
+    slowest = max(row["slowest_s"] for row in rows)
+    return {**rows[0], **sums, "slowest_s": slowest, "crashes": len(places), "places": places}
 
 
 def add(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -71,6 +83,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"all by default: {', '.join(TARGETS)}")
     parser.add_argument("--seconds", type=int, default=60, help="CPU seconds for each target")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes of each target, at the same time")
     parser.add_argument("--corpus", type=Path, help="where inputs that reach new code are kept; default build/fuzz/NAME/corpus")
     parser.add_argument("--results", type=Path, metavar="FILE", help="add the counts to those in this file")
     parser.add_argument("--input", type=Path, nargs="+", default=[], help="run these inputs once instead")
@@ -84,12 +97,15 @@ def main() -> int:
     print(HEAD, flush=True)
     rows = []
     for name in names:
-        rows.append(run(name, options.seconds, options.seed, options.corpus))
+        with ThreadPoolExecutor(options.jobs) as pool:
+            seeds = range(options.seed, options.seed + options.jobs)
+            parts = [pool.submit(run, name, options.seconds, seed, options.corpus) for seed in seeds]
+            rows.append(summed([part.result() for part in parts]))
         print(line(rows[-1]), flush=True)
+        if options.results is not None:
+            add(rows[-1:], options.results)
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / "counts.json").write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
-    if options.results is not None:
-        add(rows, options.results)
     spent = round(sum(row["cpu_s"] for row in rows), 1)
     print(line({"target": "all", "engine": "", "executions": sum(row["executions"] for row in rows), "cpu_s": spent}))
     return 1 if any(row["crashes"] for row in rows) else 0

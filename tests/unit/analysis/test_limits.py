@@ -1,7 +1,15 @@
 """Bounds of the ranks and phases in a receipt."""
 
-from receipt_cli.analysis.limits import MAX_RANKS, left_out, lowest
+import math
+from typing import Any, cast
+
+import pytest
+
+from receipt_cli.analysis.limits import FEW_PHASES, MAX_FIGURES, MAX_PHASES, MAX_RANKS, largest, left_out, lowest
+from receipt_cli.events.model import Event
+from receipt_cli.events.phases import Phase
 from receipt_cli.events.ranks import RankFigures
+from receipt_cli.records.envelope import NO_RANK
 
 FIGURES = RankFigures(1, 1, 1, None)
 
@@ -18,3 +26,15 @@ def test_what_is_left_out_is_a_problem() -> None:
         ("ranks_dropped", f"4 of {MAX_RANKS + 4} ranks were left out"),
     ]
     assert left_out(0, [dict.fromkeys(range(MAX_RANKS), FIGURES)]) == []
+
+
+@pytest.mark.parametrize(
+    ("phases", "metrics", "shown"),
+    [(60, 1, 60), (1003, 1, MAX_PHASES), (1003, 9, MAX_FIGURES // 9), (60, 500, FEW_PHASES), (FEW_PHASES, 500, FEW_PHASES)],
+)
+def test_phases_with_many_metrics_are_fewer(phases: int, metrics: int, shown: int) -> None:
+    """The bytes of a receipt grow with the metrics of its phases."""
+    made = Phase(cast(Any, None))
+    values = {f"m{number}": 1.0 for number in range(metrics)}
+    made.attempts = [[Event(1, 1, NO_RANK, math.nan, cast(Any, None), cast(Any, None), 1, metrics=values)]]
+    assert largest([made] * phases) == list(range(shown))

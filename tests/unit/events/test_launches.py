@@ -218,6 +218,7 @@ HEAD, FAILURE = failed_start(1)[: failed_start(1).index("Traceback")], failed_st
     [
         (failed_start(1) + failed_start(2) + failed_start(3, "RuntimeError: no data"), [11, 22, 33]),
         (failed_start(1) + "\n$ python train.py\n" + failed_start(2), [11, 24]),
+        ("module load cuda\nnode7\n" + failed_start(1) + failed_start(2), [13, 24]),  # of the shell that started it
         (HEAD + HEAD + FAILURE + FAILURE, [18]),  # two processes
         (FAILURE * 3, [4]),  # nothing but tracebacks
         (HEAD + FAILURE + "".join(HEAD.splitlines(keepends=True)[:3]) + FAILURE, [11]),  # too little comes again

@@ -1,0 +1,71 @@
+"""The parts of one log, as rotation or a limit of size leaves them: read again as one text, or some of its lines."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+from receipt_cli.io.copied_lines import blanked
+from receipt_cli.io.source import Source, lines_of
+
+
+def joined(parts: Sequence[Source]) -> Source:
+    """Return the one part, or all of them as a source, which can only be read again: by ``reopen`` or ``excerpt``."""
+    return parts[0] if len(parts) == 1 else _JoinedParts(parts)
+
+
+class _JoinedParts(Source):
+    """As a source of one file, but for its digest: that is of the digests of the parts, as a receipt has it.
+
+    One part is open at a time.
+    """
+
+    def __init__(self, parts: Sequence[Source]) -> None:
+        super().__init__(parts[0].path, later=True)
+        self._parts = parts
+        self._digests: list[str] = []
+        self._empty: list[int] = []
+
+    @property
+    def sha256(self) -> str:
+        return digest_of(self._digests)
+
+    @property
+    def empty_lines(self) -> Sequence[int]:
+        return sorted({*self._empty, *self.copies.lines})
+
+    def blocks(self) -> Iterator[bytes]:
+        text = self._text() if self._known is None else blanked(self._text(), self._known)
+        yield from text if self._lines == (0, None) else lines_of(text, *self._lines)
+
+    def _text(self) -> Iterator[bytes]:
+        before = 0
+        for part in self._parts:
+            again = part.reopen()
+            assert again is not None  # a file
+            lines = 0
+            with closing(again):
+                for block in again.blocks():
+                    lines += block.count(b"\n")
+                    yield block
+            self._digests.append(again.sha256)
+            self.size_bytes += again.size_bytes
+            self.changed |= again.changed
+            self.problems += [problem.moved(before) for problem in again.problems]
+            self._empty += [before + number for number in again.empty_lines]
+            before += lines
+
+    def reopen(self) -> Source | None:
+        if any(part.stored_size is None for part in self._parts):
+            return None
+        again = _JoinedParts(self._parts)
+        again._lines = self._lines
+        if self._known is not None:
+            again.report_copies(self._known)
+        return again
+
+
+def digest_of(digests: Sequence[str]) -> str:
+    """Return the digest of a log of several files, of whose digests it is made."""
+    return hashlib.sha256("".join(f"{digest}\n" for digest in digests).encode("ascii")).hexdigest()
