@@ -73,6 +73,7 @@ def find_counter(shape: Shape, names: list[Name], roles: list[Role | None], voca
                 slower = [at for at in alike if at < best]
                 epochs = [at for at in slower if columns[at].rises < columns[best].rises][:1]
     epoch = epochs[0] if epochs else _slower(shape, named, steps)
+    steps = [at for at in steps if at != epoch]
     drawn = drawn_steps(shape)
     if not steps and any(role is not None and role.kind in (LOSS, PART) for role in roles):
         steps = [at for at in drawn if _counts(columns[at], shape, vocabulary)][:1]
@@ -243,8 +244,8 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
 
 def _slower(shape: Shape, named: list[int], steps: list[int]) -> int | None:
     """Return the counter that is one further wherever the other begins again: ``iteration 3 step 20/50``, the epoch."""
-    for at in named if len(named) == 2 and len(steps) == 1 else ():
-        other = steps[0]
+    for at in named if len(named) == 2 and steps else ():
+        other = max(steps, key=lambda place: shape.columns[place].rises)
         if at != other and not shape.columns[at].drops:
             falls = [(b, a) for b, a in shape.drops if other in b and other in a and a[other] < b[other]]
             rose = [1 for b, a in falls if a.get(at, 0) > b.get(at, 0)]
