@@ -61,7 +61,7 @@ def _code_page(sample: bytes, *, whole: bool) -> str | None:
     """Return the code page in which all of ``sample`` is text, by its words; None where hardly any byte says so."""
     outside = len(sample.translate(None, _ASCII))
     kept = len(sample.decode("utf-8", "ignore").encode("utf-8"))
-    if outside < FEW or len(sample) - kept < outside // 2:
+    if outside < FEW or len(sample) - kept < outside // 10:  # two bytes of a code page are often a character of UTF-8
         return None  # UTF-8 with a few torn characters
     from charset_normalizer import from_bytes  # only for what is no UTF-8
 

@@ -155,14 +155,14 @@ def _with_epochs(column: Column, shape: Shape) -> float:
 def _nameless(shape: Shape, names: list[Name], at: int) -> bool:
     """True for ``[20/597]``, ``[50]``, ``[1, 50]`` and for a whole number that begins the line or follows a time."""
     column, name = shape.columns[at], names[at]
+    if column.integer and at and names[at - 1].bracket and _pair(shape, at - 1):
+        return True
     if not column.integer or name.evaluation or (name.sure and not name.bracket):
         return False
     if column.kind == FRACTION:
         return True
     if name.bracket:
         return shape.literals[at + 1].lstrip()[:1] == b"]" or _pair(shape, at)
-    if at and names[at - 1].bracket and _pair(shape, at - 1):
-        return True
     first = all(c.kind == TIME for c in shape.columns[:at])
     return (
         first
@@ -187,9 +187,9 @@ def _by_place(shape: Shape, at: int) -> Counter:
 
 
 def _pair(shape: Shape, at: int) -> bool:
-    """True where ``at`` and the next column are ``[1, 2000]``: an epoch and a step of it."""
+    """True where ``at`` and the next column are ``[1, 2000]``, ``(1, 2000)`` or ``[1 : 2000]``: an epoch and a step of it."""
     behind = [text.strip() for text in shape.literals[at + 1 : at + 3]] if at >= 0 else []
-    return len(behind) == 2 and behind[0] == b"," and behind[1][:1] == b"]"
+    return len(behind) == 2 and behind[0] in (b",", b":") and behind[1][:1] in (b"]", b")", b">")
 
 
 def _adjacent(shape: Shape, at: int) -> bool:
@@ -221,6 +221,8 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
     falls = [(b, a) for b, a in shape.drops if step in b and step in a and a[step] < b[step]]
     if epoch is not None:
         counted = shape.columns[epoch]
+        begun = [(b, a) for b, a in falls if not _resumed(column, b, a, step, epoch)]
+        falls = begun if len(begun) > 1 else falls
         rose = [1 for b, a in falls if epoch in b and a.get(epoch, 0) > b[epoch]]
         at = [a[epoch] for _, a in falls if epoch in a]
         apart = column.kind == FRACTION and counted.rises >= AGREE * len(falls) and all(b > a for a, b in pairwise(at))
@@ -240,6 +242,12 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
         ended = sum(value + (column.stride or 0) > AGREE * (column.total or 0) for value in full)
         same = column.one_total and ended >= max(MOST * len(full), min(2, len(full)))
     return Counter(UNNUMBERED if same else GLOBAL, step)
+
+
+def _resumed(column: Column, before: dict[int, float], after: dict[int, float], step: int, epoch: int) -> bool:
+    """True where the step goes back inside of an epoch, and not to its beginning: from a checkpoint."""
+    same = epoch in before and before[epoch] == after.get(epoch)
+    return same and after[step] > column.lowest + FEW * (column.stride or 1)
 
 
 def _slower(shape: Shape, named: list[int], steps: list[int]) -> int | None:

@@ -320,8 +320,13 @@ def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
     return None
 
 
+_NUMBERED = frozenset(["id", "idx", "index", "number", "no", "num"])
+
+
 def _counter(words: list[str], vocabulary: Vocabulary) -> Role | None:
     """Return the counter that ``words`` end with, where nothing before them makes it another number."""
+    if len(words) > 1 and words[-1] in _NUMBERED:
+        words = words[:-1]
     apart = set(words[:-2]) & vocabulary.foreign or set(words) & vocabulary.foreign - {"current", "num"}
     if apart or set(words[:-1]) & _RATE_UNITS:
         return None  # ``tokens_in_step`` are those of a step
