@@ -47,6 +47,16 @@ def test_what_differs_is_named() -> None:
     assert "another log" in page and "the receipt is not valid: /run: wrong" in page and "/summary/loss" in page
 
 
+def test_the_release_that_verifies_a_receipt() -> None:
+    title = Title("run.receipt.json", "run.log", ["toy@v1"], newest=False, made_by="1.0.0rc1")
+    words = "- the receipt was written by receipt 1.0.0rc1, which verifies it: receipt-cli==1.0.0rc1"
+    found = list(differences(OLD, NEW))
+    pages = {other: render_verification(found, [other], [], title, STYLE) for other in ("rules", "markers", "log")}
+    assert {other: words in " ".join(page.split()) for other, page in pages.items()} == {
+        "rules": True, "markers": True, "log": False
+    }  # fmt: skip
+
+
 def test_a_batch_in_words() -> None:
     page = render_summary("store", {"written": 2, "unchanged": 0}, 2, 2_000_000, 4.0, STYLE, unrecognised=1)
     assert page.splitlines()[1:] == [
