@@ -25,6 +25,8 @@ _REASONS = {
 }
 _OF_THE_RELEASE = {"markers", "registry", "peaks", "rules"}
 """Inputs of which a release has one version."""
+_GENERIC = "generic@"
+"""The vocabulary for unknown trainers, of which it also has one."""
 _CHANGED = "other values, though log, definitions and rules are the recorded ones: the receipt was changed"
 
 
@@ -69,7 +71,8 @@ def render_verification(
         page.line(Span("not verified", "bad"), f": {kinds if differences else otherwise}", read)
     for name in other if not title.newest else [name for name in other if name == "log"]:
         page.prose(_CHANGED if list(other) == ["values"] else _REASONS[name], indent=2, bullet="- ")
-    if title.made_by is not None and not title.newest and _OF_THE_RELEASE & set(other):
+    of_release = _OF_THE_RELEASE | ({"grammar"} if any(ref.startswith(_GENERIC) for ref in title.refs) else set())
+    if title.made_by is not None and not title.newest and of_release & set(other):
         version = page.say(title.made_by)
         text = f"the receipt was written by receipt {version}, which verifies it: receipt-cli=={version}"
         page.prose(text, indent=2, bullet="- ")

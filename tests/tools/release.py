@@ -221,6 +221,9 @@ def copy_examples(kind: str, version: str, after: str) -> Iterator[str]:
         new = f"fixtures/receipts/{kind}-{after}/valid/{path.name}"
         write(new, path.read_text("utf-8").replace(f'"{kind}/{version}"', f'"{kind}/{after}"'))
         yield new
+        expected = f"fixtures/receipts/{kind}-{{}}/expectations.yaml"
+        write(expected.format(after), read(expected.format(version)).partition("\n")[0] + "\n{}\n")
+        yield expected.format(after)
 
 
 def main() -> int:

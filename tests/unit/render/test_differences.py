@@ -1,5 +1,7 @@
 """Differences between documents, verification and dry runs in the terminal."""
 
+from dataclasses import replace
+
 from receipt_cli.documents.diff import differences
 from receipt_cli.render.batch import render_change, render_quarantine, render_summary
 from receipt_cli.render.differences import MOST, count_kinds, write_differences
@@ -55,6 +57,8 @@ def test_the_release_that_verifies_a_receipt() -> None:
     assert {other: words in " ".join(page.split()) for other, page in pages.items()} == {
         "rules": True, "markers": True, "log": False
     }  # fmt: skip
+    generic = [render_verification(found, ["grammar"], [], replace(title, refs=[ref]), STYLE) for ref in ("toy@v1", "generic@v2")]
+    assert [words in " ".join(page.split()) for page in generic] == [False, True]
 
 
 def test_a_batch_in_words() -> None:
