@@ -104,9 +104,21 @@ lint-grammars: $(DEV) ## let every shipped grammar prove itself
 freeze: $(DEV) ## write the digests of draft grammars and schemas into their index.yaml
 	$(PY) tests/tools/freeze.py grammars/index.yaml schemas/index.yaml
 
+.PHONY: version
+version: $(DEV) ## set the version everywhere: VERSION=1.0.0rc1, a release with its date, or VERSION=1.0.0rc2.dev0, what comes next
+	$(PY) tests/tools/release.py set $(VERSION)
+	$(PY) hatch_build.py
+
 .PHONY: release-grammars
 release-grammars: $(DEV) ## turn every draft of grammars and schemas into a released file, which never changes again; review the diff
 	$(PY) tests/tools/freeze.py --release all
+	$(PY) hatch_build.py
+	$(PY) tests/tools/release.py keep
+
+.PHONY: draft
+draft: $(DEV) ## draft the next version of a released definition: OF=nanogpt, a grammar; OF=receipt, a schema; OF=metrics, markers, rules
+	$(PY) tests/tools/release.py draft $(OF)
+	$(PY) tests/tools/freeze.py
 	$(PY) hatch_build.py
 
 .PHONY: wheel-check

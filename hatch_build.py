@@ -117,10 +117,10 @@ def replace(path: Path, content: bytes, mode: int | None = None) -> None:
 def definitions() -> Iterator[tuple[str, Any]]:
     """Yield every definition but the grammars, with its file."""
     from receipt_cli.definitions.accelerators import PEAKS_PATH, parse_peaks
-    from receipt_cli.definitions.failure_markers import PATH, parse_catalogue
+    from receipt_cli.definitions.failure_markers import MARKERS_PATH, parse_catalogue
     from receipt_cli.definitions.metrics import REGISTRY_PATH, parse_registry
     from receipt_cli.documents.schemas import parse_index as parse_schemas
-    from receipt_cli.grammar.catalog import parse_fixtures, parse_index
+    from receipt_cli.grammar.catalog import INDUCED_PATH, parse_fixtures, parse_index
     from receipt_cli.learn.vocabulary import read_vocabulary
 
     readers: dict[str, Callable[[bytes, str], Any]] = {
@@ -129,8 +129,8 @@ def definitions() -> Iterator[tuple[str, Any]]:
         "schemas/index.yaml": parse_schemas,
         "grammars/index.yaml": lambda text, where: tuple(parse_index(text, where)),
         "grammars/fixtures.yaml": parse_fixtures,
-        f"grammars/{PATH}": parse_catalogue,
-        "grammars/generic/v1.yaml": read_vocabulary,
+        f"grammars/{MARKERS_PATH}": parse_catalogue,
+        f"grammars/{INDUCED_PATH}": read_vocabulary,
     }
     for where, read in readers.items():
         yield where, read(ROOT.joinpath(where).read_bytes(), where)

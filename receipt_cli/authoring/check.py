@@ -12,7 +12,8 @@ from receipt_cli.authoring.explain import Kept, first_readings
 from receipt_cli.authoring.lint import check_index, digit_dependence, lint_grammar, lint_together, sample_failures
 from receipt_cli.authoring.lint_markers import lint_catalogue
 from receipt_cli.authoring.site_search import find_site
-from receipt_cli.definitions.resources import data_root
+from receipt_cli.definitions.failure_markers import MARKERS_PATH
+from receipt_cli.definitions.resources import read_shipped
 from receipt_cli.derive import Options, derive
 from receipt_cli.grammar.catalog import list_grammars, read_entry, shipped
 from receipt_cli.grammar.parse import load_grammar
@@ -34,8 +35,7 @@ def lint_shipped() -> tuple[list[Finding], int]:
     found += lint_together(shipped(with_samples=True)) if not found else []
     files = {path: hashlib.sha256(text).hexdigest() for path, text in texts.items()}
     found += check_index({entry.path: entry.sha256 for entry in entries}, files)
-    markers = data_root("grammars").joinpath("markers", "v1.yaml").read_bytes()
-    found += lint_catalogue(markers, "grammars/markers/v1.yaml")
+    found += lint_catalogue(read_shipped(f"grammars/{MARKERS_PATH}"), f"grammars/{MARKERS_PATH}")
     return found, len(entries) + 1
 
 

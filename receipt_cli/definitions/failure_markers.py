@@ -38,7 +38,7 @@ Reason = Literal[
 Retry = Literal["same", "elsewhere", "fix_first", "unknown"]
 """Whether a job that ended so may be run again."""
 
-PATH: Final = "markers/v1.yaml"
+MARKERS_PATH: Final = "markers/v1.yaml"
 SEARCH_SECONDS: Final = 1.0
 """A search that takes longer counts as no match: a marker must never stop a receipt."""
 CORE_SECONDS: Final = 0.02
@@ -183,7 +183,7 @@ def load_catalogue() -> Catalogue:
     Raises ``DataError`` when the file is missing, is no strict YAML or does not have a catalogue's shape.
     Samples are not run here: ``marker_lint`` does that.
     """
-    return load_shipped(f"grammars/{PATH}", lambda packed: unpack(Catalogue, packed), parse_catalogue)
+    return load_shipped(f"grammars/{MARKERS_PATH}", lambda packed: unpack(Catalogue, packed), parse_catalogue)
 
 
 def parse_catalogue(text: bytes, where: str) -> Catalogue:

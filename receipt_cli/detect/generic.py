@@ -16,7 +16,7 @@ from receipt_cli.events.epochs import count_epochs
 from receipt_cli.events.model import Event
 from receipt_cli.events.step_numbers import number_steps
 from receipt_cli.events.streams import Gathered, gather
-from receipt_cli.grammar.catalog import INDUCED
+from receipt_cli.grammar.catalog import INDUCED, INDUCED_PATH
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.site import NO_SITE, Site
 from receipt_cli.io.source import Source, Stream
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from receipt_cli.learn.learned import Learned
     from receipt_cli.learn.vocabulary import Vocabulary
 
-WHERE = f"grammars/{INDUCED}/v1.yaml"
-GENERIC = f"{INDUCED}@v1"
+WHERE = f"grammars/{INDUCED_PATH}"
+GENERIC = "generic@v1"
 BESIDE = "."
 """Separator in the name of a rule that comes from a grammar which reads some lines of the log."""
 OFTEN = 5

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from receipt_cli.documents.canonical import canonical_bytes
 from receipt_cli.documents.diff import Difference, differences
 from receipt_cli.documents.schemas import list_schemas, read_version
-from receipt_cli.documents.validate import has_errors, validate_bytes, validate_document
+from receipt_cli.documents.validate import KINDS, has_errors, validate_bytes, validate_document
 from receipt_cli.errors import DataError, ExitCode, InputError, OutputError, ReceiptError, UsageError
 from receipt_cli.io.atomic import NameTaken, write_atomically, write_new
 
@@ -42,12 +42,21 @@ def _keep(document: Document) -> Document:
     return document
 
 
-_MINORS = ("1.0", "1.1", "1.2", "1.3")
-STEPS: Mapping[str, Edge] = {
-    **{f"receipt/{old}": Edge(f"receipt/{new}", _keep) for old, new in pairwise(_MINORS)},
-    "gpu_profile/1.0": Edge("gpu_profile/1.2", _keep),
-}
-"""The steps, by the version that they start from: there is one way up from each."""
+def _minor_steps() -> Iterator[tuple[str, Edge]]:
+    """Yield a step between neighbouring minor versions of each kind of document, by the version that it starts from."""
+    for kind in KINDS:
+        stated = [read_version(f"{entry.kind}/{entry.version}") for entry in list_schemas() if entry.kind == kind]
+        for old, new in pairwise(sorted(version for version in stated if version is not None)):
+            if old[1] == new[1]:
+                yield _stated(old), Edge(_stated(new), _keep)
+
+
+def _stated(version: tuple[str, int, int]) -> str:
+    return "{}/{}.{}".format(*version)
+
+
+STEPS: Mapping[str, Edge] = dict(_minor_steps())
+"""The steps, by the version that they start from: there is one way up from each. A new major version needs a step of its own."""
 
 
 @dataclass(frozen=True, slots=True)

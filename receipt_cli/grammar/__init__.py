@@ -7,7 +7,7 @@ Start with ``model`` (the types), ``parse`` (a file), ``catalog`` (what ships).
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "catalog": "INDUCED definition find_recorded get_grammar list_grammars read_entry read_file shipped shipped_by",
+    "catalog": "INDUCED INDUCED_PATH definition find_recorded get_grammar list_grammars read_entry read_file shipped shipped_by",
     "coverage": "COLUMNS markdown matrix",
     "digit_sensitivity": "digits_compared kept_after",
     "model": "Block COUNTERS Evidence Field Grammar Mapped Pairs Rule Sample Table compile_pattern",

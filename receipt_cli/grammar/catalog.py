@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from receipt_cli.definitions.compiled import find_compiled, load_shipped, unpack
 from receipt_cli.definitions.resources import data_root, read_shipped
@@ -20,14 +21,18 @@ MAX_BYTES = 1 << 20
 STATUSES = ("draft", "released", "deprecated")
 INDUCED = "generic"
 """The id of the file without rules: the vocabulary for logs of unknown trainers."""
+INDUCED_PATH = "generic/v1.yaml"
 _ID = compile_later(r"[a-z0-9][a-z0-9-]*\Z")
 _FILE = compile_later(r"v([1-9]\d{0,5})\.yaml\Z")
-_RELEASE = compile_later(r"\d{1,9}(?:\.\d{1,9}){0,9}")
+_RELEASE = compile_later(r"(\d{1,9}(?:\.\d{1,9}){0,9})(?:(a|b|rc)(\d{1,9}))?")
+_FINAL = "~"
+"""Stage of a release that is no candidate: behind ``a``, ``b`` and ``rc``."""
+_Release: TypeAlias = "tuple[tuple[int, ...], str, int]"
 _REF = compile_later(r"(?P<id>[a-z0-9][a-z0-9-]*)(?:@v(?P<version>[1-9]\d{0,5}))?\Z")
 
 
 class Entry(NamedTuple):
-    """One line of ``grammars/index.yaml``."""
+    """One line of ``grammars/index.yaml``; ``until`` is the release in which a newer version replaced a deprecated one."""
 
     id: str
     version: int
@@ -35,6 +40,7 @@ class Entry(NamedTuple):
     status: str
     since: str
     sha256: str
+    until: str = ""
 
     @property
     def ref(self) -> str:
@@ -142,22 +148,38 @@ def _load(entry: Entry, with_samples: bool = False) -> Grammar:
 
 
 def shipped_by(version: str) -> tuple[Grammar, ...]:
-    """Return the grammars of ``shipped`` that release ``version`` of this program had: what came later is left out.
+    """Return the grammars that release ``version`` of this program chose among: without what came later, with what has been
+    replaced since.
 
-    What no index lists has no release, and is in; where ``version`` is none that can be read, all are.
+    What no index lists has no release, and is in; where ``version`` is none that can be read, ``shipped`` is returned.
     """
     release = _release(version)
-    since = {entry.ref: _release(entry.since) for entry in list_grammars()}
-    return tuple(grammar for grammar in shipped() if not release or since[grammar.ref] <= release)
+    if release is None:
+        return shipped()
+    now = {grammar.ref: grammar for grammar in shipped()}
+    then = (entry for entry in list_grammars() if entry.id != INDUCED and _is_in(entry, release))
+    return tuple(now[entry.ref] if entry.ref in now else _load(entry) for entry in then)
 
 
-def _release(version: str) -> tuple[int, ...]:
-    """Return the numbers that ``version`` begins with, without zeros at their end."""
+def _is_in(entry: Entry, release: _Release) -> bool:
+    since, until = _release(entry.since), _release(entry.until)
+    if entry.status == "deprecated" and until is None:
+        return False
+    return (since is None or since <= release) and (until is None or release < until)
+
+
+def _release(version: str) -> _Release | None:
+    """Return the order of a release by PEP 440: its numbers without zeros at the end, then rc2 before what it leads to.
+
+    A version in development (``1.0.0rc2.dev0``) counts as the release that it leads to. None for another text.
+    """
     found = _RELEASE.match(version)
-    numbers = [int(number) for number in found[0].split(".")] if found else []
+    if found is None:
+        return None
+    numbers = [int(number) for number in found[1].split(".")]
     while numbers and not numbers[-1]:
         numbers.pop()
-    return tuple(numbers)
+    return tuple(numbers), found[2] or _FINAL, int(found[3] or 0)
 
 
 def find_recorded(name: str, version: int, sha256: str, own: Sequence[Grammar] = ()) -> Grammar:

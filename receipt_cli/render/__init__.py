@@ -9,7 +9,7 @@ from receipt_cli.rooms import doors
 
 PUBLIC = {
     "batch": "render_change render_quarantine render_summary",
-    "store": "render_receipts render_answer render_panel",
+    "store": "render_receipts render_answer render_meanings render_panel",
     "comparison.markdown": "render_markdown",
     "comparison.terminal": "render_reproducibility render_comparison",
     "comparison.words": "VERDICTS field_name field_value figures reason_text",

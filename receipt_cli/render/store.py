@@ -133,6 +133,15 @@ def render_answer(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], sty
     return render_table([{name: _text(row[name]) for name in columns} for row in rows], columns, style, numbers=numbers)
 
 
+def render_meanings(meanings: Mapping[str, str], style: Style) -> str:
+    """Return each name with what it means beside it, in as many lines as that needs."""
+    page = Page(style)
+    width = max(map(len, meanings), default=0) + 2
+    for name, meaning in meanings.items():
+        page.prose(page.say(meaning), bullet=name.ljust(width))
+    return page.text()
+
+
 def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 

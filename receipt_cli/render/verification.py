@@ -23,17 +23,25 @@ _REASONS = {
     "rules": "other rules: this release derives otherwise than the recorded rules",
     "values": "other values",
 }
+_OF_THE_RELEASE = {"markers", "registry", "peaks", "rules"}
+"""Inputs of which a release has one version."""
+_GENERIC = "generic@"
+"""The vocabulary for unknown trainers, of which it also has one."""
 _CHANGED = "other values, though log, definitions and rules are the recorded ones: the receipt was changed"
 
 
 @dataclass(frozen=True, slots=True)
 class Title:
-    """The compared files: names of the receipt and its (first) log, the grammars that read it, and whether today's are used."""
+    """The compared files: names of the receipt and its (first) log, the grammars that read it, and whether today's are used.
+
+    ``made_by`` is the version of the program that wrote the receipt, where it is another one.
+    """
 
     receipt: str
     log: str
     refs: Sequence[str]
     newest: bool
+    made_by: str | None = None
 
 
 def render_verification(
@@ -63,6 +71,11 @@ def render_verification(
         page.line(Span("not verified", "bad"), f": {kinds if differences else otherwise}", read)
     for name in other if not title.newest else [name for name in other if name == "log"]:
         page.prose(_CHANGED if list(other) == ["values"] else _REASONS[name], indent=2, bullet="- ")
+    of_release = _OF_THE_RELEASE | ({"grammar"} if any(ref.startswith(_GENERIC) for ref in title.refs) else set())
+    if title.made_by is not None and not title.newest and of_release & set(other):
+        version = page.say(title.made_by)
+        text = f"the receipt was written by receipt {version}, which verifies it: receipt-cli=={version}"
+        page.prose(text, indent=2, bullet="- ")
     if touched:
         page.prose("run, header or attachments were changed since the receipt was written", indent=2, bullet="- ")
     for text in invalid:

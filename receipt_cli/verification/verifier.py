@@ -43,7 +43,7 @@ class Verification:
 
     Among them are header values whose source is the log. ``invalid`` are errors of the receipt itself. ``refs`` are the
     grammars that read the log now, or the format of the imported document. ``touched``: the captured parts were changed since
-    the receipt was written; None where it does not say.
+    the receipt was written; None where it does not say. ``tool_version`` wrote the receipt.
     """
 
     differences: tuple[Difference, ...]
@@ -51,6 +51,7 @@ class Verification:
     refs: tuple[str, ...]
     notes: tuple[str, ...]
     touched: bool | None = None
+    tool_version: str = ""
 
     @property
     def verified(self) -> bool:
@@ -134,7 +135,7 @@ def verify(
     same = all(key in document for key in DERIVED) and derived_bytes(document) == now
     found = [] if same else list(differences(_derived(document), json.loads(now)))
     found += differences({"header": document["header"]}, {"header": made["header"]})
-    return Verification(tuple(found), invalid, refs, tuple(notes), is_touched(document))
+    return Verification(tuple(found), invalid, refs, tuple(notes), is_touched(document), document["derivation"]["tool_version"])
 
 
 def _derive(

@@ -11,7 +11,7 @@ import pytest
 import regex
 
 from receipt_cli.authoring.lint_markers import lint_catalogue
-from receipt_cli.definitions.failure_markers import PATH, Category, MarkerHit, Reason, Role, load_catalogue
+from receipt_cli.definitions.failure_markers import MARKERS_PATH, Category, MarkerHit, Reason, Role, load_catalogue
 from receipt_cli.definitions.strict_yaml import read_yaml
 
 STOPPED = {"preempted", "time_limit", "killed", "interrupted"}
@@ -22,21 +22,21 @@ MAX_LITERALS = 220
 
 @pytest.fixture(scope="module")
 def text(root: Path) -> bytes:
-    return (root / "grammars" / PATH).read_bytes()
+    return (root / "grammars" / MARKERS_PATH).read_bytes()
 
 
 def test_the_catalogue_is_sound(text: bytes) -> None:
-    found = [f"{f.where} {f.reason}" for f in lint_catalogue(text, f"grammars/{PATH}")]
+    found = [f"{f.where} {f.reason}" for f in lint_catalogue(text, f"grammars/{MARKERS_PATH}")]
     assert not found, "\n".join(found)
 
 
 def test_the_catalogue_keeps_its_schema(root: Path, text: bytes) -> None:
     schema = json.loads((root / "schemas" / "markers" / "v1.0.schema.json").read_text("utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(read_yaml(text, PATH))
+    jsonschema.Draft202012Validator(schema).validate(read_yaml(text, MARKERS_PATH))
 
 
 def test_every_alternative_has_a_sample(text: bytes) -> None:
-    definition = read_yaml(text, PATH)
+    definition = read_yaml(text, MARKERS_PATH)
     head = definition["head"].replace("\n", "")
     bare = []
     for marker in load_catalogue().markers:

@@ -8,11 +8,14 @@ from pathlib import Path
 from runpy import run_path
 
 import pytest
+import yaml
 
 from receipt_cli.documents.schemas import list_schemas
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted((ROOT / "fixtures" / "receipts").glob("*/valid/*.json"))
+CODE = ("receipt_cli/__init__.py", "receipt_cli/receipts/versions.py", "receipt_cli/definitions/metrics.py")
+"""Modules that name a version."""
 FREEZE = run_path(str(ROOT / "tests" / "tools" / "freeze.py"))
 
 
@@ -40,14 +43,21 @@ def checkout(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / folder, tmp_path / folder)
     (tmp_path / "fixtures" / "logs").mkdir()
     (tmp_path / "tests" / "tools").mkdir(parents=True)
-    for name in ("freeze.py", "frozen.txt"):
+    for name in ("freeze.py", "frozen.txt", "release.py"):
         shutil.copy(ROOT / "tests" / "tools" / name, tmp_path / "tests" / "tools" / name)
+    for name in (*CODE, "CHANGELOG.md", "CITATION.cff"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
 
-def freeze(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, str(folder / "tests" / "tools" / "freeze.py"), *arguments]
+def run_tool(folder: Path, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, str(folder / "tests" / "tools" / name), *arguments]
     return subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+
+
+def freeze(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return run_tool(folder, "freeze.py", *arguments)
 
 
 def test_freezing_renews_a_draft_and_refuses_a_released_file(checkout: Path):
@@ -81,3 +91,38 @@ def test_changing_a_released_schema_and_its_index_is_found(checkout: Path):
     assert refused.returncode == 1
     assert refused.stderr.splitlines() == ["schemas/receipt/v1.0.schema.json: was released and has changed or is gone"]
     assert index.read_text() == changed, "nothing is written"
+
+
+def test_the_next_versions_are_drafted_beside_the_released_ones(checkout: Path) -> None:
+    def draft(name: str) -> str:
+        done = run_tool(checkout, "release.py", "draft", name)
+        return done.stderr.strip() if done.returncode else "drafted"
+
+    def newest(kind: str, key: str, name: str) -> list[dict[str, str]]:
+        index = yaml.safe_load((checkout / kind / "index.yaml").read_text())[kind]
+        return [entry for entry in index if entry[key] == name][-2:]
+
+    assert run_tool(checkout, "release.py", "set", "99.0.0rc1").returncode == 0
+    assert run_tool(checkout, "release.py", "set", "99.0.0rc1").returncode == 1, "once"
+    assert "## [99.0.0rc1] - " in (checkout / "CHANGELOG.md").read_text()
+    assert "version: 99.0.0rc1\n" in (checkout / "CITATION.cff").read_text()
+    assert freeze(checkout, "--release", "all").returncode == 0
+    released = {path: path.read_bytes() for kind in ("grammars", "schemas") for path in (checkout / kind).glob("*/v*")}
+    assert "is the version of a release" in draft("nanogpt")
+    assert run_tool(checkout, "release.py", "set", "99.0.0rc2.dev0").returncode == 0
+    assert {name: draft(name) for name in ("nanogpt", "receipt", "metrics", "rules", "markers")} == dict.fromkeys(
+        ("nanogpt", "receipt", "metrics", "rules", "markers"), "drafted"
+    )
+    assert "is no grammar" in draft("nanogtp")
+    old, new = newest("grammars", "id", "nanogpt")
+    assert (old["status"], old["until"], new["status"], new["since"]) == ("deprecated", "99.0.0rc2", "draft", "99.0.0rc2")
+    assert f"{new['path']} is draft" in draft("nanogpt")
+    old, new = newest("schemas", "kind", "receipt")
+    assert (old["status"], new["status"]) == ("released", "draft")
+    assert f"receipt/{new['version']}" in (checkout / "schemas" / new["path"]).read_text()
+    assert f'SCHEMA_VERSION = "receipt/{new["version"]}"' in (checkout / CODE[1]).read_text()
+    assert f'REGISTRY_PATH = "{newest("schemas", "kind", "metrics")[-1]["path"]}"' in (checkout / CODE[2]).read_text()
+    rules = [run_path(str(folder / CODE[1]))["RULES"] for folder in (ROOT, checkout)]
+    assert int(rules[1].removeprefix("derive/")) == int(rules[0].removeprefix("derive/")) + 1
+    assert freeze(checkout).returncode == 0
+    assert {path: path.read_bytes() for path in released} == released

@@ -26,6 +26,8 @@ HEADS = {
     "grammars": "# One entry a grammar file. A released file never changes by a byte: a fix is a new version.\n",
     "schemas": "# What this folder ships. A released file never changes by a byte; a draft's digest is checked all the same.\n",
 }
+QUOTED = {"grammars": ("since", "until", "sha256"), "schemas": ("version", "since", "sha256")}
+"""Keys whose values YAML would take for numbers."""
 
 
 def entries(kind: str) -> list[dict[str, object]]:
@@ -80,6 +82,11 @@ def examples(kind: str, version: str) -> list[str]:
     return sorted(path.relative_to(ROOT).as_posix() for path in found)
 
 
+def markers() -> list[str]:
+    """Return the paths of the catalogues of failure markers, which no index lists."""
+    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "grammars" / "markers").glob("v*.yaml"))
+
+
 def freeze(kind: str, release: set[str]) -> tuple[str, dict[str, str], list[str]]:
     """Return the text of one index, the digests of what is released with it, and what is wrong."""
     wrong, known, released = [], frozen(), {}
@@ -98,7 +105,7 @@ def freeze(kind: str, release: set[str]) -> tuple[str, dict[str, str], list[str]
             also = examples(str(entry["kind"]), str(entry["version"])) if kind == "schemas" else []
             released |= {file: sha256(file) for file in (path, *also)}
         lines = [
-            f"{key}: {value!r}" if key in ("since", "sha256") or (kind, key) == ("schemas", "version") else f"{key}: {value}"
+            f"{key}: {value!r}" if key in QUOTED[kind] else f"{key}: {value}"
             for key, value in entry.items()
         ]
         text += "  - " + "\n    ".join(lines) + "\n"
@@ -116,6 +123,8 @@ def main() -> int:
     wrong += [f"{path}: was released and has changed or is gone" for path, old in frozen().items() if sha256(path) != old]
     if not wrong:
         digests = frozen()
+        if options.release == ["all"]:
+            digests |= {path: sha256(path) for path in markers()}
         for kind, (text, released, _) in made.items():
             (ROOT / kind / "index.yaml").write_text(text, "utf-8")
             digests |= released

@@ -130,7 +130,7 @@ def ask(
     Example: receipt store ask runs/ best --metric val_loss
     """
     from receipt_cli.cli.commands.store import open_database
-    from receipt_cli.render.store import render_answer
+    from receipt_cli.render.store import render_answer, render_meanings
     from receipt_cli.store.query import names, records
     from receipt_cli.store.recipes import RECIPES, fill
 
@@ -139,7 +139,7 @@ def ask(
         if json_output:
             write_json(listed)
         else:
-            write_stdout(render_answer(["question", "answers"], listed, style(color)))
+            write_stdout(render_meanings({name: recipe.meaning for name, recipe in RECIPES.items()}, style(color)))
         return
     statement = fill(question, metric, last, where)
     if sql:

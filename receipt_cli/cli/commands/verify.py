@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+from receipt_cli import __version__
 from receipt_cli.cli.output import note, progress, style, write_json, write_stdout
 from receipt_cli.cli.parameters import Argument, Color, Json, Option
 from receipt_cli.cli.runs import InStore, log_file, receipt_file
@@ -75,7 +76,8 @@ def verify(
     else:
         found = verification.found
         broken = [f"{f.pointer}: {f.reason}" for f in found.invalid]
-        title = Title(receipt, logs[0], found.refs, newest)
+        made_by = found.tool_version if found.tool_version != __version__ else None
+        title = Title(receipt, logs[0], found.refs, newest, made_by)
         page = render_verification(found.differences, found.other, broken, title, style(color), touched=found.touched is True)
         write_stdout(page)
         if signed_by is not None:

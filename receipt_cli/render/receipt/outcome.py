@@ -223,9 +223,7 @@ def _details(page: Page, label: str, found: Mapping[str, object], meaning: str) 
         what = text(entry, "detail") or (f"{grammar or '?'} {rule}" if rule else text(entry, "kind") or "?")
         place = f"line {count(line)}  " if line is not None else ""
         excerpt = child(entry, "excerpt")
-        page.line(
-            Span(place, "dim"),
-            Span(page.say(what)),
-            Span(f"  {page.say(excerpt)}" if isinstance(excerpt, str) and excerpt else "", "dim"),
-            indent=13,
-        )
+        if isinstance(excerpt, str) and excerpt:
+            page.line(Span(place, "dim"), Span(page.say(what)), Span(f"  {page.say(excerpt)}", "dim"), indent=13)
+        else:
+            page.prose(page.say(what), indent=13, bullet=place)

@@ -419,10 +419,10 @@ def test_a_broken_installation_raises_a_data_error(tmp_path: Path, monkeypatch: 
     with pytest.raises(DataError, match="is missing"):
         load()
     (tmp_path / "markers").mkdir()
-    (tmp_path / markers.PATH).write_text(GOOD.replace("rank: 1", "rank: 9"))
+    (tmp_path / markers.MARKERS_PATH).write_text(GOOD.replace("rank: 1", "rank: 9"))
     with pytest.raises(DataError, match="boom: rank breaks maximum: 3"):
         load()
-    (tmp_path / markers.PATH).write_text(GOOD)
+    (tmp_path / markers.MARKERS_PATH).write_text(GOOD)
     loaded = load()
     assert isinstance(loaded, Catalogue)
     assert [m.id for m in loaded.markers] == ["boom", "code"]

@@ -11,7 +11,7 @@ import pytest
 from receipt_cli.definitions import resources
 from receipt_cli.errors import DataError, InputError, ReceiptError, UsageError
 from receipt_cli.grammar import catalog
-from receipt_cli.grammar.catalog import definition, get_grammar, list_grammars, read_entry, read_file, shipped
+from receipt_cli.grammar.catalog import definition, get_grammar, list_grammars, read_entry, read_file, shipped, shipped_by
 
 SMALL = b"grammar: small\nversion: %d\ntitle: small\ntrainer: small\nrules:\n  a: {event: end, literal: bye, pattern: bye}\n"
 
@@ -96,6 +96,29 @@ def test_a_broken_index(folder: Path, row: str) -> None:
     list_grammars.cache_clear()
     with pytest.raises(DataError):
         list_grammars()
+
+
+@pytest.mark.parametrize(
+    ("version", "versions"),
+    [
+        ("0.9", ()),
+        ("1.0.0rc1", (1,)),
+        ("1.0.0rc2.dev0", (2,)),
+        ("1.0.0rc2", (2,)),
+        ("1.0", (2,)),
+        ("1.0.0.post1", (2,)),
+        ("2.0.0a1", (2,)),
+        ("of my own", (2,)),
+    ],
+)
+def test_the_grammars_of_a_release(folder: Path, version: str, versions: tuple[int, ...]) -> None:
+    index = (folder / "index.yaml").read_text()
+    index = index.replace("status: draft, since: '0'", "status: draft, since: 1.0.0rc2")
+    index = index.replace("status: released, since: '0'", "status: deprecated, since: 1.0.0rc1, until: 1.0.0rc2")
+    (folder / "index.yaml").write_text(index)
+    list_grammars.cache_clear()
+    assert tuple(grammar.version for grammar in shipped_by(version)) == versions
+    assert [grammar.version for grammar in shipped()] == [2]
 
 
 def test_a_users_own_file(folder: Path, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Differences between documents, verification and dry runs in the terminal."""
 
+from dataclasses import replace
+
 from receipt_cli.documents.diff import differences
 from receipt_cli.render.batch import render_change, render_quarantine, render_summary
 from receipt_cli.render.differences import MOST, count_kinds, write_differences
@@ -45,6 +47,18 @@ def test_what_differs_is_named() -> None:
     page = render_verification(differences(OLD, NEW), ["log"], ["/run: wrong"], title, STYLE)
     assert page.startswith("not verified: 1 gained, 1 lost, 2 changed  no grammar\n")
     assert "another log" in page and "the receipt is not valid: /run: wrong" in page and "/summary/loss" in page
+
+
+def test_the_release_that_verifies_a_receipt() -> None:
+    title = Title("run.receipt.json", "run.log", ["toy@v1"], newest=False, made_by="1.0.0rc1")
+    words = "- the receipt was written by receipt 1.0.0rc1, which verifies it: receipt-cli==1.0.0rc1"
+    found = list(differences(OLD, NEW))
+    pages = {other: render_verification(found, [other], [], title, STYLE) for other in ("rules", "markers", "log")}
+    assert {other: words in " ".join(page.split()) for other, page in pages.items()} == {
+        "rules": True, "markers": True, "log": False
+    }  # fmt: skip
+    generic = [render_verification(found, ["grammar"], [], replace(title, refs=[ref]), STYLE) for ref in ("toy@v1", "generic@v2")]
+    assert [words in " ".join(page.split()) for page in generic] == [False, True]
 
 
 def test_a_batch_in_words() -> None:
