@@ -13,6 +13,7 @@ PUBLIC = {
     "kept_rows": "keep_rows",
     "listing": "list_runs",
     "marks": "mark",
+    "packed_rows": "PackedRows",
     "places": "FIELDS Place place_files place_name write_place",
     "query": "csv_text export names records view_columns",
     "reading": "read_receipt read_receipts",
