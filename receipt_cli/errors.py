@@ -24,6 +24,7 @@ class ExitCode(IntEnum):
     GRAMMAR = 4, "no grammar recognises the log, or two do"
     DATA = 5, "grammar, schema or digest broken or unknown"
     OUTPUT = 6, "cannot write"
+    UNAVAILABLE = 69, "a cluster cannot be reached, or does not start"
     BUG = 70, "internal error"
     INTERRUPTED = 130, "interrupted"
 
@@ -83,6 +84,12 @@ class OutputError(ReceiptError):
     """A result cannot be written."""
 
     exit_code = ExitCode.OUTPUT
+
+
+class UnavailableError(ReceiptError):
+    """A cluster cannot be reached, refuses us, or does not start."""
+
+    exit_code = ExitCode.UNAVAILABLE
 
 
 class NotAttested(ReceiptError):

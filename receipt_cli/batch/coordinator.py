@@ -3,23 +3,29 @@
 Two rounds. First every log is hashed, unless its file is known and unchanged: the digest shows which logs are equal, which
 are done, and which receipt's captured parts a new one keeps. Then each distinct log that is not done is derived, once. So the
 store does not depend on the order of the paths or of the work.
+
+What this process keeps of each log is packed: a text of the listing, its digest and size, and the place of the first log with
+the same bytes. Tasks are made when a worker is free, and reports when it is their turn.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import contextlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 from receipt_cli.batch.labels import BY_STEM, Labels
+from receipt_cli.batch.listing import Drawn
 from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Manner, Report, Task
 from receipt_cli.batch.worker import MANNER, definitions_fingerprint, derive_receipt, identify
 from receipt_cli.errors import ExitCode, ReceiptError
 from receipt_cli.store.files import Quarantined, Store
 from receipt_cli.store.fingerprints import Known, KnownLog
-from receipt_cli.store.places import Place, place_files, place_name, write_place
+from receipt_cli.store.packed_rows import PackedRows
+from receipt_cli.store.places import place_files, write_place
 from receipt_cli.store.resolve import note_root
 
 Progress = Callable[[str, int, int, int, int], None]
@@ -79,12 +85,14 @@ class _Run:
         self.store = Store(batch.store)
         self.definitions = definitions_fingerprint(batch.manner)
         self.known = Known(batch.store, self.definitions, writes=not batch.compare)
-        self.generations: dict[str, int] = {}
-        self.runs: Counter[str] = Counter()
-        for receipt in self.store.receipts():
-            self.generations[receipt.log_sha256] = receipt.generation
-            self.runs[receipt.log_sha256] += 1
-        self.placed = {path.name for path in place_files(self.store.root)}
+        self.stored = PackedRows(_SHA256, 2 * _NUMBER)
+        for log, receipts in groupby(self.store.receipts(), key=lambda receipt: receipt.log_sha256):
+            runs = [receipt.generation for receipt in receipts]
+            self.stored.add(bytes.fromhex(log), b"".join(number.to_bytes(_NUMBER, "big") for number in (runs[-1], len(runs))))
+        self.placed = PackedRows(_SHA256 + _NUMBER)
+        for path in place_files(self.store.root):
+            with contextlib.suppress(ValueError):  # a name that is no place's
+                self.placed.add(bytes.fromhex(path.name.removesuffix(".json").replace(".", "")))
         self.quarantined = {record.key: record for record in self.store.quarantined()}
         self.keys_of: dict[str, list[str]] = {}
         for record in self.quarantined.values():
@@ -96,33 +104,27 @@ class _Run:
         if self.batch.root and not self.batch.compare:
             self._check_store()
             note_root(self.batch.store, self.batch.root)
-        groups: dict[str, list[int]] = {}
-        for at, identity in identities.items():
-            groups.setdefault(identity.sha256, []).append(at)
-        for positions in groups.values():
-            positions.sort()
-        reports = self._reports(groups, identities, failures)
-        return Rederived(left_out, _in_order(reports, sorted([*identities, *failures])))
+        return Rederived(left_out, self._reports(identities, failures))
 
-    def _identities(self) -> tuple[dict[int, Identity], dict[int, Failure], tuple[LeftOut, ...]]:
+    def _identities(self) -> tuple[_Identities, dict[int, Failure], tuple[LeftOut, ...]]:
         """Return the identity of each log, or its failure, by position; and the files that are not logs."""
-        identities: dict[int, Identity] = {}
+        identities = _Identities(len(self.logs))
         failures: dict[int, Failure] = {}
-        unknown: list[int] = []
+        unknown = array("q")
         left_out: list[LeftOut] = []
         for at, log in enumerate(self.logs):
             known = self.known.identity(log.path, log.stamp) if log.settled else None
             if known is None:
                 unknown.append(at)
             else:
-                identities[at] = Identity(*known)
+                identities.add(at, *known)
         if unknown:
             self._check_store()
-        for at, answer in self._work("reading", identify, unknown, [self.logs[at] for at in unknown]):
+        for at, answer in self._work("reading", identify, unknown, self.logs.__getitem__):
             if isinstance(answer, LeftOut):
                 left_out.append(answer)
             elif isinstance(answer, Identity):
-                identities[at] = answer
+                identities.add(at, answer.sha256, answer.size_bytes)
                 log = self.logs[at]
                 if log.settled and answer.steady:
                     self.known.note_path(log.path, log.stamp, answer.sha256, answer.size_bytes)
@@ -130,45 +132,59 @@ class _Run:
                 failures[at] = _failure(answer)
         return identities, failures, tuple(sorted(left_out, key=lambda each: each.name))
 
-    def _reports(
-        self, groups: dict[str, list[int]], identities: dict[int, Identity], failures: dict[int, Failure]
-    ) -> Iterator[tuple[int, Report]]:
-        """Yield a report for each log, with its position, as it is known."""
+    def _reports(self, identities: _Identities, failures: dict[int, Failure]) -> Iterator[Report]:
+        """Yield a report for each log, in their order."""
         try:
-            for at, failure in failures.items():
-                yield at, self._failed(self.logs[at], None, failure)
-            tasks: list[Task] = []
-            for sha256, positions in groups.items():
-                done = None if self.batch.again else self._done(sha256)
-                if done is None:
-                    logs = tuple(self.logs[at] for at in positions)
-                    store, batch = str(self.batch.store.absolute()), self.batch
-                    places = tuple(batch.labels.place(log.name) for log in logs)
-                    tasks.append(Task(sha256, logs, store, self.definitions, batch.manner, batch.compare, places))
-                else:
-                    if done.receipt is not None:
-                        self._place(sha256, positions)
-                    yield from self._spread(positions, replace(done, identity=identities[positions[0]]))
-            if tasks:
+            firsts, others = identities.firsts()
+            waiting = bytearray(len(self.logs))
+            early: dict[int, Report] = {}  # before their turn
+            for at in firsts:
+                done = None if self.batch.again else self._done(identities.sha256(at))
+                waiting[at] = done is None
+                if done is not None and done.receipt is None:  # what releases the record must not change the answer
+                    early[at] = replace(done, identity=identities.get(at))
+            todo = array("q", (at for at in firsts if waiting[at]))
+            if todo:
                 self._check_store()
-            firsts = [groups[task.sha256][0] for task in tasks]
-            places_of = {at: task.places for at, task in zip(firsts, tasks, strict=True)}
-            for at, answer in self._work("deriving", derive_receipt, firsts, tasks):
-                identity = identities[at]
-                positions = groups[identity.sha256]
-                if isinstance(answer, Derived):
-                    self._note_places(answer.sha256, places_of[at])
-                    yield from self._spread(positions, self._derived(self.logs[at], answer))
-                else:
-                    yield from self._spread(positions, self._failed(self.logs[at], identity, _failure(answer)))
+
+            def task(at: int) -> Task:
+                logs = tuple(self.logs[each] for each in (at, *others.get(at, ())))
+                batch, places = self.batch, tuple(self.batch.labels.place(log.name) for log in logs)
+                return Task(identities.sha256(at), logs, store, self.definitions, batch.manner, batch.compare, places)
+
+            store = str(self.batch.store.absolute())
+            answers = self._work("deriving", derive_receipt, todo, task)
+            for at, log in enumerate(self.logs):
+                if at in failures:
+                    yield self._failed(log, None, failures[at])
+                    continue
+                identity = identities.get(at)
+                if identity is None:
+                    continue
+                first = identities.first(at)
+                while waiting[first] and first not in early:
+                    position, answer = next(answers)
+                    early[position] = self._answered(position, answer, identities, others.get(position, ()))
+                report = early.get(first)
+                if report is None:
+                    report = self._done(identity.sha256)
+                    assert report is not None
+                    report = replace(report, identity=identity)
+                    if report.receipt is not None:
+                        self._place(identity.sha256, log)
+                elif at == others.get(first, (first,))[-1]:
+                    del early[first]
+                yield self._for(log, report, self.logs[first].name if at != first else None)
+            next(answers, None)  # the progress of the last one
         finally:
             self.known.close()
 
     def _work(
-        self, what: str, work: Callable[..., object], positions: Sequence[int], items: Sequence[Log] | Sequence[Task]
+        self, what: str, work: Callable[..., object], positions: Sequence[int], make: Callable[[int], Log] | Callable[[int], Task]
     ) -> Iterator[tuple[int, object]]:
-        """Yield the position of each log, and what its item gave."""
-        sizes = [self.logs[at].size_bytes for at in positions]
+        """Yield the position of each log, and what the item gave that ``make`` makes of the position."""
+        items = Drawn[Log | Task](len(positions), lambda number: make(positions[number]))
+        sizes = array("q", (self.logs[at].size_bytes for at in positions))
         total, done = sum(sizes), 0
         report_progress = self.batch.progress or (lambda *_: None)
         if items:
@@ -184,47 +200,52 @@ class _Run:
 
     def _done(self, sha256: str) -> Report | None:
         """Return the report of a log for which there is nothing to do: its receipt, or its record in quarantine, is there."""
-        known, generation = self.known.log(sha256), self.generations.get(sha256, 0)
+        known, (generation, runs) = self.known.log(sha256), self._stored(sha256)
         if known is None or known.generation != (generation if known.generation else 0):
             return None
         if known.generation:
             path = f"receipts/{sha256[:2]}/{sha256}.{generation}.json"
-            return Report(_NOBODY, "unchanged", receipt=path, recognised=known.recognised, runs=self.runs[sha256])
+            return Report(_NOBODY, "unchanged", receipt=path, recognised=known.recognised, runs=runs)
         record = self.quarantined.get(sha256)
         return Report(_NOBODY, "quarantined", failure=Failure(record.exit_code, record.error, record.why)) if record else None
 
-    def _place(self, sha256: str, positions: Sequence[int]) -> None:
-        """Store where the logs with this digest are, unless that is known to be stored."""
+    def _stored(self, sha256: str) -> tuple[int, int]:
+        """Return the generation of a log's receipts before the batch, and the number of its runs; 0 where it has none."""
+        row = self.stored.get(bytes.fromhex(sha256)) or bytes(2 * _NUMBER)
+        return int.from_bytes(row[:_NUMBER], "big"), int.from_bytes(row[_NUMBER:], "big")
+
+    def _place(self, sha256: str, log: Log) -> None:
+        """Store where a log with this digest is, unless that is known to be stored."""
         if self.batch.compare:
             return
-        for at in positions:
-            place = self.batch.labels.place(self.logs[at].name)
-            name = place_name(sha256, place).rpartition("/")[2]
-            if name not in self.placed or not self.known.is_placed(sha256, place):
-                self._check_store()
-                write_place(self.store.root, self.store.scratch, sha256, place)
-                self.known.note_placed(sha256, place)
-
-    def _note_places(self, sha256: str, places: Sequence[Place]) -> None:
-        """Keep in the cache that a worker stored the places of the logs with this digest."""
-        for place in places if not self.batch.compare else ():
+        place = self.batch.labels.place(log.name)
+        if bytes.fromhex(sha256 + place.key) not in self.placed or not self.known.is_placed(sha256, place):
+            self._check_store()
+            write_place(self.store.root, self.store.scratch, sha256, place)
             self.known.note_placed(sha256, place)
 
-    def _spread(self, positions: Sequence[int], report: Report) -> Iterator[tuple[int, Report]]:
-        """Yield the report of the first of the logs with the same bytes, and the same report for the others."""
-        first = self.logs[positions[0]]
-        for at in positions:
-            same_as = first.name if at != positions[0] else None
-            mine = replace(report, log=self.logs[at], same_as=same_as, derived=report.derived and same_as is None)
-            if mine.receipt is not None:
-                self._release(mine)
-            yield at, mine
+    def _answered(self, at: int, answer: object, identities: _Identities, others: Sequence[int]) -> Report:
+        """Return the report of a log that was derived; the ``others`` have the same bytes."""
+        log = self.logs[at]
+        if not isinstance(answer, Derived):
+            return self._failed(log, identities.get(at), _failure(answer))
+        if not self.batch.compare:
+            for each in (at, *others):  # a worker stored them
+                self.known.note_placed(answer.sha256, self.batch.labels.place(self.logs[each].name))
+        return self._derived(log, answer)
+
+    def _for(self, log: Log, report: Report, same_as: str | None) -> Report:
+        """Return the report of a log from that of the first with its bytes, which ``same_as`` names where it is another."""
+        mine = replace(report, log=log, same_as=same_as, derived=report.derived and same_as is None)
+        if mine.receipt is not None:
+            self._release(mine)
+        return mine
 
     def _derived(self, log: Log, derived: Derived) -> Report:
         change, identity = derived.change, Identity(derived.sha256, derived.size_bytes)
         if not self.batch.compare:
             # A worker that died after it wrote finds its own receipt on the retry: compare with the state before the batch.
-            before = self.generations.get(derived.sha256, 0)
+            before, _ = self._stored(derived.sha256)
             now = int(derived.receipt.rsplit(".", 2)[-2])
             change = "unchanged" if now <= before else "replaced" if before else "written"
             self.known.note_log(derived.sha256, KnownLog(now, derived.recognised))
@@ -264,6 +285,8 @@ class _Run:
             self.checked = True
 
 
+_SHA256, _NUMBER = 32, 8
+"""Bytes of a digest, and of a number."""
 _NOBODY = Log("", "", False, 0, "", False)
 
 
@@ -276,13 +299,42 @@ def _failure(answer: object) -> Failure:
     return answer
 
 
-def _in_order(reports: Iterable[tuple[int, Report]], positions: Sequence[int]) -> Iterator[Report]:
-    """Yield the reports in the order of ``positions``, each as soon as those before it are there."""
-    waiting: list[tuple[int, Report]] = []
-    wanted = iter(positions)
-    following = next(wanted, None)
-    for item in reports:
-        heapq.heappush(waiting, item)
-        while waiting and waiting[0][0] == following:
-            yield heapq.heappop(waiting)[1]
-            following = next(wanted, None)
+class _Identities:
+    """Digest and size of each of ``count`` logs, by position: 48 bytes a log."""
+
+    def __init__(self, count: int) -> None:
+        self._digests = bytearray(_SHA256 * count)
+        self._sizes = array("q", [-1]) * count
+        self._first = array("q", [-1]) * count
+
+    def add(self, at: int, sha256: str, size_bytes: int) -> None:
+        """Keep the identity of the log at this position."""
+        self._digests[_SHA256 * at : _SHA256 * (at + 1)] = bytes.fromhex(sha256)
+        self._sizes[at] = size_bytes
+
+    def sha256(self, at: int) -> str:
+        """Return the digest of the log at this position."""
+        return self._digest(at).hex()
+
+    def get(self, at: int) -> Identity | None:
+        """Return the identity of the log at this position, if it has one."""
+        return Identity(self.sha256(at), self._sizes[at]) if self._sizes[at] >= 0 else None
+
+    def first(self, at: int) -> int:
+        """Return the position of the first log with the bytes of this one, once ``firsts`` has found it."""
+        return self._first[at]
+
+    def firsts(self) -> tuple[array[int], dict[int, array[int]]]:
+        """Find equal logs: return the position of the first of each digest, in order, and those of the others, by that."""
+        known = sorted((at for at, size in enumerate(self._sizes) if size >= 0), key=self._digest)
+        others: dict[int, array[int]] = {}
+        for _, group in groupby(known, key=self._digest):
+            first, *rest = group
+            for at in (first, *rest):
+                self._first[at] = first
+            if rest:
+                others[first] = array("q", rest)
+        return array("q", (at for at, first in enumerate(self._first) if at == first)), others
+
+    def _digest(self, at: int) -> bytes:
+        return bytes(self._digests[_SHA256 * at : _SHA256 * (at + 1)])

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 
+from receipt_cli.batch.listing import Listing
 from receipt_cli.batch.model import LeftOut, Log, Reason
 from receipt_cli.batch.remote import find_remote, is_url
 from receipt_cli.errors import InputError, UsageError
@@ -32,7 +33,7 @@ _SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 class Archive:
     """The logs that were found, the paths of folders that are none, ordered by name, and what could not be listed."""
 
-    logs: tuple[Log, ...]
+    logs: Listing
     left_out: tuple[LeftOut, ...]
     unlisted: tuple[str, ...]
     base: str | None = None
@@ -57,7 +58,7 @@ def walk(
     roots = [root for path in paths for root in ([path] if is_url(path) else _matches(path))]
     local = [os.path.abspath(root) for root in roots if not is_url(root)]
     base = _base(local, root)
-    logs_by_path: dict[str, Log] = {}
+    rows: list[bytes] = []
     unlisted: list[str] = []
     left_out: dict[str, LeftOut] = {}
     for place in roots:
@@ -69,15 +70,17 @@ def walk(
         for path, each in found:
             if isinstance(each, LeftOut):
                 left_out[path] = each
-            elif each.named or each.path not in logs_by_path:
-                logs_by_path[each.path] = each
-    others = sorted((left_out[path] for path in left_out.keys() - logs_by_path.keys()), key=lambda each: each.name)
-    if not logs_by_path and not unlisted:
+            else:
+                rows.append(Listing.row(each, base))
+    logs = Listing(base, rows)
+    for log in logs if len(roots) > 1 else ():  # one path leaves it out, and another names it
+        left_out.pop(log.path, None)
+    others = sorted(left_out.values(), key=lambda each: each.name)
+    if not logs and not unlisted:
         counts = Counter(each.reason for each in others)
         why = ", ".join(f"{number} {reason}" for reason, number in sorted(counts.items())) or "the folder is empty"
         raise InputError("no log was found", where=", ".join(paths)[:200], why=f"left out: {why}" if counts else why)
-    logs = sorted(logs_by_path.values(), key=lambda log: (log.name, log.path))
-    return Archive(tuple(logs), tuple(others), tuple(unlisted), base)
+    return Archive(logs, tuple(others), tuple(unlisted), base)
 
 
 def moment(text: str, now: float) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO, TypeVar, cast
 
 from receipt_cli.batch.model import Lost
-from receipt_cli.errors import InputError, UsageError
+from receipt_cli.errors import UnavailableError, UsageError
 
 TASK_BYTES = 64 << 20
 TASK_ITEMS = 256
@@ -28,7 +28,7 @@ class RayEngine:
     """An ``Engine`` on the cluster at ``RAY_ADDRESS``, or on one of ``workers`` processes on this machine for the time being.
 
     Every machine of the cluster needs this package in the same version, and the logs and the store under the same paths.
-    Raises ``UsageError`` where Ray is not installed, ``InputError`` where the cluster cannot be reached.
+    Raises ``UsageError`` where Ray is not installed, ``UnavailableError`` where the cluster cannot be reached or does not start.
     """
 
     def __init__(self, workers: int) -> None:
@@ -49,7 +49,7 @@ class RayEngine:
                 ray.init(address=address, **quiet)
             else:
                 ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
-        except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        except Exception as error:  # of a node that does not start in time, Ray raises Exception itself
             sys.stdout = self._stdout
             raise refused(error, address or "local") from error
         self.workers = max(1, int(self._ray.cluster_resources().get("CPU", workers)))
@@ -95,19 +95,22 @@ class RayEngine:
             return Lost(f"the worker died, {RETRIES + 1} times: {type(error).__name__}")
 
 
+_LOCAL = "--engine local, or again when the machine is less busy: Ray waits half a minute for its node"
 _TOKEN = "RAY_AUTH_MODE=token and the cluster's token in RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
 
 
-def refused(error: Exception, where: str) -> InputError:
-    """Return the error of a cluster that cannot be reached, or where we have no token for it.
+def refused(error: Exception, where: str) -> UnavailableError:
+    """Return the error of a cluster that cannot be reached, does not start, or wants a token that we do not have.
 
     Of a wrong token, or none where the mode is unset, Ray prints the reason (InvalidAuthToken) and raises that it cannot connect.
     """
-    why = str(error).split(". ")[0][:300]
+    why = str(error).split(". ")[0][:300] or type(error).__name__
     if type(error).__name__ == "AuthenticationError":
-        return InputError("the Ray cluster wants a token", where=where, why=why, try_=_TOKEN)
-    way = f"check the address; a cluster that wants a token needs {_TOKEN}" if where != "local" else ""
-    return InputError("the Ray cluster cannot be reached", where=where, why=why, try_=way)
+        return UnavailableError("the Ray cluster wants a token", where=where, why=why, try_=_TOKEN)
+    if where == "local":
+        return UnavailableError("Ray does not start on this machine", why=why, try_=_LOCAL)
+    way = f"check the address; a cluster that wants a token needs {_TOKEN}"
+    return UnavailableError("the Ray cluster cannot be reached", where=where, why=why, try_=way)
 
 
 class _OnStderr:

@@ -48,7 +48,7 @@ def write_figures(run: ExportedRun, path: Path) -> int:
 def _figures(run: ExportedRun) -> Iterator[Sequence[Cell]]:
     columns = ("window", "scope", "definition", *_WHOLE, *STATISTICS)
     yield ("phase_index", "phase", "metric", "source", "unit", *columns)
-    for figure in run.figures:
+    for figure in sorted(run.figures, key=lambda figure: figure.phase.prefix != ""):  # the primary phase, which has none, first
         unit = figure.metric.unit if figure.metric else None
         known = [figure.statistic.get(name) for name in columns]
         yield (figure.phase.number, figure.phase.name, figure.name, figure.source, unit, *known)

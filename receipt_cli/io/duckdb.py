@@ -48,6 +48,7 @@ def check_installed() -> None:
     except ImportError as error:
         why, help_text = str(error), "pip install 'receipt-cli[store]'"
         raise UsageError("questions to a store and Parquet files need DuckDB", why=why, try_=help_text) from error
+    atexit.register(gc.unfreeze)  # what a short-lived program leaves frozen, DuckDB calls a leak, on stderr
 
 
 class Damaged(Exception):
@@ -61,7 +62,6 @@ class Database:
         check_installed()
         import duckdb
 
-        atexit.register(gc.unfreeze)  # what a short-lived program leaves frozen, DuckDB calls a leak, on stderr
         self._errors: type[Exception] = duckdb.Error
         self._interrupted: type[Exception] = duckdb.InterruptException
         self._connection: duckdb.DuckDBPyConnection = duckdb.connect(":memory:", config=_SETTINGS)

@@ -23,10 +23,12 @@ from receipt_cli.store.files import Quarantined
 Document: TypeAlias = Mapping[str, Any]
 
 FORMAT = "report/1"
-MAX_BYTES = 9_000_000
-"""Of the data: with its styles and scripts a report stays below 10 MB."""
+MAX_BYTES = 7_900_000
+"""Of the data: with its styles and scripts a report stays below 8 MB."""
 _MAX_QUARANTINED = 200
 _MAX_FIELDS = 12
+_TAIL = 12
+"""Lines of the end of a failed log, where not everything fits."""
 
 
 def store_report(
@@ -158,11 +160,22 @@ def _packed(curves: Sequence[list[Any]], pool: Pool) -> list[list[Any]]:
     return [[phase, pool.text(name), *rest] for phase, name, *rest in curves]
 
 
+def _short(detail: dict[str, Any]) -> dict[str, Any]:
+    """Return a detail with the last lines alone of the end of its log."""
+    failure = detail.get("failure") or {}
+    return {**detail, "failure": {**failure, "tail": failure["tail"][-_TAIL:]}} if "tail" in failure else detail
+
+
 def _bounded(
     report: dict[str, Any], details: Sequence[tuple[dict[str, Any], list[list[Any]]]], pool: Pool, most: int
 ) -> dict[str, Any]:
-    """Return the report with the details of as many of the newest runs as fit, then with the curves of as many as fit."""
+    """Return the report with the details of as many of the newest runs as fit, then with the curves of as many as fit.
+
+    Where not everything fits, failed logs end with ``_TAIL`` lines: they are two thirds of what is known of real runs.
+    """
     room = most - byte_count(report) + pool.size
+    if sum(byte_count(detail) + byte_count(curves) for detail, curves in details) + pool.size > room:
+        details = [(_short(detail), curves) for detail, curves in details]
     kept: list[dict[str, Any] | None] = [None] * len(details)
     for place in reversed(range(len(details))):
         packed = pack(details[place][0], pool)

@@ -16,12 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from receipt_cli.store.packed_rows import PackedRows
 from receipt_cli.store.places import Place
 
 MAX_FILES = 16
 """Files beyond which a batch merges all into one."""
 
 
+_KEY, _SHA256, _SIZE = 16, 32, 8
+"""Bytes of a key, of a digest and of a number."""
 _MERGING = "merging"
 _TURN_S = 3600.0
 
@@ -37,15 +40,16 @@ class KnownLog:
 class Known:
     """The cache of the store at ``root``, for the definitions of one fingerprint.
 
-    Reading a folder that is missing or cannot be read gives an empty cache, and failed writes are ignored.
+    Reading a folder that is missing or cannot be read gives an empty cache, and failed writes are ignored. What is noted counts
+    from the next batch on.
     """
 
     def __init__(self, root: Path, definitions: str, *, writes: bool = True) -> None:
         self._folder = root / ".cache" / "known"
         self._definitions = definitions
-        self._paths: dict[bytes, tuple[bytes, int]] = {}
-        self._logs: dict[bytes, KnownLog] = {}
-        self._places: set[bytes] = set()
+        self._paths = PackedRows(_KEY, _SHA256 + _SIZE)
+        self._logs = PackedRows(_SHA256, _SIZE)
+        self._places = PackedRows(_KEY)
         self._file: IO[str] | None = None
         self._writes = writes
         files = self._files()
@@ -57,23 +61,21 @@ class Known:
     def identity(self, path: str, stamp: str) -> tuple[str, int] | None:
         """Return digest and size of the log at ``path``, where it was read in the state of ``stamp``."""
         entry = self._paths.get(_key(path, stamp))
-        return (entry[0].hex(), entry[1]) if entry is not None else None
+        return (entry[:_SHA256].hex(), int.from_bytes(entry[_SHA256:], "big")) if entry is not None else None
 
     def log(self, sha256: str) -> KnownLog | None:
         """Return what is known of the log with this digest, derived with these definitions."""
-        return self._logs.get(bytes.fromhex(sha256))
+        entry = self._logs.get(bytes.fromhex(sha256))
+        return _known(entry) if entry is not None else None
 
     def note_path(self, path: str, stamp: str, sha256: str, size_bytes: int) -> None:
         """Keep that the log at ``path`` has this digest and size as long as it has this stamp."""
-        key = _key(path, stamp)
-        if self._paths.get(key) != (bytes.fromhex(sha256), size_bytes):
-            self._paths[key] = (bytes.fromhex(sha256), size_bytes)
-            self._write(_path_line(key, sha256, size_bytes))
+        if self.identity(path, stamp) != (sha256, size_bytes):
+            self._write(_path_line(_key(path, stamp), sha256, size_bytes))
 
     def note_log(self, sha256: str, known: KnownLog) -> None:
         """Keep that all is done for this log."""
-        if self._logs.get(bytes.fromhex(sha256)) != known:
-            self._logs[bytes.fromhex(sha256)] = known
+        if self.log(sha256) != known:
             self._write(self._log_line(sha256, known))
 
     def is_placed(self, sha256: str, place: Place) -> bool:
@@ -82,10 +84,8 @@ class Known:
 
     def note_placed(self, sha256: str, place: Place) -> None:
         """Keep that the store contains that the log with this digest is at ``place``."""
-        key = _place_key(sha256, place)
-        if key not in self._places:
-            self._places.add(key)
-            self._write(f"place {key.hex()}")
+        if not self.is_placed(sha256, place):
+            self._write(f"place {_place_key(sha256, place).hex()}")
 
     def flush(self) -> None:
         """Flush the file, so that a kill loses nothing."""
@@ -118,11 +118,13 @@ class Known:
 
     def _add_line(self, parts: list[str]) -> None:
         """Add one line; lines of other definitions, or of a later layout, are skipped."""
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, OverflowError):
             if parts[0] == "path" and len(parts) == 4:
-                self._paths[bytes.fromhex(parts[1])] = (bytes.fromhex(parts[2]), int(parts[3]))
+                size = int(parts[3]).to_bytes(_SIZE, "big")
+                self._paths.add(bytes.fromhex(parts[1]), bytes.fromhex(parts[2]) + size)
             elif parts[0] == "log" and len(parts) == 5 and parts[2] == self._definitions:
-                self._logs[bytes.fromhex(parts[1])] = KnownLog(int(parts[3]), parts[4] == "1")
+                recognised = parts[4] == "1"
+                self._logs.add(bytes.fromhex(parts[1]), (2 * int(parts[3]) + recognised).to_bytes(_SIZE, "big"))
             elif parts[0] == "place" and len(parts) == 2:
                 self._places.add(bytes.fromhex(parts[1]))
 
@@ -146,11 +148,11 @@ class Known:
         """
         if not self._may_merge():
             return
-        for key, (digest, size) in self._paths.items():
-            self._write(_path_line(key, digest.hex(), size))
-        for digest, known in self._logs.items():
-            self._write(self._log_line(digest.hex(), known))
-        for key in self._places:
+        for key, entry in self._paths:
+            self._write(_path_line(key, entry[:_SHA256].hex(), int.from_bytes(entry[_SHA256:], "big")))
+        for digest, entry in self._logs:
+            self._write(self._log_line(digest.hex(), _known(entry)))
+        for key, _ in self._places:
             self._write(f"place {key.hex()}")
         self.flush()
         if self._writes:
@@ -173,18 +175,23 @@ class Known:
         return True
 
 
+def _known(entry: bytes) -> KnownLog:
+    generation, recognised = divmod(int.from_bytes(entry, "big"), 2)
+    return KnownLog(generation, bool(recognised))
+
+
 def _path_line(key: bytes, sha256: str, size_bytes: int) -> str:
     return f"path {key.hex()} {sha256} {size_bytes}"
 
 
 def _key(path: str, stamp: str) -> bytes:
     """Return a short key of a path in one state: the names of a million paths would fill the memory."""
-    return hashlib.blake2b(f"{stamp}\n{path}".encode("utf-8", "surrogateescape"), digest_size=16).digest()
+    return hashlib.blake2b(f"{stamp}\n{path}".encode("utf-8", "surrogateescape"), digest_size=_KEY).digest()
 
 
 def _place_key(sha256: str, place: Place) -> bytes:
     labels = (place.name, place.lane, place.preset, place.name_source, place.lane_source, place.preset_source)
-    return hashlib.blake2b(f"{sha256}\n{(place.path, *labels)}".encode("utf-8", "surrogateescape"), digest_size=16).digest()
+    return hashlib.blake2b(f"{sha256}\n{(place.path, *labels)}".encode("utf-8", "surrogateescape"), digest_size=_KEY).digest()
 
 
 def _sum(text: str) -> str:

@@ -155,7 +155,7 @@ def test_what_receipts_say_is_text(page: Page, make: Callable[..., Path]) -> Non
 def test_five_thousand_runs_stay_fluid(page: Page, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_bytes(render_page(store_report(varied(2, runs=1250), DEFAULT, load_registry(), title="Runs")))
-    assert path.stat().st_size < 10_000_000
+    assert path.stat().st_size < 8_000_000
     opened(page, path)
     assert page.run(DRAWN) == 9
     page.go("/runs")

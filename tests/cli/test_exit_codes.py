@@ -200,6 +200,17 @@ def test_6_for_a_full_disk_behind_stdout(good: Path) -> None:
     assert done.returncode == 6, done.stderr
 
 
+def test_69_for_a_cluster_that_does_not_start(tmp_path: Path, good: Path) -> None:
+    """Ray raises ``Exception`` itself there (ray/_private/node.py); a stand-in does the same."""
+    error = "The current node timed out during startup. This could happen because some of the raylet failed"
+    (tmp_path / "ray.py").write_text(f"def init(**_):\n    raise Exception({error!r})\n")
+    done = receipt("rederive", str(good), "--store", str(tmp_path / "store"), "--engine", "ray", cwd=tmp_path)
+    assert done.returncode == 69
+    shown = b"receipt: error: Ray does not start on this machine\n  why: The current node timed out during startup\n"
+    assert done.stderr.startswith(shown)
+    assert b"--engine local" in done.stderr
+
+
 def test_70_for_a_bug_of_ours(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], good: Path) -> None:
     monkeypatch.setattr("receipt_cli.receipts.production.produce", lambda request: 1 / 0)
     monkeypatch.setattr(sys, "argv", ["receipt", "parse", str(good)])

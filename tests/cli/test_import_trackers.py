@@ -185,7 +185,11 @@ def test_a_step_that_goes_back_is_a_restart(invoke: Invoke, tmp_path: Path) -> N
     assert summary["steps"]["restart_count"] == 1
 
 
-@pytest.mark.parametrize("log", ROUND_TRIPS)
+FOREIGN_NAMES = ["catboost/regression-plain.log", "fairseq/v09-epochs-resumed.log"]
+"""A number outside of the registry under a name of the registry; a primary phase that is not the first."""
+
+
+@pytest.mark.parametrize("log", [*ROUND_TRIPS, *FOREIGN_NAMES])
 @pytest.mark.parametrize("name", ["tensorboard", "wandb", "csv"])
 def test_what_is_exported_comes_back_with_the_same_figures(invoke: Invoke, tmp_path: Path, log: str, name: str) -> None:
     """A table of curves has no place for the figures; that of a receipt has them all."""

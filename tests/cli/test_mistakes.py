@@ -121,6 +121,13 @@ MISTAKES = [
     ("store show store nobody", 3, "nobody", "receipt store ls store"),
     ("show nobody", 3, "nobody", ""),
     ("compare run.receipt.json nobody", 3, "nobody", ""),
+    ("parse run.log --evidence missing.json", 3, "cannot read the evidence (missing.json)", ""),
+    ("parse run.log --evidence run.log", 3, "no known form of evidence (run.log)", "sacct --json"),
+    ("parse run.log --evidence run.receipt.json", 3, "no known form of evidence (run.receipt.json)", "sacct --json"),
+    ("parse run.log --job 12", 2, "--job goes with --evidence", "--evidence FILE --job ID"),
+    ("plot run.log nobody", 3, "no such log (nobody)", ""),
+    ("plot run.log run.log -m los", 2, "no run has the metric 'los'", "--metric loss"),
+    ("plot run.log run.log --align bytes", 2, "--align cannot be 'bytes'", "receipt plot --help"),
     ("store ask store fastst", 2, "no recipe 'fastst'", "the recipes are best, slowest"),
 ]
 

@@ -112,7 +112,7 @@ def test_an_item_that_kills_its_workers_costs_only_itself(tmp_path: Path) -> Non
 def test_a_cluster_that_is_not_there(archive: Path, tmp_path: Path, process: Invoke) -> None:
     given = ("rederive", archive, "--store", tmp_path / "store", "--engine", "ray")
     done = process(*given, env={"RAY_ADDRESS": "not an address"})
-    assert (done.code, "cannot be reached" in done.stderr) == (3, True)
+    assert (done.code, "cannot be reached" in done.stderr) == (69, True)
 
 
 def test_the_definitions_of_a_site_reach_the_workers(tmp_path: Path, process: Invoke) -> None:

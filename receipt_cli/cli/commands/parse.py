@@ -193,7 +193,7 @@ def _with_header_of_orphan(request: Request) -> Request:
 def _read_evidence(files: Sequence[Path], job: str | None) -> Sequence[dict[str, Any]]:
     if not files:
         if job is not None:
-            raise UsageError("--job goes with --evidence")
+            raise UsageError("--job goes with --evidence", try_="--evidence FILE --job ID")
         return ()
     from receipt_cli.evidence.reading import MAX_FILES, read_evidence
 

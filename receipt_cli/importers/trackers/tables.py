@@ -116,7 +116,7 @@ def _label(row: Sequence[str]) -> str:
 
 
 def _read_figures(curves: Curves, row: Mapping[str, str]) -> None:
-    """Add a row of our own table of figures; what was recomputed is left out."""
+    """Add a row of our own table of figures; what was recomputed is left out. What is not in the registry has no unit."""
     figures = {name: read_number(row[name]) for name in _FIGURES if row.get(name)}
     known = {name: value for name, value in figures.items() if value is not None}
     if row["source"] != "reported" or not known:
@@ -126,7 +126,8 @@ def _read_figures(curves: Curves, row: Mapping[str, str]) -> None:
         known, int(count) if count.isdecimal() else None, row.get("window") or "all", row.get("scope") or None,
         row.get("definition") or None,
     )  # fmt: skip
-    curves.declare(row["metric"], statistic, label=_label([row["phase_index"], row["phase"]]))
+    name = row["metric"] if row["unit"] else f"other/{row['metric']}"
+    curves.declare(name, statistic, label=_label([row["phase_index"], row["phase"]]))
 
 
 def records_of(text: str) -> list[tuple[int, Value]] | None:

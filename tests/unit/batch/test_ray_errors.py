@@ -18,9 +18,12 @@ def test_a_missing_token_is_named_with_the_ways_to_pass_it() -> None:
     assert "RAY_AUTH_TOKEN_PATH" in error.try_
 
 
-@pytest.mark.parametrize(("where", "hint"), [("10.0.0.1:6379", True), ("local", False)])
-def test_a_cluster_that_cannot_be_reached_may_want_another_token(where: str, hint: bool) -> None:
+@pytest.mark.parametrize(
+    ("where", "message", "hint"),
+    [("10.0.0.1:6379", "the Ray cluster cannot be reached", True), ("local", "Ray does not start on this machine", False)],
+)
+def test_a_cluster_that_cannot_be_reached_may_want_another_token(where: str, message: str, hint: bool) -> None:
     """Ray raises the same for a wrong address and a wrong token."""
     error = refused(ConnectionError("Failed to connect to Ray cluster"), where)
-    assert error.message == "the Ray cluster cannot be reached"
+    assert error.message == message
     assert ("RAY_AUTH_MODE=token" in error.try_) is hint

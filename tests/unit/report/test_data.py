@@ -94,6 +94,17 @@ def test_curves_are_left_out_before_pages_are(documents: list[dict[str, Any]]) -
     assert report["left_out"] == [0, drawn.count(False)]
 
 
+def test_ends_of_failed_logs_are_cut_before_curves_are(documents: list[dict[str, Any]]) -> None:
+    def tails(report: dict[str, Any]) -> set[int]:
+        return {len(detail["failure"]["tail"]) for detail in report["details"] if "failure" in detail}
+
+    whole = report_of(documents)
+    assert tails(whole) == {21}
+    bound = len(json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()) - 1000
+    short = report_of(documents, most=bound)
+    assert (tails(short), short["left_out"]) == ({12}, [0, 0])
+
+
 def test_the_page_holds_hostile_texts_as_data_alone() -> None:
     page = render_page(report_of(list(varied(1, runs=3, hostile=True)))).decode()
     data = page.partition('id="data">')[2].partition("</script>")[0]

@@ -106,8 +106,8 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
 def test_a_path_that_is_no_text_is_a_key_all_the_same(tmp_path: Path) -> None:
     known = Known(tmp_path, "d1")
     known.note_path("/a/\udcff.log", "s", DIGEST, 1)
-    assert known.identity("/a/\udcff.log", "s") == (DIGEST, 1)
     known.close()
+    assert Known(tmp_path, "d1").identity("/a/\udcff.log", "s") == (DIGEST, 1)
 
 
 def test_only_one_merges_at_a_time(tmp_path: Path) -> None:

@@ -1,0 +1,76 @@
+"""The logs of an archive in little memory: each is one text, and becomes a ``Log`` when it is asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar, overload
+
+from receipt_cli.batch.model import Log
+
+T = TypeVar("T", covariant=True)
+_TEXT = ("utf-8", "surrogatepass")
+_YES = b"1"
+
+
+class Drawn(Sequence[T], Generic[T]):
+    """A sequence of ``count`` items that ``make`` makes, by position, each time when one is asked for."""
+
+    def __init__(self, count: int, make: Callable[[int], T]) -> None:
+        self._count, self._make = count, make
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, at: int) -> T: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[T]: ...
+
+    def __getitem__(self, at: int | slice) -> T | list[T]:
+        if isinstance(at, slice):
+            return [self._make(number) for number in range(self._count)[at]]
+        return self._make(range(self._count)[at])
+
+
+class Listing(Drawn[Log]):
+    """Logs by name, each path once: of a log that was found twice, the one that the caller named.
+
+    ``base`` is the folder that names are relative to; the path of a log below it is not stored.
+    """
+
+    def __init__(self, base: str, logs: list[bytes]) -> None:
+        self._base = _folder(base)
+        logs.sort()
+        kept = 0
+        for row in logs:  # in place: a million rows twice would be the largest part of the memory
+            if kept and _where(logs[kept - 1]) == _where(row):
+                if row.endswith(_YES):
+                    logs[kept - 1] = row
+            else:
+                logs[kept] = row
+                kept += 1
+        del logs[kept:]
+        self._rows = logs
+        super().__init__(kept, self._log)
+
+    @staticmethod
+    def row(log: Log, base: str) -> bytes:
+        """Return a log as text: name, path, size, state, whether that is settled, and whether the caller named it."""
+        path = "" if log.path == _folder(base) + log.name else log.path
+        parts = (log.name.replace("\0", "\ufffd"), path.replace("\0", "\ufffd"), log.size_bytes, log.stamp.replace("\0", " "))
+        return "\0".join((*map(str, parts), str(int(log.settled)), str(int(log.named)))).encode(*_TEXT)
+
+    def _log(self, at: int) -> Log:
+        name, path, size, stamp, settled, named = self._rows[at].decode(*_TEXT).split("\0")
+        return Log(name, path or self._base + name, named == "1", int(size), stamp, settled == "1")
+
+
+def _folder(base: str) -> str:
+    return os.path.join(base, "") if base else ""
+
+
+def _where(row: bytes) -> bytes:
+    """Return name and path of a row."""
+    return row[: row.index(b"\0", row.index(b"\0") + 1)]
