@@ -181,11 +181,21 @@ def repeats_at(events: Sequence[Event]) -> int | None:
     if rest or not period or _printed(events[0]) != _printed(events[period]):
         return None
     steps = [event for event in events[:period] if event.is_step]
-    few = sum(event.records for event in steps) < FEWEST or len(set(map(_printed, steps))) < 2
-    if few and len(set(map(_printed, events[:period]))) < 2 * FEWEST:
+    few = sum(event.records for event in steps) < FEWEST or not _differ(steps, 2)
+    if few and not _differ(events[:period], 2 * FEWEST):
         return None
     same = all(_printed(events[n]) == _printed(events[period + n]) for n in range(period))
     return period if same else None
+
+
+def _differ(events: Iterable[Event], count: int) -> bool:
+    """True when so many of ``events`` differ from each other."""
+    seen: set[Hashable] = set()
+    for event in events:
+        seen.add(_printed(event))
+        if len(seen) >= count:
+            return True
+    return False
 
 
 def _printed(event: Event) -> Hashable:
