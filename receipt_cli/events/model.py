@@ -13,6 +13,9 @@ from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.problems import Problem
 
+PIECE = 1 << 12
+"""Records of a run that become events together."""
+
 if TYPE_CHECKING:
     from receipt_cli.events.rows import Found
 
@@ -166,9 +169,11 @@ class ReadEvents(NamedTuple):
         return {*self.copies}.union(*(bars.ranks for bars in self.bars))
 
 
-def expand(event: Event) -> list[Event]:
-    """Return the event and those of its run, each as one of its own."""
-    return [event] if event.run is None else [replace(event, run=None), *_records(event, event.run)]
+def expand(event: Event) -> Iterable[Event]:
+    """Yield the event and those of its run, each as one of its own; those of a long run are made piece by piece."""
+    yield event if event.run is None else replace(event, run=None)
+    for begin in range(0, event.records - 1, PIECE):
+        yield from _records(event, event.run.part(begin, min(begin + PIECE, len(event.run)))) if event.run is not None else ()
 
 
 def cut(event: Event, step: float) -> list[Event]:
