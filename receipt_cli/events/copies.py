@@ -14,7 +14,7 @@ import math
 from bisect import bisect_left, insort
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 
 from receipt_cli.events.model import Event, expand
 from receipt_cli.lazy_dataclass import NamedTuple
@@ -108,34 +108,59 @@ def _of_ranks(events: list[Event], aside: Iterable[int]) -> list[Event]:
         leader = min(printed, key=lambda rank: (-sum(event.records for event in printed[rank]), rank))
         ours = printed[leader]
         for rank, theirs in printed.items():
-            if rank == leader or len(theirs) > len(ours) or any(e.run is not None or e.rule.redraw for e in (*theirs, *ours)):
+            if rank == leader or any(e.rule.redraw for e in (*theirs, *ours)):
                 continue
-            if all(_key(one) == _key(other) for one, other in zip(theirs, ours, strict=False)):
+            if sum(event.records for event in theirs) > sum(event.records for event in ours):
+                continue
+            records = zip(chain.from_iterable(map(expand, theirs)), chain.from_iterable(map(expand, ours)), strict=False)
+            if all(_key(one) == _key(other) for one, other in records):
                 copies.update(map(id, theirs))
     return [event for event in events if id(event) not in copies]
 
 
 def _unlabelled(events: list[Event]) -> list[Event]:
     """Leave out the copies of a log in which every step record comes the same number of times, near its copies."""
-    single = [event for event in events if event.is_step and not event.rule.companion]
-    steps = [event for event in single if not event.rule.redraw]  # of a bar the last frame counts
-    if len(steps) < 2 * FEWEST or any(event.run is not None for event in events):
+    steps = [event for event in events if event.is_step and not event.rule.redraw]  # of a bar the last frame counts
+    if sum(event.records for event in steps) < 2 * FEWEST or not _may_recur(steps):
         return events
+    printed, steps = events, list(chain.from_iterable(map(expand, steps)))
     if not _repeats(steps):
-        return events
+        return printed
     distinct: dict[Hashable, Hashable] = {}
     keys = [distinct.setdefault(key, key) for key in map(_key, steps)]
     if not _interleaved(keys):
-        return events
+        return printed
     times = Counter(keys)[keys[0]]
     seen: Counter[Hashable] = Counter()
     kept: list[Event] = []
-    for event in events:
+    for event in chain.from_iterable(map(expand, events)):
         key = _key(event)
         if event.rule.redraw or event.rule.companion or not _has_figures(event) or seen[key] % times == 0:
             kept.append(event)
         seen[key] += 1
     return kept
+
+
+def _may_recur(steps: Sequence[Event]) -> bool:
+    """False where two records come once: then not all come equally often. Also where there are too many to compare all."""
+    if all(event.run is None for event in steps):
+        return True
+    first = islice(chain.from_iterable(map(expand, steps)), 2)
+    return sum(event.records for event in steps) <= MOST_SINGLE and any(_comes_again(one, steps) for one in first)
+
+
+def _comes_again(one: Event, records: Sequence[Event]) -> bool:
+    """True where several records have the step, the epoch and the loss of ``one``."""
+    values = {name: value for name in ("epoch", "loss") if (value := one.metrics.get(name, math.nan)) == value}
+    found = 0
+    for event in records:
+        found += event.step == one.step and all(event.metrics.get(name) == value for name, value in values.items())
+        if event.run is not None and len(steps := event.run.steps if one.step is not None else event.run.at):
+            same = steps == one.step if one.step is not None else steps >= 0
+            for filled, value in ((event.run.filled(name), value) for name, value in values.items()):
+                same = same & (filled == value if filled is not None else False)
+            found += int(same.sum())
+    return found > 1
 
 
 def _repeats(steps: Sequence[Event]) -> bool:
@@ -181,11 +206,21 @@ def repeats_at(events: Sequence[Event]) -> int | None:
     if rest or not period or _printed(events[0]) != _printed(events[period]):
         return None
     steps = [event for event in events[:period] if event.is_step]
-    few = sum(event.records for event in steps) < FEWEST or len(set(map(_printed, steps))) < 2
-    if few and len(set(map(_printed, events[:period]))) < 2 * FEWEST:
+    few = sum(event.records for event in steps) < FEWEST or not _differ(steps, 2)
+    if few and not _differ(events[:period], 2 * FEWEST):
         return None
     same = all(_printed(events[n]) == _printed(events[period + n]) for n in range(period))
     return period if same else None
+
+
+def _differ(events: Iterable[Event], count: int) -> bool:
+    """True when so many of ``events`` differ from each other."""
+    seen: set[Hashable] = set()
+    for event in events:
+        seen.add(_printed(event))
+        if len(seen) >= count:
+            return True
+    return False
 
 
 def _printed(event: Event) -> Hashable:

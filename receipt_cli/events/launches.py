@@ -303,8 +303,8 @@ class _Walk:
             return False
         if clock > max(begun, default=clock) and not (introduced and self._introduced_anew(self.events[index])):
             return False
-        places = ((self.starts.ahead[key], self.starts.place(index, key)) for key in self.tracks)
-        until = min((coming[at][0] for coming, at in places if at < len(coming)), default=len(self.events))
+        places = ((self.starts.ahead[key].indices, self.starts.place(index, key)) for key in self.tracks)
+        until = min((coming[at] for coming, at in places if at < len(coming)), default=len(self.events))
         new = sum(event.records for event in self.events[index:until] if event.is_step)
         last_at = max(track.event.at for track in self.tracks.values())
         shown = introduced or self.ended or self._troubled(last_at, self.events[index].at)

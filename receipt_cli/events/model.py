@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.rows import TAIL, ProgressBars, RowRun
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.problems import Problem
+
+PIECE = 1 << 12
+"""Records of a run that become events together."""
+
+if TYPE_CHECKING:
+    from receipt_cli.events.rows import Found
 
 Meaning = tuple[str | None, str | None]
 """Scope and definition of a metric, as its grammar declares them."""
@@ -163,9 +169,11 @@ class ReadEvents(NamedTuple):
         return {*self.copies}.union(*(bars.ranks for bars in self.bars))
 
 
-def expand(event: Event) -> list[Event]:
-    """Return the event and those of its run, each as one of its own."""
-    return [event] if event.run is None else [replace(event, run=None), *_records(event, event.run)]
+def expand(event: Event) -> Iterable[Event]:
+    """Yield the event and those of its run, each as one of its own; those of a long run are made piece by piece."""
+    yield event if event.run is None else replace(event, run=None)
+    for begin in range(0, event.records - 1, PIECE):
+        yield from _records(event, event.run.part(begin, min(begin + PIECE, len(event.run)))) if event.run is not None else ()
 
 
 def cut(event: Event, step: float) -> list[Event]:
@@ -184,14 +192,30 @@ def cut(event: Event, step: float) -> list[Event]:
 
 def _records(event: Event, run: RowRun) -> list[Event]:
     """Return an event for each record of ``run``, which follows ``event``."""
-    events: list[Event] = []
-    for index in range(len(run)):
-        at, line, clock = run.record(index)
-        made = Event(at, line, event.rank, clock, event.grammar, event.rule, planned=event.planned, meanings=event.meanings)
-        made.rules = (event.rule.name,)
-        made.step, made.metrics, made.unregistered = run.values(index)
-        if event.counters is not None:
-            count = run.count(index)
-            made.counters = event.counters if count is None else {**event.counters, "epoch_step": count}
-        events.append(made)
+    steps = run.steps.tolist() or [None] * len(run)
+    own, printed, counts = (event.rule.name,), event.counters, run.counts
+    events = [
+        Event(
+            at, line, event.rank, clock, event.grammar, event.rule, step, event.planned, event.counters, rules=own,
+            meanings=event.meanings,
+        )
+        for at, line, clock, step in zip(run.at.tolist(), run.line.tolist(), run.clock.tolist(), steps, strict=True)
+    ]  # fmt: skip
+    if printed is not None and counts is not None:
+        for made, count in zip(events, counts.tolist(), strict=True):
+            made.counters = {**printed, "epoch_step": count}
+    for name in run.metric_names:
+        for index, value in _known(run.metric(name)):
+            events[index].metrics[name] = value
+    for name in run.unregistered:
+        for index, value in _known(run.unregistered_metric(name)):
+            events[index].add_unregistered(name, value)
     return events
+
+
+def _known(found: Found | None) -> Iterable[tuple[int, float]]:
+    """Yield the index and the value of each record that has one."""
+    if found is None:
+        return ()
+    values = found[0].tolist()
+    return enumerate(values) if found[1] is None else ((index, values[index]) for index in found[1].nonzero()[0].tolist())

@@ -324,7 +324,7 @@ def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event,
 
 def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
     """Leave out evaluations printed twice, and those of steps that a later attempt superseded."""
-    starts = [(a[0].at, a[0].step or 0) for a in attempts[1:] if a and a[0].step is not None]
+    starts = [(a[0].at, a[0].step or 0) for a in attempts[1:] if a and a[0].step is not None] if phase.evals else []
     kept: list[Event] = []
     seen: dict[tuple[str, int | None], Event] = {}
     for event in phase.evals:

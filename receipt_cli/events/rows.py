@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -113,11 +112,6 @@ class RowRun:
         """The step of the last record."""
         return self.values(self.n - 1)[0]
 
-    def count(self, index: int) -> int | None:
-        """Return where inside its epoch one record is."""
-        count = None if self.inside is None else _value(self.inside, self._row(index))
-        return None if count is None else int(count)
-
     def before(self, step: float) -> int:
         """Return how many records are of steps before ``step``."""
         import numpy as np
@@ -182,27 +176,20 @@ class RowRun:
 
     def record(self, index: int) -> tuple[int, int, float]:
         """Return position, line and clock of one record."""
-        row = self._row(index)
+        row = self.rows.start + index if isinstance(self.rows, slice) else int(self.rows[index])
         return self.columns.at[row], self.columns.line[row], self.columns.clock[row]
 
     def values(self, index: int) -> tuple[int | None, dict[str, float], dict[str, float]]:
         """Return step, metrics and others of one record."""
-        row = self._row(index)
-        step = None
-        if self.numbers is not None:
-            step = int(self.numbers[index])
-        elif self.step is not None:
-            step = None if (printed := _value(self.step, row)) is None else int(printed)
-        metrics, others = (
-            {name: value for name, columns in named.items() if (value := _first(columns, row)) is not None}
-            for named in (self.metrics, self.unregistered)
-        )
-        if self.epoch is not None:
-            metrics.setdefault("epoch", self.epoch)
-        return step, metrics, others
+        one = self.part(index, index + 1)
+        metrics = {name: float(found[0][0]) for name in self.metric_names if (found := one.metric(name)) is not None}
+        others = {name: float(found[0][0]) for name in self.unregistered if (found := one.unregistered_metric(name)) is not None}
+        return next(iter(one.steps.tolist()), None), metrics, others
 
-    def _row(self, index: int) -> int:
-        return self.rows.start + index if isinstance(self.rows, slice) else int(self.rows[index])
+    @property
+    def metric_names(self) -> Iterable[str]:
+        """The metrics that its records may print, or that their epoch is."""
+        return self.metrics if self.epoch is None else {**self.metrics, "epoch": ()}
 
     def _cut(self, values: Cells[Any]) -> Any:
         found = values.whole()
@@ -346,15 +333,3 @@ def steps_among(steps: Iterable[int], more: Sequence[Integers]) -> set[int]:
 
     asked = np.array(wanted, np.int64)
     return set(asked[np.isin(asked, np.concatenate(more))].tolist())
-
-
-def _first(columns: Sequence[NumberColumn], row: int) -> float | None:
-    return next((value for column in columns if (value := _value(column, row)) is not None), None)
-
-
-def _value(column: NumberColumn, row: int) -> float | None:
-    """Return the value of a row, or None where it has none."""
-    if column.dense:
-        return column.values[row] if row < len(column.values) else None
-    place = bisect_left(column.rows, row)
-    return column.values[place] if place < len(column.rows) and column.rows[place] == row else None

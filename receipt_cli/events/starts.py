@@ -5,6 +5,7 @@ Records are compared by kind: one rule of a grammar, in one stage, of one rank.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -80,29 +81,41 @@ class Track:
             self.values.setdefault(clock, event)
 
 
+@dataclass(slots=True)
+class Coming:
+    """The step records of one kind: the index of each among all events, and where it is in training."""
+
+    indices: array[int] = field(default_factory=lambda: array("q"))
+    clocks: array[float] = field(default_factory=lambda: array("d"))
+
+
 class Starts:
     """The step records of a log by kind, as positions: steps, or epochs where no step is printed."""
 
     def __init__(self, events: Sequence[Event]) -> None:
         self.events = events
-        self.ahead: dict[Key, list[tuple[int, float]]] = {}
+        self.ahead: dict[Key, Coming] = {}
         self.unlisted: Counter[Key] = Counter()  # records of runs, which no start is among
         self.keys: list[Key] = []
         self.known_folds: dict[Key, tuple[float, bool]] = {}
         stage: str | None = None
+        same: dict[Key, Key] = {}  # there may be millions of events
         for index, event in enumerate(events):
             if event.rule.event == "phase":
                 stage = event.rule.phase or event.texts.get("phase")
-            self.keys.append((event.grammar.id, event.rule.phase or stage, event.rule.name, event.rank))
+            key = (event.grammar.id, event.rule.phase or stage, event.rule.name, event.rank)
+            self.keys.append(same.setdefault(key, key))
             clock = clock_of(event)
             if clock is not None:
-                self.ahead.setdefault(self.keys[index], []).append((index, clock))
-                self.unlisted[self.keys[index]] += event.drawn - 1
+                coming = self.ahead.get(key) or self.ahead.setdefault(key, Coming())
+                coming.indices.append(index)
+                coming.clocks.append(clock)
+                self.unlisted[key] += event.drawn - 1
 
     def are_fresh(self, index: int, clock: float) -> bool:
         """True when this record is the first of a run that began at its beginning: not beyond its own stride."""
-        coming, at = self.ahead[self.keys[index]], self.place(index)
-        after = coming[at + 1][1] if at + 1 < len(coming) else clock
+        clocks, at = self.ahead[self.keys[index]].clocks, self.place(index)
+        after = clocks[at + 1] if at + 1 < len(clocks) else clock
         if after <= clock:
             return clock <= 1
         return clock <= (after - clock) * 1.5 or (clock <= 1 and after - clock >= 1)
@@ -117,8 +130,7 @@ class Starts:
 
         Of the steps in common all but a few must have other values.
         """
-        begin = self.place(index)
-        coming = self.ahead[self.keys[index]][begin : begin + COMPARED]
+        coming = list(self._from(index))
         ends = (at for at, (one, other) in enumerate(pairwise(coming), 1) if other[1] <= one[1])
         run = coming[: next(ends, len(coming))]
         mine, theirs = [clock for _, clock in run], sorted(track.values)
@@ -153,19 +165,23 @@ class Starts:
     def _last(self, index: int) -> Event:
         """Return the last record before the next one that is not beyond the one before it."""
         coming, at = self.ahead[self.keys[index]], self.place(index)
-        while at + 1 < len(coming) and coming[at + 1][1] > coming[at][1]:
+        while at + 1 < len(coming.clocks) and coming.clocks[at + 1] > coming.clocks[at]:
             at += 1
-        return self.events[coming[at][0]]
+        return self.events[coming.indices[at]]
+
+    def _from(self, index: int) -> Iterator[tuple[int, float]]:
+        """Yield the first records of the kind of event ``index`` from it on: index and place in training."""
+        coming, at = self.ahead[self.keys[index]], self.place(index)
+        return zip(coming.indices[at : at + COMPARED], coming.clocks[at : at + COMPARED], strict=True)
 
     def place(self, index: int, key: Key | None = None) -> int:
         """Return how many records of a kind precede event ``index``: of its own kind if ``key`` is None."""
-        return bisect_left(self.ahead[self.keys[index] if key is None else key], (index, -1.0))
+        return bisect_left(self.ahead[self.keys[index] if key is None else key].indices, index)
 
     def records_of_both(self, index: int, track: Track) -> Iterator[tuple[Event, Event]]:
         """Yield the records of the steps that the start at ``index`` and the one before have in common, in order."""
         last = -1.0
-        begin = self.place(index)
-        for at, clock in self.ahead[self.keys[index]][begin : begin + COMPARED]:
+        for at, clock in self._from(index):
             if clock <= last or clock not in track.values:
                 break
             last = clock
@@ -196,7 +212,7 @@ class Starts:
     def folds(self, key: Key) -> tuple[float, bool]:
         """Return where the first run of a kind starts, and whether there are many, each long enough to be one."""
         if key not in self.known_folds:
-            clocks = [clock for _, clock in self.ahead[key]]
+            clocks = self.ahead[key].clocks
             starts = 1 + sum(b < a and b == clocks[0] for a, b in pairwise(clocks))  # a record printed twice is no start
             records = len(clocks) + self.unlisted[key]
             self.known_folds[key] = clocks[0], starts >= FOLDS and records >= FOLDS * starts

@@ -275,8 +275,9 @@ class Engine:
         masked = b""
         printed = without_count(record)
         record = short_bars(printed)
-        if record != printed and not is_plain(*self._candidates(record)):
-            record = printed
+        candidates = self._candidates(record) if record != printed else None
+        if candidates is not None and not is_plain(*candidates):
+            record, candidates = printed, None
         if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
@@ -289,7 +290,7 @@ class Engine:
                     body.undecodable -= 1
                     body.undecodable_matched.add(ordinal)
                 return
-        tried, markers = self._candidates(record)
+        tried, markers = candidates or self._candidates(record)
         outcome = examine(record, tried)
         if outcome.shows_bars and record != printed:
             record, masked = printed, b""

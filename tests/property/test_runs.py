@@ -245,6 +245,26 @@ def test_runs_change_nothing(log: str) -> None:
         assert told(path, grammar, True) == told(path, grammar, False)
 
 
+COPIES = {
+    "two processes that print forty records at a time": "".join(
+        f"toy step {n} | loss={9 - n / 50:.3f} | time=0.{process}{n}\n"
+        for begin in range(0, 160, 40)
+        for process in (1, 2)
+        for n in range(begin, begin + 40)
+    ),
+    "a rank that prints the first record of another one": "[rank0]: toy record epoch=0.00 loss=9.000\n"
+    + "".join(f"[rank1]: toy record epoch={n / 25:.2f} loss={9 - n / 50:.3f}\n" for n in range(60)),
+}
+
+
+@pytest.mark.parametrize("log", COPIES.values(), ids=COPIES)
+def test_copies_are_left_out_of_runs_too(log: str, tmp_path: Path) -> None:
+    path, grammar = tmp_path / "run.log", tmp_path / "v1.yaml"
+    path.write_text(log)
+    grammar.write_text(GRAMMAR)
+    assert told(path, grammar, True) == told(path, grammar, False)
+
+
 def test_the_margins_hold_what_is_compared() -> None:
     assert HEAD > COMPARED + 2 and DISTINCT >= COMPARED and TAIL > phases.LATE_RECORDS
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -48,7 +49,7 @@ def event() -> Event:
 
 
 def test_a_run_reads_as_its_events_do(event: Event) -> None:
-    events = expand(event)
+    events = list(expand(event))
     assert [e.step for e in events] == list(range(10, 90, 2))
     assert [e.line for e in events] == list(range(1, ROWS + 1))
     for name in ("loss", "grad_norm"):
@@ -81,7 +82,7 @@ def test_where_a_figure_stands(event: Event) -> None:
     assert first_with([event], metric("loss"), 5 - 7 / 10) == (place(7), 8)
     assert not_finite_since([event], metric("loss")) == 0
     assert event.run is not None
-    assert not_finite_since([*expand(event)[:5], *expand(event)[20:21]], metric("loss")) == 21
+    assert not_finite_since([*islice(expand(event), 5), *islice(expand(event), 20, 21)], metric("loss")) == 21
     part = Event(
         place(20), 21, NO_RANK, math.nan, cast(Any, None), RULE, 50, metrics={"loss": math.inf}, run=event.run.part(37, 39)
     )
