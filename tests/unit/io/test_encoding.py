@@ -37,7 +37,8 @@ def read(path: Path) -> tuple[bytes, Source]:
         ("step 1 loss 2.5\nstep 2 loss 2.4\n", "utf-16-be", "utf-16-be"),
         (CHINESE * 9, "utf-16", "utf-16-le"),
         (CHINESE * 9, "gbk", "gb18030"),
-        ("当前Batch\uff1a10/6035 | 当前epoch:0/50 | 当前损失值\uff1a10.113\n" * 9, "gbk", "gb18030"),  # many pairs are UTF-8 as well
+        # many pairs of bytes are characters of UTF-8 as well
+        ("当前Batch\uff1a10/6035 | 当前epoch:0/50 | 当前损失值\uff1a10.113\n" * 9, "gbk", "gb18030"),
         (JAPANESE * 9, "cp932", "cp932"),
         (JAPANESE * 9, "euc_jp", "euc_jp"),
         (KOREAN * 9, "cp949", "cp949"),
