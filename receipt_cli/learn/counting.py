@@ -237,7 +237,9 @@ def _by_step(shape: Shape, step: int, epoch: int | None) -> Counter:
     if not falls:
         return Counter(GLOBAL, step)
     full = [b[step] for b, _ in falls]
-    same = max(full) - min(full) <= max(column.stride or 1, 0.02 * max(full)) and len(falls) > 1
+    end = sorted(full)[len(full) // 2]
+    alike = sum(abs(value - end) <= max(column.stride or 1, 0.02 * end) for value in full)
+    same = len(falls) > 1 and alike >= (MOST * len(full) if len(full) >= FEW else len(full))
     if column.kind == FRACTION:  # a counter that begins again far from its total is that of another attempt
         ended = sum(value + (column.stride or 0) > AGREE * (column.total or 0) for value in full)
         same = column.one_total and ended >= max(MOST * len(full), min(2, len(full)))

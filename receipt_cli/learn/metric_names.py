@@ -331,6 +331,8 @@ def _counter(words: list[str], vocabulary: Vocabulary) -> Role | None:
     if apart or set(words[:-1]) & _RATE_UNITS:
         return None  # ``tokens_in_step`` are those of a step
     bare = [w for w in words if w not in vocabulary.training] or words
+    if words == ["e"]:
+        return Role(EPOCH)  # ``[E2] step 9960``
     if bare[-1] in vocabulary.epoch:
         return Role(EPOCH)
     for size in (3, 2, 1):
