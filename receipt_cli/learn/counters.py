@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -76,7 +77,8 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     for reading in readings:
         if reading.tier:
             groups.setdefault(_family(reading), Group()).readings.append(reading)
-    fit = [g for g in groups.values() if _enough(g, readings, vocabulary)]
+    fit = [g for g in groups.values() if not _lags(g) and _enough(g, readings, vocabulary)]
+    fit = fit or [g for g in groups.values() if _shown_before(g) and _enough(g, readings, vocabulary)]
     fit.sort(key=lambda g: g.score, reverse=True)
     chosen: list[Group] = []
     for group in fit:
@@ -170,8 +172,6 @@ def _count_unheralded(reading: Reading) -> Counter | None:
 def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -> bool:
     """True when enough records were seen to trust a group; more where no loss is printed and no total."""
     main = group.main
-    if main.bar and _lags(group):
-        return False
     if main.counter.tentative:
         seen = _counted(group)
         rises = sum(1 for (_, a), (_, b) in pairwise(seen) if b > a)
@@ -188,10 +188,24 @@ def _enough(group: Group, readings: Sequence[Reading], vocabulary: Vocabulary) -
 
 
 def _lags(group: Group) -> bool:
-    """True for a bar that shows a loss before its first step is done: which loss is of which step, it does not say."""
+    """True for a bar that shows a loss before its first step is done."""
     first = min(group.readings, key=lambda r: r.shape.first)
     values = _values(first)
-    return first.loss is not None and bool(values) and values[0] == 0
+    return group.main.bar and first.loss is not None and bool(values) and values[0] == 0
+
+
+def _shown_before(group: Group) -> bool:
+    """True for a bar whose every loss is shown before its step is counted; what it shows at 0 is no mere start value."""
+    main, first = group.main, min(group.readings, key=lambda r: r.shape.first)
+    if not _lags(group) or first.loss is None or main.counter.mode not in (GLOBAL, PER_EPOCH):
+        return False
+    step = main.counter.step
+    value = first.shape.columns[first.loss].values[0].value
+    if step is None or main.shape.columns[step].kind != FRACTION or not value or not math.isfinite(value):
+        return False
+    for reading in group.readings:
+        reading.lags = True
+    return True
 
 
 RICH = 3

@@ -82,11 +82,14 @@ class Value:
     spec: Spec
 
 
-def counter_value(column: Column, number: str, total: str | None, *, done: bool = False) -> tuple[str, dict[str, Spec]]:
+def counter_value(
+    column: Column, number: str, total: str | None, *, done: bool = False, lags: bool = False
+) -> tuple[str, dict[str, Spec]]:
     """Return the pattern of a counter (``number``, and its ``total`` where it prints one) and the fields it fills.
 
-    ``done``: at 0 nothing is done yet.
+    ``done``: at 0 nothing is done yet; but if it ``lags``, 0 is the first step, and what it shows at the end is no other.
     """
+    done = done and not lags
     whole = _WHOLE_GROUPED if column.grouped else _WHOLE
     suffix = rf"(?:{'|'.join(ORDINALS)})\b" if column.ordinal else ""
     fields: dict[str, Spec] = {number: {"type": "integer", "at_least": 1} if done else {"type": "integer"}}
@@ -96,7 +99,8 @@ def counter_value(column: Column, number: str, total: str | None, *, done: bool 
     if total is None:
         return rf"(?P<{number}>{whole}){part}{whole}(?!\.?\d)", fields
     fields[total] = {"type": "integer"}
-    return rf"(?P<{number}>{whole}){part}(?P<{total}>{whole})(?!\.?\d)", fields
+    unfinished = rf"(?!(?P={number})(?!\d))" if lags else ""
+    return rf"(?P<{number}>{whole}){part}{unfinished}(?P<{total}>{whole})(?!\.?\d)", fields
 
 
 def full_counter(column: Column) -> tuple[str, dict[str, Spec]]:

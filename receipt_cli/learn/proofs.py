@@ -71,8 +71,10 @@ def wrong_fields(group: Group, rule: Induced, compiled: Any) -> set[str] | None:
                 token = read_token(parts[2 * counter.step + 1])
                 if token.value != token.total:
                     continue  # only full bars are read
-            zero = counter.step is not None and not read_token(parts[2 * counter.step + 1]).value
-            if zero and (reading.bar or before_training(group)):
+            counted = read_token(parts[2 * counter.step + 1]) if counter.step is not None else None
+            if counted is not None and reading.lags and counted.value == counted.total:
+                continue  # what the full bar shows was shown before
+            if counted is not None and not counted.value and ((reading.bar and not reading.lags) or before_training(group)):
                 continue  # nothing is done yet
             found = compiled.search(core)
             if found is None or not rule.allows(found):

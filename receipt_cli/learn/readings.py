@@ -58,6 +58,8 @@ class Reading:
     glued: int
     doubted: bool = False
     """What is called a step does not count (launches, or several writers), or its epochs begin again in each round of another."""
+    lags: bool = False
+    """A bar that shows the loss of the step which it counts next: at 0 that of the first, and at the end the last one again."""
 
     @property
     def indented(self) -> bool:

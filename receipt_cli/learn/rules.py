@@ -195,11 +195,11 @@ def counters_of(main: Reading, idle: bool = False) -> dict[int, tuple[str, dict[
     counter, columns = main.counter, main.shape.columns
     found: dict[int, tuple[str, dict[str, Spec]]] = {}
     if counter.mode == GLOBAL and counter.step is not None:
-        found[counter.step] = counter_value(columns[counter.step], "step", "planned_steps", done=main.bar or idle)
+        found[counter.step] = counter_value(columns[counter.step], "step", "planned_steps", done=main.bar or idle, lags=main.lags)
         if counter.epoch is not None:
             found[counter.epoch] = counter_value(columns[counter.epoch], "epoch", None)
     elif counter.mode == PER_EPOCH and counter.step is not None:
-        found[counter.step] = counter_value(columns[counter.step], "epoch_step", "epoch_steps", done=main.bar)
+        found[counter.step] = counter_value(columns[counter.step], "epoch_step", "epoch_steps", done=main.bar, lags=main.lags)
         if counter.epoch is not None:
             found[counter.epoch] = counter_value(columns[counter.epoch], "epoch_number", "epochs_planned")
     elif counter.mode == EPOCHS and counter.step is not None:

@@ -102,6 +102,23 @@ def test_of_a_bar_that_shows_numbers_before_it_counts_on_the_steps_are_read(tmp_
     assert figures(read(write(tmp_path / "log", lines))) == (40, 1, 40, None, None)
 
 
+LATE = {
+    "the name of a fold": "[fold_0] {e:03d}/003: {p:3d}%|##  | {n}/20 [00:01<00:09, 3.9it/s, loss={x:.4f}]",
+    "an epoch of a total": "{e:03d}/003: {p:3d}%|##  | {n}/20 [00:01<00:09, 3.9it/s, loss={x:.4f}]",
+    "a description with the loss": "Epoch {e} loss: {x:.4f}: {p:3d}%|##  | {n}/20 [00:01<00:09, 3.9it/s]",
+    "a description of GluonCV": "Epoch {e}, training loss {x:.4f}: {p:3d}%|##  | {n}/20 [00:01<00:09,  3.9s/it]",
+    "a postfix without an equals sign": "Epoch {e}: {p:3d}%|##  | {n}/20 [00:01<00:09, 3.9it/s, Loss: {x:.4f}, LR: 0.001]",
+}
+"""Bars of loops that show a loss before they count its step: at 0 there is the first, and a full bar repeats the last."""
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_bar_that_shows_a_loss_before_it_counts_has_one_record_a_step(name: str, tmp_path: Path) -> None:
+    drawn = [(e, n, 4 - (20 * e + n) / 100) for e in range(3) for n in range(20)]
+    bars = [LATE[name].format(e=e, n=n + done, p=5 * (n + done), x=x) for e, n, x in drawn for done in (0, 1)]
+    assert figures(read(write(tmp_path / "log", ["\r".join(["loading", *bars])]))) == (60, 0, 59, 4.0, 3.41)
+
+
 @pytest.mark.parametrize("name", STEPS)
 def test_what_is_learned_proves_itself_and_reads_the_log(name: str, tmp_path: Path) -> None:
     template, wanted = STEPS[name]
@@ -127,7 +144,7 @@ QUIET = {
     "a counter behind a loss": [f"Train loss {n} {4 - n / 100:.2f} Grad Norm 1.5" for n in range(20)],
     "words with numbers in them": [f"block{n} loss1 resnet50 model_epoch{n}.pth {n}.5 GB" for n in range(20)],
     "a perplexity that is a setting": formatted("epoch {n} perplexity 30.0", 20),
-    "bars that lag": formatted("Epoch 0: 5%|#    | {n}/20 [00:01<00:09, 3.9it/s, loss={x:.2f}]", 20, start=0),
+    "bars whose loss at 0 is no loss": [f"Epoch 0: 5%|# | {n}/20 [00:01<00:09, 3.9it/s, loss={n / 9:.2f}]" for n in range(20)],
     "epochs or launches": 3 * formatted("step {n}/5 loss {x:.2f} lr 0.1", 5),
 }
 
