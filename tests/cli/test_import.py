@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.receipts.versions import SCHEMA_VERSION
+
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = ROOT / "fixtures" / "foreign"
 CORPUS = ROOT.parent / "shared" / "corpus"
@@ -75,7 +77,7 @@ def test_a_receipt_names_its_origin_and_is_valid(
 ) -> None:
     receipt = imported(name, "-o", str(tmp_path / "receipt.json"))
     derivation = receipt["derivation"]
-    assert receipt["schema_version"] == "receipt/1.3"
+    assert receipt["schema_version"] == SCHEMA_VERSION
     assert derivation["origin"]["kind"] == "import"
     assert derivation["origin"]["format"] == wanted
     assert (derivation["rules"], derivation["grammars"]) == ("import/1", [])

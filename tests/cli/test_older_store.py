@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.receipts.versions import RULES
 from receipt_cli.store.recipes import RECIPES
 
 from .conftest import ROOT, Invoke
@@ -54,9 +55,9 @@ def test_an_older_store_takes_new_receipts_and_keeps_its_history(invoke: Invoke,
         ("nohup-two-runs-v5", 1, "derive/2"),
     ]
     assert [(row["name"], row["rules"]) for row in new] == [
-        ("char-nan", "derive/3"),
-        ("nohup-two-runs-v5", "derive/3"),
-        ("nohup-two-runs-v5.run1", "derive/3"),
+        ("char-nan", RULES),
+        ("nohup-two-runs-v5", RULES),
+        ("nohup-two-runs-v5.run1", RULES),
     ]
     assert all(row["log_path"] for row in found)
     assert {path: path.read_bytes() for path in before} == before

@@ -17,7 +17,7 @@ from receipt_cli.definitions.metrics import REGISTRY_PATH, load_registry
 from receipt_cli.definitions.strict_yaml import read_yaml
 from receipt_cli.definitions.units import SPECIAL_UNITS, UNITS
 from receipt_cli.documents.schema_diff import compare_schemas, is_compatible
-from receipt_cli.documents.schemas import SchemaEntry, get_schema, list_schemas, parse_index
+from receipt_cli.documents.schemas import SchemaEntry, find_entry, get_schema, list_schemas, parse_index
 from receipt_cli.documents.validate import KINDS as DOCUMENT_KINDS
 from receipt_cli.errors import DataError
 from receipt_cli.grammar import model as grammar
@@ -287,7 +287,7 @@ def minors() -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(("kind", "old", "new"), minors())
 def test_minor_versions_add_optional_fields_and_nothing_else(kind: str, old: str, new: str):
     changes = compare_schemas(schema(kind, old), schema(kind, new))
-    assert changes
+    assert changes or find_entry(kind, new).status == "draft"
     assert is_compatible(changes), [change for change in changes if not change.compatible]
 
 

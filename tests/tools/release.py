@@ -214,13 +214,14 @@ def draft_schema(index: list[dict[str, Any]], kind: str, since: str) -> Iterator
 
 
 def copy_examples(kind: str, version: str, after: str) -> Iterator[str]:
-    """Copy the smallest valid example of a document."""
+    """Copy the two smallest valid examples of a document."""
     folder = ROOT / "fixtures" / "receipts"
     examples = sorted((folder / f"{kind}-{version}" / "valid").glob("*.json"), key=lambda path: path.stat().st_size)
-    for path in examples[:1]:
+    for path in examples[:2]:
         new = f"fixtures/receipts/{kind}-{after}/valid/{path.name}"
         write(new, path.read_text("utf-8").replace(f'"{kind}/{version}"', f'"{kind}/{after}"'))
         yield new
+    if examples:
         expected = f"fixtures/receipts/{kind}-{{}}/expectations.yaml"
         write(expected.format(after), read(expected.format(version)).partition("\n")[0] + "\n{}\n")
         yield expected.format(after)

@@ -17,12 +17,13 @@ import hatch_build
 from receipt_cli.definitions.schema_check import generated_validator
 from receipt_cli.documents.schemas import get_schema, list_schemas
 from receipt_cli.documents.validate import KINDS, validate_document
+from receipt_cli.receipts.versions import SCHEMA_VERSION
 
 ROOT = Path(__file__).resolve().parents[3]
 GOLDENS = sorted((ROOT / "fixtures").rglob("*.receipt.json"))
 EXAMPLES = [json.loads(path.read_bytes()) for path in sorted((ROOT / "fixtures" / "receipts").glob("*/valid/*.json"))]
 KNOWN = {f"{e.kind}/{e.version}": get_schema(e.kind, e.version)[1] for e in list_schemas() if e.kind in KINDS}
-SCHEMA = KNOWN["receipt/1.3"]
+SCHEMA = KNOWN[SCHEMA_VERSION]
 ODD: list[Any] = [None, True, False, 0, 1, -1, 1.0, 0.5, -0.5, 1e308, "", "x", "x" * 400, "1", [], [None], {}, {"": None}]
 
 
