@@ -6,7 +6,7 @@ The summary uses only the figures that each rank printed itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from receipt_cli.events.compact.frame import Frame, labels
 from receipt_cli.events.rows import RowRun
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
-from receipt_cli.numeric.spill import ascends, scratch
+from receipt_cli.numeric.spill import ascends, scratch, show
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
 
@@ -55,19 +55,28 @@ def set_aside(
     if len(counts) < 2:
         return None
     leader = min(counts, key=lambda rank: (-counts[rank], rank))
-    led = distinct_values(steps[labelled & (ranks == leader)])
-    theirs = labelled & (ranks != leader)
-    for piece in pieces:
+    own = [steps[piece][labelled[piece] & (ranks[piece] == leader)] for piece in _shown(pieces)]
+    led = distinct_values(np.concatenate(own))
+    theirs = labelled
+    for piece in _shown(pieces):
         mine = steps[piece]
-        theirs[piece] &= led[np.minimum(np.searchsorted(led, mine), len(led) - 1)] == mine
+        theirs[piece] &= (ranks[piece] != leader) & (led[np.minimum(np.searchsorted(led, mine), len(led) - 1)] == mine)
     rows = scratch(np.int64, int(np.count_nonzero(theirs)))
     copies: dict[int, RowRun] = {}
     done = 0
     for rank in sorted(counts.keys() - {leader}):
-        own = np.flatnonzero(theirs & (ranks == rank))
-        if len(own):
-            mine = rows[done : done + len(own)]
-            mine[...] = own
-            copies[rank] = frame.run(mine, len(own))
-            done += len(own)
+        begin = done
+        for piece in _shown(pieces):
+            found = piece.start + np.flatnonzero(theirs[piece] & (ranks[piece] == rank))
+            rows[done : done + len(found)] = found
+            done += len(found)
+        if begin < done:
+            copies[rank] = frame.run(rows[begin:done], done - begin)
     return np.flatnonzero(~theirs), copies
+
+
+def _shown(pieces: Iterable[slice]) -> Iterator[slice]:
+    """Yield the ``pieces``; the pages of files are given back meanwhile."""
+    for piece in pieces:
+        yield piece
+        show(16 * PIECE)
