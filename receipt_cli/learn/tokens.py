@@ -24,7 +24,9 @@ _MASK = regex.compile(
     rb"|\[[=>.\-]{5,300}\]|(?:\xe2[\x94\x95][\x80-\xbf]){5,100}"
     rb"|(?<![\w.@])" + _WHOLE + rb"[ \t]*+(?:/|of |out of )[ \t]*+" + _WHOLE + rb"(?!\w|\.\d)"
     rb"|(?<![\w.@])[-+]?[1-9]\d{0,2}(?:\.\d{3})++,\d++(?![\w.]|,\d)"  # 39.000,5: a comma for a point, or a list
-    rb"|(?<=[lL]oss|LOSS|[aA]cc|[pP]pl)\d++\.\d++(?!\w|\.\d)|(?<=(?<![\w./-])(?:[eE]poch|EPOCH|Ep|EP|Iter|ITER|Step|STEP|Batch|BATCH)|\[[eE]|\[ep)\d{1,6}+(?!\w|\.\d)"  # glued to their word
+    rb"|(?<=[lL]oss|LOSS|[aA]cc|[pP]pl)\d++\.\d++(?!\w|\.\d)"
+    rb"|(?<=(?<![\w./-])(?:[eE]poch|EPOCH|Ep|EP|Iter|ITER|Step|STEP|Batch|BATCH)|\[[eE]|\[ep)"
+    rb"\d{1,6}+(?!\w|\.\d)"  # glued to their word
     rb"|" + _NUMBER + rb"|(?<![\w/])[-+]?(?:[nN][aA][nN]|NAN|[iI]nf|INF|[iI]nfinity)(?:ms|s|%)?+(?!\w)"
     rb"|(?<![\w/])(?:N/A|n/a|None|null|\?\?\?)(?![\w/])))"
 )
