@@ -48,6 +48,7 @@ class RayEngine:
             if address:
                 ray.init(address=address, **quiet)
             else:
+                os.environ.setdefault("RAY_worker_niceness", "0")  # by default 15: on a busy machine a third of the speed
                 ray.init(address="local", num_cpus=workers, include_dashboard=False, **quiet)
         except Exception as error:  # of a node that does not start in time, Ray raises Exception itself
             sys.stdout = self._stdout

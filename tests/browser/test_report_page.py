@@ -80,6 +80,19 @@ def test_the_policy_lets_no_connection_and_no_markup_through(page: Page, report:
     assert any("Content Security Policy" in text for text in page.complaints)
 
 
+def test_a_run_has_an_address_by_each_of_its_names(page: Page, report: Path) -> None:
+    opened(page, report, "#/runs")
+    link = "document.querySelector('.runs tbody:not(.space) a')"
+    digest, name = page.run(f"[{link}.hash.split('/')[2], {link}.textContent]")
+    title = "document.querySelector('h1').firstChild.textContent"
+    for word in (digest, digest[:12], digest + "0" * 48, name):
+        page.go("/runs")
+        page.go(f"/run/{word}")
+        assert page.run(title) == name
+    page.go("/run/nobody")
+    assert page.run("document.querySelector('.empty').textContent").startswith("There is no such run, or more than one.")
+
+
 def test_search_and_filters_narrow_panels_and_table(page: Page, report: Path) -> None:
     opened(page, report)
     page.press("/", "/")

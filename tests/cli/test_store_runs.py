@@ -22,6 +22,9 @@ COMMANDS = {
     "show": ("show", "{}", "--json"),
     "store show": ("store", "show", "{store}", "{}", "--json"),
     "store diff": ("store", "diff", "{store}", "{}", "pair"),
+    "store tag": ("store", "tag", "{store}", "{}", "baseline"),
+    "store note": ("store", "note", "{store}", "{}", "a note"),
+    "store exclude": ("store", "exclude", "{store}", "{}"),
     "compare": ("compare", "{}", "{}"),
     "plot": ("plot", "{}"),
     "verify": ("verify", "{}"),
@@ -67,11 +70,11 @@ def names_of(store: Path) -> dict[str, str]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_name_of_a_run_works_in_every_command(
-    invoke: Invoke, made: Path, command: str, kind: str, monkeypatch: pytest.MonkeyPatch
+    invoke: Invoke, store: Path, command: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RECEIPT_STORE", str(made / "store"))
-    run = names_of(made / "store")[kind]
-    done = invoke(*(word.format(run, store=made / "store") for word in COMMANDS[command]))
+    monkeypatch.setenv("RECEIPT_STORE", str(store))
+    run = names_of(store)[kind]
+    done = invoke(*(word.format(run, store=store) for word in COMMANDS[command]))
     assert done.code == 0, done.stderr
     assert done.stdout
 

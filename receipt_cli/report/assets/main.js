@@ -51,7 +51,7 @@ function pageFor({path, filter}) {
     case 'lanes': return lanesPage();
     case 'lane': return lanePage(Number(path[1]));
     case 'runs': return runsPage(filter);
-    case 'run': return BY_DIGEST.has(path[1]) ? runPage(BY_DIGEST.get(path[1])) : missing('There is no such run.');
+    case 'run': { const run = findRun(path.slice(1).join('/')); return run !== null ? runPage(run) : missing('There is no such run, or more than one.'); }
     case 'overlay': return overlayPage(filter);
     case 'drift': return driftPage();
     default: return missing('There is no such page.');

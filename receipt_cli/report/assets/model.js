@@ -3,6 +3,16 @@ const FAILING = 0, PROVEN = 2;
 const STATES = [['failing', '✗ not healthy'], ['healthy', '✓ healthy, not proven'], ['proven', '✓ healthy and proven']];
 const ALL = Array.from({length: N}, (_, i) => i);
 const BY_DIGEST = new Map(R.digest.map((digest, i) => [digest, i]));
+
+// The run that a word means, as in commands: the first digits of its digest, its name, or the end of a path; null for none or several.
+function findRun(word) {
+  const digest = word.replace(/^([0-9a-f]{16})[0-9a-f]+/, '$1');
+  if (BY_DIGEST.has(digest)) return BY_DIGEST.get(digest);
+  const fits = [i => digest.length > 3 && R.digest[i].startsWith(digest), i => text(R.name[i]) === word, i => text(R.path[i]) === word,
+    i => text(R.path[i]).endsWith('/' + word), i => text(R.name[i]).startsWith(word)];
+  for (const fit of fits) { const found = ALL.filter(fit); if (found.length === 1) return found[0]; }
+  return null;
+}
 const LANE_OF = new Map();
 D.lanes.forEach((lane, i) => lane.runs.forEach(run => LANE_OF.set(run, i)));
 
