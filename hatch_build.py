@@ -94,7 +94,7 @@ def compile_definitions() -> None:
     for group, made in tables.items():
         texts = {where: ROOT.joinpath(where).read_bytes() for where in made}
         entries = {w: (len(text), hashlib.sha256(text).hexdigest(), pack(made[w])) for w, text in texts.items()}
-        table = {"code": code, "sha256": code_digest(code), "entries": entries}
+        table = {"code": code, "sha256": code_digest(tuple(code)), "entries": entries}
         written[f"{group}.json"] = json.dumps(table, separators=(",", ":")) + "\n"
     for name, text in written.items():
         replace(folder / name, text.encode())

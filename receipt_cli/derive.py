@@ -155,7 +155,7 @@ def plan_reading(
     known: Sequence[Grammar] = choice.catalogue if choice is not None else [forced] if forced is not None else ()
     if choice is None and forced is None and not generic:
         known = (*shipped(), *site.grammars)
-    return Plan((kept_engine if one_of_many else Engine)(known, site.catalogue), options, forced, choice, site)
+    return Plan((kept_engine if one_of_many else Engine)(known, site.catalogue), options, forced, choice, site, one_of_many)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +167,7 @@ class Plan:
     forced: Grammar | None
     choice: Choice | None
     site: Site = NO_SITE
+    one_of_many: bool = False
 
     def read(self, gathered: Gathered, workers: int | None = None) -> Reading:
         """Return the reading of what the engine ``gathered``, and use that up. Raises as ``read_log``."""
@@ -197,7 +198,7 @@ class Plan:
         unread = forced is None and choice is None and wanted(detection) and leaves_lines(engine, gathered.body, detection)
         lacking: list[Lack] = []
         if unread or (choice is not None and choice.generic):
-            second = read_generically(streams, gathered, detection, workers, lacking, self.site)
+            second = read_generically(streams, gathered, detection, workers, lacking, self.site, one_of_many=self.one_of_many)
             if second is not None:
                 engine, gathered, detection, grammars = second.engine, second.gathered, second.detection, [second.grammar]
         told = read_events(engine, gathered.body, grammars, runs=len(streams) == 1)

@@ -7,6 +7,7 @@ end.
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 import sys
 import time
@@ -164,6 +165,7 @@ def serve(connection: Connection, memory: int | None) -> None:
     """Work on what comes through ``connection``, item by item, until it is closed: the life of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     limit_memory(memory)
+    settled = False
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
         while True:
             work, items = connection.recv()
@@ -176,6 +178,10 @@ def serve(connection: Connection, memory: int | None) -> None:
                 except Exception as error:  # raised again in the parent
                     answer = (position, None, error)
                 connection.send(answer)
+            if not settled:  # modules and definitions stay: no later collection needs to visit them
+                gc.collect()
+                gc.freeze()
+                settled = True
 
 
 def _chunk(waiting: deque[int], sizes: Sequence[int], workers: int) -> list[int]:

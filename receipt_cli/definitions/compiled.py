@@ -36,8 +36,9 @@ def find_compiled(where: str, group: Group = "definitions") -> Any:
     return packed if packed is not None and is_unchanged(where, size, sha256) else None
 
 
-def code_digest(paths: list[str]) -> str:
-    """Return the digest of modules, given by their paths in the package. Raises ``OSError``."""
+@cache
+def code_digest(paths: tuple[str, ...]) -> str:
+    """Return the digest of modules, given by their paths in the package; of the same ones only once. Raises ``OSError``."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(hashlib.sha256(package_root().joinpath(path).read_bytes()).digest())
@@ -49,7 +50,7 @@ def _entries(group: Group) -> Mapping[str, tuple[int, str, Any]]:
     """Return shipped file → its size, its digest and its compiled form."""
     try:
         table = json.loads(package_root().joinpath(FOLDER, f"{group}.json").read_bytes())
-        if is_installed("grammars") or code_digest(table["code"]) == table["sha256"]:
+        if is_installed("grammars") or code_digest(tuple(table["code"])) == table["sha256"]:
             entries: dict[str, tuple[int, str, Any]] = table["entries"]
             return entries
     except (OSError, ValueError, KeyError, TypeError):  # not built, cut off, or of a module that is gone

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
 if TYPE_CHECKING:
+    from receipt_cli.definitions.failure_markers import Catalogue
     from receipt_cli.learn.learned import Learned
     from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -36,7 +38,13 @@ BESIDE = "."
 """Separator in the name of a rule that comes from a grammar which reads some lines of the log."""
 OFTEN = 5
 """Unread records of one kind that may be steps; a setting or a heading comes less often."""
+MOST_ENGINES = 64
+"""Engines of induced grammars that a process with many logs keeps: each takes 0.7 MB, and belongs to one form of record."""
 _ANNOUNCED = compile_later(rb"(?i)(?<![\w-])(?:start(?:s|ed|ing)?|begin(?:s|ning)?|commencing)(?: the| model)? training(?![\w-])")
+
+
+_Engines = dict[tuple[str, ...], tuple[Grammar, Engine]]
+_engines: _Engines = {}
 
 
 def may_train(lacks: Sequence[Lack]) -> bool:
@@ -136,11 +144,14 @@ def read_generically(
     workers: int | None = None,
     lacking: list[Lack] | None = None,
     site: Site = NO_SITE,
+    *,
+    one_of_many: bool = False,
 ) -> Fallback | None:
     """Return the second reading of a log, or None where it shows no certain training.
 
     ``streams`` were read before; a log that cannot be read again, or that has changed since, has no second reading.
-    ``lacking`` as for ``learn_streams``.
+    ``lacking`` as for ``learn_streams``. ``one_of_many``: the process reads further logs, never two at a time: what it learns
+    again is read with the engine that it has.
     """
     vocabulary = vocabulary_of(site)
     base = [chosen.grammar for chosen in detection.chosen]
@@ -154,8 +165,7 @@ def read_generically(
         return None
     if again is None:
         return None
-    grammar = _grammar(learned, base, vocabulary)
-    engine = Engine([grammar], site.catalogue)
+    grammar, engine = _engine(learned, base, vocabulary, site.catalogue, _engines if one_of_many else {})
     once_more = gather(engine, again, workers)
     if not _same(streams, again):
         return None
@@ -212,11 +222,27 @@ def _step_numbers(events: Sequence[Event]) -> set[int | None]:
     return numbers.union(*(event.run.steps.tolist() for event in events if event.run is not None))
 
 
-def _grammar(learned: Learned, base: Sequence[Grammar], vocabulary: Vocabulary) -> Grammar:
+def _engine(
+    learned: Learned, base: Sequence[Grammar], vocabulary: Vocabulary, catalogue: Catalogue, kept: _Engines
+) -> tuple[Grammar, Engine]:
+    """Return the induced grammar and its engine: one that is ``kept`` has the layouts that it learned from other logs."""
+    definition = learned.definition(INDUCED, vocabulary.version, vocabulary.title)
+    key = (json.dumps(definition), vocabulary.sha256, catalogue.sha256, *(f"{grammar.ref} {grammar.sha256}" for grammar in base))
+    found = kept.pop(key, None)
+    if found is None:
+        grammar = _grammar(definition, base, vocabulary)
+        found = grammar, Engine([grammar], catalogue)
+    kept[key] = found
+    if len(kept) > MOST_ENGINES:
+        kept.pop(next(iter(kept)))  # the one that was used the longest time ago
+    return found
+
+
+def _grammar(definition: dict[str, Any], base: Sequence[Grammar], vocabulary: Vocabulary) -> Grammar:
     """Return the induced grammar with the rules of ``base``: one reading of one log. Steps of a trainer are left out."""
     from receipt_cli.grammar.parse import build_grammar  # of a log that a shipped grammar reads nothing is learned
 
-    induced = build_grammar(learned.definition(INDUCED, vocabulary.version, vocabulary.title), WHERE, vocabulary.sha256)
+    induced = build_grammar(definition, WHERE, vocabulary.sha256)
     taken = ((g, r) for g in base for r in g.rules if r.event != "step" or g.layer in ("library", "benchmark"))
     kept = [replace(r, name=f"{g.id}{BESIDE}{r.name}") for g, r in taken]
     return replace(

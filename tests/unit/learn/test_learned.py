@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ import pytest
 from receipt_cli.authoring.lint import lint_grammar
 from receipt_cli.authoring.proposal import proposal_id, propose
 from receipt_cli.definitions.metrics import load_registry
-from receipt_cli.derive import Derivation, Options, derive
+from receipt_cli.derive import Derivation, Options, derive, read_log
 from receipt_cli.detect.generic import WHERE, load_generic
 from receipt_cli.errors import DataError
 from receipt_cli.grammar.catalog import definition
-from receipt_cli.io.source import Source
+from receipt_cli.io.source import Source, Stream
 from receipt_cli.learn.learned import learn
 from receipt_cli.learn.vocabulary import load_vocabulary
 
@@ -264,3 +265,16 @@ def test_spellings_of_trainers_can_be_left_out() -> None:
 
 def test_nothing_is_learned_of_an_empty_log() -> None:
     assert learn([], load_generic()) is None
+
+
+def test_an_engine_that_is_kept_reads_the_next_log_as_a_new_one_does(tmp_path: Path) -> None:
+    derived = []
+    for number in range(3):
+        path = tmp_path / f"{number}.log"
+        path.write_text("".join(f"[{10 * n + number}] my loss = {3 - n / 20:.{3 + number}f}, lr 0.001\n" for n in range(30)))
+        for many in (True, False):
+            with closing(Source(str(path))) as source:
+                derivation = read_log([Stream((source,))], workers=1, one_of_many=many).derivation()
+            derived.append((derivation.summaries, derivation.lines, derivation.detection))
+    assert all(kept == fresh for kept, fresh in zip(derived[::2], derived[1::2], strict=True))
+    assert all(summaries[0].record_count == 30 for summaries, _, _ in derived)
