@@ -303,8 +303,7 @@ def _completed(last: Phase | None, progress: Progress) -> bool | None:
         return None  # a script may say so in any case, and another trainer than this grammar's may have run
     if not last.steps:
         return None if last.evals and last.grammar.completion == "none" else False  # an evaluation may be all there was to do
-    begun = progress.steps[0] >> POSITION_BITS > 1 or len(progress.steps) < 2
-    return False if last.grammar.completion == "reliable" and begun else None  # of an excerpt the end may be missing, too
+    return False if last.grammar.completion == "reliable" else None
 
 
 def _nan_loss(phases: Sequence[Phase]) -> int | None:
