@@ -18,6 +18,7 @@ import re
 import sys
 import tempfile
 import time
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -292,7 +293,7 @@ def _chosen(only: Sequence[str]) -> list[Relation]:
 def _of_log(path: Path, only: Sequence[str], largest: int) -> dict[str, Compared]:
     """Return what differs of one log by the name of the relation."""
     forget()
-    text = b"".join(as_utf8(iter([path.read_bytes()]), []))  # of UTF-16, bytes are no lines
+    text = b"".join(as_utf8(iter([path.read_bytes()]), [])).removeprefix(BOM_UTF8)  # of UTF-16, bytes are no lines
     lines = whole_lines(shortened(text, largest))
     with tempfile.TemporaryDirectory() as folder:
         before = receipts(_write(Path(folder), b"".join(lines)))

@@ -42,7 +42,7 @@ def packed(**keys: object) -> bytes:
         pytest.param(packed(jsonPayload={"message": "it 1"}, timestamp=TIME), TIME + " it 1", id="cloud-json"),
         pytest.param(
             packed(asctime="2026-01-02 03:04:05,1", levelname="INFO", message="it 1", lineno=3),
-            "2026-01-02 03:04:05,1 INFO it 1",
+            "2026-01-02 03:04:05,1 INFO: it 1",
             id="logger",
         ),
         pytest.param(packed(level="error", msg="bad", exc_info=TRACE), "ERROR bad\r" + TRACE.replace("\n", "\r"), id="raised"),
