@@ -45,7 +45,7 @@ def packed(**keys: object) -> bytes:
             "2026-01-02 03:04:05,1 INFO: it 1",
             id="logger",
         ),
-        pytest.param(packed(level="error", msg="bad", exc_info=TRACE), "ERROR bad\r" + TRACE.replace("\n", "\r"), id="raised"),
+        pytest.param(packed(level="error", msg="bad", exc_info=TRACE), "ERROR: bad\r" + TRACE.replace("\n", "\r"), id="raised"),
         pytest.param(
             packed(MESSAGE="it 1", _HOSTNAME="n1", SYSLOG_IDENTIFIER="train", _PID="7", __REALTIME_TIMESTAMP="1767323045123456"),
             "1767323045.123456 n1 train[7]: it 1",
