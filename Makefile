@@ -231,15 +231,16 @@ test-cuts: $(DEV) ## every fixture cut at 50 places: no figure that the whole lo
 	CUTS=$(or $(CUTS),50) $(PY) -m pytest -q tests/property/test_segmentation.py -k cut_log
 
 .PHONY: metamorphic
-metamorphic: $(DEV) ## logs appended, interleaved, one behind the other: how many give other figures; endings behind heads; FOLDER= ARGS=--details
+metamorphic: $(DEV) ## logs appended, interleaved, one behind the other: how many give other figures; endings behind heads; FOLDER= JOBS= ARGS=--details
 	$(PY) -m benchmarks.metamorphic $(FOLDER) $(ARGS)
 	$(PY) -m benchmarks.metamorphic.heads --write
-	$(PY) -m benchmarks.metamorphic.table $(FOLDER) $(if $(FOLDER),,--write benchmarks/results/metamorphic.md)
+	$(PY) -m benchmarks.metamorphic.table $(FOLDER) --jobs $(or $(JOBS),1) $(if $(FOLDER),,--write benchmarks/results/metamorphic.md)
 
 .PHONY: fuzz
-fuzz: $(DEV) ## fuzz every boundary, coverage-guided where atheris can be installed; TIME= seconds a target, TARGET=, SEED=, RESULTS=
+fuzz: $(DEV) ## fuzz every boundary, coverage-guided where atheris can be installed; TIME= seconds a process, TARGET=, SEED=, JOBS=, RESULTS=
 	-$(PY) -m pip install --quiet --disable-pip-version-check 'atheris>=2.3'
-	$(PY) -m tests.fuzz $(TARGET) --seconds $(or $(TIME),60) --seed $(or $(SEED),1) $(addprefix --results ,$(RESULTS))
+	$(PY) -m tests.fuzz $(TARGET) --seconds $(or $(TIME),60) --seed $(or $(SEED),1) --jobs $(or $(JOBS),1) \
+	  $(addprefix --results ,$(RESULTS))
 
 .PHONY: calibrate
 calibrate: $(DEV) ## how often compare calls equal runs different, simulated and real, into benchmarks/results; TRIALS=400 FOLDER=

@@ -44,10 +44,16 @@ WHO = May(
 DOUBT = May(
     re.compile(r"/checks/(?:zero_exit_code|no_oom|completed)$|^/failure(?:$|/)|/derivation/observed"),
     "an error that a logger or a worker prints need not have ended the run",
-    (None, MISSING, "no_grammar_match", "reason:no_grammar_match", "unknown", "reason:unknown"),
+    (None, MISSING, "no_grammar_match", "reason:no_grammar_match", "unknown", "reason:unknown", "truncated", "reason:truncated"),
 )
 SHOWN = May(re.compile(r"^/failure/(?:message|markers|exception|line)"), DOUBT.reason)
 """What goes with a reason that is in doubt: the message of the next best."""
+MEMORY = May(re.compile(r"/summary/memory/figures/rank_peak_m(?:in|ax)_bytes$"), "of tagged ranks the memory of each is known")
+CELLS = May(
+    re.compile(r"^/checks/has_steps$|^/failure/(?:reason|message|retry/rule)$"),
+    "seconds before lines of nothing but numbers are one of their columns: nothing shows that the log is of a training",
+    (False, "no_grammar_match", "reason:no_grammar_match", "no grammar recognises this log"),
+)
 OBSERVED = May(re.compile(r"/derivation/observed"), "what is said is observed")
 
 

@@ -18,6 +18,7 @@ import re
 import sys
 import tempfile
 import time
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -31,7 +32,20 @@ from benchmarks.metamorphic.mentions import FORMS, PLACES, WORDS, inserted
 from benchmarks.metamorphic.relations import RELATIONS as ARRANGEMENTS
 from benchmarks.metamorphic.relations import Relation as Arrangement
 from benchmarks.metamorphic.relations import violation
-from benchmarks.metamorphic.sameness import CLOCK, DOUBT, OBSERVED, SHOWN, WHO, Compared, Document, May, compare, inventions
+from benchmarks.metamorphic.sameness import (
+    CELLS,
+    CLOCK,
+    DOUBT,
+    MEMORY,
+    OBSERVED,
+    SHOWN,
+    WHO,
+    Compared,
+    Document,
+    May,
+    compare,
+    inventions,
+)
 from benchmarks.metamorphic.wrappings import WRAPPINGS
 from receipt_cli.errors import ReceiptError
 from receipt_cli.io.encoding import as_utf8
@@ -111,6 +125,7 @@ def _files(name: str, change: Callable[[Lines, Path], list[Path]]) -> Relation:
 _COPIED = (
     May(CLOCK.paths, "times are those of one of the copies"),
     May(re.compile(f"{WHO.paths.pattern}|/ranks/"), "the head names a rank"),
+    MEMORY,
     May(re.compile(r"/(?:observed|markers)/\d+/count$|/failure/victims"), "each copy of a message is one"),
 )
 
@@ -193,7 +208,7 @@ _PARTED = May(
 
 def _allowed(name: str) -> tuple[May, ...]:
     """Return what may differ behind the head ``name``."""
-    chosen = [(CLOCK, _STAMPED), (DOUBT, _LOGGERS), (SHOWN, _LOGGERS), (WHO, _NAMING)]
+    chosen = [(CLOCK, _STAMPED), (DOUBT, _LOGGERS), (SHOWN, _LOGGERS), (WHO, _NAMING), (CELLS, ("ts -s %.s",))]
     return tuple(may for may, names in chosen if any(part in name for part in names))
 
 
@@ -292,7 +307,7 @@ def _chosen(only: Sequence[str]) -> list[Relation]:
 def _of_log(path: Path, only: Sequence[str], largest: int) -> dict[str, Compared]:
     """Return what differs of one log by the name of the relation."""
     forget()
-    text = b"".join(as_utf8(iter([path.read_bytes()]), []))  # of UTF-16, bytes are no lines
+    text = b"".join(as_utf8(iter([path.read_bytes()]), [])).removeprefix(BOM_UTF8)  # of UTF-16, bytes are no lines
     lines = whole_lines(shortened(text, largest))
     with tempfile.TemporaryDirectory() as folder:
         before = receipts(_write(Path(folder), b"".join(lines)))

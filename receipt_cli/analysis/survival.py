@@ -78,17 +78,24 @@ class Progress:
         stated = (text for hits in stating for text in hits.texts)
         self.bad_code = max((at for at, _, code in stated if code and self.forms.get(at) != MENTIONED), default=-1)
         self.heads = body.markers[HEAD].at if HEAD in body.markers else array("q")
-        self.begins, self.finishes = _blocks([*convicting, *(h for name in (FRAME,) if (h := body.markers.get(name)))])
+        self._empty = body.copied
+        every = body.markers.values() if body.copied else ()
+        self._lines = {at: line for hits in every for at, line in zip(hits.at, hits.line, strict=True)}
+        self.begins, self.finishes = self._blocks([*convicting, *(h for name in (FRAME,) if (h := body.markers.get(name)))])
         self.confirmed = max(self._confirmations(body, catalogue), default=-1)
         self.logging = body.markers[LOGGING].at if LOGGING in body.markers else array("q")
-        self.records = body.records
-        last = max((at for h in convicting for at in h.at if self.forms.get(at) != MENTIONED), default=0) >> POSITION_BITS
-        silent = body.records - last
-        done = bool(phases) and reached_plan(phases[-1]) and last > self.steps[-1] >> POSITION_BITS
+        self.records = body.records - len(body.copied)
+        last = max((at for h in convicting for at in h.at if self.forms.get(at) != MENTIONED), default=0)
+        silent = self.records - self._ordinal(last)
+        done = bool(phases) and reached_plan(phases[-1]) and last >> POSITION_BITS > self.steps[-1] >> POSITION_BITS
         self.quiet_end = silent > QUIET_RECORDS and (not self.steps or done)
         self.quiet = silent > QUIET_RECORDS
-        self.early = self.quiet and silent < STRIDES * self._stride()
+        self.early = self.quiet and silent < STRIDES * self._stride() * self.records / max(1, body.records)
         self.begin = _last_job(body)
+
+    def _ordinal(self, at: int) -> int:
+        """Return how many records precede a hit, without the lines that are empty since they copy others or are parts of one."""
+        return (at >> POSITION_BITS) - (bisect_right(self._empty, self._lines[at]) if at in self._lines else 0)
 
     def _stride(self) -> float:
         """Return how many records stand between two steps, or 0."""
@@ -132,7 +139,7 @@ class Progress:
         block = self._block(at)
         if self.confirmed > self.finishes[block]:
             return False
-        form, after = self.form(at), self.records - (self.finishes[block] >> POSITION_BITS) - 1
+        form, after = self.form(at), self.records - self._ordinal(self.finishes[block]) - 1
         if form == LOGGED:
             return bool(later) or after > LAST_WORDS
         return form == ACTOR and after >= WORKER_WORDS
@@ -154,20 +161,19 @@ class Progress:
         head = bisect_right(self.heads, at)
         first = self.heads[head - 1] if head else at
         before = bisect_right(self.logging, first)
-        near = before > 0 and (first - self.logging[before - 1]) >> POSITION_BITS <= BLOCK
-        return near and (at - first) >> POSITION_BITS <= LOGGING_BLOCK
+        near = before > 0 and self._ordinal(first) - self._ordinal(self.logging[before - 1]) <= BLOCK
+        return near and self._ordinal(at) - self._ordinal(first) <= LOGGING_BLOCK
 
-
-def _blocks(parts: Sequence[Hits]) -> tuple[array[int], array[int]]:
-    """Return where each block begins and ends: hits that no more than ``BLOCK`` records part."""
-    begins, finishes = array("q"), array("q")
-    for at in sorted(chain.from_iterable(hits.at for hits in parts)):
-        if finishes and (at - finishes[-1]) >> POSITION_BITS <= BLOCK:
-            finishes[-1] = at
-        else:
-            begins.append(at)
-            finishes.append(at)
-    return begins, finishes
+    def _blocks(self, parts: Sequence[Hits]) -> tuple[array[int], array[int]]:
+        """Return where each block begins and ends: hits that no more than ``BLOCK`` records part."""
+        begins, finishes = array("q"), array("q")
+        for at in sorted(chain.from_iterable(hits.at for hits in parts)):
+            if finishes and self._ordinal(at) - self._ordinal(finishes[-1]) <= BLOCK:
+                finishes[-1] = at
+            else:
+                begins.append(at)
+                finishes.append(at)
+        return begins, finishes
 
 
 def _last_job(body: SegmentBody) -> int:

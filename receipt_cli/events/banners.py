@@ -22,6 +22,8 @@ COMMON = 5
 """Kinds of lines that must come again, and half of all: a loop prints a heading or two."""
 FEW = 4
 """One of so many kinds of lines before a first failure may precede what the program prints first."""
+OF_START = 0.4
+"""Share of the kinds of lines before a first failure, from the first line of the program on, that must come again."""
 MOST_STARTS = 100
 """A log whose steps go back more often is of several processes, or of a loop."""
 MOST_LINES = 4000
@@ -65,9 +67,9 @@ def _part_failed_starts(
 ) -> list[Launch]:
     """Return the launches of a log, the starts among them that failed before the first step of all.
 
-    What the log began with, but for a few lines that come once, and half of the kinds of lines before the first failure,
-    must come again behind a failure, and then the first step or another failure. A launcher that reports a restart begins no
-    launch.
+    What the log began with, but for a few lines that come once, and ``OF_START`` of the kinds of lines before the first
+    failure must come again behind a failure, and then the first step or another failure. A launcher
+    that reports a restart begins no launch.
     """
     whole = launches[0]
     roles = {marker.id: marker.role for marker in catalogue.markers}
@@ -90,14 +92,15 @@ def _part_failed_starts(
         return launches
     [lines] = _lines_of(again, [(source.lines_before, last)])
     shapes = [_shape(line) if _LETTER.search(line) else b"" for line in lines]
-    head = {*shapes[: first - 1 - source.lines_before]} - {b""}
-    opening = _opening(shapes, first - 1 - source.lines_before)
+    until = first - 1 - source.lines_before
+    opening = _opening(shapes, until)
+    head = {*shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until]} - {b""}
     begins = [whole.line]
     for line, shape in enumerate(shapes, source.lines_before + 1):
         until = next((failure for failure in failures if failure >= line), last + 1 if limit < END else line)
         behind = head & {*shapes[line - 1 - source.lines_before : until - 1 - source.lines_before]}
         failed = any(begins[-1] <= failure < line for failure in failures)
-        if shape == opening and failed and len(behind) >= max(COMMON, len(head) / 2):
+        if shape == opening and failed and len(behind) >= max(COMMON, OF_START * len(head)):
             begins.append(line)
     starts = [0, *(1 + max(at for other, at, _ in hits if other < line) for line in begins[1:])]
     parts = [

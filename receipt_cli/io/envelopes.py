@@ -303,7 +303,7 @@ def _stamp(value: object) -> bytes | None:
 def _level(entry: Mapping[str, Any]) -> bytes:
     said = next((value for name in _LEVELS if isinstance(value := entry.get(name), str)), "").upper()
     word = _WORD.get(said, said)
-    return word.encode() + b" " if word in _LEVEL_WORDS else b""
+    return word.encode() + b": " if word in _LEVEL_WORDS else b""
 
 
 def _journal(entry: Mapping[str, Any]) -> bytes:

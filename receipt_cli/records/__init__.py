@@ -14,7 +14,7 @@ PUBLIC = {
     ),
     "heuristics": "MAX_SEEN METRIC_LINE count_step_lines ends_in_rows metric_lines",
     "literals": "NotALiteral Number Text Value parse_object",
-    "place": "ACTOR LOGGED MENTIONED PRINTED form_of read_host",
+    "place": "ACTOR LOGGED MENTIONED PRINTED form_of is_indented read_host",
     "prefilter": "Prefilter",
     "split": (
         "Fragment RECORD_CAP Walk cap_records count_blank count_ends display_lines first_end invalid_records last_end normalise"

@@ -26,7 +26,8 @@ _CODE = compile_later(
 )
 """A line of a source, of help or a comment, wherever on it the text begins."""
 _INDENT = (b"    ", b"\t")
-"""What lines of a source begin with: markers do not look behind it, unless a head precedes it (see ``head`` of the markers)."""
+"""What lines of a source begin with: markers do not look behind it (see ``head`` of the markers)."""
+_GLUED = compile_later(rb"(?:\[default\d{1,7}\]|<std(?:out|err|diag)>):\Z")
 _OPENING = compile_later(rb"(?:[\w.]{0,40}[\[(=]){0,3}['\"`](?!\w{1,40}\":)")
 """A quotation that begins with the text."""
 _OUTCOME = compile_later(
@@ -55,6 +56,18 @@ def read_host(prefix: bytes) -> str | None:
     return names[-1].decode("ascii", "replace") if names else None
 
 
+def is_indented(record: bytes, start: int) -> bool:
+    """True where only blanks, as of a line of a source, are between the heads of a record and the text at ``start``.
+
+    One blank is the head's, but of launchers that put none; behind a word, such as a level, all are.
+    """
+    begin = max((at for at in starts(record) if at <= start), default=0)
+    head = record[:begin].rstrip(b" ")
+    if head and not head[-1:].isalnum():
+        begin = min(begin, len(head) + (_GLUED.search(head) is None))
+    return bool(head) and record.startswith(_INDENT, begin) and not record[begin:start].strip()
+
+
 def form_of(record: bytes, start: int) -> int:
     """Return how the text at ``start`` of a record stands there: one of the forms above."""
     prefix = record[:start]
@@ -68,7 +81,7 @@ def form_of(record: bytes, start: int) -> int:
 def _is_mentioned(record: bytes, begin: int, start: int) -> bool:
     lead = record[begin:start]
     rest = record[start : start + 512]
-    if _CODE.match(record, begin) or (begin and lead.startswith(_INDENT)):
+    if _CODE.match(record, begin):
         return True
     if _MEASURED.search(rest) or _OUTCOME.search(record, max(begin, start - _KEY), start + _KEY):
         return False

@@ -11,7 +11,7 @@ from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank, starts
-from receipt_cli.records.place import form_of, read_host
+from receipt_cli.records.place import form_of, is_indented, read_host
 from receipt_cli.scan.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
 from receipt_cli.scan.extraction import (
     MAX_EVENTS,
@@ -196,8 +196,12 @@ def is_plain(tried: Iterable[tuple[Grammar, Rule, bool]], markers: Iterable[Mark
 
 
 def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:
-    """Return the hit of each of ``markers`` in one record, if it has one: behind any envelope, where a head may stand."""
-    return [hit for marker in markers if (hit := marker.search(record, starts)) is not None]
+    """Return the hit of each of ``markers`` in one record, if it has one: behind any envelope, where a head may stand.
+
+    A head does not end with the blanks of a line of a source, behind an envelope as without one.
+    """
+    found = (marker.search(record, starts) for marker in markers)
+    return [hit for hit in found if hit is not None and not (hit.marker.core is not None and is_indented(record, hit.start))]
 
 
 def mark(body: SegmentBody, name: str, start: int, code: int | None, record: bytes, ordinal: int, line: int) -> None:

@@ -196,3 +196,12 @@ def test_a_word_that_only_mentions_a_failure_is_observed(receipt_of: Receipt, li
 )
 def test_an_error_in_other_words_is_no_mention(receipt_of: Receipt, line: str, want: str) -> None:
     assert receipt_of("\n".join([*STEPS, line]) + "\n")["failure"]["reason"] == want
+
+
+def test_copies_of_lines_part_no_error_from_what_explains_it(receipt_of: Receipt) -> None:
+    deep = [*REPORT[:2], *TRACEBACK[1:-1] * 12, *REPORT[len(TRACEBACK) :]]
+    text = log("", STEPS, [*deep, *ON])
+    lines = text.splitlines(keepends=True)
+    for made in (text, "".join(line + line for line in lines)):
+        document = receipt_of(made)
+        assert (document["failure"] or {}).get("reason") in (None, "truncated")

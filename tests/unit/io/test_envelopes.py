@@ -42,10 +42,10 @@ def packed(**keys: object) -> bytes:
         pytest.param(packed(jsonPayload={"message": "it 1"}, timestamp=TIME), TIME + " it 1", id="cloud-json"),
         pytest.param(
             packed(asctime="2026-01-02 03:04:05,1", levelname="INFO", message="it 1", lineno=3),
-            "2026-01-02 03:04:05,1 INFO it 1",
+            "2026-01-02 03:04:05,1 INFO: it 1",
             id="logger",
         ),
-        pytest.param(packed(level="error", msg="bad", exc_info=TRACE), "ERROR bad\r" + TRACE.replace("\n", "\r"), id="raised"),
+        pytest.param(packed(level="error", msg="bad", exc_info=TRACE), "ERROR: bad\r" + TRACE.replace("\n", "\r"), id="raised"),
         pytest.param(
             packed(MESSAGE="it 1", _HOSTNAME="n1", SYSLOG_IDENTIFIER="train", _PID="7", __REALTIME_TIMESTAMP="1767323045123456"),
             "1767323045.123456 n1 train[7]: it 1",

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from receipt_cli.definitions.failure_markers import Marker, load_catalogue
-from receipt_cli.records.place import MENTIONED, PRINTED, form_of
+from receipt_cli.records.place import LOGGED, MENTIONED, PRINTED, form_of
 from receipt_cli.scan.book import search_markers
 
 ROLES = ("cause", "stop", "error", "consequence", "exit_code")
@@ -53,5 +53,6 @@ def test_what_is_quoted_of_an_end_is_a_mention(form: str) -> None:
 def test_what_is_indented_as_a_source_is_convicts_behind_a_head_as_little_as_without() -> None:
     error = "TypingError: Failed in nopython mode pipeline (step: nopython frontend)"
     assert PRINTED in forms(CONVICTING, error) & forms(CONVICTING, f"gpu250: {error}")
-    for head in ("", "gpu250: ", "2026-05-06T07:08:09.123456Z stdout F "):
-        assert forms(CONVICTING, f"{head}    {error}") <= {MENTIONED}
+    for head in ("", "gpu250: ", "2026-05-06T07:08:09.123456Z stdout F ", "[default0]:", "2026-05-06 07:08:09,120 - a - INFO - "):
+        assert forms(CONVICTING, f"{head}    {error}") == set()
+    assert forms(CONVICTING, f"ERROR    {error}") == {LOGGED}, "a level is padded"
