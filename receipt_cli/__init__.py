@@ -23,6 +23,7 @@ __all__ = [
     "Record",
     "Run",
     "Store",
+    "UnavailableError",
     "UsageError",
     "Verification",
     "View",
@@ -46,7 +47,15 @@ if TYPE_CHECKING:
     from receipt_cli.api.run import ReadOptions, Record, Run, read, read_all
     from receipt_cli.api.store import Store
     from receipt_cli.api.view import View
-    from receipt_cli.errors import DataError, GrammarChoiceError, InputError, OutputError, ReceiptError, UsageError
+    from receipt_cli.errors import (
+        DataError,
+        GrammarChoiceError,
+        InputError,
+        OutputError,
+        ReceiptError,
+        UnavailableError,
+        UsageError,
+    )
 else:
 
     def __getattr__(name):

@@ -41,8 +41,10 @@ DEFINITIONS: dict[str, tuple[Any, Callable[[bytes, str], Any]]] = {
 @pytest.fixture(autouse=True)
 def anew() -> Iterator[None]:
     compiled._entries.cache_clear()
+    compiled.code_digest.cache_clear()
     yield
     compiled._entries.cache_clear()
+    compiled.code_digest.cache_clear()
 
 
 @pytest.fixture
@@ -112,6 +114,7 @@ def test_a_changed_definition_is_read_anew_and_the_others_are_not(package: Path)
 def test_changed_code_makes_all_of_it_old(package: Path) -> None:
     assert compiled.find_compiled("schemas/metrics/v1.yaml") is not None
     compiled._entries.cache_clear()
+    compiled.code_digest.cache_clear()
     path = package / "receipt_cli" / "definitions" / "metrics.py"
     path.write_bytes(path.read_bytes() + b"# another comment\n")
     assert compiled.find_compiled("schemas/metrics/v1.yaml") is None
