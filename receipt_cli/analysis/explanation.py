@@ -144,14 +144,17 @@ def _exception(guilty: Sighting, body: SegmentBody, lines: Sequence[tuple[int, b
 
 
 def _frames(guilty: Sighting, body: SegmentBody) -> list[Frame]:
-    """Return the frames of the traceback that ends with ``guilty``: those of its rank behind the nearest head."""
+    """Return the frames of the traceback that ends with ``guilty``: those of its rank behind the nearest head, if it is in the log."""
     hits, heads = body.markers.get(FRAME), body.markers.get(HEAD)
     if hits is None or heads is None:
         return []
-    own = [i for i, at in enumerate(heads.at) if at <= guilty.at and heads.rank[i] in (guilty.rank, NO_RANK)]
-    if not own or (guilty.at - heads.at[own[-1]]) >> POSITION_BITS > DEEPEST:
+    tagged = guilty.rank != NO_RANK
+    own = [i for i, at in enumerate(heads.at) if at <= guilty.at and (not tagged or heads.rank[i] in (guilty.rank, NO_RANK))]
+    if not own and not tagged:
         return []
-    begin = heads.at[own[-1]]
+    begin = heads.at[own[-1]] if own else guilty.at - (DEEPEST << POSITION_BITS)
+    if (guilty.at - begin) >> POSITION_BITS > DEEPEST:
+        return []
     ranks = dict(zip(hits.at, hits.rank, strict=True))
     texts = [text for at, text, _ in hits.texts if begin < at < guilty.at and ranks[at] in (guilty.rank, NO_RANK)]
     return [frame for text in texts if (frame := _read_frame(text)) is not None]

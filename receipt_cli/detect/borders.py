@@ -12,7 +12,7 @@ from receipt_cli.events.starts import configures
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import plain, read_clock
+from receipt_cli.records.envelope import behind_heads, plain, read_clock
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.layout import MASK
 from receipt_cli.scan.segment import SegmentBody
@@ -39,6 +39,7 @@ STAMP = 4
 _LETTER = compile_later(rb"\w")
 _WORD = compile_later(rb"[^\W\d_]|[\x80-\xff]")
 _PROCESS = compile_later(rb"\([\w.: ]{0,60}?pid=\d+[^)\n]{0,60}\)")
+_SECONDS = compile_later(rb"\A\d{1,7}\.\d{6}s\t")
 _CALL = compile_later(
     rb"(?:[\w.@:~/-]{0,80}[$#>+] )?(?:nohup: |[\w./-]{0,200}\b(?:python[\d.]*|torchrun|srun|mpirun|deepspeed|accelerate launch)\s"
     rb"|Namespace\()"
@@ -88,7 +89,7 @@ def find_border(engine: Engine, source: Source, gap: Gap, opening: bytes, near: 
     behind = list(accumulate(weights, initial=0))
     best = [place for place, cost in enumerate(behind, 1) if cost == min(behind)]
     begins = [place for place in best if _begins(lines[place], opening)]
-    printed = (place for place in begins or best if _LETTER.search(lines[place]) and not lines[place][:1].isspace())
+    printed = (place for place in begins or best if _LETTER.search(lines[place]) and not _bare(lines[place])[:1].isspace())
     return gap.last - 1 + (sides.behind_silence(begins or best) or next(printed, best[-1]))
 
 
@@ -111,7 +112,7 @@ class _Sides:
         self.back: int | None = backs[0] if backs else None
         self.following: set[int] = set()
         self.traced = set(_traced(lines))
-        before, after = ({shape(line)[:HEAD] for line in some} for some in around)
+        before, after = (set(map(_head, some)) for some in around)
         self.heads = before - after, after - before
         one, other = ({_process(line) for line in some} - {b""} for some in around)
         self.processes = one, other
@@ -158,7 +159,7 @@ class _Sides:
         near = self.near & body.near.keys()
         if (gap.one in near) != (gap.other in near):
             return 1 if gap.other in near else -1
-        head = shape(line)[:HEAD]
+        head = _head(line)
         stamped = head.count(b"0") >= STAMP
         return shown or ((head in self.heads[1]) - (head in self.heads[0]) if stamped else 0)
 
@@ -210,7 +211,7 @@ def _traced(lines: Sequence[bytes]) -> Iterator[int]:
 
 
 def _bare(line: bytes) -> bytes:
-    return plain(line + b"\n").rstrip(b"\n")
+    return behind_heads(plain(line + b"\n").rstrip(b"\n"))
 
 
 def _process(line: bytes) -> bytes:
@@ -226,9 +227,14 @@ def _first_clock(lines: Iterable[bytes]) -> float:
 
 def _begins(line: bytes, opening: bytes) -> bool:
     """True for a line with which a program begins."""
-    return bool(_CALL.match(line)) or (bool(opening) and shape(line) == opening)
+    return bool(_CALL.match(_bare(line))) or (bool(opening) and shape(line) == opening)
+
+
+def _head(line: bytes) -> bytes:
+    """Return how a line begins, behind the seconds that a collector put before each, with each digit as 0."""
+    return _SECONDS.sub(b"", plain(line + b"\n")).strip().translate(MASK)[:HEAD]
 
 
 def shape(line: bytes) -> bytes:
     """Return a line without its envelope, with each digit as 0."""
-    return plain(line + b"\n").strip().translate(MASK)
+    return _bare(line).strip().translate(MASK)

@@ -14,14 +14,14 @@ from receipt_cli.events.model import Event
 from receipt_cli.io.joined_parts import joined
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import plain
+from receipt_cli.records.envelope import behind_heads, plain
 from receipt_cli.records.place import MENTIONED
 from receipt_cli.scan.segment import SegmentBody
 
 COMMON = 5
 """Kinds of lines that must come again, and half of all: a loop prints a heading or two."""
 FEW = 4
-"""One of so many kinds of lines before a first failure may precede what the program prints first."""
+"""``COMMON`` kinds of lines before a first failure, and one of so many, may precede what the program prints first."""
 OF_START = 0.4
 """Share of the kinds of lines before a first failure, from the first line of the program on, that must come again."""
 MOST_STARTS = 100
@@ -56,7 +56,7 @@ def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozense
     again = source.reopen() if spans[0][1] - spans[0][0] >= COMMON else None
     if again is None:
         return frozenset()
-    head, *others = (frozenset(map(_shape, filter(_LETTER.search, lines))) for lines in _lines_of(again, spans))
+    head, *others = (frozenset(filter(None, map(_shape, lines))) for lines in _lines_of(again, spans))
     return frozenset(
         event.at for (_, event), shapes in zip(backs, others, strict=False) if len(head & shapes) >= max(COMMON, len(head) / 2)
     )
@@ -91,7 +91,7 @@ def _part_failed_starts(
     if again is None:
         return launches
     [lines] = _lines_of(again, [(source.lines_before, last)])
-    shapes = [_shape(line) if _LETTER.search(line) else b"" for line in lines]
+    shapes = [_shape(line) for line in lines]
     until = first - 1 - source.lines_before
     opening = _opening(shapes, until)
     head = {*shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until]} - {b""}
@@ -102,10 +102,10 @@ def _part_failed_starts(
         failed = any(begins[-1] <= failure < line for failure in failures)
         if shape == opening and failed and len(behind) >= max(COMMON, OF_START * len(head)):
             begins.append(line)
-    starts = [0, *(1 + max(at for other, at, _ in hits if other < line) for line in begins[1:])]
+    firsts = [0, *(1 + max(at for other, at, _ in hits if other < line) for line in begins[1:])]
     parts = [
         Launch([event for event in whole.events if start <= event.at < end], start, end, line, apart=start > 0)
-        for start, end, line in zip(starts, [*starts[1:], whole.end], begins, strict=True)
+        for start, end, line in zip(firsts, [*firsts[1:], whole.end], begins, strict=True)
     ]
     return [*parts, *launches[1:]]
 
@@ -116,7 +116,7 @@ def _opening(shapes: Sequence[bytes], until: int) -> bytes:
     What collected the log, or a notice of the system, may precede what the program prints first.
     """
     head, again = [*dict.fromkeys(filter(None, shapes[:until]))], {*shapes[until:]}
-    return next((shape for shape in head[: 1 + len(head) // FEW] if shape in again), head[0] if head else b"")
+    return next((shape for shape in head[: COMMON + 1 + len(head) // FEW] if shape in again), head[0] if head else b"")
 
 
 def _last_position(event: Event) -> float:
@@ -148,4 +148,6 @@ def _lines_of(source: Source, spans: Sequence[tuple[int, int]]) -> Iterator[list
 
 
 def _shape(line: bytes) -> bytes:
-    return _DIGITS.sub(b"0", plain(line + b"\n").strip())
+    """Return the text of a line behind its heads with all numbers alike; empty without a letter."""
+    text = behind_heads(plain(line + b"\n").strip(b"\r\n"))
+    return _DIGITS.sub(b"0", text.strip()) if _LETTER.search(text) else b""

@@ -338,7 +338,8 @@ class Miner:
 
     def _look(self, masked: bytes, record: bytes) -> Form | None:
         """Return the form of a record; None for a record without a digit or a known word."""
-        seen = masked[:MAX_SEEN]
+        at = core_start(record)  # the name of a logger or of a service is no word of the line
+        seen = masked[at : at + MAX_SEEN]
         told = not self.words.isdisjoint(_WORD.findall(seen.lower())) or bool(_DASHES.search(seen) and _RULED.search(seen))
         told = told or (self._foreign is not None and not seen.isascii() and self._foreign.search(seen) is not None)
         dull = not told or not _DIGIT.search(masked)

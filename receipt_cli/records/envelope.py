@@ -49,7 +49,7 @@ _NO_HOST = (
 _NO_HOST_NAME = rb"(?=[\w-]{0,64}[\d.-])" + _NO_HOST.removesuffix(rb"[\w.]*+:)") + rb"[\w.-]*+ )"
 _NAMED = rb"(?:[\w.<>:/-]{1,100} +[|-] {1,2})?"
 _NAMED_BEHIND = rb"(?!(?i:train|training|val|valid|validation|test|testing|eval|evaluation) )" + _NAMED
-_DOTTED = rb"(?:[a-z_]\w{0,60}(?:\.\w{1,60}){1,6}: )?"
+_DOTTED = rb"(?:(?![\w.]{1,400}(?:Error|Exception|Interrupt|Exit|Warning|(?<=\.)py: error): )[a-z_]\w{0,60}(?:\.\w{1,60}){1,6}: )?"
 _SYSLOG = rb" \S{1,255} \S{1,48} \S{1,128} \S{1,32} (?:-|(?:\[[^\[\]\r\n]{1,200}\])+) ?"
 _HEADS = (
     rb"\xef\xbb\xbf",  # byte order mark
@@ -113,6 +113,8 @@ _HEADS = (
 )
 ENVELOPE = compile_later(b"|".join(_HEADS))
 """Heads that launchers, collectors and loggers put before a line, each with the blank that ends it."""
+INDENT = 4
+"""Blanks that a line of a source has at least where it is part of another."""
 MAX_ENVELOPES = 6
 _MAX_PEELED = 18
 """A stack is of at most ``MAX_ENVELOPES``, some of which are read in two or three parts."""
@@ -135,7 +137,7 @@ _TIME = compile_later(
     rb"|(?<!\d)(?P<y9>20\d\d)(?P<m9>\d\d)(?P<d9>\d\d)[ T](?P<clock9>\d\d:\d\d:\d\d)\b"
     rb"|\b(?P<m0>[A-Z][a-z]{2}) (?P<d0>[ \d]\d) (?P<clock0>\d\d:\d\d:\d\d)(?: (?:(?P<zone0>[A-Z]{3,5}) )?)(?P<y0>(?:19|20)\d\d)\b"
 )
-_UNIX = compile_later(rb"(?:\xef\xbb\xbf)?([12]\d{9})\.(\d{3,9})(?= )")
+_UNIX = compile_later(rb"(?<!\d)([12]\d{9})\.(\d{3,9})(?= )")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOSING = compile_later(rb"[\])>|:]{0,3} ?")
 _BUILDKITE = compile_later(rb"\x1b_bk;t=(\d{10})(\d{3})\x07")
@@ -208,21 +210,34 @@ def _peel(record: bytes) -> Iterator[tuple[int, re.Match[bytes]]]:
 
 
 def head_ends(record: bytes) -> list[int]:
-    """Return where each of the heads before the line ends: behind the blank that belongs to it."""
-    return [at for at, _ in _peel(record)]
+    """Return where each of the heads before the line ends: behind a sign one blank belongs to it, behind a word all do."""
+    return [at - _indentation(found[0]) for at, found in _peel(record)]
+
+
+def _indentation(head: bytes) -> int:
+    """Return how many of the blanks that end an envelope are the line's: all but one behind a sign."""
+    own = head.rstrip(b" ")
+    return max(0, len(head) - len(own) - 1) if own and not own[-1:].isalnum() else 0
 
 
 @lru_cache(maxsize=4)
 def starts(record: bytes) -> tuple[int, ...]:
     """Return where the line itself may begin: behind the first envelope, behind the second, and so on.
 
-    The blanks that end an envelope may belong to the line: each of these places counts.
+    The blanks that end an envelope may belong to the line: each of these places counts; of many behind a sign, such as
+    those of a source that is printed, one at most is the envelope's.
     """
     places: list[int] = []
     for at, found in _peel(record):
         blanks = len(found[0]) - len(found[0].rstrip(b" "))
-        places += range(at, at - blanks - 1, -1)
+        own = _indentation(found[0])
+        places += range(at - own if own >= INDENT else at, at - blanks - 1, -1)
     return tuple(places)
+
+
+def behind_heads(record: bytes) -> bytes:
+    """Return the line itself, behind all envelopes, as it is indented."""
+    return record[max(head_ends(record), default=0) :]
 
 
 @lru_cache(maxsize=64)
@@ -262,8 +277,9 @@ def read_moment(prefix: bytes) -> tuple[float, float, float]:
         else:
             naive = read
     if math.isnan(zoned[0]):
-        unix = _UNIX.match(prefix)
-        zoned = (float(b"%b.%b" % unix.groups()), 0.0, 0.0) if unix is not None else zoned
+        unix = _UNIX.search(prefix)
+        if unix is not None and (unix.start() == 0 or unix.start() in head_ends(prefix)):
+            zoned = float(b"%b.%b" % unix.groups()), 0.0, 0.0
     return naive if math.isnan(zoned[0]) else zoned
 
 

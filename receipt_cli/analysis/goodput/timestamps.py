@@ -22,7 +22,7 @@ where they are less than a hundredth of its time. Summer time and a clock that w
 _SHARE = 0.01
 _EPOCH = datetime(1970, 1, 1)
 _ZONED = compile_later(
-    rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|^(?:\xef\xbb\xbf)?[12]\d{9}\.\d{3,9} "
+    rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?<!\d)[12]\d{9}\.\d{3,9} "
 )
 _SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
 """A stamp that a line ends with, as Megatron's `print_datetime` writes it."""
@@ -32,7 +32,7 @@ _CLOCK = compile_later(rb":\d\d:\d\d(?<=\d\d:\d\d:\d\d)")
 
 A pattern that begins with one letter is searched for many times faster than one that begins with a digit.
 """
-_UNIX = compile_later(rb"[\n\r] *(?:\xef\xbb\xbf)?[12]\d{9}\.\d{3}")
+_UNIX = compile_later(rb"(?<!\d)[12]\d{9}\.\d{3,9} ")
 _CLOCK_OR_UNIX = compile_later(rb"\d\d:\d\d:\d\d|\d{10}\.\d{3}")
 """The same where lines begin with seconds since 1970."""
 
@@ -131,7 +131,7 @@ def line_stamps(text: bytes, line: int) -> tuple[Stamp, ...]:
 
 def _line_stamps(text: bytes, line: int) -> Iterator[Stamp]:
     at = 0
-    clock = _CLOCK_OR_UNIX if _UNIX.search(b"\n" + text) is not None else _CLOCK
+    clock = _CLOCK_OR_UNIX if _UNIX.search(text) is not None else _CLOCK
     while (clock_like := clock.search(text, at)) is not None:
         start = max(text.rfind(terminator, at, clock_like.start()) for terminator in (b"\n", b"\r")) + 1 or at
         line += text.count(b"\n", at, start)
