@@ -46,13 +46,17 @@ DOUBT = May(
     "an error that a logger or a worker prints need not have ended the run",
     (None, MISSING, "no_grammar_match", "reason:no_grammar_match", "unknown", "reason:unknown", "truncated", "reason:truncated"),
 )
-SHOWN = May(re.compile(r"^/failure/(?:message|markers|exception|line)"), DOUBT.reason)
+SHOWN = May(re.compile(r"^/failure/(?:message|markers|exception|line)|^/derivation/observed/\d+/message$"), DOUBT.reason)
 """What goes with a reason that is in doubt: the message of the next best."""
 MEMORY = May(re.compile(r"/summary/memory/figures/rank_peak_m(?:in|ax)_bytes$"), "of tagged ranks the memory of each is known")
 CELLS = May(
     re.compile(r"^/checks/has_steps$|^/failure/(?:reason|message|retry/rule)$"),
     "seconds before lines of nothing but numbers are one of their columns: nothing shows that the log is of a training",
     (False, "no_grammar_match", "reason:no_grammar_match", "no grammar recognises this log"),
+)
+WINDOW = May(
+    re.compile(r"^/summary/time/(?:first|last)$|^/failure/progress/silence_s$"),
+    "lines with a head are longer: fewer of them are among the last bytes of the log, whose times are looked at",
 )
 OBSERVED = May(re.compile(r"/derivation/observed"), "what is said is observed")
 

@@ -144,7 +144,10 @@ def _exception(guilty: Sighting, body: SegmentBody, lines: Sequence[tuple[int, b
 
 
 def _frames(guilty: Sighting, body: SegmentBody) -> list[Frame]:
-    """Return the frames of the traceback that ends with ``guilty``: those of its rank behind the nearest head, if it is in the log."""
+    """Return the frames of the traceback that ends with ``guilty``: those of its rank behind the nearest head.
+
+    The log may lack the head of a rank's.
+    """
     hits, heads = body.markers.get(FRAME), body.markers.get(HEAD)
     if hits is None or heads is None:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, islice, pairwise
 from types import MappingProxyType
 
 from receipt_cli.events.launches import SAID_DONE
@@ -12,7 +12,7 @@ from receipt_cli.events.starts import configures
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import behind_heads, plain, read_clock
+from receipt_cli.records.envelope import behind_heads, head_ends, plain, read_clock
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.layout import MASK
 from receipt_cli.scan.segment import SegmentBody
@@ -30,6 +30,8 @@ READ = 3
 """A line that a trainer's rules read counts as so many that look like its lines."""
 LAST = 12
 """The same of a line with which a run ended."""
+OPENINGS = 8
+"""Kinds of lines that a log begins with, one of which is the first of a program."""
 NEAR = 200
 """Lines of each of two runs that show how its lines begin."""
 HEAD = 12
@@ -39,7 +41,6 @@ STAMP = 4
 _LETTER = compile_later(rb"\w")
 _WORD = compile_later(rb"[^\W\d_]|[\x80-\xff]")
 _PROCESS = compile_later(rb"\([\w.: ]{0,60}?pid=\d+[^)\n]{0,60}\)")
-_SECONDS = compile_later(rb"\A\d{1,7}\.\d{6}s\t")
 _CALL = compile_later(
     rb"(?:[\w.@:~/-]{0,80}[$#>+] )?(?:nohup: |[\w./-]{0,200}\b(?:python[\d.]*|torchrun|srun|mpirun|deepspeed|accelerate launch)\s"
     rb"|Namespace\()"
@@ -64,12 +65,12 @@ class Gap(NamedTuple):
     led: bool = False
 
 
-def find_border(engine: Engine, source: Source, gap: Gap, opening: bytes, near: Mapping[str, Sequence[float]]) -> int:
+def find_border(engine: Engine, source: Source, gap: Gap, openings: Sequence[bytes], near: Mapping[str, Sequence[float]]) -> int:
     """Return how many lines of the log precede the first line of the second run of a gap.
 
     The fewest lines are then on the side of the other run. Of several such places it is one where a program is called or
-    prints what the log began with, ``opening``; behind the longest silence; else the first where anything is printed,
-    but for lines that are indented: these go on.
+    prints what the log began with, the first of ``openings`` that comes again; behind the longest silence; else the first
+    where anything is printed, but for lines that are indented: these go on.
     ``near`` are the lines of the first near misses of each grammar.
     """
     begin = max(source.lines_before or 0, gap.body - 1 if gap.one == gap.other else 0, gap.last - 1 - NEAR)
@@ -81,9 +82,10 @@ def find_border(engine: Engine, source: Source, gap: Gap, opening: bytes, near: 
     lines = every[at:end]
     sides = _Sides(engine, gap, lines, (every[: at + 1], every[end - 1 :]), near)
     body = every[max(0, gap.body - 1 - begin) : at] if gap.one != gap.other else []  # a restart prints its opening again
-    if not _WORD.search(opening) or opening in map(shape, body):
-        opening = b""  # a rule of dashes, or a line that the run prints again and again
-    opens = (at for at, line in enumerate(lines) if at and opening and shape(line) == opening)
+    shapes = list(map(shape, lines))
+    often = {*map(shape, body)}  # lines that the run prints again and again
+    opening = next((one for one in openings if one in shapes[1:] and one not in often), b"")
+    opens = (at for at, line in enumerate(shapes) if at and opening and line == opening)
     again = next((at for at in opens if gap.sides.get(gap.last + at, 1) > 0), None)
     weights = [sides.side(place) if again is None or place < again else LAST for place in range(1, len(lines) - 1)]
     behind = list(accumulate(weights, initial=0))
@@ -112,7 +114,8 @@ class _Sides:
         self.back: int | None = backs[0] if backs else None
         self.following: set[int] = set()
         self.traced = set(_traced(lines))
-        before, after = (set(map(_head, some)) for some in around)
+        self.collector = _collector((*around[0], *lines, *around[1]))
+        before, after = ({_head(line, self.collector) for line in some} for some in around)
         self.heads = before - after, after - before
         one, other = ({_process(line) for line in some} - {b""} for some in around)
         self.processes = one, other
@@ -159,7 +162,7 @@ class _Sides:
         near = self.near & body.near.keys()
         if (gap.one in near) != (gap.other in near):
             return 1 if gap.other in near else -1
-        head = _head(line)
+        head = _head(line, self.collector)
         stamped = head.count(b"0") >= STAMP
         return shown or ((head in self.heads[1]) - (head in self.heads[0]) if stamped else 0)
 
@@ -230,9 +233,22 @@ def _begins(line: bytes, opening: bytes) -> bool:
     return bool(_CALL.match(_bare(line))) or (bool(opening) and shape(line) == opening)
 
 
-def _head(line: bytes) -> bytes:
-    """Return how a line begins, behind the seconds that a collector put before each, with each digit as 0."""
-    return _SECONDS.sub(b"", plain(line + b"\n")).strip().translate(MASK)[:HEAD]
+def _collector(lines: Iterable[bytes]) -> bytes:
+    """Return the first head of all lines with each digit as 0, where it is the same; else empty."""
+    heads = {record[: min(head_ends(record), default=0)].translate(MASK) for record in map(plain, lines) if record.strip()}
+    return heads.pop() if len(heads) == 1 else b""
+
+
+def _head(line: bytes, collector: bytes) -> bytes:
+    """Return how the head of a line begins behind that of a collector, with each digit as 0."""
+    record = plain(line)[len(collector) :]
+    return record[: min(HEAD, max(head_ends(record), default=0))].translate(MASK)
+
+
+def openings_of(head: bytes, lines: int) -> list[bytes]:
+    """Return the kinds of the first ``lines`` of a log, those before its steps: a collector may write before a program does."""
+    shapes = (shape(line) for line in head.split(b"\n")[: max(0, min(NEAR, lines))])
+    return list(islice(dict.fromkeys(one for one in shapes if _WORD.search(one)), OPENINGS))
 
 
 def shape(line: bytes) -> bytes:

@@ -24,6 +24,7 @@ from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_dataclass import dataclass, replace
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import Lack, Problem
+from receipt_cli.records.envelope import plain
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
@@ -54,7 +55,7 @@ def may_train(lacks: Sequence[Lack]) -> bool:
 
 def announces_training(heads: Sequence[bytes]) -> bool:
     """Return whether an unread log with these first bytes announces a training."""
-    return any(_ANNOUNCED.search(head) for head in heads)
+    return any(_ANNOUNCED.search(plain(head)) for head in heads)
 
 
 def is_generic(name: str | None) -> bool:

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from receipt_cli.detect.borders import LAST, READ, Gap, find_border, shape
+from receipt_cli.detect.borders import LAST, READ, Gap, find_border, openings_of
 from receipt_cli.detect.choose import MIN_SECONDARY, WITH_STEPS, Alone, Detection, find_alone
 from receipt_cli.errors import InputError
 from receipt_cli.events.launches import Launch
@@ -204,12 +204,12 @@ def read_parts(engine: Engine, gathered: Gathered, gaps: Sequence[Gap], workers:
     if not 0 < len(gaps) < MOST_PARTS or len(gathered.streams) > 1:
         return []
     source, names = joined(gathered.streams[0].parts), gathered.streams[0].names[:1]
-    opening = shape(gathered.heads[0].partition(b"\n")[0])
+    openings = openings_of(gathered.heads[0], gaps[0].body - 1 - (source.lines_before or 0))
     start, end = source.lines_before, source.line_end
     parts: list[Gathered] = []
     try:
         near = {name: list(_lines_of(gathered.body, name)) for name in gathered.body.near}
-        borders = [find_border(engine, source, gap, opening, near) for gap in gaps]
+        borders = [find_border(engine, source, gap, openings, near) for gap in gaps]
         for before, until in pairwise([start, *borders, end]):
             again = source.excerpt(before or 0, until)
             if again is None:

@@ -24,6 +24,8 @@ _AGAIN = 0.8
 """Share of the first lines that must come again; of the turn that is not over, they do not yet."""
 _FEWEST = 2
 """Different records of a copy: one may repeat by right."""
+_LONGEST_TURN = 64
+"""Lines after which processes take turns where it is after equally many each time."""
 _COMPARED = 8
 """Lines that must follow as they did before, where a process takes its turn; else all by which it is behind."""
 _TURNS = (*((turn, _COMPARED) for turn in (1, 2, 4, 8, 16, 32, 64)), *((turn, LONGEST) for turn in range(1, 65)))
@@ -143,7 +145,7 @@ def _search(text: bytes) -> Copies:
         copies = [number for rank in twins for number in ranks[rank]]
     if not twins:
         found = _copies([lines[number] for number in told])
-        copies = [number for number, copy in zip(told, found, strict=True) if copy] if found else []
+        copies = [number for number, copy in zip(told, found, strict=True) if copy] if found else _in_turns(lines, told)
     return Copies(twins, sorted(number + 1 for number in copies)) if copies else NO_COPIES
 
 
@@ -193,6 +195,36 @@ def _copies(lines: Sequence[bytes]) -> list[bool] | None:
     period = next((size for size in periods if lines[size:] == lines[:-size]), len(lines))
     tried = ((times, period, *turn) for times in parts for turn in _TURNS)
     return next((found for hypothesis in tried if (found := _separated(lines, *hypothesis)) is not None), None)
+
+
+def _in_turns(lines: Sequence[bytes], told: Sequence[int]) -> list[int]:
+    """Return the places of copies where some processes take turns after a number of lines that stays the same.
+
+    ``told`` are the lines that are not blank. Empty where there are none, or where the log may have been appended to itself.
+    """
+    every = lines[: told[-1] + 1] if told else []
+    counts = Counter(every[number] for number in told)
+    if len(told) < 2 * len(counts) or _count_records(counts) < _FEWEST:
+        return []
+    common = math.gcd(*counts.values())
+    for times in (times for times in range(common, 1, -1) if common % times == 0):
+        size = -(-len(every) // times)
+        near = range(1, min(size, 2 * _LONGEST_TURN) + 1)
+        period = next((n for n in near if every[n:] == every[:-n]), size)
+        for turn in range(1, min(_LONGEST_TURN, size // 2, period // 2) + 1):
+            own = [at for at in range(len(every)) if at % (turn * times) < turn]
+            rest = len(every) % (turn * times)  # the last turn of each may be shorter
+            if rest % times == 0 and all(_alike(every, at, turn, times) for at in range(0, len(every), turn * times)):
+                last = len(every) - rest
+                kept = {at for at in own if at < last} | set(range(last, last + rest // times))
+                return [number for number in told if number not in kept]
+    return []
+
+
+def _alike(lines: Sequence[bytes], at: int, turn: int, times: int) -> bool:
+    """True where the lines from ``at`` on are so many equal turns, shorter ones at the end of the log."""
+    turn = min(turn, (len(lines) - at) // times)
+    return all(lines[at : at + turn] == lines[other : other + turn] for other in range(at + turn, at + times * turn, turn))
 
 
 def _count_records(lines: Iterable[bytes]) -> int:

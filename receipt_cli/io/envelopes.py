@@ -165,7 +165,7 @@ class Unpacker:
         head, text = line
         if head.endswith(b"stdout F ") or head.endswith(b"stderr F "):
             stream = b"json " + head[-9:-3]
-            if len(text) >= CUT_AT and not text.endswith(b"\n"):
+            if len(text) == CUT_AT and not text.endswith(b"\n"):
                 return self._keep(stream, head, text)
             if stream in self._parts:
                 head, before = self._parts.pop(stream)

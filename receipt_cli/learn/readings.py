@@ -218,11 +218,70 @@ WHOLE = 900
 """The rank of a loss of one kind that is the only one on its line."""
 _ONE_KIND = frozenset(["nll", "ce", "xent", "bce", "mse", "cross", "crossentropy"])
 _PARTS = frozenset(
-    ["d", "g", "dis", "disc", "discriminator", "gen", "generator", "fake", "real", "policy", "value", "actor", "critic", "pi",
-     "v", "q", "vf", "pg", "entropy", "kl", "kld", "aux", "auxiliary", "gate", "reg", "regularization", "regularizer",
-     "penalty", "adv", "adversarial", "weight", "decay", "style", "content", "perceptual", "feature", "balance", "router",
-     "commitment", "alpha", "temperature", "bound", "box", "bbox", "cls", "obj", "rpn", "mask", "dfl", "giou", "iou", "l1",
-     "l2", "src", "tgt", "source", "target", "best", "min", "max", "mean", "std"]
+    [
+        "d",
+        "g",
+        "dis",
+        "disc",
+        "discriminator",
+        "gen",
+        "generator",
+        "fake",
+        "real",
+        "policy",
+        "value",
+        "actor",
+        "critic",
+        "pi",
+        "v",
+        "q",
+        "vf",
+        "pg",
+        "entropy",
+        "kl",
+        "kld",
+        "aux",
+        "auxiliary",
+        "gate",
+        "reg",
+        "regularization",
+        "regularizer",
+        "penalty",
+        "adv",
+        "adversarial",
+        "weight",
+        "decay",
+        "style",
+        "content",
+        "perceptual",
+        "feature",
+        "balance",
+        "router",
+        "commitment",
+        "alpha",
+        "temperature",
+        "bound",
+        "box",
+        "bbox",
+        "cls",
+        "obj",
+        "rpn",
+        "mask",
+        "dfl",
+        "giou",
+        "iou",
+        "l1",
+        "l2",
+        "src",
+        "tgt",
+        "source",
+        "target",
+        "best",
+        "min",
+        "max",
+        "mean",
+        "std",
+    ]
 )
 """Words of a loss that is a part of another, or one of several players'."""
 
@@ -242,9 +301,7 @@ def _weigh(found: dict[str, list[int]], roles: list[Role | None], names: list[Na
         found["loss"] = parts
 
 
-def _pair_evaluation(
-    found: dict[str, list[int]], roles: list[Role | None], names: list[Name], vocabulary: Vocabulary
-) -> None:
+def _pair_evaluation(found: dict[str, list[int]], roles: list[Role | None], names: list[Name], vocabulary: Vocabulary) -> None:
     """Take for the validation's loss what is called as the training's is: ``train_mse=0.4 val_mse=0.5``."""
     losses = found.get("loss", [])
     if len(losses) != 1 or "val_loss" in found:

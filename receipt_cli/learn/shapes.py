@@ -31,7 +31,8 @@ MAX_BYTES = 8 << 20
 """Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
 _DASHES = re.compile(rb"[-=*#][-=*#][-=*#]")
 _RULED = re.compile(rb"(?<![\w=*#-])[-=*#]{3,}[ \t]*\d+[ \t]*[-=*#]{3,}[ \t]*$")
-_DIGIT, _WORD = re.compile(rb"\d"), re.compile(rb"[a-z]+")
+_DIGIT, _DECIMAL, _WORD = re.compile(rb"\d"), re.compile(rb"\d\.\d|="), re.compile(rb"[a-z]+")
+_SENTENCE = re.compile(rb"(?:[A-Za-z']{2,}[,.]? ){5}")
 MAX_HERALD = 160
 """Bytes of a line, with its envelope, that are searched for words of an evaluation or of training."""
 MAX_HERALDS = 4
@@ -319,7 +320,8 @@ class Miner:
                         self._found[key].append(found)
                     except KeyError:
                         self._open(key, found)
-                    announced = told
+                    if told or _DECIMAL.search(masked) or not _SENTENCE.search(masked):
+                        announced = told  # a sentence is no record
                 else:
                     announced = told or announced
             self._read()

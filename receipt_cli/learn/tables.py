@@ -102,7 +102,7 @@ def _stripped(buffer: bytes) -> bytes:
 
 
 def _starts_with_head(buffer: bytes) -> bool:
-    return core_start(buffer[: max(buffer.find(b"\n"), 0)]) > 0
+    return core_start(buffer.lstrip(b"\n").partition(b"\n")[0]) > 0
 
 
 def induce_table(table: Table, vocabulary: Vocabulary) -> Induced | None:

@@ -49,7 +49,8 @@ _NO_HOST = (
 _NO_HOST_NAME = rb"(?=[\w-]{0,64}[\d.-])" + _NO_HOST.removesuffix(rb"[\w.]*+:)") + rb"[\w.-]*+ )"
 _NAMED = rb"(?:[\w.<>:/-]{1,100} +[|-] {1,2})?"
 _NAMED_BEHIND = rb"(?!(?i:train|training|val|valid|validation|test|testing|eval|evaluation) )" + _NAMED
-_DOTTED = rb"(?:(?![\w.]{1,400}(?:Error|Exception|Interrupt|Exit|Warning|(?<=\.)py: error): )[a-z_]\w{0,60}(?:\.\w{1,60}){1,6}: )?"
+_NO_ERROR = rb"(?![\w.]{1,400}(?:Error|Exception|Interrupt|Exit|Warning|(?<=\.)py: error): )"
+_DOTTED = rb"(?:" + _NO_ERROR + rb"[a-z_]\w{0,60}(?:\.\w{1,60}){1,6}: )?"
 _SYSLOG = rb" \S{1,255} \S{1,48} \S{1,128} \S{1,32} (?:-|(?:\[[^\[\]\r\n]{1,200}\])+) ?"
 _HEADS = (
     rb"\xef\xbb\xbf",  # byte order mark

@@ -21,9 +21,7 @@ JITTER = (5.0, 60.0)
 where they are less than a hundredth of its time. Summer time and a clock that was set are more."""
 _SHARE = 0.01
 _EPOCH = datetime(1970, 1, 1)
-_ZONED = compile_later(
-    rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?<!\d)[12]\d{9}\.\d{3,9} "
-)
+_ZONED = compile_later(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?<!\d)[12]\d{9}\.\d{3,9} ")
 _SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
 """A stamp that a line ends with, as Megatron's `print_datetime` writes it."""
 _ENDS = compile_later(rb"[\n\r]")
