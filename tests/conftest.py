@@ -31,9 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
     for name in [name for name in os.environ if name.startswith("RECEIPT_")]:
         del os.environ[name]
-    os.environ.update(
-        TZ="Pacific/Chatham", NO_COLOR="1", COLUMNS="80"
-    )  # an odd zone: no figure may depend on it
+    os.environ.update(TZ="Pacific/Chatham", NO_COLOR="1", COLUMNS="80")  # an odd zone: no figure may depend on it
     time.tzset()
     # Thousands of files are written, and none has to survive a loss of power. Programs that tests start do flush.
     pytest.MonkeyPatch().setattr(os, "fsync", lambda descriptor: None)

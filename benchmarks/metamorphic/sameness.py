@@ -55,7 +55,7 @@ CELLS = May(
     (False, "no_grammar_match", "reason:no_grammar_match", "no grammar recognises this log"),
 )
 WINDOW = May(
-    re.compile(r"^/summary/time/(?:first|last)$|^/failure/progress/silence_s$"),
+    re.compile(r"/summary/time/(?:first|last)$|^/failure/progress/silence_s$"),
     "lines with a head are longer: fewer of them are among the last bytes of the log, whose times are looked at",
 )
 OBSERVED = May(re.compile(r"/derivation/observed"), "what is said is observed")

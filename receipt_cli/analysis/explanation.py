@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -28,6 +29,8 @@ from receipt_cli.scan.segment import SegmentBody
 PROGRESS = "collective_progress"
 WAITING = ("nccl_timeout", "nccl_victim")
 """Markers of ranks that waited for another one in vain."""
+APART = 4
+"""Lines from one frame to the next, and from the last one to the exception: one of the source, and marks below it."""
 DEEPEST = 2000
 """Records that one traceback may take; Python prints at most about a thousand frames of one."""
 STALL_RATIO, STALL_SECONDS = 10, 300
@@ -146,21 +149,33 @@ def _exception(guilty: Sighting, body: SegmentBody, lines: Sequence[tuple[int, b
 def _frames(guilty: Sighting, body: SegmentBody) -> list[Frame]:
     """Return the frames of the traceback that ends with ``guilty``: those of its rank behind the nearest head.
 
-    The log may lack the head of a rank's.
+    Where no head is known, those that stand close together before it: the log may lack the head, or have it behind a bar.
     """
     hits, heads = body.markers.get(FRAME), body.markers.get(HEAD)
-    if hits is None or heads is None:
+    if hits is None:
         return []
     tagged = guilty.rank != NO_RANK
-    own = [i for i, at in enumerate(heads.at) if at <= guilty.at and (not tagged or heads.rank[i] in (guilty.rank, NO_RANK))]
-    if not own and not tagged:
-        return []
-    begin = heads.at[own[-1]] if own else guilty.at - (DEEPEST << POSITION_BITS)
+    among = zip(heads.at, heads.rank, strict=True) if heads is not None else ()
+    own = [at for at, rank in among if at <= guilty.at and (not tagged or rank in (guilty.rank, NO_RANK))]
+    begin = own[-1] if own else -1
     if (guilty.at - begin) >> POSITION_BITS > DEEPEST:
-        return []
-    ranks = dict(zip(hits.at, hits.rank, strict=True))
-    texts = [text for at, text, _ in hits.texts if begin < at < guilty.at and ranks[at] in (guilty.rank, NO_RANK)]
-    return [frame for text in texts if (frame := _read_frame(text)) is not None]
+        begin = -1
+    places = {at: (rank, line) for at, rank, line in zip(hits.at, hits.rank, hits.line, strict=True)}
+    found: list[Frame] = []
+    below = guilty.line
+    for at, text, _ in reversed(hits.texts):
+        rank, line = places[at]
+        if at >= guilty.at or rank not in (guilty.rank, NO_RANK):
+            continue
+        if at <= begin or (begin < 0 and below - line - len(_between(body.copied, line, below)) > APART):
+            break
+        below = line
+        found += filter(None, [_read_frame(text)])
+    return found[::-1]
+
+
+def _between(lines: Sequence[int], first: int, last: int) -> Sequence[int]:
+    return lines[bisect_left(lines, first) : bisect_left(lines, last)]
 
 
 def _read_frame(text: str) -> Frame | None:

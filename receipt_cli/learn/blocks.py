@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
-from receipt_cli.learn.counters import Group
+from receipt_cli.learn.counters import Group, in_turn
 from receipt_cli.learn.counting import ABSENT, EPOCHS, FEW, GLOBAL, PER_EPOCH
 from receipt_cli.learn.metric_names import LOSS, METRIC, SCORE, VALIDATION_LOSS, Role, is_mean
 from receipt_cli.learn.patterns import GROUPED_TEXT, NUMBER_TEXT, Spec, chunks, field_name, literal, metric_value
 from receipt_cli.learn.proofs import Induced
 from receipt_cli.learn.readings import Reading
-from receipt_cli.learn.rules import MIN_GATE, counters_of, head
+from receipt_cli.learn.rules import MIN_GATE, counters_of, head, induce
 from receipt_cli.learn.tokens import FRACTION, NUMBER
 from receipt_cli.learn.vocabulary import Vocabulary
 
@@ -35,6 +35,36 @@ def induce_block(readings: Sequence[Reading], vocabulary: Vocabulary) -> Induced
         if rule is not None:
             return rule
     return None
+
+
+def induce_values(readings: Sequence[Reading], vocabulary: Vocabulary) -> list[Induced]:
+    """Return the rules of a line that counts and of the line of values below each: ``batch 3, len 12``, ``kl:0.1,loss:2.5``."""
+    below = [r for r in readings if r.loss is not None and r.counter.mode == ABSENT and not r.evaluation and not r.bar]
+    for values in sorted(below, key=lambda r: -r.shape.count):
+        openings = [r for r in readings if r is not values and _counts(r) and in_turn(r.shape, values.shape)]
+        if len(openings) != 1 or values.shape.count < vocabulary.min_records:
+            continue
+        others = [r for r in readings if r is not values]
+        companion = induce(Group([values]), "train_values", others, vocabulary, [])
+        places = counters_of(openings[0])
+        begin, gates = head(openings[0], min(places), max(places), places)
+        if companion is None or not gates or any(len(gate) < MIN_GATE for gate in gates):
+            continue
+        companion.body["companion"] = True
+        fields = {name: spec for _, found in places.values() for name, spec in found.items()}
+        body = {"event": "step", "literal": [g.decode("utf-8") for g in gates], "pattern": begin, "fields": fields}
+        compiled = compile_pattern(begin)
+        samples = [found.group() for core in openings[0].shape.samples if (found := compiled.search(core)) is not None]
+        if samples:
+            return [Induced("train_step", body, begin, None, samples[:2], openings[0].shape.count), companion]
+    return []
+
+
+def _counts(reading: Reading) -> bool:
+    """True for a line with a counter of the whole run and no loss."""
+    kinds = {role.kind for role in reading.roles.values()}
+    plain = reading.counter.mode == GLOBAL and not reading.evaluation and not reading.bar and not reading.counter.tentative
+    return plain and kinds.isdisjoint((LOSS, VALIDATION_LOSS))
 
 
 _TEST = frozenset(["test", "testing"])

@@ -260,7 +260,7 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
     if reading.evaluation or not reading.roles or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
         return
     if counter.mode == ABSENT and counter.step is None and not reading.bar:
-        opening = next((r.shape for r in readings if _begins_epochs(r) and _in_turn(r.shape, shape)), None)
+        opening = next((r.shape for r in readings if _begins_epochs(r) and in_turn(r.shape, shape)), None)
         if opening is not None and not any(_inside(r, opening) for r in readings):
             reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
         return
@@ -335,7 +335,7 @@ def _inside(reading: Reading, heads: Shape) -> bool:
     return bool(shown) and often and not late and reading.counter.step is not None and not reading.evaluation
 
 
-def _in_turn(heads: Shape, records: Shape) -> bool:
+def in_turn(heads: Shape, records: Shape) -> bool:
     """True where each heading is followed by one record, and each record by the next heading; the last may lack its record."""
     if not 0 <= heads.count - records.count <= 1:
         return False

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from receipt_cli.learn.banners import Banners, induce_banner
-from receipt_cli.learn.blocks import induce_block, induce_evaluation
+from receipt_cli.learn.blocks import induce_block, induce_evaluation, induce_values
 from receipt_cli.learn.counters import Group, choose
 from receipt_cli.learn.counting import ABSENT, GLOBAL
 from receipt_cli.learn.lacks import find_lacks
@@ -73,6 +73,9 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
         block = induce_block(readings, vocabulary)
         if block is not None and (not rules or "loss" in block.fields):
             rules, sure = [block], "loss" in block.fields
+        values = induce_values(readings, vocabulary) if not rules else []
+        if values:
+            rules, sure = values, True
     if not rules:
         rows = induce_table(table, vocabulary)
         rules, sure = ([rows], "loss" in rows.fields) if rows is not None else ([], False)

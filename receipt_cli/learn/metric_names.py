@@ -18,7 +18,7 @@ _OPENING = re.compile(r"(?P<sep>[:=]|=>|->)?[ \t]*[\[(<]+[ \t]*\Z")
 _SEPARATOR = re.compile(r"[ \t]*(?:[:=\uff1a]+>?|->)[ \t]*[\"'`]?\Z")
 _CELLS = re.compile(r"(?:,[ \t]*|\A)(?P<name>[A-Za-z][A-Za-z_ ]{0,30}),[ \t]*\Z")
 """A name that is a cell of its own, as its number is: ``epoch, 1, loss, 2.8``."""
-_BRACKETED = re.compile(r"\[(?P<name>[A-Za-z][A-Za-z_ ]{0,30})\][ \t]*[:=]?[ \t]*\Z")
+_ENCLOSED = re.compile(r"(?:\[(?P<name>[A-Za-z][A-Za-z_ ]{0,30})\][ \t]*[:=]?[ \t]*|\b[A-Za-z]\w*\((?P<of>[A-Za-z_]\w*)=)\Z")
 """A name in brackets of its own: ``[step] 3 [loss] 0.5``."""
 _WORD = re.compile(r"(?<![\w./-])[A-Za-z]+(?![\w/-]|\.\w)|(?<=[(\[])[A-Za-z]+(?=[)\]])")
 _LEVEL = re.compile(r"\A(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|TRACE):(?:[\w.]{1,80}:)?(?=\S)")
@@ -66,8 +66,9 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
         left = shape.literals[number].decode("utf-8", "replace")
         right = shape.literals[number + 1].decode("utf-8", "replace")
         text, sure, bracket = _name(left[-MAX_NAME:]) if not number or left.strip() not in ("is", "was") else ("", False, False)
-        if text.endswith("]") and (inside := _BRACKETED.search(left)) is not None:
-            text, sure = inside["name"].strip(), True
+        inside = _ENCLOSED.search(left)  # ``Result(epoch=3, loss=2.1)``, ``[loss] 2.1``
+        if inside is not None and (inside["of"] or text.endswith("]")):
+            text, sure, bracket = inside[inside.lastindex or 0].strip(), True, bracket and not inside["of"]
         if not text and (cell := _CELLS.fullmatch(left)) is not None and (number == 0 or left[0] == ","):
             text, sure = cell["name"], True
         if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
@@ -125,9 +126,8 @@ _LEADING = re.compile(r"(?:(?:after|the|at|in|on|finished|completed|trained for|
 
 def _counted(column: Column, left: str, right: str) -> str:
     """Return the word behind a number that it counts, at the beginning of a line: ``After 2000 training step(s), loss … is``."""
-    found = (
-        _COUNTED.match(right) if column.integer and column.kind == NUMBER and _LEADING.fullmatch(left.lstrip("-=#* ")) else None
-    )
+    begins = column.integer and column.kind == NUMBER and _LEADING.fullmatch(left.lstrip("-=#* ")) is not None
+    found = _COUNTED.match(right) if begins else None
     return found["word"] if found is not None else ""
 
 
@@ -195,8 +195,6 @@ def _in_company(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list
 
 _CALLED = re.compile(r"[A-Za-z]\(\Z")
 _AT = re.compile(r"(?P<name>[\w/ .-]{1,60}?)[ \t]+(?:at|after|for|in|on|@)[ \t]+(?P<counter>[A-Za-z_ ]{1,20}?)[ \t#:]*\Z")
-
-
 _JOINT = re.compile(r"[ \t]*(?:[:=]|is|was)[ \t]*")
 _ASIDE = re.compile(r"[ \t]*\([^()]*\)")
 

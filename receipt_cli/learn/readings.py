@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from receipt_cli.learn.counting import (
@@ -141,9 +141,10 @@ class Reading:
 
     @property
     def _ends_back(self) -> bool:
+        """True where the last record alone is of an earlier step, and not of the first, with which another launch begins."""
         assert self.counter.step is not None
         column = self.shape.columns[self.counter.step]
-        return column.drops > 0 and not column.since
+        return column.drops > 0 and not column.since and column.last != column.first
 
     @property
     def starts_over(self) -> bool:
@@ -167,6 +168,7 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     names = read_names(shape, vocabulary, glued)
     roles = [read_role(n, c.kind, vocabulary) for n, c in zip(names, shape.columns, strict=True)]
     roles[: glued + 1] = [None] * (glued + 1)
+    roles = _episodes(shape, names, roles, vocabulary)
     counter = find_counter(shape, names, roles, vocabulary)
     metrics = _metrics(shape, names, roles, counter, vocabulary)
     if counter.mode == ABSENT and any(role.kind == LOSS for role in metrics.values()):
@@ -179,6 +181,18 @@ def read_shape(shape: Shape, vocabulary: Vocabulary) -> Reading:
     steps = [c for r, c in zip(roles, shape.columns, strict=True) if r is not None and r.kind == STEP and c.integer and c.drops]
     doubted = counter.mode == ABSENT and bool(steps)
     return Reading(shape, names, counter, metrics, evaluation, bar, glued, doubted)
+
+
+def _episodes(shape: Shape, names: list[Name], roles: list[Role | None], vocabulary: Vocabulary) -> list[Role | None]:
+    """Return the roles where ``ep`` counts episodes: beside a reward or a return, and where no step begins again with each."""
+    again = any(r is not None and r.kind == STEP and c.drops for r, c in zip(roles, shape.columns, strict=True))
+    if again or not any(_REWARDS & set(name.words.split()) for name in names):
+        return roles
+    as_episode = (replace(name, words="episode") if name.words == "ep" else name for name in names)
+    return [
+        read_role(name, column.kind, vocabulary) if role is not None and role.kind == EPOCH else role
+        for name, column, role in zip(as_episode, shape.columns, roles, strict=True)
+    ]
 
 
 def _metrics(

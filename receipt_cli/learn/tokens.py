@@ -27,6 +27,7 @@ _MASK = regex.compile(
     rb"|(?<=[lL]oss|LOSS|[aA]cc|[pP]pl)\d++\.\d++(?!\w|\.\d)"
     rb"|(?<=(?<![\w./-])(?:[eE]poch|EPOCH|Ep|EP|Iter|ITER|Step|STEP|Batch|BATCH)|\[[eE]|\[ep)"
     rb"\d{1,6}+(?!\w|\.\d)"  # glued to their word
+    rb"|(?<=(?<![\w./-])(?:[eE]p|[iI]t|[iI]ter|[sS]tep)\.)\d{1,6}+(?!\w|\.\d)"  # Ep.3 It.20
     rb"|" + _NUMBER + rb"|(?<![\w/])[-+]?(?:[nN][aA][nN]|NAN|[iI]nf|INF|[iI]nfinity)(?:ms|s|%)?+(?!\w)"
     rb"|(?<![\w/])(?:N/A|n/a|None|null|\?\?\?)(?![\w/])))"
 )

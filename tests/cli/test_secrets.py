@@ -23,7 +23,7 @@ DOCUMENTS = [path for path in sorted(FOREIGN.glob("*.json")) if "crashed" not in
 CORPUS = corpus(7)
 GROUP = 36
 """Planted texts of one log: the end of it that a receipt quotes has 50 lines."""
-GROUPS = [CORPUS[at::-(-len(CORPUS) // GROUP)] for at in range(-(-len(CORPUS) // GROUP))]
+GROUPS = [CORPUS[at :: -(-len(CORPUS) // GROUP)] for at in range(-(-len(CORPUS) // GROUP))]
 Invoke = Callable[..., Any]
 
 
@@ -391,5 +391,3 @@ def test_base64_of_an_assignment_is_masked_in_a_path(place: str) -> None:
 def test_a_base64_of_a_private_key_is_one() -> None:
     text = base64.b64encode("\n".join(private_key(random.Random(4), "RSA ", 5)).encode()).decode()
     assert mask_secrets(f"data: {text}") == "data: [redacted:private-key]"
-
-

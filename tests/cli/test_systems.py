@@ -402,9 +402,7 @@ def stamp(n: int) -> str:
     return f"2025-08-24 09:{n // 60:02d}:{n % 60:02d}"
 
 
-TABLE = (
-    f"{stamp(0)}         step     epoch      loss      grad      maxg          lr      tokens   total_tok       tok/s     mfu     peak_mem\n"
-)
+TABLE = f"{stamp(0)}         step     epoch      loss      grad      maxg          lr      tokens   total_tok       tok/s     mfu     peak_mem\n"
 
 
 def row(n: int) -> str:

@@ -49,8 +49,7 @@ ROOMS: dict[str, str] = {
     "follow": "analysis derive documents errors events io receipts scan",
     "gpu_profile": "errors header io numeric problems receipts redaction",
     "importers": (
-        "analysis definitions derive detect errors events grammar header io numeric problems receipts "
-        "records redaction scan"
+        "analysis definitions derive detect errors events grammar header io numeric problems receipts records redaction scan"
     ),
     "history": "analysis comparison definitions documents numeric",
     "render": "analysis documents follow problems redaction",
@@ -94,8 +93,19 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "lightning": ("emit.callbacks.lightning",),
     "matplotlib": ("api.*",),
     "numpy": (
-        "analysis.*", "api.*", "comparison.*", "detect.*", "events.*", "export.*", "gpu_profile.*", "history.*", "numeric.*",
-        "receipts.*", "records.*", "report.*", "scan.*",
+        "analysis.*",
+        "api.*",
+        "comparison.*",
+        "detect.*",
+        "events.*",
+        "export.*",
+        "gpu_profile.*",
+        "history.*",
+        "numeric.*",
+        "receipts.*",
+        "records.*",
+        "report.*",
+        "scan.*",
     ),
     "mcp": ("mcp_server.*",),
     "mcp_types": ("mcp_server.*",),
@@ -185,9 +195,7 @@ def resolve(rest: str) -> str:
         candidate = ".".join(parts[:length])
         if candidate in FILES:
             return candidate
-    return (
-        "__init__" if len(parts) == 1 else parts[0]
-    )  # a name of the façade, or a module that does not exist
+    return "__init__" if len(parts) == 1 else parts[0]  # a name of the façade, or a module that does not exist
 
 
 def room_of(module: str) -> str:

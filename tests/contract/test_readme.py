@@ -66,8 +66,7 @@ def read_commands(page: str, name: str) -> list[Command]:
 
 def output_pattern(lines: list[str]) -> re.Pattern[str]:
     parts = [
-        r"(?:[^\n]*\n)*?" if line == "..." else r"[^\n]*".join(map(re.escape, line.split("..."))) + r"[ ]*\n"
-        for line in lines
+        r"(?:[^\n]*\n)*?" if line == "..." else r"[^\n]*".join(map(re.escape, line.split("..."))) + r"[ ]*\n" for line in lines
     ]
     return re.compile("".join(parts))
 
@@ -143,9 +142,7 @@ def test_a_page_has_the_help_of_every_command() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, page in PAGES.items() if "<!-- begin: receipt" in page])
-def test_help_in_a_page_is_the_help_of_the_program(
-    name: str, root: Path, shell: dict[str, str], rewrite_goldens: bool
-) -> None:
+def test_help_in_a_page_is_the_help_of_the_program(name: str, root: Path, shell: dict[str, str], rewrite_goldens: bool) -> None:
     def current(block: re.Match[str]) -> str:
         code, output = run(block[2], root, shell)
         assert code == 0, output
@@ -179,9 +176,7 @@ def test_shown_output_is_compared_line_by_line(lines: list[str], output: str, wa
 
 
 def test_commands_are_read_with_their_output_and_exit_code() -> None:
-    readme = (
-        "# x\n```console\n$ receipt check a.log \\\n>   --json  # exit 1\nno\n\n$ receipt --version\n```\n"
-    )
+    readme = "# x\n```console\n$ receipt check a.log \\\n>   --json  # exit 1\nno\n\n$ receipt --version\n```\n"
     assert [(c.line, c.exit_code, c.output) for c in read_commands(readme, "README.md")] == [
         (3, 1, ["no"]),
         (7, 0, []),

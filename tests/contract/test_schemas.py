@@ -200,18 +200,14 @@ def test_schema_is_sound_and_self_contained(kind: str, version: str):
 def test_every_field_is_described():
     assert len(EVERYWHERE) > 300
     alternatives = {"anyOf", "oneOf"}  # of one field that is described
-    fields = [
-        case for case in EVERYWHERE if not alternatives & set(case[1].split("/")) and set(case[2]) != {"$ref"}
-    ]
+    fields = [case for case in EVERYWHERE if not alternatives & set(case[1].split("/")) and set(case[2]) != {"$ref"}]
     assert [f"{kind} {at}" for kind, at, node in fields if not node.get("description", "").strip()] == []
 
 
 def test_fixed_shapes_are_closed():
     shapes = [(kind, at, node) for kind, at, node in EVERYWHERE if "properties" in node]
     assert len(shapes) > 40
-    assert [
-        f"{kind} {at}" for kind, at, node in shapes if node.get("additionalProperties") is not False
-    ] == []
+    assert [f"{kind} {at}" for kind, at, node in shapes if node.get("additionalProperties") is not False] == []
 
 
 @pytest.mark.parametrize(("kind", "version"), [case for case in VERSIONS if case[0] in DOCUMENT_KINDS])

@@ -32,7 +32,8 @@ ONLY: dict[str, set[str]] = {
     "yaml.load": {"definitions/strict_yaml.py"},  # with a SafeLoader
     "importlib.import_module": {"header/accelerators.py", "authoring/redos.py", "rooms.py"},  # names that the module itself holds
     "subprocess.Popen": {
-        "header/program.py", "wrap/child.py",  # git and nvidia-smi; the command of `receipt run`
+        "header/program.py",
+        "wrap/child.py",  # git and nvidia-smi; the command of `receipt run`
         "follow/hooks.py",  # the commands of --on-failure, --on-end and --on-stall
     },
     "os.execvpe": {"wrap/job.py"},  # the command of `receipt run`

@@ -21,19 +21,13 @@ JUNK = {".pyc", ".pyo"}
 def run(*command: str | Path, cwd: Path) -> str:
     """Return what ``command`` prints; it sees neither the checkout nor the settings of this environment."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RECEIPT_"))}
-    done = subprocess.run(
-        command, cwd=cwd, env=clean, capture_output=True, text=True, timeout=180, check=False
-    )
+    done = subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 def files_under(root: Path, folder: str) -> set[str]:
-    found = {
-        p.relative_to(root).as_posix()
-        for p in (root / folder).rglob("*")
-        if p.is_file() and p.suffix not in JUNK
-    }
+    found = {p.relative_to(root).as_posix() for p in (root / folder).rglob("*") if p.is_file() and p.suffix not in JUNK}
     assert found, f"{folder}/ is empty"
     return found
 
@@ -101,8 +95,7 @@ def test_wheel_carries_every_module_and_its_types(source: Path, wheel: Path) -> 
     names = {
         n
         for n in contents(wheel)
-        if n.startswith("receipt_cli/")
-        and not n.startswith(("receipt_cli/grammars/", "receipt_cli/schemas/"))
+        if n.startswith("receipt_cli/") and not n.startswith(("receipt_cli/grammars/", "receipt_cli/schemas/"))
     }
     assert names == files_under(source, "receipt_cli")
     assert "receipt_cli/py.typed" in names
@@ -123,9 +116,7 @@ def test_sdist_builds_the_same_wheel(source: Path, wheel: Path, tmp_path: Path) 
 
 def test_installed_package_is_the_one_in_use(root: Path, installed: Path) -> None:
     python = installed / "venv" / "bin" / "python"
-    where = (
-        "import receipt_cli, receipt_cli.definitions.resources as r; print(receipt_cli.__file__, r.data_root('grammars'))"
-    )
+    where = "import receipt_cli, receipt_cli.definitions.resources as r; print(receipt_cli.__file__, r.data_root('grammars'))"
     package, grammars = run(python, "-c", where, cwd=installed).split()
     assert Path(package).is_relative_to(installed)
     assert Path(grammars).is_relative_to(installed)
@@ -141,9 +132,7 @@ def test_installed_command_knows_its_version(installed: Path, script: str) -> No
 def test_package_runs_as_a_module(installed: Path) -> None:
     from receipt_cli import __version__
 
-    assert __version__ in run(
-        installed / "venv" / "bin" / "python", "-m", "receipt_cli", "--version", cwd=installed
-    )
+    assert __version__ in run(installed / "venv" / "bin" / "python", "-m", "receipt_cli", "--version", cwd=installed)
 
 
 def test_installed_command_finds_every_grammar(root: Path, installed: Path) -> None:

@@ -22,9 +22,7 @@ from receipt_cli.receipts.production import Request, produce
 
 THREADS = 3
 NANOSECONDS = 10**9
-MOVES = st.lists(
-    st.tuples(st.integers(0, THREADS - 1), st.sampled_from(["end", *CATEGORIES]), st.integers(0, 3)), max_size=60
-)
+MOVES = st.lists(st.tuples(st.integers(0, THREADS - 1), st.sampled_from(["end", *CATEGORIES]), st.integers(0, 3)), max_size=60)
 
 
 def expected(moves: list[tuple[int, str, int]]) -> tuple[dict[str, int], dict[str, int]]:

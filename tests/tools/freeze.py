@@ -104,10 +104,7 @@ def freeze(kind: str, release: set[str]) -> tuple[str, dict[str, str], list[str]
         if entry["status"] != "draft":
             also = examples(str(entry["kind"]), str(entry["version"])) if kind == "schemas" else []
             released |= {file: sha256(file) for file in (path, *also)}
-        lines = [
-            f"{key}: {value!r}" if key in QUOTED[kind] else f"{key}: {value}"
-            for key, value in entry.items()
-        ]
+        lines = [f"{key}: {value!r}" if key in QUOTED[kind] else f"{key}: {value}" for key, value in entry.items()]
         text += "  - " + "\n    ".join(lines) + "\n"
     return text, released, wrong
 

@@ -182,7 +182,7 @@ ENDS = {
     ),
     "glog sigterm": (
         "killed",
-        "*** Aborted at 1450124995 (unix time) try \"date -d @1450124995\" if you are using GNU date ***\n"
+        '*** Aborted at 1450124995 (unix time) try "date -d @1450124995" if you are using GNU date ***\n'
         "PC: @     0x7ffd5d3a37c2 (unknown)\n"
         "*** SIGTERM (@0x3e800006e91) received by PID 20576 (TID 0x7f82335dd7c0) from PID 28305; stack trace: ***\n",
     ),

@@ -38,7 +38,7 @@ PACKAGES = (
         (KEY, "KeyError", "'images'", ("/src/data.py", 4, "load")),
         (KEY + DURING + RUNTIME, "KeyError", "'images'", ("/src/data.py", 4, "load")),
         (KEY + CAUSE + RUNTIME, "KeyError", "'images'", ("/src/data.py", 4, "load")),
-        (REMOTE, "ValueError", "bad shape", None),
+        (REMOTE, "ValueError", "bad shape", ("/src/ppo.py", 33, "fit")),
         (ACTOR, "ray.exceptions.ActorDiedError", "The actor died unexpectedly before finishing this task.", None),
         (OWN_TYPE, "mine.budget.Spent", "400 of 400 hours", ("/src/train.py", 9, "main")),
         (PACKAGES, "TypeError", "linear(): argument 'input' must be Tensor, not tuple", ("/src/train.py", 9, "main")),
@@ -57,6 +57,18 @@ def test_the_message_says_why(
     line = (STEPS + end).splitlines()[failure["line_number"] - 1]
     assert line.startswith(kind)
     assert raised["line_number"] == failure["line_number"]
+
+
+@pytest.mark.parametrize("tagged", [KEY[len(HEAD) :], RUNTIME[len(HEAD) :]])
+def test_a_rank_has_its_frames_where_the_head_is_not_in_the_log(receipt_of: Receipt, tagged: str) -> None:
+    end = HEAD + "".join(f"[rank4]: {line}\n" for line in tagged.splitlines())
+    for text in (end, end.removeprefix(HEAD)):
+        assert receipt_of(STEPS + text)["failure"]["exception"]["frame"] is not None
+
+
+@pytest.mark.parametrize("head", ["Rank 0 Epoch 1/2:   0%|          | 0/93 [00:00<?, ?it/s]", "[rank0]: ", ""])
+def test_a_frame_is_found_whatever_stands_before_the_head(receipt_of: Receipt, head: str) -> None:
+    assert receipt_of(STEPS + head + KEY)["failure"]["exception"]["frame"]["line"] == 4
 
 
 def test_a_secret_in_an_exception_is_masked(receipt_of: Receipt) -> None:

@@ -39,9 +39,7 @@ def places(document: dict[str, Any], tmp_path: Path) -> Places:
     return Places.of(document, "run.log", str(tmp_path / "logs" / "run.log"), {"GITHUB_WORKSPACE": str(tmp_path)})
 
 
-def test_the_failure_is_the_first_finding_and_has_its_line(
-    document: dict[str, Any], verdict: Verdict, places: Places
-) -> None:
+def test_the_failure_is_the_first_finding_and_has_its_line(document: dict[str, Any], verdict: Verdict, places: Places) -> None:
     findings = list_findings(document, verdict, places)
     assert findings[0].rule == f"failure/{document['failure']['reason']}"
     assert findings[0].place == Place("logs/run.log", document["failure"]["line_number"])
@@ -93,9 +91,7 @@ def test_the_page_begins_with_the_verdict(document: dict[str, Any], verdict: Ver
     assert render_page(document, verdict, Style()).startswith("✗ failed")
 
 
-def test_files_and_channels_of_the_platform(
-    document: dict[str, Any], verdict: Verdict, places: Places, tmp_path: Path
-) -> None:
+def test_files_and_channels_of_the_platform(document: dict[str, Any], verdict: Verdict, places: Places, tmp_path: Path) -> None:
     environ = {"GITHUB_OUTPUT": str(tmp_path / "out"), "GITHUB_STEP_SUMMARY": str(tmp_path / "page"), "GITHUB_ACTIONS": "true"}
     targets = Targets(dotenv=tmp_path / "job.env", receipt=tmp_path / "run.json")
     annotations = deliver(document, verdict, places, targets, environ)

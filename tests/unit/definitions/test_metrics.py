@@ -60,9 +60,7 @@ def test_metrics_come_in_id_order_with_their_aliases():
 
 def test_spelling_of_two_metrics_names_neither():
     both = [{"spelling": "Norm", "trainer": "a"}], [{"spelling": "norm", "trainer": "b"}]
-    registry = parse_registry(
-        registry_text(changed(LOSS, aliases=both[0]), changed(TIME, aliases=both[1])), "r.yaml"
-    )
+    registry = parse_registry(registry_text(changed(LOSS, aliases=both[0]), changed(TIME, aliases=both[1])), "r.yaml")
     assert "norm" not in registry.by_alias
     assert registry.by_alias["loss"] == "loss"
 

@@ -52,9 +52,7 @@ def holder(document: Any, at: str) -> tuple[Any, Any]:
 
 def test_examples_are_found_and_all_expected():
     assert len(VALID) >= 10
-    assert {name(path) for path in INVALID} == {
-        f"{k}/{stem}" for k, table in EXPECTED.items() for stem in table
-    }
+    assert {name(path) for path in INVALID} == {f"{k}/{stem}" for k, table in EXPECTED.items() for stem in table}
 
 
 @pytest.mark.parametrize("path", VALID, ids=name)
@@ -130,9 +128,7 @@ def test_same_minor_with_unknown_fields_is_invalid():
         **read(EXAMPLES / "receipt-1.0" / "valid" / "newer_minor.json"),
         "schema_version": "receipt/1.0",
     }
-    found = {
-        f.pointer for f in errors(validate_document(document)) if f.rule == "schema.additionalProperties"
-    }
+    found = {f.pointer for f in errors(validate_document(document)) if f.rule == "schema.additionalProperties"}
     assert found == {"/carbon", "/run/queue", "/header/site", "/summary/steps/micro_count"}
 
 
@@ -150,9 +146,7 @@ def test_major_that_never_was_is_refused():
     assert "never published" in caught.value.why
 
 
-@pytest.mark.parametrize(
-    "version", [None, 1, 1.0, "", "receipt", "receipt/1", "receipt/1.0\n", "Receipt/1.0", [], {}]
-)
+@pytest.mark.parametrize("version", [None, 1, 1.0, "", "receipt", "receipt/1", "receipt/1.0\n", "Receipt/1.0", [], {}])
 def test_version_that_says_nothing_is_a_finding(version: object):
     assert [f.rule for f in validate_document({"schema_version": version})] == ["schema_version"]
 
@@ -327,13 +321,7 @@ DOCUMENTS = [read(path) for path in VALID]
 
 def spots(value: Any) -> list[tuple[Any, Any]]:
     """Every container with each of its keys."""
-    items = (
-        list(value.items())
-        if isinstance(value, dict)
-        else list(enumerate(value))
-        if isinstance(value, list)
-        else []
-    )
+    items = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
     return [(value, key) for key, _ in items] + [spot for _, item in items for spot in spots(item)]
 
 

@@ -90,7 +90,9 @@ def test_bars_without_an_epoch_have_no_step(receipt_of: Receipt) -> None:
     assert (steps["first"], steps["record_count"]) == (None, 2)
 
 
-ONE_PASS = HEAD + r"""
+ONE_PASS = (
+    HEAD
+    + r"""
   bar:
     event: step
     redraw: true
@@ -98,6 +100,7 @@ ONE_PASS = HEAD + r"""
     pattern: '(?P<epoch_step>\d++)/(?P<epoch_steps>\d++) \[bar\] loss (?P<loss>\S++)'
     fields: {epoch_step: {type: integer}, epoch_steps: {type: integer}, loss: {type: number}}
 """
+)
 
 
 def test_a_counter_that_never_goes_back_is_the_step(receipt_of: Receipt) -> None:

@@ -219,6 +219,13 @@ HEAD, FAILURE = failed_start(1)[: failed_start(1).index("Traceback")], failed_st
         (failed_start(1) + failed_start(2) + failed_start(3, "RuntimeError: no data"), [11, 22, 33]),
         (failed_start(1) + "\n$ python train.py\n" + failed_start(2), [11, 24]),
         ("module load cuda\nnode7\n" + failed_start(1) + failed_start(2), [13, 24]),  # of the shell that started it
+        (
+            "".join(f"agent {word}\n" for word in ("up", "at work", "asked", "told", "ready"))
+            + failed_start(1)
+            + failed_start(2),
+            [16, 27],
+        ),
+        ("\n" * 7 + failed_start(1) + failed_start(2), [18, 29]),
         (HEAD + HEAD + FAILURE + FAILURE, [18]),  # two processes
         (FAILURE * 3, [4]),  # nothing but tracebacks
         (HEAD + FAILURE + "".join(HEAD.splitlines(keepends=True)[:3]) + FAILURE, [11]),  # too little comes again

@@ -221,7 +221,7 @@ def test_launches_that_only_records_show_are_doubtful(tmp_path: Path, log: str, 
 
 
 ARGUMENTS = "Overriding: batch_size = {}\ntokens per iteration will be: {}\nnumber of parameters: 0.{}0M\n"
-FAILED = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\nRuntimeError: no data\n"
+FAILED = 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\nRuntimeError: no data\n'
 
 
 @pytest.mark.parametrize("failures", [1, 2, 3])

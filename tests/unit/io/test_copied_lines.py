@@ -12,6 +12,15 @@ from hypothesis import strategies as st
 from receipt_cli.io.copied_lines import LOOKED_AT, NO_COPIES, CopiedLines, without_copies
 
 RULE = b"-" * 40
+BARS = [
+    b"",
+    *(b"%d%%" % (n // 40) for n in range(300)),
+    b"loss 2.5",
+    *(b"%d%%" % (n // 50) for n in range(200)),
+    b"",
+    b"loss 2.25",
+]
+"""Most of its lines come again by right."""
 RUN = [b"begin", RULE, b"step  loss", RULE, *(b"%4d  %.3f" % (n, 9 - n / 50) for n in range(200)), RULE, b"done", RULE]
 
 
@@ -39,6 +48,14 @@ def test_of_copies_one_stays_and_each_line_keeps_its_number(count: int, size: in
     assert len(copies.lines) == (count - 1) * len(RUN)
     assert found.count(b"\n") == whole.count(b"\n")
     assert all(one in (b"", other) for one, other in zip(found.split(b"\n"), whole.split(b"\n"), strict=True))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("size", [3, 7, 40])
+def test_copies_in_equal_turns_may_repeat_themselves(count: int, size: int) -> None:
+    found, copies = without_copies(text(in_turns(BARS, size, (b"",) * count)))
+    assert told(found) == [line for line in BARS if line]
+    assert len(copies.lines) == (count - 1) * len(told(text(BARS)))
 
 
 @pytest.mark.parametrize("size", [1, 7, 40, 1000])

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from receipt_cli.records.envelope import NO_RANK, read_clock, read_rank, starts, unwrap
+from receipt_cli.records.envelope import NO_RANK, behind_heads, read_clock, read_rank, starts, unwrap
 
 RANKS = [
     (b"[rank0]: ", 0),
@@ -137,6 +137,8 @@ CLOCKS = [
     (b"2026-07-07 22:20:44 PM ", math.nan),
     (b"26-07-07 22:20:44.123 - INFO: ", math.nan),  # the year or the day first?
     (b"loss 0.5 1783462844.250000000 ", math.nan),
+    (b"0: 1783462844.250000000 ", 1783462844.25),
+    (b"[1,0]<stdout>:1783462844.250000000 ", 1783462844.25),
     (b"2026-07-07T22:20:44+99:00 ", math.nan),
     (b"2026-02-30 22:20:44 ", math.nan),
     (b"2025-02-29 22:20:44 ", math.nan),
@@ -299,6 +301,21 @@ def test_the_blanks_of_a_line_behind_a_logger_are_its_own() -> None:
 
 def test_an_indented_line_begins_behind_its_head() -> None:
     assert {8, 9} <= set(starts(b"[rank0]:  iteration 5"))
+
+
+@pytest.mark.parametrize(
+    "head", [b"2026-01-02 03:04:05,123 - train - INFO - ", b"[INFO] 2026-01-02 03:04:05 ", b"INFO:root:", b"0: "]
+)
+@pytest.mark.parametrize("line", [b"seed=3,", b"  seed: 3", b"        seed=3,"])
+def test_a_line_is_indented_behind_a_head_as_without_one(head: bytes, line: bytes) -> None:
+    assert behind_heads(head + line) == behind_heads(line) == line
+    assert not line.startswith(b"    ") or len(head) + 8 not in starts(head + line)
+
+
+@pytest.mark.parametrize("line", [b"subprocess.CalledProcessError: Command", b"train_bash.py: error: argument --lr: invalid"])
+def test_the_type_of_an_error_is_no_logger(line: bytes) -> None:
+    assert behind_heads(b"INFO: " + line) == line
+    assert behind_heads(b"INFO: torch.distributed.run: " + line) == line
 
 
 @pytest.mark.parametrize(
