@@ -336,11 +336,17 @@ def _inside(reading: Reading, heads: Shape) -> bool:
 
 
 def in_turn(heads: Shape, records: Shape) -> bool:
-    """True where each heading is followed by one record, and each record by the next heading; the last may lack its record."""
-    if not 0 <= heads.count - records.count <= 1:
+    """True where each heading is followed by one record, and each record by the next heading.
+
+    The last may lack its record, and one of ``ONE_OF``: those of launches that were cut.
+    """
+    lacking, pairs = heads.count - records.count, list(zip(heads.lines, records.lines, strict=False))
+    if not 0 <= lacking <= 1 + heads.count // ONE_OF or heads.last - records.last > heads.count:
         return False
-    places = [place for pair in zip(heads.lines, records.lines, strict=False) for place in pair]
-    return all(a < b for a, b in pairwise(places)) and heads.last - records.last <= heads.count
+    if lacking > 1:  # the lines that are kept of both need not be those of one epoch
+        return all(head < record for head, record in pairs)
+    places = [place for pair in pairs for place in pair]
+    return all(a < b for a, b in pairwise(places))
 
 
 def _family(reading: Reading) -> tuple[bytes, ...]:

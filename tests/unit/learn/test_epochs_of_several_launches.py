@@ -36,3 +36,29 @@ def test_epochs_below_headings(heading: str, step: str, tmp_path: Path) -> None:
     runs = receipt_cli.read_all(log)
     counts = [run.receipt.to_dict()["summary"]["steps"]["record_count"] for run in runs]
     assert counts == [12 * 7, 6 * 7 + 3, 30 * 7]
+
+
+ROWS = [
+    ("Epoch {e}/{E}", "Train Loss: {loss:.4f}, Train Acc: 50.00%", "Val Loss: {val:.4f}, Val Acc: 40.00%"),
+    ("\nEpoch {e}/{E}\n----------", "训练损失: {loss:.4f}, 训练准确率: 50.00%", "验证损失: {val:.4f}, 验证准确率: 40.00%"),
+    ("--- Epoch {e} ---", "training loss = {loss:.4f}", "validation loss = {val:.4f}"),
+]
+
+
+@pytest.mark.parametrize(("heading", "row", "evaluation"), ROWS)
+def test_a_launch_that_was_cut_leaves_a_heading_without_its_losses(
+    heading: str, row: str, evaluation: str, tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    for launch in range(1, 7):
+        for epoch in range(1, 41):
+            lines.append(heading.format(e=epoch, E=40))
+            if epoch == 38 - launch and launch < 6:
+                break
+            loss = 3 / epoch + launch
+            lines += [row.format(loss=loss), evaluation.format(val=loss + 0.5), "checkpoint written"]
+    path = tmp_path / "train.log"
+    path.write_text("\n".join(lines) + "\n")
+    run = receipt_cli.read(path)
+    assert run.receipt.to_dict()["summary"]["steps"]["record_count"] == 40
+    assert (run.metrics["loss"].last, run.metrics["val_loss"].last) == (6.075, 6.575)
