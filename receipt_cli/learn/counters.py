@@ -261,6 +261,7 @@ def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
         return
     if counter.mode == ABSENT and counter.step is None and not reading.bar:
         opening = next((r.shape for r in readings if _begins_epochs(r) and in_turn(r.shape, shape)), None)
+        opening = opening or next((r.shape for r in readings if _draws_epochs(r, shape)), None)
         if opening is not None and not any(_inside(r, opening) for r in readings):
             reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
         return
@@ -325,6 +326,17 @@ def _begins_epochs(reading: Reading) -> bool:
         and not reading.bar
         and kinds.isdisjoint((LOSS, METRIC, PART, VALIDATION_LOSS, SCORE))
     )
+
+
+def _draws_epochs(reading: Reading, records: Shape) -> bool:
+    """True for bars whose description counts the epochs, ``Epoch 3: 100%|███|``, with one record behind the bar of each."""
+    shape = reading.shape
+    column = shape.columns[0]
+    drawn = len(shape.columns) > 1 and any(token.unit == "%" for token in shape.columns[1].values)
+    if not (reading.bar and drawn and reading.counter.epoch == 0 and not reading.roles and not reading.evaluation):
+        return False
+    lacking = column.rises + column.drops + 1 - records.count
+    return shape.first < records.first and shape.last < records.last and 0 <= lacking <= 1 + records.count // ONE_OF
 
 
 def _inside(reading: Reading, heads: Shape) -> bool:

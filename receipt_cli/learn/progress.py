@@ -36,10 +36,14 @@ def heading_rule(heading: Shape) -> Induced | None:
     gates = [g for g in chunks(heading.literals[0]) if len(g) >= MIN_GATE]
     if not gates:
         return None
-    ends = r"[ \t]*+$" if len(heading.columns) == 1 else ""
-    pattern = rf"^{literal(heading.literals[0])}[ \t]*+{value}{literal(heading.literals[1])}{ends}"
-    compiled = compile_pattern(pattern)
-    samples = [found.group() for core in heading.samples if (found := compiled.search(core)) is not None][:2]
+    drawn = len(heading.columns) > 1 and any(token.unit == "%" for token in heading.columns[1].values)
+    shown = (r"[ \t]*+100[ \t]?%", r"[ \t]*+0[ \t]?%") if drawn else ("",)  # of a bar that is redrawn, a full or an empty one
+    for ends in shown if len(heading.columns) > 1 else (r"[ \t]*+$",):
+        pattern = rf"^{literal(heading.literals[0])}[ \t]*+{value}{literal(heading.literals[1])}{ends}"
+        compiled = compile_pattern(pattern)
+        samples = [found.group() for core in heading.samples if (found := compiled.search(core)) is not None][:2]
+        if samples:
+            break
     if not samples:
         return None
     gate = max(gates, key=len).decode("utf-8")

@@ -62,3 +62,35 @@ def test_a_launch_that_was_cut_leaves_a_heading_without_its_losses(
     run = receipt_cli.read(path)
     assert run.receipt.to_dict()["summary"]["steps"]["record_count"] == 40
     assert (run.metrics["loss"].last, run.metrics["val_loss"].last) == (6.075, 6.575)
+
+
+BARS = [
+    ("Epoch {e}/{E}", "", "Train Loss: {loss:.4f}  Val Loss: {val:.4f}"),
+    ("Train Epoch {e}", "VAL Epoch {e}", "Train Loss:  {loss:.4f}  Val Loss:  {val:.4f}"),
+    ("[Epoch {e}] training", "[Epoch {e}] validating", "loss {loss:.4f} acc 0.5\nval loss {val:.4f}"),
+]
+
+
+@pytest.mark.parametrize(("drawn", "evaluated", "row"), BARS)
+@pytest.mark.parametrize("redrawn", [True, False])
+def test_the_bar_before_a_loss_tells_its_epoch(drawn: str, evaluated: str, row: str, redrawn: bool, tmp_path: Path) -> None:
+    def bar(text: str, total: int) -> str:
+        counts = range(total + 1) if redrawn else [total]
+        return "\r".join(
+            f"{text}: {100 * n // total:3d}%|{'█' * (10 * n // total):10}| {n}/{total} [00:03<00:09,  1.9it/s]" for n in counts
+        )
+
+    lines: list[str] = []
+    for epoch in range(1, 13):
+        names = {"e": epoch, "E": 12, "loss": 3 / epoch, "val": 3 / epoch + 0.5}
+        lines += [
+            bar(drawn.format(**names), 40),
+            *([bar(evaluated.format(**names), 5)] if evaluated else []),
+            row.format(**names),
+        ]
+    path = tmp_path / "train.log"
+    path.write_text("\n".join(lines) + "\n")
+    run = receipt_cli.read(path)
+    steps = run.receipt.to_dict()["summary"]["steps"]
+    assert (steps["first"], steps["last"], steps["record_count"]) == (1, 12, 12)
+    assert (run.metrics["loss"].last, run.metrics["val_loss"].last) == (0.25, 0.75)
