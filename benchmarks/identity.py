@@ -64,8 +64,7 @@ def find_difference(left: Any, right: Any, path: str = "") -> str | None:
 def plain_body(body: SegmentBody) -> dict[str, Any]:
     """Return what whole records gave as plain values that compare: NaN equals NaN, and 0 is not -0."""
     counts = {
-        name: getattr(body, name)
-        for name in ("records", "lines", "blank", "undecodable", "step_like", "nul_count", "nul_line")
+        name: getattr(body, name) for name in ("records", "lines", "blank", "undecodable", "step_like", "nul_count", "nul_line")
     }
     return {
         **counts,

@@ -313,7 +313,7 @@ def _heads_each(heads: Shape, epochs: Column, shape: Shape, column: Column) -> b
     """True where a line that counts precedes the first record, and each whose counter starts again; the last may lack records."""
     spare = heads.count // ONE_OF
     each = column.drops > 0 and -spare < heads.count - column.drops <= 2 + spare and heads.first < shape.first
-    return each and epochs.drops <= spare and epochs.rises >= heads.count - 1 - spare
+    return each and epochs.drops <= spare and epochs.rises >= heads.count - 1 - 2 * spare
 
 
 def _begins_epochs(reading: Reading) -> bool:

@@ -96,6 +96,7 @@ def counter_value(
     part = rf"[ \t]*+(?:/|of |out of ){_BLANKS}"
     if column.kind != FRACTION:
         return rf"(?P<{number}>{whole}){suffix}(?!\.?\d|{part}\d)", fields
+    part = part.replace("/|", "[/|]|", 1)  # [3 | 600]
     if total is None:
         return rf"(?P<{number}>{whole}){part}{whole}(?!\.?\d)", fields
     fields[total] = {"type": "integer"}

@@ -28,10 +28,11 @@ _MASK = regex.compile(
     rb"|(?<=(?<![\w./-])(?:[eE]poch|EPOCH|Ep|EP|Iter|ITER|Step|STEP|Batch|BATCH)|\[[eE]|\[ep)"
     rb"\d{1,6}+(?!\w|\.\d)"  # glued to their word
     rb"|(?<=(?<![\w./-])(?:[eE]p|[iI]t|[iI]ter|[sS]tep)\.)\d{1,6}+(?!\w|\.\d)"  # Ep.3 It.20
+    rb"|(?<=\[)\d{1,9} \| \d{1,9}(?=\])"  # Epoch: [3 | 600]
     rb"|" + _NUMBER + rb"|(?<![\w/])[-+]?(?:[nN][aA][nN]|NAN|[iI]nf|INF|[iI]nfinity)(?:ms|s|%)?+(?!\w)"
     rb"|(?<![\w/])(?:N/A|n/a|None|null|\?\?\?)(?![\w/])))"
 )
-_FRACTION = regex.compile(rb"(\d[\d,]*+)[ \t]*+(?:/|of |out of )[ \t]*+(\d[\d,]*+)\Z")
+_FRACTION = regex.compile(rb"(\d[\d,]*+)[ \t]*+(?:[/|]|of |out of )[ \t]*+(\d[\d,]*+)\Z")
 _VALUE = regex.compile(
     rb"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+|[-+]?(?i:nan|inf(?:inity)?))([ \t]?%|[A-Za-z/]*+)\Z"
 )
@@ -95,14 +96,14 @@ def split(core: bytes) -> list[bytes]:
 
 def shape(parts: list[bytes]) -> bytes:
     """Return the key of a shape: its literals, each run of blanks as one blank, and which numbers have a total."""
-    totals = bytes([1 + (b"/" in text and text[-1:].isdigit()) for text in parts[1::2]])
+    totals = bytes([1 + ((b"/" in text or b" | " in text) and text[-1:].isdigit()) for text in parts[1::2]])
     return b" ".join(b"\x01".join(parts[::2]).split()) + b"\x01" + totals
 
 
 def read_token(text: bytes) -> Token:
     """Return the token of a text."""
     text = text.strip()
-    found = _FRACTION.match(text) if b"/" in text or b"o" in text else None
+    found = _FRACTION.match(text) if b"/" in text or b"o" in text or b" | " in text else None
     if found is not None:
         number, total = (float(group.replace(b",", b"")) for group in found.groups())
         return Token(FRACTION, number, total, grouped=b"," in text, integer=True)
