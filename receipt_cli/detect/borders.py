@@ -84,7 +84,7 @@ def find_border(engine: Engine, source: Source, gap: Gap, openings: Sequence[byt
     body = every[max(0, gap.body - 1 - begin) : at] if gap.one != gap.other else []  # a restart prints its opening again
     shapes = list(map(shape, lines))
     often = {*map(shape, body)}  # lines that the run prints again and again
-    opening = next((one for one in openings if one in shapes[1:] and one not in often), b"")
+    opening = next((one for one in _come_again(openings, shapes[1:]) if one not in often), b"")
     opens = (at for at, line in enumerate(shapes) if at and opening and line == opening)
     again = next((at for at in opens if gap.sides.get(gap.last + at, 1) > 0), None)
     weights = [sides.side(place) if again is None or place < again else LAST for place in range(1, len(lines) - 1)]
@@ -243,6 +243,18 @@ def _head(line: bytes, collector: bytes) -> bytes:
     """Return how the head of a line begins behind that of a collector, with each digit as 0."""
     record = plain(line)[len(collector) :]
     return record[: min(HEAD, max(head_ends(record), default=0))].translate(MASK)
+
+
+def _come_again(openings: Sequence[bytes], shapes: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield the openings that are among ``shapes``: the first one, and others where the next one is soon behind them there, too.
+
+    A run may print one of its first lines at its end.
+    """
+    for at, one in enumerate(openings):
+        places = [place for place, shape in enumerate(shapes, 1) if shape == one]
+        led = any(other in shapes[place : place + OPENINGS] for place in places for other in openings[at + 1 : at + 2])
+        if places and (at == 0 or led):
+            yield one
 
 
 def openings_of(head: bytes, lines: int) -> list[bytes]:

@@ -40,6 +40,8 @@ DASHES = "-" * 80 + "\n"
 SLOW = "warning: the loader is slow\n"
 SLOWLY = SLOW + nanogpt(3) + SLOW + nanogpt()[len(nanogpt(3)) :] + SLOW
 LATE, SOON = "2026-05-08 10:00:00 no cache\n", "2026-05-06 07:11:00 saved\n"
+BEGIN = "the seed is five\nloading the data\n"
+OTHERS = "agent is up\nagent was told\n" + BEGIN
 START = "$ torchrun --nproc_per_node 8 train.py\nloading the tokenizer\n"
 
 
@@ -58,6 +60,7 @@ PARTS = [
     ("two trainers", nanogpt() + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 7)]),
     ("three", nanogpt() + titan() + hf(8), [("nanogpt", 6, 1), ("torchtitan", 9, 7), ("hf-trainer", 7, 16)]),
     ("a command belongs to its launch", nanogpt() + "saved\n" + START + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 8)]),
+    ("lines of others", OTHERS + nanogpt() + BEGIN + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 11)]),
     ("an error belongs to what it ends", nanogpt() + ERROR + "\n" + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 11)]),
     ("too few records for another trainer", nanogpt() + titan(2), [("nanogpt", 6, 1)]),
     ("a rule of dashes is nobody's", nanogpt() + "-" * 80 + "\nsaved\n" + titan(), [("nanogpt", 6, 1), ("torchtitan", 9, 8)]),
