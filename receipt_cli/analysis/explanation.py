@@ -29,7 +29,7 @@ from receipt_cli.scan.segment import SegmentBody
 PROGRESS = "collective_progress"
 WAITING = ("nccl_timeout", "nccl_victim")
 """Markers of ranks that waited for another one in vain."""
-APART = 12
+APART = 24
 """Most lines from one frame to the next, and from the last one to the exception: of the source, blank ones, of other ranks."""
 DEEPEST = 2000
 """Records that one traceback may take; Python prints at most about a thousand frames of one."""
