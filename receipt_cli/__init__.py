@@ -6,7 +6,7 @@
 ``docs/python-api.md`` shows the rest. Importing this package loads none of it: each name below is loaded when it is first used.
 """
 
-__version__ = "1.0.0rc1"
+__version__ = "1.0.0rc2.dev0"
 
 __all__ = [
     "Comparison",
