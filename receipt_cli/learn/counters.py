@@ -67,8 +67,9 @@ def choose(shapes: Iterable[Shape], vocabulary: Vocabulary) -> tuple[list[Group]
     """
     readings = [read_shape(s, vocabulary) for s in shapes]
     _part_twins(readings, vocabulary)
+    opening, drawn = [r for r in readings if _begins_epochs(r)], [r for r in readings if _draws_epochs(r)]
     for reading in readings:
-        _find_heading(reading, readings)
+        _find_heading(reading, readings, opening, drawn)
         _find_runs(reading, readings, vocabulary)
     _set_aside(readings)
     for reading in readings:
@@ -254,14 +255,17 @@ MAX_HEADING = 24
 """Most bytes of words on a line that only announces an epoch."""
 
 
-def _find_heading(reading: Reading, readings: Sequence[Reading]) -> None:
-    """Find the line that announces each epoch, for records whose counter starts again with every epoch."""
+def _find_heading(reading: Reading, readings: Sequence[Reading], openings: Sequence[Reading], drawn: Sequence[Reading]) -> None:
+    """Find the line that announces each epoch, for records whose counter starts again with every epoch.
+
+    ``openings`` are the readings that only count epochs, ``drawn`` the bars that do.
+    """
     counter, shape = reading.counter, reading.shape
     if reading.evaluation or not reading.roles or counter.epoch is not None or counter.mode in (PER_EPOCH, EPOCHS):
         return
     if counter.mode == ABSENT and counter.step is None and not reading.bar:
-        opening = next((r.shape for r in readings if _begins_epochs(r) and in_turn(r.shape, shape)), None)
-        opening = opening or next((r.shape for r in readings if _draws_epochs(r, shape)), None)
+        opening = next((r.shape for r in openings if in_turn(r.shape, shape)), None)
+        opening = opening or next((r.shape for r in drawn if _draw_each(r.shape, shape)), None)
         if opening is not None and not any(_inside(r, opening) for r in readings):
             reading.counter = Counter(EPOCHS, None, None, first_epoch(opening.columns[0]), heading=opening)
         return
@@ -328,15 +332,18 @@ def _begins_epochs(reading: Reading) -> bool:
     )
 
 
-def _draws_epochs(reading: Reading, records: Shape) -> bool:
-    """True for bars whose description counts the epochs, ``Epoch 3: 100%|███|``, with one record behind the bar of each."""
-    shape = reading.shape
-    column = shape.columns[0]
-    drawn = len(shape.columns) > 1 and any(token.unit == "%" for token in shape.columns[1].values)
-    if not (reading.bar and drawn and reading.counter.epoch == 0 and not reading.roles and not reading.evaluation):
-        return False
-    lacking = column.rises + column.drops + 1 - records.count
-    return shape.first < records.first and shape.last < records.last and 0 <= lacking <= 1 + records.count // ONE_OF
+def _draws_epochs(reading: Reading) -> bool:
+    """True for bars whose description counts the epochs: ``Epoch 3: 100%|███|``."""
+    columns = reading.shape.columns
+    counts = reading.bar and reading.counter.epoch == 0 and not reading.roles and not reading.evaluation
+    return counts and len(columns) > 1 and any(token.unit == "%" for token in columns[1].values)
+
+
+def _draw_each(bars: Shape, records: Shape) -> bool:
+    """True where one record is behind the bar of each epoch; the last may lack its record, and one of ``ONE_OF``."""
+    epochs = bars.columns[0].rises + bars.columns[0].drops + 1
+    within = bars.first < records.first and bars.last < records.last
+    return within and 0 <= epochs - records.count <= 1 + records.count // ONE_OF
 
 
 def _inside(reading: Reading, heads: Shape) -> bool:

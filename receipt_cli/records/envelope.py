@@ -212,7 +212,15 @@ def _peel(record: bytes) -> Iterator[tuple[int, re.Match[bytes]]]:
 
 def head_ends(record: bytes) -> list[int]:
     """Return where each of the heads before the line ends: behind a sign one blank belongs to it, behind a word all do."""
-    return [at - _indentation(found[0]) for at, found in _peel(record)]
+    ends: list[int] = []
+    at, match = 0, ENVELOPE.match
+    for _ in range(_MAX_PEELED):
+        found = match(record, at)
+        if found is None or found.end() == at:
+            break
+        at = found.end()
+        ends.append(at - _indentation(found[0]) if record[at - 2 : at] == b"  " else at)
+    return ends
 
 
 def _indentation(head: bytes) -> int:
