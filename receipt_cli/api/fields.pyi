@@ -528,16 +528,9 @@ class SummaryConsistencyItem(View):
 
 class SummaryFlagsItem(View):
     @property
-    def kind(
-        self,
-    ) -> Literal[
-        "off_by_integer_factor",
-        "mfu_above_one",
-        "sparse_peak",
-        "fixed_peak",
-        "other_flops_convention",
-        "impossible_steps",
-        "peak_unknown",
+    def kind(self) -> Literal[
+        "off_by_integer_factor", "mfu_above_one", "sparse_peak", "fixed_peak", "other_flops_convention",
+        "impossible_steps", "peak_unknown",
     ]:
         """Slug of the kind."""
     @property
@@ -691,16 +684,9 @@ class SummaryRealised(View):
 
 class SummaryIdentitiesItem(View):
     @property
-    def name(
-        self,
-    ) -> Literal[
-        "realised_tokens_per_s",
-        "realised_samples_per_s",
-        "tokens_of_a_step",
-        "samples_times_length",
-        "mfu_times_peak",
-        "sum_of_step_times",
-        "flops_of_a_token",
+    def name(self) -> Literal[
+        "realised_tokens_per_s", "realised_samples_per_s", "tokens_of_a_step", "samples_times_length", "mfu_times_peak",
+        "sum_of_step_times", "flops_of_a_token",
     ]:
         """Slug of the identity."""
     @property
@@ -813,44 +799,15 @@ class Checks(View):
 
 class Failure(View):
     @property
-    def reason(
-        self,
-    ) -> Literal[
-        "cuda_oom",
-        "host_oom",
-        "nan_loss",
-        "nccl_timeout",
-        "nccl_error",
-        "cuda_error",
-        "ecc_or_xid",
-        "preempted",
-        "time_limit",
-        "killed",
-        "segfault",
-        "disk_full",
-        "import_error",
-        "child_failed",
-        "traceback",
-        "interrupted",
-        "truncated",
-        "no_grammar_match",
-        "unknown",
+    def reason(self) -> Literal[
+        "cuda_oom", "host_oom", "nan_loss", "nccl_timeout", "nccl_error", "cuda_error", "ecc_or_xid", "preempted",
+        "time_limit", "killed", "segfault", "disk_full", "import_error", "child_failed", "traceback", "interrupted",
+        "truncated", "no_grammar_match", "unknown",
     ]:
         """Stable slug of the most specific cause."""
     @property
-    def category(
-        self,
-    ) -> Literal[
-        "memory",
-        "hardware",
-        "network",
-        "numerics",
-        "scheduler",
-        "signal",
-        "storage",
-        "environment",
-        "code",
-        "unknown",
+    def category(self) -> Literal[
+        "memory", "hardware", "network", "numerics", "scheduler", "signal", "storage", "environment", "code", "unknown",
     ]:
         """What kind of cause it is."""
     @property
@@ -890,45 +847,15 @@ class Marker(View):
         finite ones above 0, of which the median of the last tenth (1 to 10 records) is over 1.5 times that of the first
         tenth and over twice the lowest."""
     @property
-    def reason(
-        self,
-    ) -> (
-        Literal[
-            "cuda_oom",
-            "host_oom",
-            "nan_loss",
-            "nccl_timeout",
-            "nccl_error",
-            "cuda_error",
-            "ecc_or_xid",
-            "preempted",
-            "time_limit",
-            "killed",
-            "segfault",
-            "disk_full",
-            "import_error",
-            "child_failed",
-            "traceback",
-            "interrupted",
-            "truncated",
-            "no_grammar_match",
-            "unknown",
-        ]
-        | None
-    ):
+    def reason(self) -> Literal[
+        "cuda_oom", "host_oom", "nan_loss", "nccl_timeout", "nccl_error", "cuda_error", "ecc_or_xid", "preempted",
+        "time_limit", "killed", "segfault", "disk_full", "import_error", "child_failed", "traceback", "interrupted",
+        "truncated", "no_grammar_match", "unknown",
+    ] | None:
         """Failure slug that the marker stands for; null for observations and completions."""
     @property
-    def role(
-        self,
-    ) -> Literal[
-        "cause",
-        "stop",
-        "error",
-        "consequence",
-        "observation",
-        "restart",
-        "completion",
-        "exit_code",
+    def role(self) -> Literal[
+        "cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code",
     ]:
         """What the marker says: the cause, an external stop, an error, a mere consequence, an observation, a restart of
         the same run, completion, or an exit code."""
@@ -1221,15 +1148,8 @@ class AttachmentsItem(View):
 
 class EvidenceItem(View):
     @property
-    def source(
-        self,
-    ) -> Literal[
-        "slurm_sacct",
-        "slurm_scontrol",
-        "htcondor",
-        "kubernetes_pod",
-        "sagemaker",
-        "skypilot",
+    def source(self) -> Literal[
+        "slurm_sacct", "slurm_scontrol", "htcondor", "kubernetes_pod", "sagemaker", "skypilot",
     ]:
         """Form of the document that it was read from."""
     @property
@@ -1248,17 +1168,8 @@ class EvidenceItem(View):
     def state(self) -> str | None:
         """State in the scheduler's own words."""
     @property
-    def ended(
-        self,
-    ) -> Literal[
-        "completed",
-        "failed",
-        "out_of_memory",
-        "timeout",
-        "preempted",
-        "node_failure",
-        "cancelled",
-        "not_ended",
+    def ended(self) -> Literal[
+        "completed", "failed", "out_of_memory", "timeout", "preempted", "node_failure", "cancelled", "not_ended",
         "unknown",
     ]:
         """How the job ended; not_ended for one that waited or ran when the document was written."""
@@ -1511,16 +1422,8 @@ class DerivationOptionsJob(View):
     def source(self) -> str:
         """source of the entry."""
     @property
-    def ended(
-        self,
-    ) -> Literal[
-        "completed",
-        "failed",
-        "out_of_memory",
-        "timeout",
-        "preempted",
-        "node_failure",
-        "cancelled",
+    def ended(self) -> Literal[
+        "completed", "failed", "out_of_memory", "timeout", "preempted", "node_failure", "cancelled",
     ]:
         """ended of the entry."""
     @property
@@ -1532,21 +1435,10 @@ class DerivationOptionsJob(View):
 
 class DerivationOptionsFactsItem(View):
     @property
-    def name(
-        self,
-    ) -> Literal[
-        "accelerator_name",
-        "currency",
-        "flops_per_token",
-        "parameter_count",
-        "peak_flops_per_s_per_device",
-        "power_w_per_device",
-        "price_per_device_hour",
-        "price_per_hour",
-        "samples_per_step",
-        "sequence_length",
-        "tokens_per_step",
-        "world_size",
+    def name(self) -> Literal[
+        "accelerator_name", "currency", "flops_per_token", "parameter_count", "peak_flops_per_s_per_device",
+        "power_w_per_device", "price_per_device_hour", "price_per_hour", "samples_per_step", "sequence_length",
+        "tokens_per_step", "world_size",
     ]:
         """Name of the fact, in base units: a price is per hour, of the job or of one device; power is that of one
         device, in watts."""
