@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
@@ -24,7 +23,7 @@ from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.statistics import exact_median
 from receipt_cli.records.envelope import NO_RANK, plain, starts
 from receipt_cli.scan.columns import POSITION_BITS
-from receipt_cli.scan.segment import SegmentBody
+from receipt_cli.scan.segment import SegmentBody, count_between
 
 PROGRESS = "collective_progress"
 WAITING = ("nccl_timeout", "nccl_victim")
@@ -167,15 +166,11 @@ def _frames(guilty: Sighting, body: SegmentBody) -> list[Frame]:
         rank, line = places[at]
         if at >= guilty.at or rank not in (guilty.rank, NO_RANK):
             continue
-        if at <= begin or (begin < 0 and below - line - len(_between(body.copied, line, below)) > APART):
+        if at <= begin or (begin < 0 and below - line - count_between(body.copied, line, below) > APART):
             break
         below = line
         found += filter(None, [_read_frame(text)])
     return found[::-1]
-
-
-def _between(lines: Sequence[int], first: int, last: int) -> Sequence[int]:
-    return lines[bisect_left(lines, first) : bisect_left(lines, last)]
 
 
 def _read_frame(text: str) -> Frame | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from receipt_cli.events.ledger import Ledger
@@ -16,7 +15,7 @@ from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.extraction import bind_cells, bind_row, convert, read_unregistered
-from receipt_cli.scan.segment import SegmentBody
+from receipt_cli.scan.segment import SegmentBody, count_between
 
 
 def read_events(
@@ -198,7 +197,7 @@ def _fold_block(
         if block is None and event.rank == NO_RANK and spec.open is not None:
             block = latest
         if block is not None:
-            between = bisect_left(copied, event.line) - bisect_left(copied, block.line) if copied else 0
+            between = count_between(copied, block.line, event.line)
             if ordinal - block.last - between > spec.gap + 1 or (spec.open is None and key in block.keys):
                 block = None
         if block is None:

@@ -8,7 +8,6 @@ records are retained.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -16,6 +15,7 @@ from itertools import pairwise
 from receipt_cli.events.model import Event, cut
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.scan.segment import count_between
 
 LATE_RECORDS = 4
 """How many records back a second line about a step still belongs to it."""
@@ -312,7 +312,7 @@ def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event,
 
     Where the other steps too are printed several times in a row, several processes print them.
     """
-    between = event.line - last.line - (bisect_left(copied, event.line) - bisect_left(copied, last.line))
+    between = event.line - last.line - count_between(copied, last.line, event.line)
     if len(attempt) > 1 or last.run is not None or between < 2:
         return False
     if phase.pairs is None:

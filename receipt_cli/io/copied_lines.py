@@ -184,13 +184,18 @@ def _twins(bodies: dict[int, list[bytes]]) -> dict[int, int]:
     return {rank: leader for rank in sorted(bodies) if rank != leader and bodies[rank] == bodies[leader]}
 
 
-def _copies(lines: Sequence[bytes]) -> list[bool] | None:
-    """Return for each line whether it copies another, or None where the lines are not those of some equal processes."""
+def _process_numbers(lines: Sequence[bytes]) -> list[int]:
+    """Return how many equal processes may have printed ``lines``, the most first; empty where they are not those of some."""
     counts = Counter(lines)
     if len(lines) < 2 * len(counts) or _count_records(counts) < _FEWEST:
-        return None
+        return []
     every = math.gcd(*counts.values())
-    parts = [times for times in range(every, 1, -1) if every % times == 0]
+    return [times for times in range(every, 1, -1) if every % times == 0]
+
+
+def _copies(lines: Sequence[bytes]) -> list[bool] | None:
+    """Return for each line whether it copies another, or None where the lines are not those of some equal processes."""
+    parts = _process_numbers(lines)
     periods = (len(lines) // times for times in parts)
     period = next((size for size in periods if lines[size:] == lines[:-size]), len(lines))
     tried = ((times, period, *turn) for times in parts for turn in _TURNS)
@@ -203,21 +208,15 @@ def _in_turns(lines: Sequence[bytes], told: Sequence[int]) -> list[int]:
     ``told`` are the lines that are not blank. Empty where there are none, or where the log may have been appended to itself.
     """
     every = lines[: told[-1] + 1] if told else []
-    counts = Counter(every[number] for number in told)
-    if len(told) < 2 * len(counts) or _count_records(counts) < _FEWEST:
-        return []
-    common = math.gcd(*counts.values())
-    for times in (times for times in range(common, 1, -1) if common % times == 0):
+    for times in _process_numbers([every[number] for number in told]):
         size = -(-len(every) // times)
         near = range(1, min(size, 2 * _LONGEST_TURN) + 1)
         period = next((n for n in near if every[n:] == every[:-n]), size)
         for turn in range(1, min(_LONGEST_TURN, size // 2, period // 2) + 1):
-            own = [at for at in range(len(every)) if at % (turn * times) < turn]
             rest = len(every) % (turn * times)  # the last turn of each may be shorter
             if rest % times == 0 and all(_alike(every, at, turn, times) for at in range(0, len(every), turn * times)):
                 last = len(every) - rest
-                kept = {at for at in own if at < last} | set(range(last, last + rest // times))
-                return [number for number in told if number not in kept]
+                return [at for at in told if (at % (turn * times) >= turn if at < last else at >= last + rest // times)]
     return []
 
 

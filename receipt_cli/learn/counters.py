@@ -20,6 +20,7 @@ from receipt_cli.learn.counting import (
     ends_bar,
     first_epoch,
     is_full,
+    shows_share,
 )
 from receipt_cli.learn.metric_names import LOSS, METRIC, PART, SCORE, VALIDATION_LOSS
 from receipt_cli.learn.readings import Reading, read_shape
@@ -334,9 +335,8 @@ def _begins_epochs(reading: Reading) -> bool:
 
 def _draws_epochs(reading: Reading) -> bool:
     """True for bars whose description counts the epochs: ``Epoch 3: 100%|███|``."""
-    columns = reading.shape.columns
     counts = reading.bar and reading.counter.epoch == 0 and not reading.roles and not reading.evaluation
-    return counts and len(columns) > 1 and any(token.unit == "%" for token in columns[1].values)
+    return counts and shows_share(reading.shape)
 
 
 def _draw_each(bars: Shape, records: Shape) -> bool:

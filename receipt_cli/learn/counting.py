@@ -124,6 +124,11 @@ def count_by_bar(shape: Shape) -> Counter | None:
     return Counter(EPOCHS, None, at, 0) if each and column.first == 0 else None
 
 
+def shows_share(shape: Shape) -> bool:
+    """True where a percentage is the second number: that of a bar behind its description, ``Epoch 3: 100%|███|``."""
+    return len(shape.columns) > 1 and any(token.unit == "%" for token in shape.columns[1].values)
+
+
 def is_full(column: Column) -> bool:
     """True for ``14/14`` in every record: a bar that is printed when it is full."""
     return column.kind == FRACTION and all(t.total is None or t.value == t.total for t in column.values)

@@ -66,8 +66,8 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
         left = shape.literals[number].decode("utf-8", "replace")
         right = shape.literals[number + 1].decode("utf-8", "replace")
         text, sure, bracket = _name(left[-MAX_NAME:]) if not number or left.strip() not in ("is", "was") else ("", False, False)
-        inside = _ENCLOSED.search(left)  # ``Result(epoch=3, loss=2.1)``, ``[loss] 2.1``
-        if inside is not None and (inside["of"] or text.endswith("]")):
+        inside = _ENCLOSED.search(left) if text.endswith("]") or left.endswith("=") else None
+        if inside is not None and (inside["of"] or text.endswith("]")):  # ``Result(epoch=3, loss=2.1)``, ``[loss] 2.1``
             text, sure, bracket = inside[inside.lastindex or 0].strip(), True, bracket and not inside["of"]
         if not text and (cell := _CELLS.fullmatch(left)) is not None and (number == 0 or left[0] == ","):
             text, sure = cell["name"], True

@@ -82,6 +82,9 @@ class Value:
     spec: Spec
 
 
+_OF = "of |out of "
+
+
 def counter_value(
     column: Column, number: str, total: str | None, *, done: bool = False, lags: bool = False
 ) -> tuple[str, dict[str, Spec]]:
@@ -93,10 +96,10 @@ def counter_value(
     whole = _WHOLE_GROUPED if column.grouped else _WHOLE
     suffix = rf"(?:{'|'.join(ORDINALS)})\b" if column.ordinal else ""
     fields: dict[str, Spec] = {number: {"type": "integer", "at_least": 1} if done else {"type": "integer"}}
-    part = rf"[ \t]*+(?:/|of |out of ){_BLANKS}"
+    part = rf"[ \t]*+(?:/|{_OF}){_BLANKS}"
     if column.kind != FRACTION:
         return rf"(?P<{number}>{whole}){suffix}(?!\.?\d|{part}\d)", fields
-    part = part.replace("/|", "[/|]|", 1)  # [3 | 600]
+    part = rf"[ \t]*+(?:[/|]|{_OF}){_BLANKS}"  # [3 | 600]
     if total is None:
         return rf"(?P<{number}>{whole}){part}{whole}(?!\.?\d)", fields
     fields[total] = {"type": "integer"}

@@ -7,7 +7,7 @@ from typing import Any
 
 from receipt_cli.grammar.model import compile_pattern
 from receipt_cli.learn.counters import Group
-from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, FEW, drawn_steps
+from receipt_cli.learn.counting import DRAWN_BAR, EPOCHS, FEW, drawn_steps, shows_share
 from receipt_cli.learn.metric_names import LOSS, PART
 from receipt_cli.learn.patterns import REACH, chunks, counter_value, literal
 from receipt_cli.learn.proofs import Induced
@@ -36,7 +36,7 @@ def heading_rule(heading: Shape) -> Induced | None:
     gates = [g for g in chunks(heading.literals[0]) if len(g) >= MIN_GATE]
     if not gates:
         return None
-    drawn = len(heading.columns) > 1 and any(token.unit == "%" for token in heading.columns[1].values)
+    drawn = shows_share(heading)
     shown = (r"[ \t]*+100[ \t]?%", r"[ \t]*+0[ \t]?%") if drawn else ("",)  # of a bar that is redrawn, a full or an empty one
     for ends in shown if len(heading.columns) > 1 else (r"[ \t]*+$",):
         pattern = rf"^{literal(heading.literals[0])}[ \t]*+{value}{literal(heading.literals[1])}{ends}"

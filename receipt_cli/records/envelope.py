@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -200,33 +200,30 @@ def split_rank(record: bytes) -> tuple[int, bytes]:
     return NO_RANK, record
 
 
-def _peel(record: bytes) -> Iterator[tuple[int, re.Match[bytes]]]:
-    at = 0
-    for _ in range(_MAX_PEELED):
-        found = ENVELOPE.match(record, at)
-        if found is None or found.end() == at:
-            return
-        at = found.end()
-        yield at, found
-
-
-def head_ends(record: bytes) -> list[int]:
-    """Return where each of the heads before the line ends: behind a sign one blank belongs to it, behind a word all do."""
-    ends: list[int] = []
+def _peel(record: bytes) -> list[tuple[int, re.Match[bytes]]]:
+    """Return the end of each of the heads before the line, and its match."""
+    heads: list[tuple[int, re.Match[bytes]]] = []
     at, match = 0, ENVELOPE.match
     for _ in range(_MAX_PEELED):
         found = match(record, at)
         if found is None or found.end() == at:
             break
         at = found.end()
-        ends.append(at - _indentation(found[0]) if record[at - 2 : at] == b"  " else at)
-    return ends
+        heads.append((at, found))
+    return heads
+
+
+def head_ends(record: bytes) -> list[int]:
+    """Return where each of the heads before the line ends: behind a sign one blank belongs to it, behind a word all do."""
+    return [at - _indentation(found[0]) for at, found in _peel(record)]
 
 
 def _indentation(head: bytes) -> int:
     """Return how many of the blanks that end an envelope are the line's: all but one behind a sign."""
+    if not head.endswith(b"  "):
+        return 0
     own = head.rstrip(b" ")
-    return max(0, len(head) - len(own) - 1) if own and not own[-1:].isalnum() else 0
+    return len(head) - len(own) - 1 if own and not own[-1:].isalnum() else 0
 
 
 @lru_cache(maxsize=4)

@@ -14,7 +14,7 @@ PUBLIC = {
         "read_record read_unregistered"
     ),
     "layout": "MASK",
-    "segment": "SegmentBody Hits Segment HEAD_KEPT TAIL_KEPT",
+    "segment": "SegmentBody Hits Segment HEAD_KEPT TAIL_KEPT count_between",
     "workers": "AUTO kept_engine scan_source",
 }
 __getattr__, __dir__ = doors(__name__, PUBLIC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from receipt_cli.lazy_dataclass import dataclass, field
@@ -87,6 +88,11 @@ class Hits:
     def _trim(self) -> None:
         if len(self.texts) > 2 * KEPT_HITS:
             del self.texts[KEPT_HITS:-KEPT_HITS]
+
+
+def count_between(lines: Sequence[int], first: int, last: int) -> int:
+    """Return how many of ``lines``, ascending, are from line ``first`` to line ``last`` (exclusive)."""
+    return bisect_left(lines, last) - bisect_left(lines, first)
 
 
 @dataclass(slots=True)

@@ -44,7 +44,7 @@ def find_log_time(gathered: Gathered) -> LogTime | None:
         head = head[: head.rfind(b"\n") + 1]
     if len(tail) < size:
         tail = tail[tail.find(b"\n") + 1 :]
-    stamps = [stamp for text in {head, tail} for stamp in _stamps(plain(text))]  # of a small log both are the same
+    stamps = [stamp for text in dict.fromkeys((head, tail)) for stamp in _stamps(plain(text))]  # of a small log both are the same
     zoned = 2 * sum(stamp.zoned for stamp in stamps) >= len(stamps)
     clocks = [stamp.clock for stamp in stamps if stamp.zoned == zoned]
     if not clocks:
