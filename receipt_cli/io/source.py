@@ -9,7 +9,7 @@ import stat
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
@@ -64,6 +64,7 @@ class Source:
         self.changed = False
         self.copies = NO_COPIES
         self.emptied: Sequence[int] = ()
+        self.native: Any = None  # the compiled kernel, with which ``blocks`` gives the same sooner
         self._known: Copies | None = None  # once they were searched, whoever reads the same text again
         self.compression: str | None = None
         self.progress = progress
@@ -178,7 +179,7 @@ class Source:
         self._begin()
         try:
             with closing(self._given()) as given:
-                unpacker = Unpacker()
+                unpacker = Unpacker(self.native)
                 self.emptied = unpacker.emptied
                 text: Iterator[bytes] = unpacked(as_utf8(self._counted(given), self.problems), unpacker)
                 text = left_out(text, self.report_copies) if self._known is None else blanked(text, self._known)
@@ -271,8 +272,7 @@ class Source:
 
         Digest and size are those of the text up to the end of the block with the last of them.
         """
-        again = self.reopen()
-        if again is not None:
+        if (again := self.reopen()) is not None:
             again._lines = (before, end)
         return again
 
