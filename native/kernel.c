@@ -104,14 +104,14 @@ typedef struct {
 } Literal;
 
 typedef struct {
-    uint8_t bits[8192];
+    uint8_t bits[32768];  /* finer than the heads: few slots that hold no literal look as if they did */
     uint32_t heads[65536];
     Literal *literals;  /* from 1 on; those shorter than a window come last and are in no slot */
     uint32_t count, windowed;
     byte *text;
 } Gate;
 
-static uint32_t slot_of(const byte *p) { return (load32(p) * UINT32_C(0x9E3779B1)) >> 16; }
+static uint32_t slot_of(const byte *p) { return (load32(p) * UINT32_C(0x9E3779B1)) >> 14; }
 
 static int commonness(byte c) {
     if (c == ' ' || is_digit(c) || (c != 0 && strchr("eatoinsrlE", c) != NULL)) return 4;
@@ -132,14 +132,14 @@ static void gate_enter(Gate *gate, uint32_t number) {
     }
     literal->offset = best;
     slot = slot_of(literal->text + best);
-    literal->next = gate->heads[slot];
-    gate->heads[slot] = number;
+    literal->next = gate->heads[slot >> 2];
+    gate->heads[slot >> 2] = number;
     gate->bits[slot >> 3] |= (uint8_t)(1u << (slot & 7));
 }
 
 static int gate_verify(const Gate *gate, uint32_t slot, const byte *p, size_t length, size_t at) {
     uint32_t number;
-    for (number = gate->heads[slot]; number != 0; number = gate->literals[number].next) {
+    for (number = gate->heads[slot >> 2]; number != 0; number = gate->literals[number].next) {
         const Literal *one = &gate->literals[number];
         if (at >= one->offset && at - one->offset + one->length <= length &&
             memcmp(p + at - one->offset, one->text, one->length) == 0)
@@ -402,10 +402,26 @@ typedef struct {
     int32_t kept;
 } Misses;
 
+#define QUIET_LENGTH 512  /* bytes of a record whose form is kept */
+#define QUIET_SLOTS 4096
+
+typedef struct {
+    uint64_t key, last, never;  /* of the form; of the latest other record that belonged here; of one whose digits matter */
+    uint64_t *words;     /* of the form, its digits as 0, each with the room that they leave: see `fits` */
+    uint32_t length;
+    int bad, blank;
+} Form;
+
+typedef struct {
+    Form forms[QUIET_SLOTS];
+    Gate *gate;  /* of the literals, their digits as 0 */
+} Quiet;
+
 typedef struct {
     PyObject_HEAD
     PyObject *resolve;
     Gate *gate;
+    Quiet *quiet;
     Memo memo;
     Layout **layouts;
     size_t layout_count, layout_capacity;
@@ -753,6 +769,87 @@ failed:
     return FAILED;
 }
 
+/* ---- quiet records: of a form that contains no literal, whatever its digits are ---- */
+
+static Gate *copy_masked(const Gate *gate) {
+    Gate *made = calloc(1, sizeof(Gate));
+    uint32_t number;
+    size_t total = 1, at = 0, i;
+    if (made == NULL) return NULL;
+    for (number = 1; number <= gate->count; number++) total += gate->literals[number].length;
+    made->literals = calloc((size_t)gate->count + 1, sizeof(Literal));
+    made->text = malloc(total);
+    if (made->literals == NULL || made->text == NULL) {
+        free(made->literals);
+        free(made->text);
+        free(made);
+        return NULL;
+    }
+    made->count = gate->count;
+    made->windowed = gate->windowed;
+    for (number = 1; number <= gate->count; number++) {
+        const Literal *one = &gate->literals[number];
+        made->literals[number].text = made->text + at;
+        made->literals[number].length = one->length;
+        for (i = 0; i < one->length; i++) made->text[at++] = is_digit(one->text[i]) ? '0' : one->text[i];
+        if (number <= made->windowed) gate_enter(made, number);
+    }
+    return made;
+}
+
+/* Return the quiet form of a record, NULL where it has none; `room` bytes may be read. */
+static const Form *find_quiet(const Quiet *quiet, const byte *p, size_t length, size_t room, uint64_t key) {
+    const Form *form = &quiet->forms[key & (QUIET_SLOTS - 1)];
+    uint64_t high = 0, differs;
+    size_t word, whole = length / WORD;
+    if (form->key != key || form->words == NULL || form->length != length) return NULL;
+    for (word = 0; word < whole; word++) {
+        differs = load64(p + word * WORD) ^ form->words[2 * word];
+        high |= (differs + form->words[2 * word + 1]) | differs;
+    }
+    if (whole * WORD < length) {
+        differs = load_part(p + whole * WORD, length % WORD, room - whole * WORD) ^ form->words[2 * word];
+        high |= (differs + form->words[2 * word + 1]) | differs;
+    }
+    return (high & HIGH) == 0 ? form : NULL;
+}
+
+/* Keep the form of a record that contains no literal, if one with its key came before and no digits make it contain one. */
+static void keep_quiet(Quiet *quiet, const Gate *gate, const byte *p, size_t length, uint64_t key, int bad, int blank) {
+    Form *form = &quiet->forms[key & (QUIET_SLOTS - 1)];
+    byte masked[QUIET_LENGTH], room[QUIET_LENGTH];
+    uint64_t *words;
+    size_t at, count = (length + WORD - 1) / WORD;
+    if (form->last != key || form->never == key) {
+        form->last = key;
+        return;
+    }
+    memset(masked + (count - 1) * WORD, 0, WORD);
+    memset(room, 0x7F, count * WORD);
+    for (at = 0; at < length; at++) {
+        int moves = is_digit(p[at]);
+        masked[at] = moves ? '0' : p[at];
+        if (moves) room[at] = 0x76;
+    }
+    if (quiet->gate == NULL && (quiet->gate = copy_masked(gate)) == NULL) return;
+    if (gate_find(quiet->gate, masked, length)) {
+        form->never = key;
+        return;
+    }
+    words = malloc(2 * count * sizeof(uint64_t));
+    if (words == NULL) return;
+    for (at = 0; at < count; at++) {
+        words[2 * at] = load64(masked + WORD * at);
+        words[2 * at + 1] = load64(room + WORD * at);
+    }
+    free(form->words);
+    form->words = words;
+    form->key = key;
+    form->length = (uint32_t)length;
+    form->bad = bad;
+    form->blank = blank;
+}
+
 /* ---- reading a block ---- */
 
 #define CELLS_KEPT 2  /* KEPT of records/bars.py */
@@ -813,8 +910,9 @@ static int read_on(Kernel *kernel, Record *record) {
     size_t size = (size_t)kernel->text.len;
     while (kernel->at < size) {
         size_t start = kernel->at, end, length;
-        uint64_t high = 0;
-        int bad = 0;
+        uint64_t high = 0, key = 0;
+        int bad = 0, blank;
+        const Form *form;
         if (kernel->newline < (Py_ssize_t)start) {
             const byte *found = memchr(text + start, '\n', size - start);
             kernel->newline = found != NULL ? found - text : (Py_ssize_t)size;
@@ -837,12 +935,19 @@ static int read_on(Kernel *kernel, Record *record) {
         if (length <= MAX_LENGTH) {
             const byte *p = text + start;
             size_t same = length, size_of_short = length;
-            uint64_t key = key_of(kernel, p, length, size - start, &high), ignored;
-            Layout *layout = find_layout(kernel, p, length, size - start, key);
+            uint64_t short_key, ignored;
+            Layout *layout;
+            key = key_of(kernel, p, length, size - start, &high);
+            layout = find_layout(kernel, p, length, size - start, key);
+            if (layout == NULL && (form = find_quiet(kernel->quiet, p, length, size - start, key)) != NULL) {
+                kernel->undecodable += form->bad;
+                kernel->blank += end < size && form->blank;
+                continue;
+            }
             if (layout == NULL && high != 0 && shorten(kernel->shortened, p, &size_of_short, &same)) {
                 p = kernel->shortened;
-                key = key_of(kernel, p, size_of_short, sizeof kernel->shortened, &ignored);
-                layout = find_layout(kernel, p, size_of_short, sizeof kernel->shortened, key);
+                short_key = key_of(kernel, p, size_of_short, sizeof kernel->shortened, &ignored);
+                layout = find_layout(kernel, p, size_of_short, sizeof kernel->shortened, short_key);
                 if (layout != NULL && (!layout->any_bar || !gate_find(kernel->gate, text + start, length))) layout = NULL;
             }
             if (layout != NULL) {
@@ -858,8 +963,12 @@ static int read_on(Kernel *kernel, Record *record) {
             bad = 1;
             kernel->undecodable++;
         }
-        kernel->blank += end < size && is_blank(text + start, length);
-        if (!gate_find(kernel->gate, text + start, length)) continue;
+        blank = is_blank(text + start, length);
+        kernel->blank += end < size && blank;
+        if (!gate_find(kernel->gate, text + start, length)) {
+            if (length <= QUIET_LENGTH) keep_quiet(kernel->quiet, kernel->gate, text + start, length, key, bad, blank);
+            continue;
+        }
         record->start = start;
         record->end = end;
         record->bad = bad;
@@ -958,8 +1067,9 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     kernel->resolve = resolve;
     kernel->scratch = malloc(3 * MAX_VALUES * sizeof(double));
     kernel->memo.slots = calloc(2 * MAX_MEMO, sizeof(uint32_t));
+    kernel->quiet = calloc(1, sizeof(Quiet));
     kernel->gate = make_gate(literals);
-    if (kernel->gate == NULL || kernel->scratch == NULL || kernel->memo.slots == NULL) {
+    if (kernel->gate == NULL || kernel->quiet == NULL || kernel->scratch == NULL || kernel->memo.slots == NULL) {
         if (!PyErr_Occurred()) PyErr_NoMemory();
         Py_DECREF(kernel);
         return NULL;
@@ -987,6 +1097,11 @@ static void kernel_dealloc(Kernel *kernel) {
     Py_CLEAR(kernel->resolve);
     if (kernel->reading) PyBuffer_Release(&kernel->text);
     free_gate(kernel->gate);
+    if (kernel->quiet != NULL) {
+        free_gate(kernel->quiet->gate);
+        for (i = 0; i < QUIET_SLOTS; i++) free(kernel->quiet->forms[i].words);
+        free(kernel->quiet);
+    }
     free(kernel->scratch);
     free(kernel->memo.all);
     free(kernel->memo.bytes);
@@ -1651,13 +1766,15 @@ static size_t clean(byte *out, const byte *p, size_t length, byte mark) {
     return made;
 }
 
+#define NOT_PLAIN(x) (Lanes)((x == 0) | (x == 8) | (x == '\r') | (x == 27) | (x == '^'))
+
 /* Return how long p[0:length] has no byte that a plain record lacks: no carriage return, NUL, escape, caret or backspace. */
 static size_t plain_length(const byte *p, size_t length) {
     size_t at = 0;
 #ifdef LANES
-    for (; length - at >= LANES; at += LANES) {
-        Lanes x = lanes_at(p + at);
-        if (any_lane((Lanes)((x == 0) | (x == 8) | (x == '\r') | (x == 27) | (x == '^')))) break;
+    for (; length - at >= 4 * LANES; at += 4 * LANES) {
+        Lanes a = lanes_at(p + at), b = lanes_at(p + at + LANES), c = lanes_at(p + at + 2 * LANES), d = lanes_at(p + at + 3 * LANES);
+        if (any_lane(NOT_PLAIN(a) | NOT_PLAIN(b) | NOT_PLAIN(c) | NOT_PLAIN(d))) break;
     }
 #endif
     while (at < length && p[at] != 0 && p[at] != 8 && p[at] != '\r' && p[at] != 27 && p[at] != '^') at++;
@@ -1694,48 +1811,69 @@ static size_t write_times(byte *out, const byte *p, size_t length) {
     return made;
 }
 
+/* Write p[0:length], whole records that begin with `first` bytes that are plain, to `out`; return the length of what is left. */
+static size_t write_plain(byte *out, const byte *p, size_t length, size_t first) {
+    static const byte STEPS[] = {'\r', 0, 27, '^', 8};
+    const byte *mark;
+    size_t step;
+    for (mark = p + first; (mark = memchr(mark, 27, (size_t)(p + length - mark))) != NULL; mark++) {
+        if (!is_time_mark(mark, (size_t)(p + length - mark))) continue;
+        length = write_times(out, p, length);
+        p = out;
+        first = 0;
+        break;
+    }
+    for (step = 0; step < sizeof STEPS; step++) {
+        if (first >= length || memchr(p + first, STEPS[step], length - first) == NULL) continue;
+        length = clean(out, p, length, STEPS[step]);
+        p = out;
+    }
+    if (p != out) memcpy(out, p, length);
+    return length;
+}
+
+#define STRETCH 32768  /* bytes that are made plain together: they stay in the first caches */
+
 PyDoc_STRVAR(plain_doc, "plain(raw): whole records with one-byte ends, without terminal sequences and NULs, times of Buildkite as seconds.");
 
 static PyObject *native_plain(PyObject *module, PyObject *raw) {
-    static const byte STEPS[] = {'\r', 0, 27, '^', 8};
-    const byte *from, *mark;
+    const byte *text;
     byte *out = NULL;
     char *data;
     Py_ssize_t size;
-    size_t length, first, step;
-    int no_memory = 0;
-    PyObject *made;
+    size_t length, at, made;
+    PyObject *records;
     (void)module;
     if (PyBytes_AsStringAndSize(raw, &data, &size) < 0) return NULL;
-    from = (const byte *)data;
+    text = (const byte *)data;
     length = (size_t)size;
     Py_BEGIN_ALLOW_THREADS
-    first = plain_length(from, length);
-    if (first < length) {
-        no_memory = (out = malloc(length)) == NULL;
-        for (mark = from + first; !no_memory && (mark = memchr(mark, 27, (size_t)(from + length - mark))) != NULL; mark++) {
-            if (!is_time_mark(mark, (size_t)(from + length - mark))) continue;
-            length = write_times(out, from, length);
-            from = out;
-            first = 0;
-            break;
-        }
-        for (step = 0; !no_memory && step < sizeof STEPS; step++) {
-            if (first == length || memchr(from + first, STEPS[step], length - first) == NULL) continue;
-            length = clean(out, from, length, STEPS[step]);
-            from = out;
+    at = made = plain_length(text, length);
+    if (at < length && (out = malloc(length)) != NULL) {
+        while (at > 0 && text[at - 1] != '\n') at--;
+        memcpy(out, text, at);
+        made = at;
+        while (at < length) {
+            size_t part = length - at, first;
+            if (part > STRETCH) {
+                const byte *end = memchr(text + at + STRETCH, '\n', part - STRETCH);
+                if (end != NULL) part = (size_t)(end - text) + 1 - at;
+            }
+            first = plain_length(text + at, part);
+            if (first < part) made += write_plain(out + made, text + at, part, first);
+            else memcpy(out + made, text + at, part), made += part;
+            at += part;
         }
     }
     Py_END_ALLOW_THREADS
-    if (no_memory) return PyErr_NoMemory();
-    if (from == (const byte *)data) {
-        free(out);
+    if (out == NULL) {
+        if (at < length) return PyErr_NoMemory();
         Py_INCREF(raw);
         return raw;
     }
-    made = PyBytes_FromStringAndSize((const char *)out, (Py_ssize_t)length);
+    records = PyBytes_FromStringAndSize((const char *)out, (Py_ssize_t)made);
     free(out);
-    return made;
+    return records;
 }
 
 /* ---- packed lines: what Unpacker of io/envelopes.py makes of an object around a line, where that is certain ---- */
