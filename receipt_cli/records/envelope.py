@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 
@@ -156,8 +156,8 @@ def unwrap(raw: bytes) -> bytes:
     return without_count(plain(raw))
 
 
-def plain(raw: bytes, normalise: Callable[[bytes], bytes] = normalise) -> bytes:
-    """Return whole records as ``unwrap`` does, but for Ray's counts behind lines; ``normalise`` may be a faster one."""
+def plain(raw: bytes) -> bytes:
+    """Return whole records as ``unwrap`` does, but for Ray's counts behind lines."""
     if b"\x1b" in raw and b"\x1b_bk;t=" in raw:
         raw = _BUILDKITE.sub(rb"\1.\2 ", raw)
     return normalise(raw)
