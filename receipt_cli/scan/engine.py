@@ -283,7 +283,8 @@ class Engine:
             layout = self.layouts.find(masked, record)
             if layout is not None and (layout.any_bar or record == printed):
                 if self.kernel is not None:
-                    self.kernel.add(layout)
+                    if self.kernel.add(layout):
+                        return
                     self.kernel.settle(body, (event.key for event in layout.events), (one.marker for one in layout.marks))
                 replay(body, layout, record, printed, ordinal, line, problems)
                 if bad and (layout.events or layout.ignored):
@@ -296,6 +297,12 @@ class Engine:
             record, masked = printed, b""
             outcome = examine(record, tried)
         outcome.marks = search_markers(markers, record)
+        if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
+            any_bar = is_plain(tried, markers) and not outcome.shows_bars
+            layout = learn_layout(record, outcome, markers, self.prefilter.possible_in(masked), any_bar=any_bar)
+            self.layouts.add(masked, layout)
+            if self.kernel is not None and layout is not None and self.kernel.add(layout):
+                return
         if self.kernel is not None:
             keys = ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read)
             self.kernel.settle(body, keys, (hit.marker.id for hit in outcome.marks))
@@ -303,12 +310,6 @@ class Engine:
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
-        if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            any_bar = is_plain(tried, markers) and not outcome.shows_bars
-            layout = learn_layout(record, outcome, markers, self.prefilter.possible_in(masked), any_bar=any_bar)
-            self.layouts.add(masked, layout)
-            if self.kernel is not None and layout is not None:
-                self.kernel.add(layout)
 
     def _candidates(self, record: bytes) -> tuple[list[tuple[Grammar, Rule, bool]], list[Marker]]:
         """Return the rules whose literal a record contains, each with whether it is one to ignore records by; and the markers."""
