@@ -48,6 +48,8 @@ MIN_LITERAL: Final = 5
 _HEAD: Final = "(?&head)"
 HEADLESS: Final = "(?:)"
 """Replaces a head in the core of a pattern."""
+_TOKEN: Final = compile_later(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.")
+_OTHER_GROUP: Final = compile_later(r"\((?!\?(?::|<?[=!]))")
 _BLANKS: Final = b" \t\r\n\v\f\x00"
 _COLOUR: Final = compile_later(rb"\x1b\[[0-9;]{0,12}m")
 
@@ -259,9 +261,27 @@ def _marker(name: str, entry: Mapping[str, Any], head: str, fail: Fail) -> Marke
         source=pattern.replace(_HEAD, f"(?:{_one_line(head)})"),
         samples=tuple(item.encode() for item in entry["samples"]),
         counter_samples=tuple(CounterSample(line.encode(), tuple(fires)) for line, fires in counters),
-        core=pattern.replace(_HEAD, HEADLESS) if _HEAD in pattern else None,
+        core=_headless(pattern) if _HEAD in pattern else None,
         retry=entry.get("retry"),
     )
+
+
+def _headless(pattern: str) -> str:
+    """Return a pattern without its heads: it matches wherever the pattern does.
+
+    What an alternative has between its head and a ``\\K`` goes with the head, where no group of it captures.
+    """
+    alternatives, depth = [""], 0
+    for token in _TOKEN.findall(pattern):
+        depth += (token == "(") - (token == ")")
+        ours = alternatives[-1]
+        if token == "|" and not depth:
+            alternatives.append("")
+        elif token == r"\K" and not depth and ours.startswith(_HEAD) and not _OTHER_GROUP.search(ours, len(_HEAD)):
+            alternatives[-1] = _HEAD + token
+        else:
+            alternatives[-1] += token
+    return "|".join(alternatives).replace(_HEAD, HEADLESS)
 
 
 def _one_line(pattern: str) -> str:

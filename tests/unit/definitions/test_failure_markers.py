@@ -12,7 +12,7 @@ from receipt_cli.authoring import lint_markers as marker_lint
 from receipt_cli.authoring.lint_markers import lint_catalogue
 from receipt_cli.definitions import failure_markers as markers
 from receipt_cli.definitions import resources
-from receipt_cli.definitions.failure_markers import Catalogue, Marker, MarkerHit, load_catalogue
+from receipt_cli.definitions.failure_markers import Catalogue, Marker, MarkerHit, load_catalogue, parse_catalogue
 from receipt_cli.errors import DataError
 
 
@@ -316,6 +316,22 @@ markers:
     samples: ['code=1', 'CODE=2']
     counter_samples: []
 """
+
+
+@pytest.mark.parametrize(
+    ("pattern", "core"),
+    [
+        (r"(?&head)(?:\w+ ){0,4}\KBoom: \S", r"(?:)\KBoom: \S"),
+        (r"(?&head)(?<!x)[|] \KBoom: a|(?&head)\w+ \KBoom: \S", r"(?:)\KBoom: a|(?:)\KBoom: \S"),
+        (r"(?:(?&head)a |b )\KBoom: \S", r"(?:(?:)a |b )\KBoom: \S"),  # not of the head alone
+        (r"(?&head)(?P<message>a )\KBoom: (?P=message)", r"(?:)(?P<message>a )\KBoom: (?P=message)"),
+        (r"x\|(?&head)a \KBoom: \S", r"x\|(?:)a \KBoom: \S"),
+        (r"Boom: \S", None),
+    ],
+)
+def test_a_core_has_nothing_of_the_head(pattern: str, core: str | None) -> None:
+    catalogue = parse_catalogue(GOOD.replace(r"(?&head)\KBoom: \S", pattern).encode(), "a.yaml")
+    assert catalogue.markers[0].core == core
 
 
 def told(text: str) -> list[str]:
