@@ -237,7 +237,7 @@ def _value(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Valu
         end = start + len(part.strip())
         layout = masked[start:end]
     shift = shift_of(spec.unit)
-    plain = _is_plain(layout) and shift is not None and not (shift and re.search(rb"[eE]", layout))
+    plain = _is_plain(layout) and shift is not None and not (shift and (b"e" in layout or b"E" in layout))
     if not plain or shift is None:
         return replace(generic, number=(start, end)) if spec.type == "number" and end > start else generic
     if spec.type == "integer" and (shift or not layout.lstrip(b"+-").isdigit() or len(layout) > _MAX_INTEGER_DIGITS):
