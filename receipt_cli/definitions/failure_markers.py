@@ -50,6 +50,8 @@ HEADLESS: Final = "(?:)"
 """Replaces a head in the core of a pattern."""
 _BLANKS: Final = b" \t\r\n\v\f\x00"
 _COLOUR: Final = compile_later(rb"\x1b\[[0-9;]{0,12}m")
+_ATOM: Final = r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<group>\((?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^()\[\\]|(?&group))*\))"
+"""An escape, a set or a whole group of a pattern."""
 
 
 class CounterSample(NamedTuple):
@@ -87,7 +89,7 @@ class Marker:
     ``rank`` 0 is the cause wherever it stands, at 1 the earliest wins, 2 and 3 count only when nothing better
     is there. ``overcome_after`` is the number of later step records that prove that the run got over it.
     ``literals`` are the gate: a record without one of them cannot match. ``core`` is the pattern without what it says
-    of the head of a line: it matches wherever the pattern does, and takes a quarter of the time to compile.
+    of the head of a line: it matches wherever the pattern does, and takes a quarter of the time to compile and less to search.
     """
 
     id: str
@@ -259,9 +261,20 @@ def _marker(name: str, entry: Mapping[str, Any], head: str, fail: Fail) -> Marke
         source=pattern.replace(_HEAD, f"(?:{_one_line(head)})"),
         samples=tuple(item.encode() for item in entry["samples"]),
         counter_samples=tuple(CounterSample(line.encode(), tuple(fires)) for line, fires in counters),
-        core=pattern.replace(_HEAD, HEADLESS) if _HEAD in pattern else None,
+        core=_core(pattern) if _HEAD in pattern else None,
         retry=entry.get("retry"),
     )
+
+
+def _core(pattern: str) -> str:
+    """Return a pattern that matches wherever ``pattern`` does: without heads, and without what may be missing behind one.
+
+    A search finds the rest at a later place as well; what may be missing is tried from every place of a record.
+    """
+    cuts = [each.start() for each in regex.finditer(rf"{_ATOM}|\|", pattern) if each.group() == "|"]
+    alternatives = [pattern[start:end] for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
+    optional = regex.compile(rf"^{regex.escape(_HEAD)}(?:\\K)?(?:(?!\\K)(?:{_ATOM})(?:[*?]|\{{0?,\d*\}})[?+]?)+")
+    return "|".join(optional.sub(_HEAD, alternative) for alternative in alternatives).replace(_HEAD, HEADLESS)
 
 
 def _one_line(pattern: str) -> str:
