@@ -6,11 +6,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later, regex_later
 from receipt_cli.scan.extraction.model import DROPPED, MAX_KEY, TIME_BOX_S, Extraction, Span, read_unregistered
+
+if TYPE_CHECKING:
+    import regex
 
 _KEEPING = ("step", "eval")
 MAX_LABELLED = 64
