@@ -445,10 +445,14 @@ typedef struct {
     size_t missed_count, missed_capacity;
     int32_t first;  /* near-misses of a rule that are kept */
     Py_buffer text;
-    int reading, busy;
+    int reading, busy, handed;  /* `handed`: the last record was handed back */
     size_t at;
     Py_ssize_t newline, carriage;
     int64_t ordinal, line, blank, undecodable;
+    struct {
+        size_t at;
+        int64_t ordinal, line, blank, undecodable;
+    } left;  /* before the record that was handed back last */
     PyThreadState *saved;
     int no_memory;
 } Kernel;
@@ -923,7 +927,11 @@ static int read_on(Kernel *kernel, Record *record) {
         }
         end = (size_t)(kernel->newline < kernel->carriage ? kernel->newline : kernel->carriage);
         length = end - start;
-        record->ordinal = kernel->ordinal;
+        kernel->left.at = start;
+        record->ordinal = kernel->left.ordinal = kernel->ordinal;
+        kernel->left.line = kernel->line;
+        kernel->left.blank = kernel->blank;
+        kernel->left.undecodable = kernel->undecodable;
         record->line = kernel->line + 1;
         kernel->at = end + 1;
         kernel->ordinal += end < size;
@@ -1344,6 +1352,7 @@ static PyObject *kernel_begin(Kernel *kernel, PyObject *arguments) {
         return NULL;
     }
     kernel->reading = 1;
+    kernel->handed = 0;
     kernel->at = 0;
     kernel->newline = kernel->carriage = -1;
     kernel->ordinal = ordinal;
@@ -1369,10 +1378,29 @@ static PyObject *kernel_next(Kernel *kernel, PyObject *unused) {
     done = read_on(kernel, &record);
     PyEval_RestoreThread(kernel->saved);
     kernel->busy = 0;
+    kernel->handed = done == LEFT;
     if (done == FAILED) return kernel->no_memory ? PyErr_NoMemory() : NULL;
     if (done == READ) Py_RETURN_NONE;
     return Py_BuildValue("nnLLi", (Py_ssize_t)record.start, (Py_ssize_t)record.end, (long long)record.ordinal,
                          (long long)record.line, record.bad);
+}
+
+PyDoc_STRVAR(again_doc, "again(): go back to the record that was handed back last.");
+
+static PyObject *kernel_again(Kernel *kernel, PyObject *unused) {
+    (void)unused;
+    if (!is_free(kernel)) return NULL;
+    if (!kernel->reading || !kernel->handed) {
+        PyErr_SetString(PyExc_RuntimeError, "no record was handed back");
+        return NULL;
+    }
+    kernel->handed = 0;
+    kernel->at = kernel->left.at;
+    kernel->ordinal = kernel->left.ordinal;
+    kernel->line = kernel->left.line;
+    kernel->blank = kernel->left.blank;
+    kernel->undecodable = kernel->left.undecodable;
+    Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(finish_doc, "finish(): end the block and forget its rows; (ordinal, line) behind it, blank and undecodable records.");
@@ -1509,6 +1537,7 @@ static PyMethodDef kernel_methods[] = {
     {"add", (PyCFunction)(void (*)(void))kernel_add, METH_VARARGS, add_doc},
     {"begin", (PyCFunction)(void (*)(void))kernel_begin, METH_VARARGS, begin_doc},
     {"next", (PyCFunction)(void (*)(void))kernel_next, METH_NOARGS, next_doc},
+    {"again", (PyCFunction)(void (*)(void))kernel_again, METH_NOARGS, again_doc},
     {"finish", (PyCFunction)(void (*)(void))kernel_finish, METH_NOARGS, finish_doc},
     {"take", (PyCFunction)(void (*)(void))kernel_take, METH_O, take_doc},
     {"ignored", (PyCFunction)(void (*)(void))kernel_ignored, METH_NOARGS, ignored_doc},

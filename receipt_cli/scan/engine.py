@@ -30,11 +30,12 @@ from receipt_cli.records.split import (
     invalid_records,
     last_end,
 )
-from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, is_plain, replay, search_markers
+from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
+from receipt_cli.scan.candidates import Candidates, Tried
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.reader import KernelReader, load_kernel
 from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
-from receipt_cli.scan.layout import MASK, MAX_LENGTH
+from receipt_cli.scan.layout import MASK, MAX_KEPT, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody
@@ -56,7 +57,7 @@ class Engine:
         """Without ``by_layout`` every record goes through the patterns: slower, and the same result."""
         self.grammars = tuple(grammars)
         self.catalogue = catalogue
-        self.rules_by_literal: dict[bytes, list[tuple[int, Grammar, Rule, bool]]] = {}
+        self.rules_by_literal: dict[bytes, list[tuple[int, Tried]]] = {}
         self.shared: dict[RuleKey, RuleKey] = {}
         order = 0
         seen: dict[tuple[object, ...], RuleKey] = {}
@@ -69,7 +70,7 @@ class Engine:
                 if self.shared[key] != key:
                     continue  # another version of this trainer reads the same text: one pass serves both
                 for literal in rule.literals:
-                    self.rules_by_literal.setdefault(literal, []).append((order, grammar, rule, rule.event == "ignored"))
+                    self.rules_by_literal.setdefault(literal, []).append((order, (grammar, rule, rule.event == "ignored")))
         self.markers_by_literal: dict[bytes, list[Marker]] = {}
         for marker in catalogue.markers:
             for literal in marker.literals:
@@ -77,6 +78,7 @@ class Engine:
         self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
         self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
         self._figure_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event in ("step", "eval")}
+        self._candidates_of: dict[frozenset[bytes], Candidates] = {}
         self.layouts = LayoutCache()
         self.by_layout = by_layout
         native = load_kernel() if by_layout else None
@@ -277,26 +279,33 @@ class Engine:
         printed = without_count(record)
         record = short_bars(printed)
         candidates = self._candidates(record) if record != printed else None
-        if candidates is not None and not is_plain(*candidates):
+        if candidates is not None and not candidates.plain:
             record, candidates = printed, None
         if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
             if layout is not None and (layout.any_bar or record == printed):
                 if self.kernel is not None:
-                    self.kernel.add(layout)
+                    if self.kernel.add(layout):
+                        return
                     self.kernel.settle(body, (event.key for event in layout.events), (one.marker for one in layout.marks))
                 replay(body, layout, record, printed, ordinal, line, problems)
                 if bad and (layout.events or layout.ignored):
                     body.undecodable -= 1
                     body.undecodable_matched.add(ordinal)
                 return
-        tried, markers = candidates or self._candidates(record)
-        outcome = examine(record, tried)
+        candidates = candidates or self._candidates(record)
+        outcome = examine(record, candidates.rules)
         if outcome.shows_bars and record != printed:
             record, masked = printed, b""
-            outcome = examine(record, tried)
-        outcome.marks = search_markers(markers, record)
+            outcome = examine(record, candidates.rules)
+        outcome.marks = search_markers(candidates.markers, record)
+        if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
+            any_bar = candidates.plain and not outcome.shows_bars
+            layout = learn_layout(record, outcome, candidates, self.prefilter.possible_in(masked), any_bar=any_bar)
+            self.layouts.add(masked, layout)
+            if self.kernel is not None and layout is not None and self.kernel.add(layout):
+                return
         if self.kernel is not None:
             keys = ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read)
             self.kernel.settle(body, keys, (hit.marker.id for hit in outcome.marks))
@@ -304,19 +313,19 @@ class Engine:
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
-        if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            any_bar = is_plain(tried, markers) and not outcome.shows_bars
-            layout = learn_layout(record, outcome, markers, self.prefilter.possible_in(masked), any_bar=any_bar)
-            self.layouts.add(masked, layout)
-            if self.kernel is not None and layout is not None:
-                self.kernel.add(layout)
 
-    def _candidates(self, record: bytes) -> tuple[list[tuple[Grammar, Rule, bool]], list[Marker]]:
-        """Return the rules whose literal a record contains, each with whether it is one to ignore records by; and the markers."""
+    def _candidates(self, record: bytes) -> Candidates:
+        """Return the rules and the markers whose literal a record contains."""
         literals = self.prefilter.literals_in(record)
-        tried = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
-        markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
-        return [tried[order] for order in sorted(tried)], list(markers.values())
+        known = self._candidates_of.get(literals)
+        if known is None:
+            if len(self._candidates_of) >= MAX_KEPT:
+                self._candidates_of.clear()
+            tried = dict(entry for literal in literals for entry in self.rules_by_literal.get(literal, ()))
+            markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
+            known = Candidates([tried[order] for order in sorted(tried)], [*markers.values()])
+            self._candidates_of[literals] = known
+        return known
 
 
 def _capped(raw: bytes, length: int | None, body: SegmentBody) -> tuple[bytes, PlacedProblems]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
 from itertools import chain
 
-from receipt_cli.definitions.failure_markers import Marker, MarkerHit
+from receipt_cli.definitions.failure_markers import MarkerHit
 from receipt_cli.definitions.units import MAX_TEXT, shift_of
-from receipt_cli.grammar.digit_sensitivity import digits_compared, kept_after
+from receipt_cli.grammar.digit_sensitivity import kept_after
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.lazy_dataclass import replace
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import ENVELOPE, before
+from receipt_cli.records.envelope import before
 from receipt_cli.records.place import form_of, read_host
 from receipt_cli.scan.book import Outcome
+from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.extraction import (
     NOWHERE,
     Extraction,
@@ -40,45 +40,35 @@ _MAX_ECHO = 60
 """Digits of a number that a pattern compares with another: the kernel has a word of bits for them."""
 
 
-@cache
-def envelope_kept() -> frozenset[str]:
-    """Return the texts behind which digits decide what is an envelope."""
-    kept = kept_after(ENVELOPE.pattern.decode("latin-1"))
-    assert kept is not None, "the envelopes may distinguish digits anywhere"
-    return kept
-
-
 def learn_layout(
     record: bytes,
     outcome: Outcome,
-    markers: Sequence[Marker],
+    candidates: Candidates,
     numbered: Iterable[tuple[bytes, bytes]],
     *,
     any_bar: bool = False,
 ) -> Layout | None:
     """Return the layout of ``record``, or None where it is in doubt.
 
-    ``markers`` are those whose literal the record contains; ``numbered`` are the literals with digits, masked and as they are;
-    ``any_bar`` as of the layout.
+    ``candidates`` were tried; ``numbered`` are the literals with digits, masked and as they are; ``any_bar`` as of the layout.
     """
     masked = record.translate(MASK)
     if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked):
         return None
     read = [rule for _, rule, _ in outcome.read]
     others = [rule for _, rule in (*outcome.missed, *outcome.ignored)]
-    tried = (*read, *others)
     if any(rule.mapping is not None for rule in read) and (not record.isascii() or b"\\" in record):
         return None  # its places are those of characters
     if any(rule.asks_digits for rule in others):
         return None
-    compared = [*(rule.compared for rule in tried), *(digits_compared(marker.source) for marker in markers)]
-    below = [_below_bounds(rule, record) for rule in tried if rule.bounds]
-    known, spans = [one for one in compared if one is not None], [low for low in below if low is not None]
-    if len(known) < len(compared) or len(spans) < len(below):
+    asked = candidates.asked
+    below = [_below_bounds(rule, record) for rule in candidates.bounded]
+    spans = [low for low in below if low is not None]
+    if asked is None or len(spans) < len(below):
         return None
     fixed = _FixedDigits(record, masked)
-    fixed.behind(envelope_kept().union(*(one.kept for one in known)))
-    fixed.echo(frozenset().union(*(one.echoes for one in known)))
+    fixed.behind(asked.kept)
+    fixed.echo(asked.echoes)
     fixed.literals(numbered)
     if any(rule.mapping is not None for rule in others):
         spans.append([escape.span() for escape in _ESCAPE.finditer(masked)])
@@ -142,18 +132,17 @@ class _FixedDigits:
         self.absent: list[tuple[int, bytes]] = []
         self.echoes: list[Echo] = []
 
-    def behind(self, texts: Iterable[str]) -> None:
+    def behind(self, texts: tuple[bytes, ...]) -> None:
         """Fix the runs of digits right behind any of ``texts``, which are in lower case."""
-        wanted = tuple(text.encode("latin-1") for text in texts)
-        lowered = self.record.lower() if wanted else b""
-        for run in _RUN.finditer(self.masked) if wanted else ():
-            if lowered.endswith(wanted, 0, run.start()):
+        lowered = self.record.lower() if texts else b""
+        for run in _RUN.finditer(self.masked) if texts else ():
+            if lowered.endswith(texts, 0, run.start()):
                 self.found.add(run.span())
 
-    def echo(self, texts: Iterable[str]) -> None:
-        """Note how the runs of digits on both sides of any of ``texts`` compare."""
-        for text in texts:
-            for found in re.finditer(rb"(0+)%b(?=(0+))" % re.escape(text.encode("latin-1")), self.masked, re.IGNORECASE):
+    def echo(self, echoes: Iterable[re.Pattern[bytes]]) -> None:
+        """Note how two runs of digits compare that any of ``echoes`` finds."""
+        for echo in echoes:
+            for found in echo.finditer(self.masked):
                 self.echoes.append(Echo.of(self.record, found.span(1), found.span(2)))
 
     def literals(self, numbered: Iterable[tuple[bytes, bytes]]) -> None:
@@ -248,7 +237,7 @@ def _value(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Valu
         end = start + len(part.strip())
         layout = masked[start:end]
     shift = shift_of(spec.unit)
-    plain = _is_plain(layout) and shift is not None and not (shift and re.search(rb"[eE]", layout))
+    plain = _is_plain(layout) and shift is not None and not (shift and (b"e" in layout or b"E" in layout))
     if not plain or shift is None:
         return replace(generic, number=(start, end)) if spec.type == "number" and end > start else generic
     if spec.type == "integer" and (shift or not layout.lstrip(b"+-").isdigit() or len(layout) > _MAX_INTEGER_DIGITS):

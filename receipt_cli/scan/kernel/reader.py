@@ -65,16 +65,20 @@ class KernelReader:
     def _answer(self, number: int, text: bytes) -> Answer:
         return self._names.answers[number](text)
 
-    def add(self, layout: Layout) -> None:
-        """Let the kernel read further records of ``layout``, unless they are for Python."""
+    def add(self, layout: Layout) -> bool:
+        """Let the kernel read records of ``layout``, unless they are for Python; True: it reads the one at hand, too."""
         if layout in self._served or len(self._served) >= MAX_LAYOUTS:
-            return
+            return False
         self._served.add(layout)
         if REPEATED in layout.sample or not layout.sample:
-            return
+            return False
         program = write_program(self._names, layout)
-        if program is not None:
-            self._kernel.add(layout.sample, moving_digits(layout), program)
+        if program is None:
+            return False
+        self._kernel.add(layout.sample, moving_digits(layout), program)
+        if self._buffer:
+            self._kernel.again()
+        return bool(self._buffer)
 
     def read(self, body: SegmentBody, buffer: bytes, read_record: ReadRecord, problems: PlacedProblems) -> None:
         """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those that the kernel does not."""
