@@ -27,7 +27,7 @@ from receipt_cli.problems import Problem
 BLOCK = 1 << 20
 DIRECT = 4 << 20
 """Bytes of text that are read as they are asked for; of a longer log, the rest is read ahead, in threads of its own."""
-KEPT = 4 << 20
+KEPT = 8 << 20
 """Bytes that are taken and given back once before many blocks are: what the C library of Linux had to give back in one piece it
 takes from its own store from then on, of which it keeps twice as much. Else each block comes in pages to be made first."""
 SPOOLED = 16 << 20

@@ -85,7 +85,7 @@ class Cells(Sequence[N], Generic[N]):
         held = self._held
         if isinstance(index, slice) and not isinstance(held, array):
             return array(self._code, held[index].tobytes())
-        return held[index]  # type: ignore[no-any-return]
+        return held[index]
 
     def __iter__(self) -> Iterator[N]:
         if isinstance(self._few, array):

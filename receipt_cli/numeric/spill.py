@@ -108,7 +108,7 @@ class Room:
         assert self._map is not None
         if self._file is not None:
             show(8 * count)
-        return memoryview(self._map).cast(code)[start : start + count]
+        return memoryview(self._map).cast(code)[start : start + count]  # type: ignore[call-overload, no-any-return]
 
     def view(self, dtype: type[Kind], start: int, count: int) -> NDArray[Kind]:
         """Return ``count`` numbers of eight bytes from number ``start`` on, as a view."""
