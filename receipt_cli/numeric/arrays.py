@@ -24,7 +24,8 @@ WORTH_CALL = 2048
 def is_large(values: Sized, weight: int = 1, without: int = 0) -> bool:
     """True for numpy's arrays, and for so many entries, each of ``weight``, that they are worth becoming one.
 
-    ``without``: what each weighs more as long as numpy is not imported, for what will be done with it. The choice never shows in a result: both ways give the same bits.
+    ``without``: what each weighs more as long as numpy is not imported, for what will be done with it. The choice never shows
+    in a result: both ways give the same bits.
     """
     if "numpy" in sys.modules:
         return hasattr(values, "dtype") or weight * len(values) >= WORTH_CALL

@@ -47,6 +47,10 @@ _held = 0
 """Bytes of memory that all rooms hold; what is in files does not count."""
 _shown = 0
 """Bytes of rooms in files that were looked at since their pages were given back."""
+_mapped = 0
+"""Of ``_count_mapped``, when pages were given back last."""
+_statm = 0, -1
+"""A process, and the open file in which the system says what is in it."""
 _filed: WeakSet[mmap] = WeakSet()
 """The memory of rooms in files: it may outlive them, while arrays show it."""
 
@@ -174,13 +178,31 @@ class Room:
 
 
 def show(size: int = TOUCHED) -> None:
-    """Count bytes of files that are looked at, by default at one place; where they are many, give back all pages of files."""
-    global _shown
+    """Count bytes of files that are looked at, by default at one place; where they are many, give back all pages of files.
+
+    Few of the bytes may be needed of what is shown: none are given back as long as few are in the process.
+    """
+    global _shown, _mapped
     _shown += size
     if _shown >= SHOWN:
         _shown = 0
-        for shown in list(_filed):
-            _give_back(shown)
+        mapped = _count_mapped()
+        if mapped is None or mapped - _mapped >= SHOWN:
+            for shown in list(_filed):
+                _give_back(shown)
+            _mapped = _count_mapped() or 0
+
+
+def _count_mapped() -> int | None:
+    """Return how many bytes of files are in this process; None where the system does not say."""
+    global _statm
+    process = os.getpid()
+    try:
+        if _statm[0] != process:
+            _statm = process, os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        return int(os.pread(_statm[1], 128, 0).split()[2]) * PAGESIZE
+    except (AttributeError, OSError):
+        return None
 
 
 def _give_back(shown: mmap) -> None:
