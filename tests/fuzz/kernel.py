@@ -2,14 +2,15 @@
 
 The kernel is compiled anew under address and undefined-behaviour sanitizers, where the compiler has them, and this
 program runs itself with it. An engine with the kernel reads logs in blocks of few records, one that reads each record by
-its patterns reads them whole; what they find must be equal. Both live on from log to log, so that layouts are known. The
-first log with a difference is kept in build/fuzz/kernel.
+its patterns reads them whole; what they find must be equal. Both live on from log to log, so that layouts are known. Lines
+that a collector packed are unpacked by both, too. The first log with a difference is kept in build/fuzz/kernel.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import random
 import re
@@ -20,6 +21,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
+from receipt_cli.io.envelopes import Unpacker
 from tests.fuzz.harness import ROOT
 
 FOLDER = ROOT / "build" / "fuzz" / "kernel"
@@ -101,6 +103,69 @@ DIGITS = b"0123456789"
 CUTS = 12
 """So often a text is cut and read again: what the definition gives does not depend on it, and is read once."""
 HOSTILE = (b"\0", b"\r", b"\x08", b"\x1b[0m", b"\xff", b"\xc3\xa9", b"\r\n", b" [repeated 3x across cluster]", b"9" * 70)
+
+
+KEYS = (
+    "log",
+    "msg",
+    "message",
+    "MESSAGE",
+    "time",
+    "ts",
+    "date",
+    "level",
+    "severity",
+    "stream",
+    "rank",
+    "loss",
+    "exc_info",
+    "_source",
+    "x",
+)
+VALUES = (
+    "it 1\n", "a\r\nb\n", "\u00e9\u2588\x00", "2026-01-02T03:04:05.1Z", "1767323045", 1767323045123, 1767323045.25, "info",
+    "warn", "stdout", "stderr", '{"log": "it 2", "time": "2026-01-02T03:04:05Z"}', [65], ["a", {"b": None}], {},
+    None, True, -1.5, 7, "",
+)  # fmt: skip
+WRECKS = (
+    b"",
+    b"\\",
+    b'"',
+    b"\\u00",
+    b"{",
+    b"}",
+    b"[",
+    b",",
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"NaN",
+    b"0",
+    b".",
+    b"e5",
+    b"\n",
+    b"\t",
+    b" ",
+    b"\x01",
+)
+
+
+def packed(rng: random.Random) -> bytes:
+    """Return an object around a line, or something like one."""
+    entry = {rng.choice(KEYS): rng.choice(VALUES) for _ in range(rng.randrange(6))}
+    blank = rng.choice(("", " "))
+    text = bytearray(json.dumps(entry, ensure_ascii=rng.random() < 0.5, separators=("," + blank, ":" + blank)).encode())
+    text[:0] = rng.choice((b"", b"", b"", b"[", b"x\t", b"2026-01-02T03:04:05Z stdout P "))
+    text += rng.choice((b"", b"", b"", b",", b"]", b"\r", b" "))
+    while rng.random() < 0.2:
+        at = rng.randrange(len(text) + 1)
+        text[at : at + rng.randrange(2)] = rng.choice(WRECKS)
+    return bytes(text)
+
+
+def unpack(native: object, pieces: list[bytes]) -> tuple[bytes, list[int]]:
+    """Return what is unpacked of ``pieces``, and the lines that are empty."""
+    unpacker = Unpacker(native)
+    return b"".join(map(unpacker.feed, pieces)) + unpacker.rest(), list(unpacker.emptied)
 
 
 def number(rng: random.Random) -> str:
@@ -192,6 +257,12 @@ def compare(seconds: float, seed: int) -> int:
                     print(f"block {blocks} of seed {seed}: {find_difference(found, defined)}; see {FOLDER / 'difference.log'}")
                     return 1
                 blocks, read = blocks + sum(END.search(part) is not None for part in parts), read + found["records"]
+            parts = cut(b"\n".join(packed(rng) for _ in range(rng.randrange(20))), rng)
+            if unpack(fast.native, parts) != unpack(None, parts):
+                FOLDER.mkdir(parents=True, exist_ok=True)
+                (FOLDER / "difference.log").write_bytes(b"".join(parts))
+                print(f"packed lines of seed {seed} differ; see {FOLDER / 'difference.log'}")
+                return 1
             if time.monotonic() >= end:
                 break
     print(f"{blocks} blocks, {read} records, seed {seed}: no difference")

@@ -117,6 +117,23 @@ def test_literals_are_found(literals: list[bytes], record: bytes) -> None:
     assert not literals or kernel.contains(record + literals[-1] + record)
 
 
+QUIET = [b"part 4 of 5", b"no. 17 of 20", b"  ", b"caf\xe9 12", b"\xc3\xa9 7", b"7", b"x" * 600, b"1" * 513, b"ab"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(QUIET), st.text("0123456789", min_size=9, max_size=9)), max_size=60))
+def test_of_forms_that_came_before_the_same_is_found(records: list[tuple[bytes, str]]) -> None:
+    kernel = NATIVE.Kernel((b"part 4", b"17 of", b"12 ", b"7\x00", b"b1"), no_answer, 5)
+    lines = []
+    for record, digits in records:
+        new = iter(digits.encode() * 100)
+        lines.append(bytes(next(new) if 48 <= byte <= 57 else byte for byte in record))
+    found = drain(kernel, b"".join(line + b"\n" for line in lines))
+    wanted = [number for number, line in enumerate(lines) if any(literal in line for literal in (b"part 4", b"17 of", b"12 "))]
+    assert [ordinal for _, _, ordinal, _, _ in found] == wanted
+    blank, bad = sum(not line.strip() for line in lines), sum(b"\xe9" in line for line in lines)
+    assert kernel.finish() == (len(lines), len(lines), blank, bad)
+
+
 @given(st.lists(st.sampled_from([b"a", b" ", b"\t", b"\n", b"\r", b"\xff", b"\xc3\xa9", b"\xed\xa0\x80", b"key"]), max_size=30))
 def test_ends_blanks_and_bytes_that_are_no_text_are_counted(parts: list[bytes]) -> None:
     buffer = b"".join(parts) + b"\n"
