@@ -1780,7 +1780,7 @@ static size_t clean(byte *out, const byte *p, size_t length, byte mark) {
     return made;
 }
 
-#define NOT_PLAIN(x) (Lanes)((x == 0) | (x == 8) | (x == '\r') | (x == 27) | (x == '^'))
+#define NOT_PLAIN(x) (Lanes)((x == (byte)0) | (x == (byte)8) | (x == (byte)'\r') | (x == (byte)27) | (x == (byte)'^'))
 
 /* Return how long p[0:length] has no byte that a plain record lacks: no carriage return, NUL, escape, caret or backspace. */
 static size_t plain_length(const byte *p, size_t length) {
