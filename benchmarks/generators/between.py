@@ -36,11 +36,13 @@ def timers(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
         steps = megatron.step_lines(random, first, ROWS, facts)
         largest = [decimal(np.abs(noise(random, mean, spread)) + 0.01, 2) for mean, spread in ((400, 9), (900, 9), (30, 1))]
         least = [decimal(values * 0.98, 2) for values in largest]
-        blocks_of_lines = map(TIMERS.__mod__, zip(*(v.tolist() for pair in zip(least, largest) for v in pair), strict=True))
+        columns = (values.tolist() for pair in zip(least, largest, strict=True) for values in pair)
         if facts is not None:
             for name, values in zip(("forward", "backward", "optimizer"), largest, strict=True):
                 facts.add(f"{name}_time_s", scaled(values, 2, -3), steady=True)
-        block = "".join(line for pair in zip(steps, blocks_of_lines, strict=True) for line in pair).encode()
+        block = "".join(
+            line for pair in zip(steps, map(TIMERS.__mod__, zip(*columns, strict=True)), strict=True) for line in pair
+        ).encode()
         yield block
         made += len(block)
         first += ROWS

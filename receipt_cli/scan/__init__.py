@@ -7,7 +7,7 @@ Start with ``engine`` (the fold), ``segment`` (its result), ``extraction`` (one 
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "columns": "NumberColumn POSITION_BITS RuleColumns place",
+    "columns": "NumberColumn POSITION_BITS RuleColumns TextColumn place",
     "engine": "Engine has_kernel Read",
     "extraction": (
         "DROPPED Extraction keep_labelled PatternTimeout TIME_BOX_S bind_cells bind_row convert extract "

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.metamorphic.pairs import without_places
 from receipt_cli.derive import Derivation, Options, read_log
 from receipt_cli.events import phases, rows
 from receipt_cli.events.compact import regular
@@ -64,6 +63,35 @@ rules:
     literal: 'toy memory '
     pattern: 'toy memory (?P<peak_memory_allocated_bytes>\d++)'
     fields: {peak_memory_allocated_bytes: {type: number}}
+  report:
+    event: step
+    companion: true
+    literal: ['toy times', ' ..: ']
+    block:
+      open: 'toy times(?: of rank (?P<rank>\d++))?:$'
+      row: '^ (?P<key>\w++) \.\.: (?P<value>[\d.]++)$'
+      gap: 1
+      keys: {data: data_time_s, copied: data_time_s, forward: forward_time_s}
+      unknown: other
+      requires: [forward_time_s]
+    fields:
+      rank: {type: integer}
+      data_time_s: {type: number, printed_in: ms}
+      forward_time_s: {type: number, printed_in: ms}
+  row:
+    event: step
+    literal: ['STEP  ', '  toy ']
+    table:
+      header: '^STEP {2}.*LOSS'
+      row: '^\d++ {2}toy .*'
+      cell: '  '
+      keys: {STEP: step, LOSS: loss, NORM: grad_norm}
+      ignore: [TRAINER]
+      unknown: other
+    fields:
+      step: {type: integer}
+      loss: {type: number}
+      grad_norm: {type: number}
   epoch_record:
     event: step
     literal: 'toy record '
@@ -160,6 +188,7 @@ SINGLE = (
 )
 LABELS = ("", "[rank0]: ", "[rank1]: ", "[rank3]: ")
 VALUES = ("2.5", "1.25", "0.001", "9000", "nan", "inf", "0.3", "0", None, None)
+REPORTED = ("forward", "data", "copied", "width")
 NAMES = ("time", "mfu", "tps", "batch", "mem", "width", "depth")
 
 
@@ -167,7 +196,7 @@ NAMES = ("time", "mfu", "tps", "batch", "mem", "width", "depth")
 def stretches(draw: st.DrawFn) -> list[str]:
     """Return the lines of many step records of one kind, some of them odd in one way or another."""
     first, count, stride = draw(st.sampled_from([0, 1, 2, 30, 60, 100])), draw(st.integers(1, 90)), draw(st.integers(1, 2))
-    kind = draw(st.sampled_from(["step", "step", "step", "beside", "beside", "norm", "record", "counted", "frames", "bars"]))
+    kind = draw(st.sampled_from([*["step"] * 3, *["beside", "report"] * 2, "row", "norm", "record", "counted", "frames", "bars"]))
     labels = draw(st.sampled_from([[""], [""], ["[rank1]: "], list(LABELS[1:3]), list(LABELS[1:])]))
     plan = draw(st.sampled_from(["", "", "/90", "/120", "/200"]))
     cells = draw(
@@ -181,6 +210,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
         )
     )
     draws = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    whose = draw(st.sampled_from(["", "", " of rank 1"]))
     lines: list[str] = []
     for i in range(count):
         n, what = first + i * stride, odd.get(i)
@@ -190,6 +220,10 @@ def stretches(draw: st.DrawFn) -> list[str]:
         line = {
             "step": f"toy step {n}{'/777' if what == 'plan' else plan} | loss={loss}{values}",
             "beside": f"toy step {n}{plan} | loss={loss}{values}\n" + f"toy memory {4096 + i}\n" * (draws[i % len(draws)] % 3),
+            "report": f"toy step {n}{plan} | loss={loss}{values}\ntoy times{whose}:\n"
+            + "".join(f" {name} ..: {4096 + i}\n" for name in REPORTED[: draws[i % len(draws)] + (what == "fewer")]),
+            "row": f"{'STEP  TRAINER  LOSS' + '  NORM' * draws[0] if i % 9 == 0 or what == 'nan' else ''}\n{n}  toy x  {loss}"
+            + f"  0.{n}" * (draws[0] - (what == "fewer")),
             "norm": f"toy norm {n}: {loss if loss != 'nan' else '1'}",
             "record": f"toy record epoch={n / 25:.2f} loss={9 - i / 50:.3f}",
             "counted": f"toy epoch {1 + i // 45}{plan} {1 + i % 45 // draws[0]}/45 {9 - i / 50:.3f}",
@@ -225,8 +259,7 @@ def told(path: Path, grammar: Path | None, wanted: bool) -> list[tuple[object, .
         reading = read_log([Stream((Source(str(path)),))], Options(grammar=str(grammar) if grammar else None), workers=1)
         found = [reading.derivation(number) for number in range(len(reading.launches))]
         return [
-            (repr(without_places(assemble(d, run={}, header={}, attachments=[]))), repr((d.ending, d.ranks)), list(_series(d)))
-            for d in found
+            (repr(assemble(d, run={}, header={}, attachments=[])), repr((d.ending, d.ranks)), list(_series(d))) for d in found
         ]
 
 

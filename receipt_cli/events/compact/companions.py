@@ -51,9 +51,8 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
 
 
 def _may_follow(rule: Rule, columns: RuleColumns) -> bool:
-    """True for a companion of one line whose fields are metrics, or outside of the registry, and nothing else."""
-    single = rule.companion and rule.table is None and rule.block is None and not rule.redraw
-    if not single or rule.event != "step" or columns.texts or not are_many(columns):
+    """True for a companion whose fields are metrics, or outside of the registry, and nothing else."""
+    if not rule.companion or rule.redraw or rule.event != "step" or columns.texts or not are_many(columns):
         return False
     return all(rule.fields[name].target[0] in ("metric", "other") for name in columns.numbers)
 
@@ -87,19 +86,25 @@ def _merged(
     numbers: dict[str, Any] = dict(columns.numbers)
     for name, column in its.numbers.items():
         fields[f"{companion.name}\t{name}"] = companion.fields[name]
-        numbers[f"{companion.name}\t{name}"] = _moved(column, owners, mask, len(columns))
-    others = {name: _moved(column, owners, mask, len(columns)) for name, column in its.unregistered.items()}
+        numbers[f"{companion.name}\t{name}"] = _moved(column, owners, mask, len(columns), its.line)
+    others = {name: _moved(column, owners, mask, len(columns), its.line) for name, column in its.unregistered.items()}
     return replace(rule, fields=fields), replace(columns, numbers=numbers, unregistered={**columns.unregistered, **others})
 
 
-def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int) -> NumberColumn:
-    """Return the values whose rows are in ``mask``, each at its row's place among ``count`` rows."""
+def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int, line: Cells[int] | None = None) -> NumberColumn:
+    """Return the values whose rows are in ``mask``, each at its row's place among ``count`` rows; ``line`` prints them."""
     held, values = column.index, column.values.whole()
     chosen, rows = mask[held], places[held]
+    lines = None if column.lines is None else column.lines.whole()
+    if line is not None:
+        own = line.whole()[held]
+        lines = own if lines is None else np.where(lines, lines, own)
     if not chosen.all():
         values = np.compress(chosen, values, out=scratch(np.float64, int(np.count_nonzero(chosen))))
-        rows = rows[chosen]
-    return NumberColumn(Cells.of(values), None if len(rows) == count else Cells.of(rows))
+        rows, lines = rows[chosen], None if lines is None else lines[chosen]
+    return NumberColumn(
+        Cells.of(values), None if len(rows) == count else Cells.of(rows), None if lines is None else Cells.of(lines)
+    )
 
 
 def _chosen(columns: RuleColumns, rows: Integers) -> RuleColumns:
