@@ -110,6 +110,20 @@ rules:
       epoch_step: {type: integer}
       epoch_steps: {type: integer}
       loss: {type: number}
+  passes:
+    event: step
+    epochs_from: log
+    literal: 'toy pass '
+    pattern: 'toy pass (?P<epoch_number>\d++) (?P<epoch_step>\d++)/(?P<epoch_steps>\d++) (?P<loss>\S++)'
+    fields:
+      epoch_number: {type: integer}
+      epoch_step: {type: integer}
+      epoch_steps: {type: integer}
+      loss: {type: number}
+  first_pass:
+    event: progress
+    literal: 'toy pass 0 '
+    pattern: 'toy pass 0 '
   frame:
     event: step
     redraw: true
@@ -196,7 +210,9 @@ NAMES = ("time", "mfu", "tps", "batch", "mem", "width", "depth")
 def stretches(draw: st.DrawFn) -> list[str]:
     """Return the lines of many step records of one kind, some of them odd in one way or another."""
     first, count, stride = draw(st.sampled_from([0, 1, 2, 30, 60, 100])), draw(st.integers(1, 90)), draw(st.integers(1, 2))
-    kind = draw(st.sampled_from([*["step"] * 3, *["beside", "report"] * 2, "row", "norm", "record", "counted", "frames", "bars"]))
+    kind = draw(
+        st.sampled_from([*["step"] * 3, *["beside", "report", "pass"] * 2, "row", "norm", "record", "counted", "frames", "bars"])
+    )
     labels = draw(st.sampled_from([[""], [""], ["[rank1]: "], list(LABELS[1:3]), list(LABELS[1:])]))
     plan = draw(st.sampled_from(["", "", "/90", "/120", "/200"]))
     cells = draw(
@@ -226,13 +242,15 @@ def stretches(draw: st.DrawFn) -> list[str]:
             + f"  0.{n}" * (draws[0] - (what == "fewer")),
             "norm": f"toy norm {n}: {loss if loss != 'nan' else '1'}",
             "record": f"toy record epoch={n / 25:.2f} loss={9 - i / 50:.3f}",
+            "pass": f"toy pass {i // 40} {i % 40}/{90 if what == 'plan' else 40} {9 - i / 50:.3f}",
             "counted": f"toy epoch {1 + i // 45}{plan} {1 + i % 45 // draws[0]}/45 {9 - i / 50:.3f}",
             "frames": "\r".join(f"toy frame {n}/500 loss={9 - i / 50 + again:.3f}" for again in range(draws[i % len(draws)])),
             "bars": f"toy record epoch={n / 25:.2f} loss=2.5\ntoy bar {n}/500",
         }[kind]
         shown = ["[rank7]: "] if what == "label" else labels
         if what != "drop":
-            lines += [label + line for label in shown] * (2 if what == "twice" else 1)
+            other = kind == "pass" and draws[0] > 1  # each rank prints a loss of its own
+            lines += [f"{label}{line}{n if other else ''}" for n, label in enumerate(shown)] * (2 if what == "twice" else 1)
         if what in ("norm", "eval", "memory"):
             lines.append(f"toy {what} {n}: 0.5")
     return lines
