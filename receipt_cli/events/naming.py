@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -20,8 +20,11 @@ from receipt_cli.numeric.column import Cells
 from receipt_cli.problems import EXCERPT_BYTES, Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, NumberColumn, RuleColumns, TextColumn
-from receipt_cli.scan.extraction import bind_cells, bind_row, convert, read_unregistered
+from receipt_cli.scan.extraction import bind_columns, bind_row, convert, read_unregistered
 from receipt_cli.scan.segment import count_between
+
+PIECE = 4096
+"""Rows of a table that are named together."""
 
 
 class Naming:
@@ -50,27 +53,49 @@ class Naming:
     def _table(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
         """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
         assert rule.table is not None
-        made = _Named(rule)
-        rows = array("q")
+        made, rows = _Named(rule), array("q")
         headers, cells = _Texts(columns.headers), _Texts(columns.cells)
-        header: tuple[str, ...] = ()
+        known: dict[str | None, _Under] = {None: _Under(())}
+        under = known[None]
         for row, line in enumerate(columns.line):
             names, texts = headers.at(row), cells.at(row)
             if names is not None:
-                header = tuple(names.split("\t"))
+                under = known.get(names) or known.setdefault(names, _Under(names.split("\t")))
                 continue
-            bound = bind_cells(rule.table, header, tuple(texts.split("\t"))) if texts is not None else None
-            if bound is None:
+            values = None if texts is None else texts.split("\t")[rule.table.skip_cells :]
+            if values is None or len(values) != len(under.names):
                 self.found.append(Problem("table_row_without_header", line, f"{rule.name}: cells do not fit the header", ""))
                 continue
-            for name, text in bound[0].items():
-                self._put(made, len(rows), name, text, line)
-            for name, value in bound[1].items():
-                made.other(name).add(len(rows), value)
-            self.ledger.read.update(bound[0].keys())
-            self.ledger.other.update(bound[1].keys())
+            under.records.append(len(rows))
+            under.lines.append(line)
+            under.cells.append(values)
             rows.append(row)
+            if len(under.cells) == PIECE:
+                self._name(made, under)
+        for under in known.values():
+            self._name(made, under)
         return made.finish(columns, rows)
+
+    def _name(self, made: _Named, under: _Under) -> None:
+        """Name the cells of the rows below a header."""
+        if not under.cells:
+            return
+        assert made.rule.table is not None
+        fields, others = bind_columns(made.rule.table, under.names, under.cells)
+        for name, texts in fields.items():
+            spec = made.rule.fields[name]
+            values = [convert(spec, text)[0] for text in texts]
+            if all(isinstance(value, float) for value in values):
+                made.number(name).extend(under.records, values)  # type: ignore[arg-type]
+            else:
+                for row, text, line in zip(under.records, texts, under.lines, strict=True):
+                    self._put(made, row, name, text, line)
+            self.ledger.read[name] += len(texts)
+        for name, found in others.items():
+            if found:
+                made.other(name).extend([under.records[row] for row in found], found.values())
+                self.ledger.other[name] += len(found)
+        under.records, under.lines, under.cells = array("q"), array("q"), []
 
     def _blocks(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
         """Join the rows of each block to its opening line, or to the row that began it; a rank's rows stay its own.
@@ -93,7 +118,7 @@ class Naming:
             if pair is not None and block is None and rank == NO_RANK and spec.open is not None:
                 block = latest
             if block is not None:
-                between = count_between(self.copied, block.line, line)
+                between = count_between(self.copied, block.line, line) if self.copied else 0
                 if ordinal - block.last - between > spec.gap + 1 or (spec.open is None and key in block.keys):
                     block = None
             if block is None:
@@ -148,6 +173,15 @@ class _Open:
     names: set[str] = field(default_factory=set)
 
 
+class _Under:
+    """The rows of a table that have one header: their records, lines and cells."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self.records, self.lines = array("q"), array("q")
+        self.cells: list[list[str]] = []
+
+
 class _Texts:
     """The texts of a column, asked for by ascending rows."""
 
@@ -175,25 +209,40 @@ class _Values:
 
     def add(self, row: int, value: float, line: int = 0) -> None:
         """Add a value."""
+        if line or self.lines:
+            self._lines_to(len(self.rows))
+            self.lines.append(line)
         self.rows.append(row)
         self.values.append(value)
-        self.lines.append(line)
+
+    def extend(self, rows: Iterable[int], values: Iterable[float], lines: Sequence[int] = ()) -> None:
+        """Add values, those of records themselves where there are no ``lines``."""
+        if lines:
+            self._lines_to(len(self.rows))
+            self.lines.extend(lines)
+        self.rows.extend(rows)
+        self.values.extend(values)
+
+    def _lines_to(self, count: int) -> None:
+        self.lines.frombytes(bytes(8 * (count - len(self.lines))))
 
     def column(self, places: Sequence[int]) -> NumberColumn:
         """Return them by ascending record, each at its place; those of a record that has none (-1) are left out."""
+        if self.lines:
+            self._lines_to(len(self.rows))
         rows, values, lines = self.rows, self.values, self.lines
         if any(after <= before for before, after in pairwise(rows)):
             order = sorted(range(len(rows)), key=rows.__getitem__)
             firsts = [at for n, at in enumerate(order) if not n or rows[order[n - 1]] != rows[at]]
             lasts = [at for n, at in enumerate(order, 1) if n == len(order) or rows[order[n]] != rows[at]]
             values = array("d", [values[at] for at in (firsts if self.first_counts else lasts)])
-            rows, lines = (array("q", [held[at] for at in firsts]) for held in (rows, lines))
+            rows, lines = (array("q", [held[at] for at in firsts]) if held else held for held in (rows, lines))
         if not isinstance(places, range):
             kept = [at for at, row in enumerate(rows) if places[row] >= 0]
             values = array("d", [values[at] for at in kept])
-            rows, lines = array("q", [places[rows[at]] for at in kept]), array("q", [lines[at] for at in kept])
+            rows, lines = array("q", [places[rows[at]] for at in kept]), array("q", [lines[at] for at in kept] if lines else ())
         dense = not rows or rows[-1] == len(rows) - 1
-        return NumberColumn(_cells(values), None if dense else _cells(rows), _cells(lines) if any(lines) else None)
+        return NumberColumn(_cells(values), None if dense else _cells(rows), _cells(lines) if lines else None)
 
 
 class _Named:
@@ -225,9 +274,10 @@ class _Named:
         places: Sequence[int] = range(len(rows))
         if wanted is not None and not all(wanted):
             places = [count if good else -1 for count, good in zip(accumulate(wanted, initial=0), wanted, strict=False)]
+        found = dict(sorted(self._others.items(), key=lambda item: min(item[1].rows)))  # as the records name them
         numbers, others = (
             {name: column for name, values in named.items() if len((column := values.column(places)).values)}
-            for named in (self._with(columns.numbers, self._numbers, rows), self._with(columns.unregistered, self._others, rows))
+            for named in (self._with(columns.numbers, self._numbers, rows), self._with(columns.unregistered, found, rows))
         )
         texts: dict[str, TextColumn] = {}
         for name, text in (*columns.texts.items(), *self._texts.items()):
@@ -256,9 +306,7 @@ class _Named:
         for name, values in named.items():
             into = made.setdefault(name, values)
             if into is not values:
-                into.rows += values.rows
-                into.values += values.values
-                into.lines += values.lines
+                into.extend(values.rows, values.values, values.lines)
         return made
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import labels
+from receipt_cli.events.compact.frame import STEP, labels
 from receipt_cli.events.compact.regular import worth_it
 from receipt_cli.events.rows import are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers, Mask
+from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.spill import ascends, scratch
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
@@ -34,7 +35,7 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
     made = {(g.id, r.name): (g, r, columns) for g, r, columns in read}
     found: dict[tuple[str, str], dict[str, Integers]] = {}
     for key, (grammar, rule, columns) in list(made.items()):
-        if key in unseen or rule.redraw or not worth_it(rule, columns):
+        if key in unseen or rule.redraw or not worth_it(rule, columns) or _may_be_copied(rule, columns):
             continue
         companions = {k: (r, c) for k, (g, r, c) in made.items() if g is grammar and _may_follow(r, c)}
         others = [c.at.whole() for k, (_, _, c) in made.items() if k not in companions and k != key and k not in unseen]
@@ -55,6 +56,12 @@ def _may_follow(rule: Rule, columns: RuleColumns) -> bool:
     if not rule.companion or rule.redraw or rule.event != "step" or columns.texts or not are_many(columns):
         return False
     return all(rule.fields[name].target[0] in ("metric", "other") for name in columns.numbers)
+
+
+def _may_be_copied(rule: Rule, columns: RuleColumns) -> bool:
+    """True where steps come twice on average: the record before a companion's line may be the copy of another one."""
+    steps = [column for name, column in columns.numbers.items() if rule.fields[name].target == STEP]
+    return any(len(distinct_values(c.values.whole())) <= len(c.values) // 2 + 1 for c in steps)
 
 
 def _clash(rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns) -> bool:
