@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from receipt_cli.detect.version_ratio import version_ratio
 from receipt_cli.grammar.model import Evidence, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
@@ -238,6 +237,8 @@ def _holds(engine: Engine, body: SegmentBody, grammar: Grammar, evidence: Eviden
         if columns is None:
             return False
         return not field or field in columns.numbers or field in columns.texts
+    from receipt_cli.detect.version_ratio import version_ratio
+
     return version_ratio(engine, body, grammar, evidence.metric or "") == evidence.equals
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import Any
+
+from receipt_cli.io.digest import sha256
 
 
 def canonical_bytes(document: Mapping[str, Any]) -> bytes:
@@ -58,7 +59,9 @@ def captured_digest(document: Mapping[str, Any]) -> str:
     derivation = document.get("derivation")
     options = derivation.get("options") if isinstance(derivation, Mapping) else None
     facts = options.get("facts") if isinstance(options, Mapping) else None
-    return hashlib.sha256(canonical_line(parts if facts is None else {**parts, "facts": facts})).hexdigest()
+    digest = sha256(little=True)
+    digest.update(canonical_line(parts if facts is None else {**parts, "facts": facts}))
+    return digest.hexdigest()
 
 
 def is_touched(document: Mapping[str, Any]) -> bool | None:

@@ -13,7 +13,6 @@ from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.redaction import assignments, places
 from receipt_cli.redaction.blocks import mask_keys
 from receipt_cli.redaction.forms import FORMS
-from receipt_cli.redaction.wrapped import mask_wrapped
 
 MASKED = compile_later(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
 """The mask of a secret, with its class."""
@@ -40,6 +39,8 @@ def mask_secrets(text: str) -> str:
 
 def _masked_text(text: str) -> str:
     if "\n" in text:
+        from receipt_cli.redaction.wrapped import mask_wrapped
+
         text = mask_wrapped(text)
     text = mask_keys(text)
     if text.isidentifier():
