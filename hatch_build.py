@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 import sysconfig
 import tempfile
@@ -184,6 +185,7 @@ def generate_validator(schema: Any) -> str:
     draft = {**simplify(schema), "$schema": "http://json-schema.org/draft-07/schema#", "$id": "document"}
     code = fastjsonschema.compile_to_code(draft, use_default=False, use_formats=False, detailed_exceptions=False)
     own = "JsonSchemaValueException = JsonSchemaValuesException = ValueError\nDecimal = float  # JSON has no other numbers"
+    code = re.sub(r'("(?:[^"\\]|\\.)*")\.format\(\*\*locals\(\)\)', r"f\1", code)  # half the time of a receipt
     lines = [line for line in code.splitlines() if not line.startswith(("VERSION", "from fastjsonschema", "from decimal"))]
     return "\n".join([own, *lines, "", "validate = validate_document", ""])
 
