@@ -182,6 +182,12 @@ bench: $(DEV) ## this program beside others on generated logs: one table; SIZE=1
 	$(PY) -m benchmarks.compare --size $(SIZE) --rounds $(ROUNDS)
 	$(MAKE) bench-real SIZE=12MB
 
+.PHONY: goals
+goals: $(DEV) ## the goals of speed and memory in one interleaved run, into benchmarks/results/goals.md; SIZE= ROUNDS=3 FOLDER=
+	$(PY) -m benchmarks.goals --size $(if $(filter command line,$(origin SIZE)),$(SIZE),256MiB) --memory 1GiB \
+	  --rounds $(if $(filter command line,$(origin ROUNDS)),$(ROUNDS),3) \
+	  $(if $(wildcard $(or $(FOLDER),../shared/corpus)),--folder $(or $(FOLDER),../shared/corpus)) --results benchmarks/results/goals.md
+
 .PHONY: bench-real
 bench-real: $(DEV) ## MB/s of the scan on real logs, a folder a row, into benchmarks/results/real_logs.md; FOLDER= SIZE=12MB
 	$(PY) -m benchmarks.real_logs $(or $(FOLDER),../shared/corpus) \

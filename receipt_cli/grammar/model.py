@@ -10,7 +10,7 @@ import regex
 
 from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
 from receipt_cli.lazy_dataclass import dataclass, field
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.lazy_pattern import compile_later, compile_regex
 
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 """What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
@@ -33,6 +33,8 @@ _INNER = compile_later(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
 """Escapes and sets of a pattern."""
 _INNERMOST = compile_later(r"\([^()]*\)")
 _AT_START = compile_later(r"\^(?![*+?{])")
+_SPECIAL = frozenset("()[]{}?*+|^$\\.-#&~ \t\n\r\x0b\f")
+"""Characters that do not stand for themselves in a pattern, or not in each of its modes."""
 
 Target = tuple[str, str]
 """(``structural`` | ``fact`` | ``metric`` | ``other`` | ``text``, name)."""
@@ -277,7 +279,7 @@ class Rule:
         """For blank-separated pairs: the compiled pattern of one cell."""
         if self.pairs is None or self.pairs.cell.strip():
             return None
-        key = regex.escape(self.pairs.key.strip() or self.pairs.key)
+        key = "".join(f"\\{char}" if char in _SPECIAL else char for char in self.pairs.key.strip() or self.pairs.key)
         # A key begins where the last cell ended, or where a run of a key's characters does: each run is looked at once.
         if len(self.pairs.cell) > 1:  # two blanks or more part the cells: keys and values may hold single blanks
             begin = rf"(?:\G ?|(?<![^\s{key}])(?<![^\s{key}] ))"
@@ -343,4 +345,4 @@ class Grammar:
 
 def compile_pattern(pattern: str) -> regex.Pattern[bytes]:
     """Compile an ASCII pattern for matching on bytes; raises ``regex.error`` or ``UnicodeEncodeError``."""
-    return regex.compile(pattern.encode("ascii"))
+    return compile_regex(pattern.encode("ascii"))

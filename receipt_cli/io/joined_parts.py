@@ -44,6 +44,7 @@ class _JoinedParts(Source):
         for part in self._parts:
             again = part.reopen()
             assert again is not None  # a file
+            again.native = self.native
             lines = 0
             with closing(again):
                 for block in again.blocks():

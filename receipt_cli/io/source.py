@@ -9,7 +9,7 @@ import stat
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
@@ -26,6 +26,9 @@ from receipt_cli.problems import Problem
 BLOCK = 1 << 20
 DIRECT = 4 << 20
 """Bytes of text that are read as they are asked for; of a longer log, the rest is read ahead, in threads of its own."""
+KEPT = 4 << 20
+"""Bytes that are taken and given back once before many blocks are: what the C library of Linux had to give back in one piece it
+takes from its own store from then on, of which it keeps twice as much. Else each block comes in pages to be made first."""
 SPOOLED = 16 << 20
 """Bytes of a pipe that are kept in memory for a second look; more go to a temporary file."""
 _TAR_AT = 257
@@ -64,6 +67,7 @@ class Source:
         self.changed = False
         self.copies = NO_COPIES
         self.emptied: Sequence[int] = ()
+        self.native: Any = None  # the compiled kernel, with which ``blocks`` gives the same sooner
         self._known: Copies | None = None  # once they were searched, whoever reads the same text again
         self.compression: str | None = None
         self.progress = progress
@@ -178,7 +182,7 @@ class Source:
         self._begin()
         try:
             with closing(self._given()) as given:
-                unpacker = Unpacker()
+                unpacker = Unpacker(self.native)
                 self.emptied = unpacker.emptied
                 text: Iterator[bytes] = unpacked(as_utf8(self._counted(given), self.problems), unpacker)
                 text = left_out(text, self.report_copies) if self._known is None else blanked(text, self._known)
@@ -224,6 +228,7 @@ class Source:
                 break
         else:
             return
+        bytearray(KEPT)  # see there
         read: Ahead[bytes] | None = None
         try:
             read = Ahead(blocks, interrupt=None if self._pipe is None else self._pipe.stop)
@@ -271,8 +276,7 @@ class Source:
 
         Digest and size are those of the text up to the end of the block with the last of them.
         """
-        again = self.reopen()
-        if again is not None:
+        if (again := self.reopen()) is not None:
             again._lines = (before, end)
         return again
 

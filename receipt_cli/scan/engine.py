@@ -29,7 +29,6 @@ from receipt_cli.records.split import (
     first_end,
     invalid_records,
     last_end,
-    normalise,
 )
 from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
 from receipt_cli.scan.candidates import Candidates, Tried
@@ -84,7 +83,8 @@ class Engine:
         self.by_layout = by_layout
         native = load_kernel() if by_layout else None
         self.kernel = KernelReader(native, self.prefilter.literals) if native is not None else None
-        self._normalise = native.normalise if native is not None else normalise
+        self.native = native
+        self._plain = native.plain if native is not None else plain
         self._likely = native.likely if native is not None else None
 
     def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
@@ -215,10 +215,11 @@ class Engine:
 
     def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
-        raw, found = _capped(raw, length, body.records, body.lines)
-        body.count_nuls(raw)
+        raw, found = _capped(raw, length, body)
         first = body.records
-        buffer = plain(raw, self._normalise)
+        buffer = self._plain(raw)
+        if buffer is not raw:
+            body.count_nuls(raw)
         if self.kernel is not None and length is None:
             self.kernel.read(body, buffer, self.read_record, found)
         else:
@@ -327,21 +328,23 @@ class Engine:
         return known
 
 
-def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[bytes, PlacedProblems]:
+def _capped(raw: bytes, length: int | None, body: SegmentBody) -> tuple[bytes, PlacedProblems]:
     """Return whole records cut to ``RECORD_CAP`` bytes each, and a problem for each cut.
 
-    ``length``: as for ``Engine.read``; ``records`` and ``lines`` count those before ``raw``.
+    ``length``: as for ``Engine.read``; ``body`` has the records before ``raw``. Once it has all problems that it keeps, others
+    are only counted, wherever they are.
     """
     raw, cuts = cap_records(raw)
     if length is not None and length > len(raw):
         cuts = [(0, length)]
     problems: PlacedProblems = []
-    done = 0
+    done, records, lines = 0, body.records, body.lines
     for offset, size in cuts:
-        ends, returns = count_ends(raw[done:offset])
-        done = offset
-        lines += ends
-        records += ends + returns
+        if len(body.problems.first) + len(problems) < MAX_FIRST:
+            ends, returns = count_ends(raw[done:offset])
+            done = offset
+            lines += ends
+            records += ends + returns
         detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
         problems.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
     return raw, problems
@@ -375,7 +378,8 @@ class _Scanner:
             return
         begin = 0
         if segment.head_end and pending.length == len(pending.data):
-            self.engine.read(segment.body, b"".join((pending.data, memoryview(block)[:end])))
+            whole = not pending.length and end == len(block)
+            self.engine.read(segment.body, block if whole else b"".join((pending.data, memoryview(block)[:end])))
             begin = end
         elif not segment.head_end or pending.length:
             begin = first_end(block)

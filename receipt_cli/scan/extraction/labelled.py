@@ -6,18 +6,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from functools import lru_cache
 from itertools import islice
-
-import regex
+from typing import TYPE_CHECKING
 
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.lazy_pattern import compile_later, regex_later
 from receipt_cli.scan.extraction.model import DROPPED, MAX_KEY, TIME_BOX_S, Extraction, Span, read_unregistered
+
+if TYPE_CHECKING:
+    import regex
 
 _KEEPING = ("step", "eval")
 MAX_LABELLED = 64
 """Labelled numbers that are kept of one record."""
-_LABELLED = regex.compile(
+_LABELLED = regex_later(
     rb"(?<![\w./%@#-])(?P<key>[A-Za-z_][\w./@%#-]*+(?: [A-Za-z_][\w./@%#-]*+){0,3}(?: \([\w%/]++\))?+)"
     rb"[\"']?[ \t]?[=:][ \t]{0,16}"
     rb"(?P<number>[-+]?(?:\d++(?:,\d{3})*+(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|(?i:[-+]?(?:nan|inf))(?!\w))"
@@ -29,15 +31,15 @@ _FEW = 6
 """Numbers behind labels up to which each is looked for by itself."""
 _OTHERS = bytes(byte if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_./@%#-() ") else 0 for byte in range(256))
 """Makes zero of bytes that no label contains."""
-_SECTION = regex.compile(
+_SECTION = regex_later(
     rb"(?:(?<![\w./%@#-])(?P<name>[A-Za-z][A-Za-z_-]{0,19}+) ?:|[\[(](?P<name>[A-Za-z][A-Za-z_-]{0,19}+)[\])]:?+)"
     rb"[ \t]++(?=[A-Za-z_])|(?<![\w./%@#-])(?P<name>[A-Za-z][A-Za-z_-]{0,19}+)[\[{(](?=[A-Za-z_][\w./%@#-]*+ ?[=:])"
 )
 """The heading of some labelled numbers in a line, without digits: ``Train: loss=1.2 acc=0.3 | Val: loss=1.4 acc=0.2``,
 ``loss[ctc=1.2], tot_loss[ctc=1.4]``."""
-_OF_TRAINING = regex.compile(r"(?<![A-Za-z])(?i:train(?:ing)?|trn)(?![a-z])")
+_OF_TRAINING = regex_later(r"(?<![A-Za-z])(?i:train(?:ing)?|trn)(?![a-z])")
 """A label that a line of an evaluation prints of the training, such as its mean loss of the epoch."""
-_SOURCE = regex.compile(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
+_SOURCE = regex_later(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
 """A file, whose line follows a colon."""
 
 

@@ -27,7 +27,6 @@ ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProb
 VARIABLE = "RECEIPT_KERNEL"
 """The environment variable that leaves the kernel out where it is ``0``."""
 _PLACE_BITS = 40
-_ENDS = b"\n", b"\r"
 _PLACE = (1 << _PLACE_BITS) - 1
 """Of a value of parts: which parts they are, above the place in the block where their record begins."""
 MAX_LAYOUTS = 16_384
@@ -143,7 +142,7 @@ class KernelReader:
         texts = []
         for index in shown:
             mark, start = messages[places[index] >> _PLACE_BITS], places[index] & _PLACE
-            end = min((found for byte in _ENDS if (found := buffer.find(byte, start)) >= 0), default=len(buffer))
+            end = _end_of(buffer, start)
             texts.append((ordinals[index], mark_text(buffer[start:end], mark.start), mark.code))
         forms = array("b", [messages[number >> _PLACE_BITS].form for number in places])
         hits.extend_with(ordinals, array("q", line), texts, array("q", rank), forms)
@@ -192,3 +191,10 @@ class KernelReader:
         kept = Counter(number for number, *_ in first)
         for number, count in counts:
             body.near[rules[number][0]].count += count - kept[number]
+
+
+def _end_of(buffer: bytes, start: int) -> int:
+    """Return where the record ends that goes on at ``start``."""
+    newline = buffer.find(b"\n", start)
+    carriage = buffer.find(b"\r", start, newline if newline >= 0 else len(buffer))
+    return carriage if carriage >= 0 else newline if newline >= 0 else len(buffer)
