@@ -25,7 +25,7 @@ from receipt_cli.scan.extraction.model import (
 )
 from receipt_cli.scan.extraction.pairs import find_pairs
 from receipt_cli.scan.extraction.pattern import find_matches
-from receipt_cli.scan.extraction.table import bind_cells, find_row
+from receipt_cli.scan.extraction.table import bind_cells, bind_columns, find_row
 
 __all__ = [
     "DROPPED",
@@ -36,6 +36,7 @@ __all__ = [
     "PatternTimeout",
     "Span",
     "bind_cells",
+    "bind_columns",
     "bind_row",
     "convert",
     "extract",
