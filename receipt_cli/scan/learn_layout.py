@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain
-
-import regex
+from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.failure_markers import MarkerHit
 from receipt_cli.definitions.units import MAX_TEXT, shift_of
@@ -28,6 +27,9 @@ from receipt_cli.scan.extraction import (
     fields_below,
 )
 from receipt_cli.scan.layout import MASK, MAX_KEPT, MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
+
+if TYPE_CHECKING:
+    import regex
 
 _PLAIN = compile_later(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
 _RUN = compile_later(rb"0+")
