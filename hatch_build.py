@@ -13,6 +13,7 @@ import gc
 import hashlib
 import json
 import os
+import re
 import sys
 import sysconfig
 import tempfile
@@ -41,7 +42,7 @@ class Compile(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the compiled files and make them part of the wheel, although git ignores them."""
         compile_definitions()
-        build_data["artifacts"].extend(f"/receipt_cli/_compiled/*.{kind}" for kind in ("json", "jsonl", "py"))
+        build_data["artifacts"].extend(f"/receipt_cli/_compiled/*.{kind}" for kind in ("jsonl", "py"))
         made = compile_kernel(self.app.display_warning)
         if made is not None:
             build_data["artifacts"].append(f"/{made.relative_to(ROOT).as_posix()}")
@@ -89,19 +90,28 @@ def compile_definitions() -> None:
     from receipt_cli.definitions import compiled
     from receipt_cli.definitions.compiled import FOLDER, code_digest, pack
 
-    compiled._entries = lambda group: {}  # type: ignore[assignment]  # nothing is made of what an earlier build made
+    compiled._entries = lambda group: ({}, b"")  # type: ignore[assignment]  # nothing is made of what an earlier build made
     folder = ROOT / "receipt_cli" / FOLDER
     folder.mkdir(exist_ok=True)
     written: dict[str, str] = {}
-    tables = {"definitions": {**dict(definitions()), **dict(make_validators(written))}, "grammars": dict(grammars())}
+    whole = {**dict(definitions()), **dict(make_validators(written))}
+    tables: dict[str, dict[str, tuple[Any, ...]]] = {
+        "definitions": {where: (value,) for where, value in whole.items()}, "grammars": dict(grammars())
+    }  # fmt: skip
     prefix = f"{ROOT / 'receipt_cli'}/"
     files = sorted(str(module.__file__) for name, module in sys.modules.items() if name.startswith("receipt_cli"))
     code = [path.removeprefix(prefix) for path in files if path.startswith(prefix)]
     for group, made in tables.items():
-        texts = {where: ROOT.joinpath(where).read_bytes() for where in made}
-        entries = {w: (len(text), hashlib.sha256(text).hexdigest(), pack(made[w])) for w, text in texts.items()}
-        table = {"code": code, "sha256": code_digest(tuple(code)), "entries": entries}
-        written[f"{group}.json"] = json.dumps(table, separators=(",", ":")) + "\n"
+        entries, lines, length = {}, list[str](), 0
+        for where, parts in made.items():
+            source, ends = ROOT.joinpath(where).read_bytes(), []
+            for part in parts:
+                lines.append(json.dumps(pack(part), separators=(",", ":")) + "\n")
+                length += len(lines[-1])
+                ends.append(length)
+            entries[where] = (len(source), hashlib.sha256(source).hexdigest(), *ends)
+        table = {"code": code, "sha256": code_digest(tuple(code)), "entries": entries, "length": length}
+        written[f"{group}.jsonl"] = "".join([json.dumps(table, separators=(",", ":")) + "\n", *reversed(lines)])
     for name, text in written.items():
         replace(folder / name, text.encode())
     for name, text in make_patterns():
@@ -110,7 +120,7 @@ def compile_definitions() -> None:
     for path in folder.glob("*.*"):
         if path.name not in written and path.suffix != ".part":  # another build's
             path.unlink(missing_ok=True)
-    folder.joinpath("definitions.json").touch()  # for make
+    folder.joinpath("definitions.jsonl").touch()  # for make
 
 
 def replace(path: Path, content: bytes, mode: int | None = None) -> None:
@@ -145,20 +155,25 @@ def definitions() -> Iterator[tuple[str, Any]]:
         yield where, read(ROOT.joinpath(where).read_bytes(), where)
 
 
-def grammars() -> Iterator[tuple[str, Any]]:
-    """Yield every grammar with its file. Of a field its definition stays: it is made when a log first needs it."""
+def grammars() -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Yield every grammar with its file: without its rules but with their heads, and the rules.
+
+    Of a field its definition stays: it is made when a log first needs it.
+    """
     from receipt_cli.grammar.catalog import INDUCED, list_grammars
     from receipt_cli.grammar.parse import load_grammar
+    from receipt_cli.lazy_dataclass import replace as changed
 
     for entry in list_grammars():
         where = f"grammars/{entry.path}"
         if entry.id == INDUCED:
             continue
         grammar = load_grammar(ROOT.joinpath(where).read_bytes(), where)
+        heads = tuple(head._replace(reading=grammar.rule(number).reading) for number, head in enumerate(grammar.heads))
         for rule in grammar.rules:
             bodies = rule.fields.bodies  # type: ignore[attr-defined]
             vars(rule)["fields"] = {name: without_description(body) for name, body in bodies.items()}
-        yield where, grammar
+        yield where, ((changed(grammar, rules=(), ignore=()), heads), (grammar.rules, grammar.ignore))
 
 
 Source = tuple[str | bytes, int]
@@ -206,7 +221,7 @@ def pack_patterns(engine: str, made: Mapping[Source, Sequence[Any]]) -> tuple[st
         keys.append(lazy.key_of(source, flags))  # type: ignore[attr-defined]
         places.append(length)
     release = [sys.byteorder, *lazy.release_of(engine)]  # type: ignore[attr-defined]
-    head = json.dumps([release, in_base64(keys), in_base64(places)], separators=(",", ":"))
+    head = json.dumps([release, length, in_base64(keys), in_base64(places)], separators=(",", ":"))
     return lazy.STORES[engine], "".join([head, "\n", *reversed(lines)])  # type: ignore[attr-defined]
 
 
@@ -309,6 +324,7 @@ def generate_validator(schema: Any) -> str:
     draft = {**simplify(schema), "$schema": "http://json-schema.org/draft-07/schema#", "$id": "document"}
     code = fastjsonschema.compile_to_code(draft, use_default=False, use_formats=False, detailed_exceptions=False)
     own = "JsonSchemaValueException = JsonSchemaValuesException = ValueError\nDecimal = float  # JSON has no other numbers"
+    code = re.sub(r'("(?:[^"\\]|\\.)*")\.format\(\*\*locals\(\)\)', r"f\1", code)  # half the time of a receipt
     left_out = ("VERSION", "import re", "from fastjsonschema", "from decimal")
     lines = [line.replace(" re.compile(", " compile_later(") for line in code.splitlines() if not line.startswith(left_out)]
     later = "from receipt_cli.lazy_pattern import compile_later"

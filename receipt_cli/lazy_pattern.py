@@ -124,8 +124,8 @@ else:
         try:
             with open(join(FOLDER, STORES[engine]), "rb") as file:
                 content = mmap(file.fileno(), 0, access=ACCESS_READ)
-            release, keys, places = loads(content.readline())
-            if release == [sys.byteorder, *release_of(engine)]:
+            release, length, keys, places = loads(content.readline())
+            if release == [sys.byteorder, *release_of(engine)] and content.tell() + length == len(content):
                 return dict(zip(numbers(keys), numbers(places), strict=True)), content
         except (OSError, ValueError, TypeError):  # not built, or cut off
             pass

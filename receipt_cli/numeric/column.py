@@ -129,6 +129,14 @@ class Cells(Sequence[N], Generic[N]):
             return np.broadcast_to(np.frombuffer(self._same, self._dtype), self._count)
         return np.frombuffer(self._few, self._dtype) if isinstance(self._few, array) else self._few  # type: ignore[return-value]
 
+    def picked(self, rows: array[int]) -> Cells[N]:
+        """Return the column of the entries at ``rows``."""
+        if not is_large(rows):
+            return Cells(self._code, [self[row] for row in rows])
+        import numpy as np
+
+        return Cells.of(self.whole()[np.frombuffer(rows, np.int64)])
+
     @property
     def _held(self) -> array[N] | memoryview:
         """All entries, unless they are only counted; its items are Python numbers."""

@@ -31,7 +31,7 @@ from receipt_cli.records.split import (
     last_end,
 )
 from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
-from receipt_cli.scan.candidates import Candidates, Tried
+from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.reader import KernelReader, load_kernel
 from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
@@ -57,27 +57,29 @@ class Engine:
         """Without ``by_layout`` every record goes through the patterns: slower, and the same result."""
         self.grammars = tuple(grammars)
         self.catalogue = catalogue
-        self.rules_by_literal: dict[bytes, list[tuple[int, Tried]]] = {}
+        self.rules_by_literal: dict[bytes, list[tuple[int, Grammar, int, bool]]] = {}
         self.shared: dict[RuleKey, RuleKey] = {}
         order = 0
-        seen: dict[tuple[object, ...], RuleKey] = {}
+        seen: dict[tuple[str, str, str], RuleKey] = {}
         versions = Counter(grammar.id for grammar in self.grammars)
         for grammar in self.grammars:
-            for rule in (*grammar.rules, *grammar.ignore):
+            for number, (name, event, literals, reading) in enumerate(grammar.heads):
                 order += 1
-                key = (grammar.ref, rule.name)
-                self.shared[key] = seen.setdefault((grammar.id, *rule.reading), key) if versions[grammar.id] > 1 else key
-                if self.shared[key] != key:
+                key = shared = grammar.ref, name
+                if versions[grammar.id] > 1:
+                    shared = seen.setdefault((grammar.id, name, reading or grammar.rule(number).reading), key)
+                self.shared[key] = shared
+                if shared != key:
                     continue  # another version of this trainer reads the same text: one pass serves both
-                for literal in rule.literals:
-                    self.rules_by_literal.setdefault(literal, []).append((order, (grammar, rule, rule.event == "ignored")))
+                for literal in literals:
+                    self.rules_by_literal.setdefault(literal, []).append((order, grammar, number, event == "ignored"))
         self.markers_by_literal: dict[bytes, list[Marker]] = {}
         for marker in catalogue.markers:
             for literal in marker.literals:
                 self.markers_by_literal.setdefault(literal, []).append(marker)
         self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
-        self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
-        self._figure_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event in ("step", "eval")}
+        self._step_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event == "step"}
+        self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in ("step", "eval")}
         self._candidates_of: dict[frozenset[bytes], Candidates] = {}
         self.layouts = LayoutCache()
         self.by_layout = by_layout
@@ -92,20 +94,21 @@ class Engine:
         return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
 
     @cached_property
-    def _rules_by_key(self) -> Mapping[RuleKey, Sequence[tuple[str, Rule]]]:
-        """The key of columns → the rules that read them, each with the reference of its grammar."""
-        table: dict[RuleKey, list[tuple[str, Rule]]] = {}
+    def _rules_by_key(self) -> Mapping[RuleKey, Sequence[tuple[Grammar, int]]]:
+        """The key of columns → the rules that read them, each by its grammar and number."""
+        table: dict[RuleKey, list[tuple[Grammar, int]]] = {}
         for grammar in self.grammars:
-            for rule in grammar.rules:
-                table.setdefault(self.shared[grammar.ref, rule.name], []).append((grammar.ref, rule))
+            for number, head in enumerate(grammar.heads):
+                if head.event != "ignored":
+                    table.setdefault(self.shared[grammar.ref, head.name], []).append((grammar, number))
         return table
 
     def readers(self, body: SegmentBody) -> Mapping[str, Sequence[Read]]:
         """Return the rules that read something, with what they read, by the reference of their grammar."""
         found: dict[str, list[Read]] = {}
         for key, columns in body.rules.items():
-            for ref, rule in self._rules_by_key.get(key, ()):
-                found.setdefault(ref, []).append((rule, columns))
+            for grammar, number in self._rules_by_key.get(key, ()):
+                found.setdefault(grammar.ref, []).append((grammar.rule(number), columns))
         return found
 
     def scan(self, blocks: Iterable[bytes]) -> Segment:
@@ -192,14 +195,10 @@ class Engine:
                 begun = True
                 whole.rules, whole.near = kept, part.near
         if whole.rules:
-            longer = SegmentBody()
+            longer, refs = SegmentBody(), {ref for ref, _ in whole.rules}
             self.read(longer, record + b"x\n", len(record) + 1)
-            facts = {
-                (g.ref, r.name): {name for name, f in r.fields.items() if f.target[0] == "fact"}
-                for g in self.grammars
-                for r in g.rules
-                if (g.ref, r.name) in whole.rules
-            }
+            read = ((g.ref, r) for g in self.grammars if g.ref in refs for r in g.rules if (g.ref, r.name) in whole.rules)
+            facts = {(ref, r.name): {name for name, f in r.fields.items() if f.target[0] == "fact"} for ref, r in read}
             begun |= drop_open_texts(whole, longer, facts)
         if whole.rules and not is_closed(record):
             begun |= keep_known(whole, body, self._figure_rules)
@@ -296,12 +295,12 @@ class Engine:
                 return
         candidates = candidates or self._candidates(record)
         outcome = examine(record, candidates.rules)
-        if outcome.shows_bars and record != printed:
+        if record != printed and outcome.shows_bars:
             record, masked = printed, b""
             outcome = examine(record, candidates.rules)
         outcome.marks = search_markers(candidates.markers, record)
         if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            any_bar = candidates.plain and not outcome.shows_bars
+            any_bar = b"%|" in record and candidates.plain and not outcome.shows_bars
             layout = learn_layout(record, outcome, candidates, self.prefilter.possible_in(masked), any_bar=any_bar)
             self.layouts.add(masked, layout)
             if self.kernel is not None and layout is not None and self.kernel.add(layout):
@@ -321,10 +320,11 @@ class Engine:
         if known is None:
             if len(self._candidates_of) >= MAX_KEPT:
                 self._candidates_of.clear()
-            tried = dict(entry for literal in literals for entry in self.rules_by_literal.get(literal, ()))
+            found = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
+            entries = [found[order] for order in sorted(found)]
+            tried = [(grammar, grammar.rule(number), ignored) for grammar, number, ignored in entries]
             markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
-            known = Candidates([tried[order] for order in sorted(tried)], [*markers.values()])
-            self._candidates_of[literals] = known
+            known = self._candidates_of[literals] = Candidates(tried, [*markers.values()])
         return known
 
 

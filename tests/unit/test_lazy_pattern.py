@@ -92,7 +92,8 @@ def test_text_and_bytes_of_one_spelling_are_two_patterns() -> None:
 
 @pytest.mark.parametrize("engine", ["re", "regex", "digits"])
 @pytest.mark.parametrize(
-    "spoil", [lambda d: b"", lambda d: d[:40], lambda d: b"{}\n", lambda d: b'[["x"]' + d[d.index(b"]") :], None]
+    "spoil",
+    [lambda d: b"", lambda d: d[:40], lambda d: d[:-9], lambda d: b"{}\n", lambda d: b'[["x"]' + d[d.index(b"]") :], None],
 )
 def test_a_spoilt_store_or_another_release_s_is_passed_over(
     engine: str, spoil: Any, opened: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
