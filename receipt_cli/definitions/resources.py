@@ -62,8 +62,6 @@ def is_unchanged(where: str, size: int, sha256: str) -> bool:
 
     In an installed package nothing but the size is compared: its files came with the same wheel.
     """
-    import hashlib
-
     kind, _, rest = where.partition("/")
     root = data_root("grammars" if kind == "grammars" else "schemas")
     if not isinstance(root, Path):
@@ -72,6 +70,8 @@ def is_unchanged(where: str, size: int, sha256: str) -> bool:
     try:
         if path.startswith(f"{_PACKAGE}{os.sep}"):
             return os.stat(path).st_size == size
+        import hashlib
+
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest() == sha256
     except OSError:

@@ -34,7 +34,10 @@ def _indented(value: Any, line: str) -> str:
         return repr(value)
     if isinstance(value, dict):
         inner = line + "  "
-        parts = [f"{encode_basestring(key)}: {_indented(item, inner)}" for key, item in value.items()]
+        parts = [
+            f"{encode_basestring(key)}: {encode_basestring(item) if type(item) is str else _indented(item, inner)}"
+            for key, item in value.items()
+        ]
         return f"{{{inner}{f',{inner}'.join(parts)}{line}}}" if parts else "{}"
     if isinstance(value, list | tuple):
         inner = line + "  "

@@ -17,6 +17,7 @@ from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise
+from receipt_cli.io.line_range import lines_of
 from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.problems import Problem
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 DIRECT = 4 << 20
 """Bytes of text that are read as they are asked for; of a longer log, the rest is read ahead, in threads of its own."""
-KEPT = 4 << 20
+KEPT = 8 << 20
 """Bytes that are taken and given back once before many blocks are: what the C library of Linux had to give back in one piece it
 takes from its own store from then on, of which it keeps twice as much. Else each block comes in pages to be made first."""
 SPOOLED = 16 << 20
@@ -80,6 +81,7 @@ class Source:
         self._head = b""
         self._spool: IO[bytes] | None = None
         self._pipe: Pipe | None = None
+        self._blocks: Iterator[bytes] = iter(())
         self._ahead: Ahead[bytes] | None = None
         self._lines: tuple[int, int | None] = (0, None)
         self._origin = origin  # which must not be gone before what it kept was read
@@ -188,12 +190,11 @@ class Source:
         """
         self._begin()
         try:
-            with closing(self._given()) as given:
-                unpacker = Unpacker(self.native)
-                self.emptied = unpacker.emptied
-                text: Iterator[bytes] = unpacked(as_utf8(self._counted(given), self.problems), unpacker)
-                text = left_out(text, self.report_copies) if self._known is None else blanked(text, self._known)
-                yield from text if self._lines == (0, None) else lines_of(text, *self._lines)
+            with closing(self._ready()) as ready:
+                text = left_out(ready, self.report_copies) if self._known is None else blanked(ready, self._known)
+                for block in text if self._lines == (0, None) else lines_of(text, *self._lines):
+                    self._tell()
+                    yield block
                 self._tell()
             if self._limit is not None:
                 now = os.fstat(self._file.fileno())
@@ -212,24 +213,21 @@ class Source:
         """The numbers of the lines that are empty in place of what the log has there, ascending."""
         return sorted({*self.copies.lines, *self.emptied}) if self.emptied else self.copies.lines
 
-    def _counted(self, given: Iterator[bytes]) -> Iterator[bytes]:
-        for block in given:
-            if not self.size_bytes:
-                self._refuse_tar(block)
-            self.size_bytes += len(block)
-            self._tell()
-            yield block
-
     @property
     def _may_wait(self) -> bool:
         """Whether another thread may read: a wait for bytes that may never come must have a way to end."""
         return self._limit is not None or self._pipe is not None or self._origin is not None
 
-    def _given(self) -> Generator[bytes, None, None]:
-        """Yield the text: the first of it at once; the rest is read, decompressed and hashed beside whoever asks for it."""
-        blocks = self._read()
+    def _ready(self) -> Generator[bytes, None, None]:
+        """Yield the text as UTF-8 and unpacked: the first of it at once; the rest is made ready beside whoever asks for it.
+
+        One thread reads and decompresses, another takes the digest and unpacks.
+        """
+        unpacker = Unpacker(self.native)
+        self.emptied = unpacker.emptied
+        self._blocks = reading = self._read()
+        blocks = unpacked(as_utf8(self._hashed(), self.problems), unpacker)
         for block in blocks:
-            self._hash(block)
             yield block
             if self.size_bytes >= DIRECT and self._may_wait:
                 break
@@ -238,20 +236,24 @@ class Source:
         from receipt_cli.io.prefetch import Ahead
 
         bytearray(KEPT)  # see there
-        read: Ahead[bytes] | None = None
+        ready: Iterator[bytes] = blocks
         try:
-            read = Ahead(blocks, interrupt=None if self._pipe is None else self._pipe.stop)
-            self._ahead = Ahead(self._hashed(read), depth=1, interrupt=read.close)
+            self._blocks = self._ahead = read = Ahead(reading, interrupt=None if self._pipe is None else self._pipe.stop)
+            ready = self._ahead = Ahead(blocks, depth=1, interrupt=read.close)
         except RuntimeError:  # the system gives no thread more
-            yield from self._hashed(blocks if read is None else read)
-            return
+            pass
         try:
-            yield from self._ahead
+            yield from ready
         finally:
-            self._ahead.close()
+            if self._ahead is not None:
+                self._ahead.close()
 
-    def _hashed(self, blocks: Iterator[bytes]) -> Generator[bytes, None, None]:
-        for block in blocks:
+    def _hashed(self) -> Generator[bytes, None, None]:
+        """Yield what is read, counted and with its digest taken."""
+        while (block := next(self._blocks, None)) is not None:
+            if not self.size_bytes:
+                self._refuse_tar(block)
+            self.size_bytes += len(block)
             self._hash(block)
             yield block
 
@@ -390,28 +392,6 @@ class Stream:
     rank: int | None = None
     certain: bool = False
     attempt: int | None = None
-
-
-def lines_of(text: Iterator[bytes], before: int, end: int | None) -> Iterator[bytes]:
-    """Yield the lines behind the first ``before``, up to line ``end``."""
-    lines = 0
-    for block in text:
-        first, lines = lines, lines + block.count(b"\n")
-        if lines < before:
-            continue
-        stop = len(block) if end is None or lines < end else _behind(block, end - first)
-        start = _behind(block, before - first) if first < before else 0
-        yield block[start:stop]
-        if end is not None and lines >= end:
-            return
-
-
-def _behind(block: bytes, count: int) -> int:
-    """Return the place behind ``count`` line ends."""
-    at = -1
-    for _ in range(count):
-        at = block.find(b"\n", at + 1)
-    return at + 1
 
 
 def _reason(error: Exception) -> str:
