@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,11 @@ class Facts:
         self.last_step: int | None = None
         self._columns: dict[str, list[Values]] = {}
         self._steady: set[str] = set()
+        self._attempts: list[int] = []
+
+    def begin(self) -> None:
+        """Note that another attempt begins, which warms up anew."""
+        self._attempts.append(self.records)
 
     def steps(self, first: int | None, count: int) -> None:
         """Note ``count`` step records, numbered from ``first`` on; None where the log does not number them."""
@@ -37,10 +43,12 @@ class Facts:
     def document(self) -> dict[str, Any]:
         """Return the figures as JSON has them."""
         metrics = {}
-        warmup = max(1, min(10, self.records // 10))  # that ``steady/1`` leaves out
+        warm = np.ones(self.records, np.bool_)
+        for begin, end in pairwise([*(self._attempts or [0]), self.records]):
+            warm[begin : begin + max(1, min(10, (end - begin) // 10))] = False  # that ``steady/1`` leaves out
         for name, parts in self._columns.items():
             values = np.concatenate(parts)
-            metrics[name] = _figures(values, values[warmup:] if name in self._steady else values)
+            metrics[name] = _figures(values, values[warm] if name in self._steady else values)
         steps = {"record_count": self.records, "first": self.first_step, "last": self.last_step}
         return {"steps": steps, "metrics": metrics}
 

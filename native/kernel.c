@@ -1711,21 +1711,6 @@ static size_t count_of(const byte *p, size_t length, byte c) {
     return count;
 }
 
-PyDoc_STRVAR(count_doc, "count(text, byte): text.count(byte).");
-
-static PyObject *native_count(PyObject *module, PyObject *arguments) {
-    const char *text;
-    Py_ssize_t length;
-    int c;
-    size_t count;
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "y#i", &text, &length, &c)) return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    count = count_of((const byte *)text, (size_t)length, (byte)c);
-    Py_END_ALLOW_THREADS
-    return PyLong_FromSize_t(count);
-}
-
 /* ---- plain records: what plain of records/envelope.py gives, one of its steps after the other ---- */
 
 /* Return the length of the terminal sequence at p, which begins with an escape; 0 for none. */
@@ -2305,15 +2290,41 @@ static int unpack_object(byte *out, const byte *p, const byte *end, int held, si
     return UNPACKED;
 }
 
-PyDoc_STRVAR(unpack_doc, "unpack(text, parts, ask): whole lines with their objects unpacked; `ask` unpacks a line that is not certain, and may fill `parts`.");
+/* Return the next place from p on of ` stdout P` or ` stderr P`, NULL where there is none: _CUT_LINE of io/envelopes.py. */
+static const byte *find_cut(const byte *p, const byte *end) {
+    p = end - p < 9 ? NULL : p + 8;
+    while (p != NULL && p < end && (p = memchr(p, 'P', (size_t)(end - p))) != NULL) {
+        if (p[-1] == ' ' && (memcmp(p - 8, " stdout", 7) == 0 || memcmp(p - 8, " stderr", 7) == 0)) return p - 8;
+        p++;
+    }
+    return NULL;
+}
+
+PyDoc_STRVAR(cut_line_doc, "cut_line(text, start): the next place from start on of ` stdout P` or ` stderr P`; -1 for none.");
+
+static PyObject *native_cut_line(PyObject *module, PyObject *arguments) {
+    const char *text;
+    const byte *found;
+    Py_ssize_t length, start;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y#n", &text, &length, &start)) return NULL;
+    if (start < 0 || start > length) start = length;
+    Py_BEGIN_ALLOW_THREADS
+    found = find_cut((const byte *)text + start, (const byte *)text + length);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromSsize_t(found != NULL ? (Py_ssize_t)(found - (const byte *)text) : -1);
+}
+
+PyDoc_STRVAR(unpack_doc, "unpack(text, parts, ask): whole lines with their objects unpacked, their line ends, cut_line(lines, 0); `ask` unpacks a line "
+                         "that is not certain, and may fill `parts`.");
 
 static PyObject *native_unpack(PyObject *module, PyObject *arguments) {
     PyObject *given, *parts, *resolve, *made;
-    const byte *text;
+    const byte *text, *cut;
     byte *out = NULL;
     char *data;
-    Py_ssize_t size;
-    size_t length, at = 0, done = 0, used = 0, room = 0;
+    Py_ssize_t size, place = -1;
+    size_t length, at = 0, done = 0, used = 0, room = 0, ends = 0;
     int held, changed = 0, no_memory = 0;
     PyThreadState *saved;
     (void)module;
@@ -2378,41 +2389,27 @@ static PyObject *native_unpack(PyObject *module, PyObject *arguments) {
         }
         done = at;
     }
-    if (changed) memcpy(out + used, text + done, length - done), used += length - done;
+    if (changed) {
+        memcpy(out + used, text + done, length - done);
+        used += length - done;
+        text = out;
+        length = used;
+    }
+    if (!no_memory) {
+        ends = count_of(text, length, '\n');
+        cut = find_cut(text, text + length);
+        place = cut != NULL ? (Py_ssize_t)(cut - text) : -1;
+    }
     PyEval_RestoreThread(saved);
     if (no_memory) return PyErr_NoMemory();
     if (changed) made = PyBytes_FromStringAndSize((const char *)out, (Py_ssize_t)used);
     else Py_INCREF(made = given);
     free(out);
-    return made;
-}
-
-PyDoc_STRVAR(cut_line_doc, "cut_line(text, start): the next place from start on of ` stdout P` or ` stderr P`; -1 for none.");
-
-static PyObject *native_cut_line(PyObject *module, PyObject *arguments) {
-    const char *text;
-    const byte *p, *end, *found = NULL;
-    Py_ssize_t length, start;
-    (void)module;
-    if (!PyArg_ParseTuple(arguments, "y#n", &text, &length, &start)) return NULL;
-    if (start < 0 || start > length) start = length;
-    p = (const byte *)text + start;
-    end = (const byte *)text + length;
-    Py_BEGIN_ALLOW_THREADS
-    p = end - p < 9 ? NULL : p + 8;
-    while (p != NULL && p < end && (p = memchr(p, 'P', (size_t)(end - p))) != NULL) {
-        if (p[-1] == ' ' && (memcmp(p - 8, " stdout", 7) == 0 || memcmp(p - 8, " stderr", 7) == 0)) {
-            found = p - 8;
-            break;
-        }
-        p++;
-    }
-    Py_END_ALLOW_THREADS
-    return PyLong_FromSsize_t(found != NULL ? (Py_ssize_t)(found - (const byte *)text) : -1);
+    if (made == NULL) return NULL;
+    return Py_BuildValue("Nnn", made, (Py_ssize_t)ends, place);
 }
 
 static PyMethodDef native_methods[] = {
-    {"count", native_count, METH_VARARGS, count_doc},
     {"cut_line", native_cut_line, METH_VARARGS, cut_line_doc},
     {"unpack", native_unpack, METH_VARARGS, unpack_doc},
     {"plain", native_plain, METH_O, plain_doc},

@@ -83,7 +83,8 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
     for grammar in engine.grammars:
         by_id.setdefault(grammar.id, []).append(grammar)
     read = engine.readers(body)
-    reading = {i: versions for i, versions in by_id.items() if any(version.ref in read for version in versions)}
+    ids = {ref.partition("@")[0] for ref in read}
+    reading = {i: versions for i, versions in by_id.items() if i in ids}
     every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in reading.items()}
     records = {i: _records(pairs) for i, pairs in every.items()}
     steps = {i: _records(pairs, steps=True) for i, pairs in every.items()}

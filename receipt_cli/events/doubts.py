@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, pairwise
 
 from receipt_cli.events.launches import END, Launch
+from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
 from receipt_cli.problems import Problem
 
@@ -21,19 +22,24 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
     detail = "read as the same launch: the steps begin anew, behind an error that a program may catch or at the time of others"
     found += [Problem(KIND, line, detail, "") for line in launch.contested]
     for phase in phases:
-        before = {e.step: e.metrics["loss"] for e in phase.superseded if e.step is not None and "loss" in e.metrics}
         begins = [attempt[0] for attempt in phase.attempts if attempt and attempt[0].step is not None]
-        if not before or not begins or (first := begins[-1]).step != phase.step_events[0].step:
+        if not phase.superseded or not begins or (first := begins[-1]).step != phase.step_events[0].step:
             continue
         if first.line in launch.contested:
             continue
-        records = [e for e in phase.attempts[-1] if e.step is not None and "loss" in e.metrics]
-        again = [(e.metrics["loss"], before.get(e.step or 0)) for e in records]
-        other = [known is not None and loss != known for loss, known in again[: len(before)]]
-        if other and all(other):
+        before = dict(_losses(phase.superseded))
+        again = list(islice(_losses(phase.attempts[-1]), len(before)))
+        if again and all(step in before and loss != before[step] for step, loss in again):
             detail = f"read as another attempt of one launch: but from step {first.step} on all losses are others"
             found.append(Problem(KIND, first.line, detail, ""))
     return found
+
+
+def _losses(events: Iterable[Event]) -> Iterator[tuple[int, float]]:
+    """Yield step and loss of each record that prints both."""
+    for record in chain.from_iterable(map(expand, events)):
+        if record.step is not None and "loss" in record.metrics:
+            yield record.step, record.metrics["loss"]
 
 
 def carry_doubts(whole: Sequence[Launch], parts: Sequence[list[Launch]]) -> None:

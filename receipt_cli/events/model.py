@@ -210,6 +210,10 @@ def _records(event: Event, run: RowRun) -> list[Event]:
     for name in run.unregistered:
         for index, value in _known(run.unregistered_metric(name)):
             events[index].add_unregistered(name, value)
+    for name in run.printed_elsewhere:
+        for index, made in enumerate(events):
+            if name in made.metrics or name in made.unregistered:
+                made.elsewhere = {**(made.elsewhere or {}), name: run.line_of(name, index)}
     return events
 
 

@@ -45,7 +45,7 @@ def find_places(events: Sequence[Event], name: str, figure: Figure, within: Sele
                 _take(places, value, line, statistic)
         found = figure.of_run(event.run) if event.run is not None else None
         if event.run is not None and found is not None:
-            _take_run(places, event.run, found, None if within is None else within.masks.get(id(event)), statistic)
+            _take_run(places, event.run, name, found, None if within is None else within.masks.get(id(event)), statistic)
     return places
 
 
@@ -62,20 +62,22 @@ def _take(places: Places, value: float, line: int, statistic: Statistic) -> None
         places.max_line = line
 
 
-def _take_run(places: Places, run: RowRun, found: tuple[Floats, Mask | None], chosen: Mask | None, statistic: Statistic) -> None:
+def _take_run(
+    places: Places, run: RowRun, name: str, found: tuple[Floats, Mask | None], chosen: Mask | None, statistic: Statistic
+) -> None:
     import numpy as np
 
     values, printed = found
     if not len(values) or (printed is not None and not printed.any()):
         return
     last = len(values) - 1
-    places.first_line = places.first_line or run.record(0 if printed is None else int(printed.argmax()))[1]
-    places.last_line = run.record(last if printed is None else last - int(printed[::-1].argmax()))[1]
+    places.first_line = places.first_line or run.line_of(name, 0 if printed is None else int(printed.argmax()))
+    places.last_line = run.line_of(name, last if printed is None else last - int(printed[::-1].argmax()))
     inside = printed if chosen is None else chosen if printed is None else printed & chosen
 
     def first(hits: Mask) -> int | None:
         at = int(hits.argmax())
-        return run.record(at)[1] if hits[at] else None
+        return run.line_of(name, at) if hits[at] else None
 
     def among(hits: Mask) -> Mask:
         return hits if inside is None else np.logical_and(hits, inside, out=hits)

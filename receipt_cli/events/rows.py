@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -32,7 +33,7 @@ MAX_EPOCHS = 1_000_000
 TAIL = 8
 """Events kept at its end: more than a late companion line looks back."""
 WEIGHT = 2
-"""An object for a record costs as much as so many entries of a column."""
+"""An object for a record costs as much as so many entries of a column, and without numpy each of its numbers half as much."""
 LARGE = 1 << 62
 """Steps from here on are in no array."""
 
@@ -43,7 +44,7 @@ STEP_TIME = "step_time_s"
 
 def are_many(columns: RuleColumns) -> bool:
     """True for so many records that they are worth being read as arrays."""
-    return is_large(columns, WEIGHT)
+    return is_large(columns, WEIGHT, WEIGHT * len(columns.numbers) // 2)
 
 
 @cache
@@ -176,8 +177,23 @@ class RowRun:
 
     def record(self, index: int) -> tuple[int, int, float]:
         """Return position, line and clock of one record."""
-        row = self.rows.start + index if isinstance(self.rows, slice) else int(self.rows[index])
+        row = self._row(index)
         return self.columns.at[row], self.columns.line[row], self.columns.clock[row]
+
+    @property
+    def printed_elsewhere(self) -> list[str]:
+        """The metrics, those outside the registry included, that other lines than those of the records may print."""
+        named = (*self.metrics.items(), *self.unregistered.items())
+        return [name for name, columns in named if any(column.lines is not None for column in columns)]
+
+    def line_of(self, name: str, index: int) -> int:
+        """Return the line that prints a metric of one record, in the registry or outside of it."""
+        row = self._row(index)
+        for column in (*self.metrics.get(name, ()), *self.unregistered.get(name, ())):
+            at = bisect_left(column.rows, row)
+            if at < len(column.rows) and column.rows[at] == row:
+                return (column.lines is not None and column.lines[at]) or self.columns.line[row]
+        return self.columns.line[row]
 
     def values(self, index: int) -> tuple[int | None, dict[str, float], dict[str, float]]:
         """Return step, metrics and others of one record."""
@@ -190,6 +206,9 @@ class RowRun:
     def metric_names(self) -> Iterable[str]:
         """The metrics that its records may print, or that their epoch is."""
         return self.metrics if self.epoch is None else {**self.metrics, "epoch": ()}
+
+    def _row(self, index: int) -> int:
+        return self.rows.start + index if isinstance(self.rows, slice) else int(self.rows[index])
 
     def _cut(self, values: Cells[Any]) -> Any:
         found = values.whole()

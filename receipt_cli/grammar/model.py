@@ -12,7 +12,7 @@ import regex
 from receipt_cli.definitions.compiled import pack
 from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
-from receipt_cli.lazy_pattern import compile_regex
+from receipt_cli.lazy_pattern import compile_later, compile_regex
 
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 """What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
@@ -33,6 +33,10 @@ FACTS = frozenset(
 
 _SPECIAL = frozenset("()[]{}?*+|^$\\.-#&~ \t\n\r\x0b\f")
 """Characters that do not stand for themselves in a pattern, or not in each of its modes."""
+_INNER = compile_later(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
+"""Escapes and sets of a pattern."""
+_INNERMOST = compile_later(r"\([^()]*\)")
+_AT_START = compile_later(r"\^(?![*+?{])")
 
 Target = tuple[str, str]
 """(``structural`` | ``fact`` | ``metric`` | ``other`` | ``text``, name)."""
@@ -222,6 +226,14 @@ class Rule:
     def anchored(self) -> bool:
         """True when a pattern of the rule depends on the text before it: the beginning of the line, or no other word."""
         return self.mapping is None and any("^" in source or "(?<!" in source for source in self.sources)
+
+    @cached_property
+    def at_start(self) -> bool:
+        """True when each alternative of the pattern begins with ``^``: it matches where a text begins, or nowhere."""
+        left = _INNER.sub("-", self.pattern or "") if "(?m" not in (self.pattern or "") else ""
+        while (outer := _INNERMOST.sub("-", left)) != left:
+            left = outer
+        return all(_AT_START.match(part) for part in left.split("|"))
 
     @cached_property
     def bounds(self) -> Mapping[str, float]:

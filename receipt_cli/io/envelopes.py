@@ -98,10 +98,10 @@ class Unpacker:
             else:  # its first event, or enough lines, may be in the next block
                 self._open, whole = whole + self._open, b""
         self._line_count += head.count(b"\n")
-        text = self._lines(whole)
+        text, ends = self._lines(whole)
         if self._kept_parts:
             self._note_emptied(whole, text)
-        self._line_count += text.count(b"\n") if self._native is None else self._native.count(text, 10)
+        self._line_count += ends
         text = head + text if head else text
         if self._passing or len(self._open) > LONGEST:
             text, self._open, self._passing, self._document = text + self._open, b"", True, bool(self._document)
@@ -130,18 +130,24 @@ class Unpacker:
         known = self._document is not None
         other._document = self._document if known else _is_document(self._open)
         other._timed = self._timed if known else _is_timed(self._open)
-        text = other._lines(self._open[:end]) + other._lines(self._open[end:])
+        text = other._lines(self._open[:end])[0] + other._lines(self._open[end:])[0]
         cut = b"\r".join(head + parts for _, (head, parts) in sorted(other._parts.items()))
         return text + b"\r" * bool(cut and text[-1:].strip()) + cut
 
-    def _lines(self, text: bytes) -> bytes:
-        """Return whole lines unpacked."""
+    def _lines(self, text: bytes) -> tuple[bytes, int]:
+        """Return whole lines unpacked, and their line ends."""
         if self._document:
-            return b"".join(self._event(line) for line in text.splitlines())
+            events = b"".join(self._event(line) for line in text.splitlines())
+            return events, events.count(b"\n")
         text = _SECONDS.sub(rb"\1s\t", text) if self._timed else text
-        text = self._objects(text) if self._native is None else self._native.unpack(text, self._parts, self._unpack)
-        first = 0 if self._parts else _first_part(text, _cut_line if self._native is None else self._native.cut_line)
-        return text if first < 0 else text[:first] + _PART.sub(self._part, text[first:])
+        if self._native is None:
+            text = self._objects(text)
+            ends, cut, find = text.count(b"\n"), _cut_line(text, 0), _cut_line
+        else:
+            text, ends, cut = self._native.unpack(text, self._parts, self._unpack)
+            find = self._native.cut_line
+        first = 0 if self._parts else _first_part(text, cut, find)
+        return (text if first < 0 else text[:first] + _PART.sub(self._part, text[first:])), ends
 
     def _note_emptied(self, before: bytes, after: bytes) -> None:
         lines = zip(before.split(b"\n"), after.split(b"\n"), strict=False)
@@ -219,9 +225,11 @@ def _cut_line(text: bytes, start: int) -> int:
     return min((at for words in _CUT_LINE if (at := text.find(words, start)) >= 0), default=-1)
 
 
-def _first_part(text: bytes, find: Callable[[bytes, int], int]) -> int:
-    """Return where the first line begins that is a part of a line which a runtime cut, or -1; ``find`` is as ``_cut_line``."""
-    at = find(text, 0)
+def _first_part(text: bytes, at: int, find: Callable[[bytes, int], int]) -> int:
+    """Return where the first line begins that is a part of a line which a runtime cut, or -1.
+
+    ``find`` is ``_cut_line`` or as fast as it can be, ``at`` the first place that it finds.
+    """
     while at >= 0:
         start = text.rfind(b"\n", 0, at) + 1
         if _PART.match(text, start):

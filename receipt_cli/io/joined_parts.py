@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from receipt_cli.io.copied_lines import blanked
-from receipt_cli.io.source import Source, lines_of
+from receipt_cli.io.line_range import lines_of
+from receipt_cli.io.source import Source
 
 
 def joined(parts: Sequence[Source]) -> Source:

@@ -7,11 +7,11 @@ Start with ``engine`` (the fold), ``segment`` (its result), ``extraction`` (one 
 from receipt_cli.rooms import doors
 
 PUBLIC = {
-    "columns": "NumberColumn POSITION_BITS RuleColumns place",
+    "columns": "NumberColumn POSITION_BITS RuleColumns TextColumn place",
     "engine": "Engine has_kernel Read",
     "extraction": (
-        "DROPPED Extraction keep_labelled PatternTimeout TIME_BOX_S bind_cells bind_row convert extract "
-        "read_record read_unregistered"
+        "DROPPED Extraction keep_labelled PatternTimeout TIME_BOX_S bind_cells bind_columns bind_row convert "
+        "extract read_record read_unregistered"
     ),
     "layout": "MASK",
     "segment": "SegmentBody Hits Segment HEAD_KEPT TAIL_KEPT count_between",

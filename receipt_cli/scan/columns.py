@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import is_large
@@ -31,14 +31,15 @@ class NumberColumn:
     """Values of one field, with the row of each; rows without a value have no entry.
 
     As long as every row from the first on has a value, the rows are not stored: a value takes 8 bytes, and as long as
-    all are equal none.
+    all are equal none. ``lines`` are those that print the values, where other lines than those of the rows do; 0: the row's.
     """
 
-    __slots__ = ("_rows", "values")
+    __slots__ = ("_rows", "lines", "values")
 
-    def __init__(self, values: Cells[float] | None = None, rows: Cells[int] | None = None) -> None:
+    def __init__(self, values: Cells[Any] | None = None, rows: Cells[int] | None = None, lines: Cells[int] | None = None) -> None:
         """Without ``rows`` the values are those of the first rows."""
         self._rows = rows
+        self.lines = lines
         self.values: Cells[float] = Cells("d") if values is None else values
 
     @property
@@ -55,6 +56,11 @@ class NumberColumn:
     def index(self) -> slice | Integers:
         """The rows, as what selects them of an array of all."""
         return slice(len(self.values)) if self._rows is None else self._rows.whole()
+
+    @property
+    def printed(self) -> NumberColumn | None:
+        """The ``lines``, as a column of the same rows."""
+        return None if self.lines is None else NumberColumn(self.lines, self._rows)
 
     @property
     def lasting(self) -> bool:
@@ -89,6 +95,13 @@ class NumberColumn:
         if self._rows is not None or other._rows is not None or shift != len(self.values):
             self._sparse().extend(other._sparse(), shift)
         self.values.extend(other.values)
+
+    def extend_bytes(self, values: bytes, rows: bytes | None, shift: int) -> None:
+        """Add as ``extend`` the entries whose bytes are ``values``, of the first rows where their ``rows`` are None."""
+        if self._rows is not None or rows is not None or shift != len(self.values):
+            added = Cells("q", range(len(values) // 8)) if rows is None else Cells.read("q", rows)
+            self._sparse().extend(added, shift)
+        self.values.extend_bytes(values)
 
 
 class TextColumn:

@@ -295,12 +295,12 @@ class Engine:
                 return
         candidates = candidates or self._candidates(record)
         outcome = examine(record, candidates.rules)
-        if outcome.shows_bars and record != printed:
+        if record != printed and outcome.shows_bars:
             record, masked = printed, b""
             outcome = examine(record, candidates.rules)
         outcome.marks = search_markers(candidates.markers, record)
         if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            any_bar = candidates.plain and not outcome.shows_bars
+            any_bar = b"%|" in record and candidates.plain and not outcome.shows_bars
             layout = learn_layout(record, outcome, candidates, self.prefilter.possible_in(masked), any_bar=any_bar)
             self.layouts.add(masked, layout)
             if self.kernel is not None and layout is not None and self.kernel.add(layout):

@@ -24,8 +24,7 @@ _MIDNIGHT = b"00:00:00"
 _LATER, _LATER_S = b"01:01:01", 3661.0
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """One value of an event: the bytes ``start`` to ``end`` of the record.
 
     ``direct``: the number is ``float(bytes + shift)`` for all digits. Otherwise ``spec`` (None: under a key that nobody

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.failure_markers import MarkerHit
 from receipt_cli.definitions.units import MAX_TEXT, shift_of
 from receipt_cli.grammar.digit_sensitivity import kept_after
 from receipt_cli.grammar.model import Field, Grammar, Rule
-from receipt_cli.lazy_dataclass import replace
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import before
 from receipt_cli.records.place import form_of, read_host
@@ -25,7 +26,10 @@ from receipt_cli.scan.extraction import (
     extract_behind,
     fields_below,
 )
-from receipt_cli.scan.layout import MASK, MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
+from receipt_cli.scan.layout import MASK, MAX_KEPT, MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
+
+if TYPE_CHECKING:
+    import regex
 
 _PLAIN = compile_later(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
 _RUN = compile_later(rb"0+")
@@ -221,25 +225,37 @@ def _is_plain(masked: bytes) -> bool:
 def _value(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
     start, end = span
     if start < 0:
-        return None if any(char.isdigit() for char in text) else Value(name, -1, -1, False, b"", spec, constant=text)
-    generic = Value(name, start, end, direct=False, shift=b"", spec=spec)
-    if spec.type not in ("number", "integer") or not 0 < end - start <= MAX_TEXT or not text.isascii():
-        return generic
-    layout = masked[start:end]
-    if any(null.encode("utf-8", "replace").translate(MASK) == layout for null in spec.null_if):
-        return generic
-    if spec.value is not None:
-        found = spec.value.search(text)
-        if kept_after(spec.value.pattern) != frozenset() or found is None or found.group(1) is None:
-            return generic
+        return None if any(char.isdigit() for char in text) else Value(name, -1, -1, False, b"", spec, text)
+    if spec.type not in ("number", "integer") or not 0 < len(text) == end - start <= MAX_TEXT or not text.isascii():
+        return Value(name, start, end, False, b"", spec)
+    direct, (begin, stop), shift = _form(spec.type, spec.unit, spec.null_if, spec.value, masked[start:end])
+    if direct:
+        return Value(name, start + begin, start + stop, True, shift, spec)
+    return Value(name, start, end, False, b"", spec, None, (start + begin, start + stop) if stop > begin else NOWHERE)
+
+
+@lru_cache(MAX_KEPT)
+def _form(
+    kind: str, unit: str | None, null_if: frozenset[str], pick: regex.Pattern[str] | None, text: bytes
+) -> tuple[bool, Span, bytes]:
+    """Return how the numbers of a field are read whose texts are ``text`` but for their digits, which are 0 there.
+
+    Whether directly, which part of them the number is (an empty one where it is not known), and its shift.
+    """
+    unknown = False, (0, 0), b""
+    if any(null.encode("utf-8", "replace").translate(MASK) == text for null in null_if):
+        return unknown
+    begin, end = 0, len(text)
+    if pick is not None:
+        found = pick.search(text.decode("ascii"))
+        if kept_after(pick.pattern) != frozenset() or found is None or found.group(1) is None:
+            return unknown
         part = found.group(1)
-        start += found.start(1) + len(part) - len(part.lstrip())
-        end = start + len(part.strip())
-        layout = masked[start:end]
-    shift = shift_of(spec.unit)
-    plain = _is_plain(layout) and shift is not None and not (shift and (b"e" in layout or b"E" in layout))
-    if not plain or shift is None:
-        return replace(generic, number=(start, end)) if spec.type == "number" and end > start else generic
-    if spec.type == "integer" and (shift or not layout.lstrip(b"+-").isdigit() or len(layout) > _MAX_INTEGER_DIGITS):
-        return generic
-    return Value(name, start, end, direct=True, shift=shift, spec=spec)
+        begin = found.start(1) + len(part) - len(part.lstrip())
+        end = begin + len(part.strip())
+    number, shift = text[begin:end], shift_of(unit)
+    if not _is_plain(number) or shift is None or (shift and (b"e" in number or b"E" in number)):
+        return (False, (begin, end), b"") if kind == "number" else unknown
+    if kind == "integer" and (shift or not number.lstrip(b"+-").isdigit() or len(number) > _MAX_INTEGER_DIGITS):
+        return unknown
+    return True, (begin, end), shift

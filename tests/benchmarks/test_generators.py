@@ -21,6 +21,12 @@ TRAINERS = {
     "bars": "tqdm",
     "mllog": "mlperf",
     "ranks": "torchtitan",
+    "timers": "megatron-lm",
+    "evaluations": "hf-trainer",
+    "fleet": "pytorch-examples",
+    "frames": "hf-trainer",
+    "tables": "spacy",
+    "restarts": "megatron-lm",
 }
 LOOPS = {"dense": "megatron", "sparse": "megatron", "hf": "huggingface", "bars": "bars", "mllog": "mllog", "ranks": "ranks"}
 SIZE = 150_000
@@ -37,9 +43,10 @@ def test_program_and_loop_read_what_was_written(generated: tuple[str, Path], roo
     name, log = generated
     facts = load_facts(log)
     assert SIZE <= log.stat().st_size < 8 * SIZE
-    command = [sys.executable, "-m", f"benchmarks.loops.{LOOPS[name]}", str(log)]
-    done = subprocess.run(command, capture_output=True, check=True, env={**os.environ, "PYTHONPATH": str(root)})
-    assert differences(facts, json.loads(done.stdout), exact=False) == []
+    if name in LOOPS:
+        command = [sys.executable, "-m", f"benchmarks.loops.{LOOPS[name]}", str(log)]
+        done = subprocess.run(command, capture_output=True, check=True, env={**os.environ, "PYTHONPATH": str(root)})
+        assert differences(facts, json.loads(done.stdout), exact=False) == []
     receipt = produce(Request(str(log)))
     assert receipt.document["header"]["software"]["trainer"] == TRAINERS[name]
     assert differences(facts, receipt_figures(receipt.document), exact=True) == []

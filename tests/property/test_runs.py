@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.metamorphic.pairs import without_places
 from receipt_cli.derive import Derivation, Options, read_log
 from receipt_cli.events import phases, rows
 from receipt_cli.events.compact import regular
@@ -64,6 +63,35 @@ rules:
     literal: 'toy memory '
     pattern: 'toy memory (?P<peak_memory_allocated_bytes>\d++)'
     fields: {peak_memory_allocated_bytes: {type: number}}
+  report:
+    event: step
+    companion: true
+    literal: ['toy times', ' ..: ']
+    block:
+      open: 'toy times(?: of rank (?P<rank>\d++))?:$'
+      row: '^ (?P<key>\w++) \.\.: (?P<value>[\d.]++)$'
+      gap: 1
+      keys: {data: data_time_s, copied: data_time_s, forward: forward_time_s}
+      unknown: other
+      requires: [forward_time_s]
+    fields:
+      rank: {type: integer}
+      data_time_s: {type: number, printed_in: ms}
+      forward_time_s: {type: number, printed_in: ms}
+  row:
+    event: step
+    literal: ['STEP  ', '  toy ']
+    table:
+      header: '^STEP {2}.*LOSS'
+      row: '^\d++ {2}toy .*'
+      cell: '  '
+      keys: {STEP: step, LOSS: loss, NORM: grad_norm}
+      ignore: [TRAINER]
+      unknown: other
+    fields:
+      step: {type: integer}
+      loss: {type: number}
+      grad_norm: {type: number}
   epoch_record:
     event: step
     literal: 'toy record '
@@ -82,6 +110,20 @@ rules:
       epoch_step: {type: integer}
       epoch_steps: {type: integer}
       loss: {type: number}
+  passes:
+    event: step
+    epochs_from: log
+    literal: 'toy pass '
+    pattern: 'toy pass (?P<epoch_number>\d++) (?P<epoch_step>\d++)/(?P<epoch_steps>\d++) (?P<loss>\S++)'
+    fields:
+      epoch_number: {type: integer}
+      epoch_step: {type: integer}
+      epoch_steps: {type: integer}
+      loss: {type: number}
+  first_pass:
+    event: progress
+    literal: 'toy pass 0 '
+    pattern: 'toy pass 0 '
   frame:
     event: step
     redraw: true
@@ -160,6 +202,7 @@ SINGLE = (
 )
 LABELS = ("", "[rank0]: ", "[rank1]: ", "[rank3]: ")
 VALUES = ("2.5", "1.25", "0.001", "9000", "nan", "inf", "0.3", "0", None, None)
+REPORTED = ("forward", "data", "copied", "width")
 NAMES = ("time", "mfu", "tps", "batch", "mem", "width", "depth")
 
 
@@ -167,7 +210,9 @@ NAMES = ("time", "mfu", "tps", "batch", "mem", "width", "depth")
 def stretches(draw: st.DrawFn) -> list[str]:
     """Return the lines of many step records of one kind, some of them odd in one way or another."""
     first, count, stride = draw(st.sampled_from([0, 1, 2, 30, 60, 100])), draw(st.integers(1, 90)), draw(st.integers(1, 2))
-    kind = draw(st.sampled_from(["step", "step", "step", "beside", "beside", "norm", "record", "counted", "frames", "bars"]))
+    kind = draw(
+        st.sampled_from([*["step"] * 3, *["beside", "report", "pass"] * 2, "row", "norm", "record", "counted", "frames", "bars"])
+    )
     labels = draw(st.sampled_from([[""], [""], ["[rank1]: "], list(LABELS[1:3]), list(LABELS[1:])]))
     plan = draw(st.sampled_from(["", "", "/90", "/120", "/200"]))
     cells = draw(
@@ -181,6 +226,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
         )
     )
     draws = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    whose = draw(st.sampled_from(["", "", " of rank 1"]))
     lines: list[str] = []
     for i in range(count):
         n, what = first + i * stride, odd.get(i)
@@ -190,15 +236,21 @@ def stretches(draw: st.DrawFn) -> list[str]:
         line = {
             "step": f"toy step {n}{'/777' if what == 'plan' else plan} | loss={loss}{values}",
             "beside": f"toy step {n}{plan} | loss={loss}{values}\n" + f"toy memory {4096 + i}\n" * (draws[i % len(draws)] % 3),
+            "report": f"toy step {n}{plan} | loss={loss}{values}\ntoy times{whose}:\n"
+            + "".join(f" {name} ..: {4096 + i}\n" for name in REPORTED[: draws[i % len(draws)] + (what == "fewer")]),
+            "row": f"{'STEP  TRAINER  LOSS' + '  NORM' * draws[0] if i % 9 == 0 or what == 'nan' else ''}\n{n}  toy x  {loss}"
+            + f"  0.{n}" * (draws[0] - (what == "fewer")),
             "norm": f"toy norm {n}: {loss if loss != 'nan' else '1'}",
             "record": f"toy record epoch={n / 25:.2f} loss={9 - i / 50:.3f}",
+            "pass": f"toy pass {i // 40} {i % 40}/{90 if what == 'plan' else 40} {9 - i / 50:.3f}",
             "counted": f"toy epoch {1 + i // 45}{plan} {1 + i % 45 // draws[0]}/45 {9 - i / 50:.3f}",
             "frames": "\r".join(f"toy frame {n}/500 loss={9 - i / 50 + again:.3f}" for again in range(draws[i % len(draws)])),
             "bars": f"toy record epoch={n / 25:.2f} loss=2.5\ntoy bar {n}/500",
         }[kind]
         shown = ["[rank7]: "] if what == "label" else labels
         if what != "drop":
-            lines += [label + line for label in shown] * (2 if what == "twice" else 1)
+            other = kind == "pass" and draws[0] > 1  # each rank prints a loss of its own
+            lines += [f"{label}{line}{n if other else ''}" for n, label in enumerate(shown)] * (2 if what == "twice" else 1)
         if what in ("norm", "eval", "memory"):
             lines.append(f"toy {what} {n}: 0.5")
     return lines
@@ -225,8 +277,7 @@ def told(path: Path, grammar: Path | None, wanted: bool) -> list[tuple[object, .
         reading = read_log([Stream((Source(str(path)),))], Options(grammar=str(grammar) if grammar else None), workers=1)
         found = [reading.derivation(number) for number in range(len(reading.launches))]
         return [
-            (repr(without_places(assemble(d, run={}, header={}, attachments=[]))), repr((d.ending, d.ranks)), list(_series(d)))
-            for d in found
+            (repr(assemble(d, run={}, header={}, attachments=[])), repr((d.ending, d.ranks)), list(_series(d))) for d in found
         ]
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import labels
+from receipt_cli.events.compact.frame import STEP, labels
 from receipt_cli.events.compact.regular import worth_it
 from receipt_cli.events.rows import are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers, Mask
+from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.spill import ascends, scratch
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
@@ -34,7 +35,7 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
     made = {(g.id, r.name): (g, r, columns) for g, r, columns in read}
     found: dict[tuple[str, str], dict[str, Integers]] = {}
     for key, (grammar, rule, columns) in list(made.items()):
-        if key in unseen or rule.redraw or not worth_it(rule, columns):
+        if key in unseen or rule.redraw or not worth_it(rule, columns) or _may_be_copied(rule, columns):
             continue
         companions = {k: (r, c) for k, (g, r, c) in made.items() if g is grammar and _may_follow(r, c)}
         others = [c.at.whole() for k, (_, _, c) in made.items() if k not in companions and k != key and k not in unseen]
@@ -51,11 +52,16 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
 
 
 def _may_follow(rule: Rule, columns: RuleColumns) -> bool:
-    """True for a companion of one line whose fields are metrics, or outside of the registry, and nothing else."""
-    single = rule.companion and rule.table is None and rule.block is None and not rule.redraw
-    if not single or rule.event != "step" or columns.texts or not are_many(columns):
+    """True for a companion whose fields are metrics, or outside of the registry, and nothing else."""
+    if not rule.companion or rule.redraw or rule.event != "step" or columns.texts or not are_many(columns):
         return False
     return all(rule.fields[name].target[0] in ("metric", "other") for name in columns.numbers)
+
+
+def _may_be_copied(rule: Rule, columns: RuleColumns) -> bool:
+    """True where steps come twice on average: the record before a companion's line may be the copy of another one."""
+    steps = [column for name, column in columns.numbers.items() if rule.fields[name].target == STEP]
+    return any(len(distinct_values(c.values.whole())) <= len(c.values) // 2 + 1 for c in steps)
 
 
 def _clash(rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns) -> bool:
@@ -87,19 +93,25 @@ def _merged(
     numbers: dict[str, Any] = dict(columns.numbers)
     for name, column in its.numbers.items():
         fields[f"{companion.name}\t{name}"] = companion.fields[name]
-        numbers[f"{companion.name}\t{name}"] = _moved(column, owners, mask, len(columns))
-    others = {name: _moved(column, owners, mask, len(columns)) for name, column in its.unregistered.items()}
+        numbers[f"{companion.name}\t{name}"] = _moved(column, owners, mask, len(columns), its.line)
+    others = {name: _moved(column, owners, mask, len(columns), its.line) for name, column in its.unregistered.items()}
     return replace(rule, fields=fields), replace(columns, numbers=numbers, unregistered={**columns.unregistered, **others})
 
 
-def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int) -> NumberColumn:
-    """Return the values whose rows are in ``mask``, each at its row's place among ``count`` rows."""
+def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int, line: Cells[int] | None = None) -> NumberColumn:
+    """Return the values whose rows are in ``mask``, each at its row's place among ``count`` rows; ``line`` prints them."""
     held, values = column.index, column.values.whole()
     chosen, rows = mask[held], places[held]
+    lines = None if column.lines is None else column.lines.whole()
+    if line is not None:
+        own = line.whole()[held]
+        lines = own if lines is None else np.where(lines, lines, own)
     if not chosen.all():
         values = np.compress(chosen, values, out=scratch(np.float64, int(np.count_nonzero(chosen))))
-        rows = rows[chosen]
-    return NumberColumn(Cells.of(values), None if len(rows) == count else Cells.of(rows))
+        rows, lines = rows[chosen], None if lines is None else lines[chosen]
+    return NumberColumn(
+        Cells.of(values), None if len(rows) == count else Cells.of(rows), None if lines is None else Cells.of(lines)
+    )
 
 
 def _chosen(columns: RuleColumns, rows: Integers) -> RuleColumns:

@@ -23,24 +23,31 @@ from receipt_cli.scan.columns import RuleColumns
 def find_bars(
     read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, columns: RuleColumns
 ) -> ProgressBars | None:
-    """Return the bars of a rule, or None where its records print more than a step and a total, or are few."""
-    plain = rule.event == "progress" and rule.table is None and rule.block is None and not columns.unregistered
-    plain = plain and {rule.fields[name].target for name in columns.numbers} == {STEP, PLAN}
-    if not plain or not are_many(columns):
+    """Return the bars of a rule, or None where its records print more than a step and a total, or are few.
+
+    What prints nothing and is read in the place of step records shows no bar.
+    """
+    printed = {rule.fields[name].target for name in columns.numbers}
+    if rule.event != "progress" or columns.texts or columns.unregistered or not are_many(columns):
         return None
-    if columns.texts or any(g is grammar and r.repeats for g, r, _ in read):
+    at = columns.at.whole()
+    if printed not in (set(), {STEP, PLAN}) or not ascends(at) or any(g is grammar and r.repeats for g, r, _ in read):
         return None
+    ranks = columns.rank.whole()
+    named = frozenset(distinct_values(ranks[ranks != NO_RANK]).tolist())
+    if not printed:
+        none = np.empty(0, np.int64)
+        steps = (c for g, r, c in read if g is grammar and r.event == "step")
+        return ProgressBars(grammar.id, none, none, none, named) if any(_met(at, c.at) == len(at) for c in steps) else None
     frame = Frame(rule, columns, None)
     if frame.steps is None or frame.plan is None or frame.numbered is not None or frame.planned is not None:
         return None
-    at = columns.at.whole()
-    if not ascends(at) or any(_meets(at, c.at) for _, r, c in read if c is not columns):
+    if any(_met(at, c.at) for _, _, c in read if c is not columns):
         return None
-    ranks = columns.rank.whole()
-    return ProgressBars(grammar.id, at, frame.steps, frame.plan, frozenset(distinct_values(ranks[ranks != NO_RANK]).tolist()))
+    return ProgressBars(grammar.id, at, frame.steps, frame.plan, named)
 
 
-def _meets(at: Integers, others: Sequence[int]) -> bool:
-    """True when something is in the place of a bar: their order is then that of their rules."""
+def _met(at: Integers, others: Sequence[int]) -> int:
+    """Return how many of ``others`` are in the place of a bar: their order is then that of their rules."""
     places = np.asarray(others, np.int64)
-    return bool((np.searchsorted(at, places, "left") != np.searchsorted(at, places, "right")).any())
+    return int(np.count_nonzero(np.searchsorted(at, places, "left") != np.searchsorted(at, places, "right")))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from receipt_cli.events.compact.frame import Frame, labels
-from receipt_cli.events.rows import RowRun
+from receipt_cli.events.rows import MAX_EPOCHS, RowRun
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, scratch, show
@@ -22,6 +22,8 @@ from receipt_cli.scan.columns import RuleColumns
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Integers
 
+LONGEST = 1 << 40
+"""Steps of an epoch that many of which are no number too large."""
 PIECE = 1 << 18
 """Rows that are compared at a time."""
 
@@ -33,19 +35,19 @@ def set_aside(
 
     The leader is the rank with most step records, the lowest on a tie, as ``ranks.leading_rank`` has it.
     """
-    counted = any(field.target[1] in COUNTERS for field in (rule.fields[name] for name in columns.numbers))
+    counted = [r for g, r, c in read if g is grammar and any(r.fields[name].target[1] in COUNTERS for name in c.numbers)]
     redrawn = any(r.redraw for g, r, _ in read if g is grammar)  # a bar is compared with the record before it
-    if counted or redrawn or len(labels(rule, columns)) < 2:
+    if redrawn or (rule in counted and len(counted) > 1) or len(labels(rule, columns)) < 2:
         return None
     at = columns.at.whole()
     if not ascends(at):
         return None
     frame = Frame(rule, columns, None)
-    if frame.steps is None or frame.ranks is None:
+    steps, ranks = _counted(rule, frame) if rule in counted else frame.steps, frame.ranks
+    if steps is None or ranks is None:
         return None
-    ranks, steps = frame.ranks, frame.steps
     labelled = ranks != NO_RANK
-    if frame.numbered is not None:
+    if frame.numbered is not None and rule not in counted:
         labelled &= frame.numbered
     pieces = [slice(begin, begin + PIECE) for begin in range(0, len(ranks), PIECE)]
     counts: Counter[int] = Counter()
@@ -71,8 +73,31 @@ def set_aside(
             rows[done : done + len(found)] = found
             done += len(found)
         if begin < done:
-            copies[rank] = frame.run(rows[begin:done], done - begin)
+            run = frame.run(rows[begin:done], done - begin)
+            copies[rank] = run.numbered(steps[run.rows]) if rule in counted else run
     return np.flatnonzero(~theirs), copies
+
+
+def _counted(rule: Rule, frame: Frame) -> Integers | None:
+    """Return the steps that counts inside of epochs of one length give, as ``epochs`` counts them; else None."""
+    (epochs, some), (inside, few), (lengths, known) = (
+        frame.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_step", "epoch_steps")
+    )
+    if (
+        frame.step
+        or epochs is None
+        or inside is None
+        or lengths is None
+        or not len(lengths)
+        or "epochs_planned" in frame.counters
+    ):
+        return None
+    masked = any(mask is not None for mask in (some, few, known))
+    if masked or not 0 < lengths[0] < LONGEST or bool((lengths != lengths[0]).any()) or bool((epochs >= MAX_EPOCHS).any()):
+        return None
+    first = rule.epochs_from if rule.epochs_from is not None else int(bool((epochs != 0).all()))
+    steps: Integers = np.maximum(epochs - first, 0) * lengths[0] + inside
+    return steps
 
 
 def _shown(pieces: Iterable[slice]) -> Iterator[slice]:

@@ -41,9 +41,8 @@ class Around:
 
 
 def worth_it(rule: Rule, columns: RuleColumns) -> bool:
-    """True for a rule of step records, one a line, that are many enough."""
-    single = rule.table is None and rule.block is None and not rule.companion
-    return rule.event == "step" and single and rule.counts == "step" and are_many(columns)
+    """True for a rule of step records that are many enough."""
+    return rule.event == "step" and not rule.companion and rule.counts == "step" and are_many(columns)
 
 
 def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers | None = None) -> KeptRows | None:

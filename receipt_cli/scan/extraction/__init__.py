@@ -25,7 +25,7 @@ from receipt_cli.scan.extraction.model import (
 )
 from receipt_cli.scan.extraction.pairs import find_pairs
 from receipt_cli.scan.extraction.pattern import find_matches
-from receipt_cli.scan.extraction.table import bind_cells, find_row
+from receipt_cli.scan.extraction.table import bind_cells, bind_columns, find_row
 
 __all__ = [
     "DROPPED",
@@ -36,6 +36,7 @@ __all__ = [
     "PatternTimeout",
     "Span",
     "bind_cells",
+    "bind_columns",
     "bind_row",
     "convert",
     "extract",
@@ -55,7 +56,8 @@ def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None 
     box = box or Box()
     try:
         if rule.pattern is not None:
-            if rule.start.search(record, timeout=box.left()) is None:
+            find = rule.start.match if rule.at_start else rule.start.search
+            if find(record, timeout=box.left()) is None:
                 return []  # most patterns that are tried find nothing: this is faster than to iterate over it
             events = list(find_matches(rule, record, box))
         elif rule.pairs is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from receipt_cli.grammar.model import Rule, Table
 from receipt_cli.lazy_pattern import regex_later
 from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_text, read_unregistered
@@ -35,13 +37,23 @@ def bind_cells(spec: Table, header: tuple[str, ...], cells: tuple[str, ...]) -> 
     values = cells[spec.skip_cells :]
     if len(values) != len(header):
         return None
-    texts: dict[str, str] = {}
-    unregistered: dict[str, float] = {}
-    for name, text in zip(header, values, strict=True):
+    texts, others = bind_columns(spec, header, [values])
+    return {name: column[0] for name, column in texts.items()}, {name: found[0] for name, found in others.items() if found}
+
+
+def bind_columns(
+    spec: Table, header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[dict[str, Sequence[str]], dict[str, dict[int, float]]]:
+    """Name the columns of ``rows`` that fit a ``header``: the texts of each field, and by undeclared key the numbers of rows.
+
+    Of two columns of one name the last counts.
+    """
+    texts: dict[str, Sequence[str]] = {}
+    others: dict[str, dict[int, float]] = {}
+    for name, column in zip(header, zip(*rows, strict=True), strict=True):
         if name in spec.keys:
-            texts[spec.keys[name]] = text
+            texts[spec.keys[name]] = column
         elif spec.other and name not in spec.ignore:
-            other = read_unregistered(text)
-            if other is not None:
-                unregistered[name[:MAX_KEY]] = other
-    return texts, unregistered
+            read = enumerate(map(read_unregistered, column))
+            others.setdefault(name[:MAX_KEY], {}).update((row, value) for row, value in read if value is not None)
+    return texts, others

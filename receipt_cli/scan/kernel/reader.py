@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_from
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
@@ -120,10 +119,10 @@ class KernelReader:
             if known is None:
                 known = body.rules.setdefault(key, RuleColumns())
             before = len(known)
-            known.at.extend(Cells.read("q", at))
-            known.line.extend(Cells.read("q", line))
-            known.rank.extend(Cells.read("q", rank))
-            known.clock.extend(Cells.read("d", clock))
+            known.at.extend_bytes(at)
+            known.line.extend_bytes(line)
+            known.rank.extend_bytes(rank)
+            known.clock.extend_bytes(clock)
             for number, values, rows in columns:
                 _, group, name = self._column(number)
                 if group not in ("numbers", "unregistered"):
@@ -133,7 +132,7 @@ class KernelReader:
                 column = numbers.get(name)
                 if column is None:
                     column = numbers.setdefault(name, NumberColumn())
-                column.extend(NumberColumn(Cells.read("d", values), None if rows is None else Cells.read("q", rows)), before)
+                column.extend_bytes(values, rows, before)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
         messages, buffer = self._names.messages, self._buffer

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from receipt_cli.receipts.production import Request, produce
+from receipt_cli.scan.extraction import labelled
 
 ROOT = Path(__file__).resolve().parents[3]
 NANOGPT = "iter {0}: loss {1:.4f}, time 10.00ms, mfu 0.02%{2}\n"
@@ -89,3 +92,18 @@ def test_a_loss_that_vanished_is_told_and_no_other_metric_is_shown_as_it(tmp_pat
     assert found["summary"]["other_metrics"]["renamed thing"]["record_count"] == 49
     assert [problem["kind"] for problem in found["derivation"]["problems"]["first"]] == ["loss_missing"]
     assert not produce(Request(str(tmp_path / "run.log"))).clean
+
+
+PIECES = st.sampled_from(
+    [b"a", b"loss", b"_x.y", b" ", b"  ", b"=", b":", b": ", b'"', b"'", b"\t", b"1", b"-2.5e3", b".5", b"1,234", b"nan", b"inf",
+     b"%|", b"%", b"GB", b"it/s", b",", b"|", b"(s)", b"-", b"@", b"#", b"/", b"{", b"}", b"\xc3\xa9", b"train.py", b"\n"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=40).map(b"".join), st.integers(0, 20))
+def test_labels_before_numbers_are_all_labels_there_are(record: bytes, start: int) -> None:
+    wanted = [found.span() for found in labelled._LABELLED.finditer(record, start)]
+    for few in (0, 1000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(labelled, "_FEW", few)
+            assert [found.span() for found in labelled._find_labelled(record, start)] == wanted
