@@ -10,7 +10,6 @@ import array
 import base64
 import contextlib
 import gc
-import hashlib
 import json
 import os
 import re
@@ -109,8 +108,8 @@ def compile_definitions() -> None:
                 lines.append(json.dumps(pack(part), separators=(",", ":")) + "\n")
                 length += len(lines[-1])
                 ends.append(length)
-            entries[where] = (len(source), hashlib.sha256(source).hexdigest(), *ends)
-        table = {"code": code, "sha256": code_digest(tuple(code)), "entries": entries, "length": length}
+            entries[where] = (len(source), zlib.crc32(source), *ends)
+        table = {"code": code, "crc32": code_digest(tuple(code)), "entries": entries, "length": length}
         written[f"{group}.jsonl"] = "".join([json.dumps(table, separators=(",", ":")) + "\n", *reversed(lines)])
     for name, text in written.items():
         replace(folder / name, text.encode())

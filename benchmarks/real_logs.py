@@ -24,7 +24,8 @@ from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.errors import InputError
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.io.source import Source
-from receipt_cli.scan.engine import Engine, has_kernel
+from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.presence import has_kernel
 from receipt_cli.scan.segment import SegmentBody
 
 BLOCK = 1 << 20

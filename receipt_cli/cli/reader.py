@@ -182,6 +182,6 @@ def _help(command: str, *, asked: bool = True) -> Call:
 def _print_version() -> None:
     from receipt_cli import __version__
     from receipt_cli.cli.output import write_stdout
-    from receipt_cli.scan.engine import has_kernel
+    from receipt_cli.scan.presence import has_kernel
 
     write_stdout(f"receipt {__version__} ({'with' if has_kernel() else 'without'} kernel)\n")

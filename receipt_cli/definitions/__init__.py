@@ -12,7 +12,7 @@ PUBLIC = {
     "failure_markers": "Catalogue HEADLESS MARKERS_PATH Marker MarkerHit Retry SEARCH_SECONDS load_catalogue parse_catalogue "
     "read_catalogue",
     "metrics": "Alias Metric Registry with_aliases load_registry",
-    "resources": "data_root read_shipped",
+    "resources": "data_root is_installed read_shipped",
     "reading": "Fail below failing listed similar",
     "search_path": "Folder LOCAL distrusted find_folders upwards",
     "schema_check": "Path check_definition explain generated_validator json_type make_validator",

@@ -13,6 +13,7 @@ from functools import cache
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from zlib import crc32
 
 from receipt_cli.definitions.resources import is_installed, is_unchanged, package_root, read_shipped
 
@@ -37,34 +38,32 @@ def load_shipped(where: str, restore: Callable[[Any], T], parse: Callable[[bytes
 def find_compiled(where: str, group: Group = "definitions", part: int = 0) -> Any:
     """Return the compiled form of the shipped file ``where`` (such as ``schemas/index.yaml``), or a ``part`` of it, or None."""
     entries, content = _entries(group)
-    size, sha256, *ends = entries.get(where, (0, ""))
-    if not ends or not is_unchanged(where, size, sha256):
+    size, checksum, *ends = entries.get(where, (0, 0))
+    if not ends or not is_unchanged(where, size, checksum):
         return None
     start = len(content) - ends[part]
     return json.loads(content[start : content.find(b"\n", start)])
 
 
 @cache
-def code_digest(paths: tuple[str, ...]) -> str:
-    """Return the digest of modules, given by their paths in the package; of the same ones only once. Raises ``OSError``."""
-    import hashlib
-
-    digest = hashlib.sha256()
+def code_digest(paths: tuple[str, ...]) -> int:
+    """Return a checksum of modules, given by their paths in the package; of the same ones only once. Raises ``OSError``."""
+    checksum = 0
     for path in paths:
-        digest.update(hashlib.sha256(package_root().joinpath(path).read_bytes()).digest())
-    return digest.hexdigest()
+        checksum = crc32(package_root().joinpath(path).read_bytes(), checksum)
+    return checksum
 
 
 @cache
 def _entries(group: Group) -> tuple[Mapping[str, Sequence[Any]], bytes | mmap]:
-    """Return shipped file → its size, its digest, where the lines of its parts begin, counted from the end; and the content."""
+    """Return shipped file → its size, its checksum, where the lines of its parts begin, counted from the end; and the content."""
     try:
         content = _content(package_root().joinpath(FOLDER, f"{group}.jsonl"))
         head = content[: content.find(b"\n") + 1]
         table = json.loads(head)
         if len(head) + table["length"] != len(content):
             return {}, b""
-        if is_installed("grammars") or code_digest(tuple(table["code"])) == table["sha256"]:
+        if is_installed("grammars") or code_digest(tuple(table["code"])) == table["crc32"]:
             entries: dict[str, Sequence[Any]] = table["entries"]
             return entries, content
     except (OSError, ValueError, KeyError, TypeError):  # not built, cut off, or of a module that is gone

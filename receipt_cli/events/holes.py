@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event
@@ -64,7 +65,7 @@ def _between(steps: Sequence[int]) -> list[Hole]:
     if len(steps) < FEWEST:
         return []
     rises = [after - before for before, after in pairwise(steps[1:])]
-    [(stride, count)] = Counter(rises).most_common(1)
+    stride, count = max(Counter(rises).items(), key=itemgetter(1))  # ``most_common`` loads a module
     if stride <= 0 or len(rises) - count > max(1, IRREGULAR * len(rises)):
         return []
     wider = [n for n, rise in enumerate(rises) if rise > stride and rise % stride == 0]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
 from receipt_cli.definitions.compiled import find_compiled, load_shipped, unpack
-from receipt_cli.definitions.resources import data_root, read_shipped
+from receipt_cli.definitions.resources import data_root, is_installed, read_shipped
 from receipt_cli.errors import DataError, InputError, UsageError
 from receipt_cli.grammar.field_file import lazy_fields
 from receipt_cli.grammar.model import Grammar, Rule, RuleHead
@@ -72,22 +73,23 @@ def parse_index(text: bytes, where: str) -> list[Entry]:
 
 
 def _unlisted(listed: set[str]) -> list[Entry]:
-    """Return a draft entry for each grammar file that the index does not list: a new trainer is one new file."""
-    import hashlib
-
-    found = []
+    """Return a draft entry for each grammar file of a checkout that the index does not list: a new trainer is one new file."""
+    root = data_root("grammars")
+    if is_installed("grammars") or not isinstance(root, Path):
+        return []  # its files came with the index
     try:
-        for folder in data_root("grammars").iterdir():
-            if folder.name == "markers" or _ID.match(folder.name) is None or not folder.is_dir():
-                continue
-            for file in folder.iterdir():
-                version = _FILE.match(file.name)
-                path = f"{folder.name}/{file.name}"
-                if version is not None and path not in listed:
-                    digest = hashlib.sha256(read_shipped(f"grammars/{path}")).hexdigest()
-                    found.append(Entry(folder.name, int(version[1]), path, "draft", "", digest))
+        folders = [entry.name for entry in os.scandir(root) if entry.name != "markers" and entry.is_dir()]
+        files = [(name, file) for name in folders if _ID.match(name) is not None for file in os.listdir(root / name)]
     except OSError as error:
         raise DataError("cannot be listed", where="grammars/", why=error.strerror or str(error)) from error
+    found = []
+    for name, file in files:
+        path, version = f"{name}/{file}", _FILE.match(file)
+        if version is not None and path not in listed:
+            import hashlib
+
+            digest = hashlib.sha256(read_shipped(f"grammars/{path}")).hexdigest()
+            found.append(Entry(name, int(version[1]), path, "draft", "", digest))
     return found
 
 
@@ -142,7 +144,8 @@ def _load(entry: Entry, with_samples: bool = False) -> Grammar:
         parts, heads = packed
         grammar = unpack(Grammar, parts)
         if entry.status == "draft" or grammar.sha256 == entry.sha256:
-            grammar.restore_later(tuple([unpack(RuleHead, head) for head in heads]), lambda: _rules(entry))
+            made = [RuleHead(name, event, tuple(map(str.encode, texts)), read) for name, event, texts, read in heads]
+            grammar.restore_later(tuple(made), lambda: _rules(entry))
             return grammar
     from receipt_cli.grammar.parse import load_grammar
 

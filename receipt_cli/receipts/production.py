@@ -16,7 +16,6 @@ from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
 from receipt_cli.events.series import Series
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
-from receipt_cli.header.header_file import header_document, read_header_file
 from receipt_cli.header.values import text
 from receipt_cli.io.discovery import arrange, find_logs
 from receipt_cli.io.source import Progress, Source, Stream
@@ -114,7 +113,11 @@ def produce_from(
     ``read`` is called with the options of the derivation once the rest of the request is known to be sound, and may add notes
     to its second argument. Raises ``ReceiptError``.
     """
-    captured = read_header_file(request.header_file) if request.header_file is not None else None
+    captured = None
+    if request.header_file is not None:
+        from receipt_cli.header.header_file import read_header_file
+
+        captured = read_header_file(request.header_file)
     attachments = [read_attachment(text) for text in request.attachments]
     run = mask_texts(dict(captured["run"])) if captured is not None else {}
     run |= {**_declared(request), **request.captured}
@@ -356,6 +359,8 @@ def capture_header(
         python = command_interpreter(command, environ)
     declared = {**run, **run_texts(**{key: run.get(key) for key in ("name", "lane", "preset")})}
     header, notes = collect_header(environ=environ, header_file=None, log_facts=(), here=repository, now=now, python=python)
+    from receipt_cli.header.header_file import header_document
+
     document = header_document(declared, mask_texts(header))
     require_valid(document, "header")
     return document, notes

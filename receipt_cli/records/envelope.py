@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import lru_cache
 
 from receipt_cli.lazy_pattern import compile_later
@@ -145,7 +144,6 @@ MASK = bytes.maketrans(b"123456789", b"000000000")
 """Makes a 0 of each digit."""
 _CLOCK_MASKED, _UNIX_MASKED = b"00:00:00", b"0000000000.000"
 """What each time contains, and what seconds since 1970: that is found many times faster."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CLOSING = compile_later(rb"[\])>|:]{0,3} ?")
 _BUILDKITE = compile_later(rb"\x1b_bk;t=(\d{10})(\d{3})\x07")
 REPEATED = b"x across cluster]"
@@ -287,11 +285,13 @@ def read_moment(prefix: bytes) -> tuple[float, float, float]:
         hour, minute, second = (int(text) for text in parts["clock"].split(b":"))
         if "half" in parts:
             hour = hour % 12 + 12 * (parts["half"] == b"P") if 1 <= hour <= 12 else 24
+        from datetime import UTC, datetime
+
         try:
             moment = datetime(*day, hour, minute, second, tzinfo=UTC)
         except ValueError:
             continue
-        read = (moment - _EPOCH).total_seconds(), float(b"0." + parts.get("fraction", b"0")), offset
+        read = moment.timestamp(), float(b"0." + parts.get("fraction", b"0")), offset
         if zone:
             zoned = read
         else:

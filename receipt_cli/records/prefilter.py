@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
-from ahocorasick_rs import BytesAhoCorasick
+from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
-_automaton = lru_cache(4)(BytesAhoCorasick)
-"""A process that reads several logs finds the same literals in each."""
+_automaton = lru_cache(4)(partial(BytesAhoCorasick, implementation=Implementation.ContiguousNFA))
+"""The form that is chosen for so many literals anyway, once another was tried in vain: a quarter of the time.
+
+A process that reads several logs finds the same literals in each.
+"""
 
 
 class Prefilter:

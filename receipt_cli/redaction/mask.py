@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import re
+from binascii import a2b_base64
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -209,7 +209,7 @@ def _mask_encoded(text: str) -> str:
 def _is_encoded_secret(word: str) -> bool:
     if len(word) % 4 == 1:
         return False
-    decoded = base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_" if "-" in word or "_" in word else None)
+    decoded = a2b_base64(word.replace("-", "+").replace("_", "/") + "=" * (-len(word) % 4))
     if _TEXT.fullmatch(decoded) is None:
         return False
     inner = decoded.decode("ascii")

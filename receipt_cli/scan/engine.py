@@ -33,18 +33,12 @@ from receipt_cli.records.split import (
 from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
 from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
-from receipt_cli.scan.kernel.reader import KernelReader, load_kernel
-from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
+from receipt_cli.scan.kernel.loading import load_kernel
+from receipt_cli.scan.kernel.reader import KernelReader
 from receipt_cli.scan.layout import MASK, MAX_KEPT, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody
-
-
-def has_kernel() -> bool:
-    """Return whether the compiled kernel is there and not left out: results do not depend on it, speed does."""
-    return load_kernel() is not None
-
 
 Read: TypeAlias = tuple[Rule, RuleColumns]
 """A rule and what it read."""
@@ -183,6 +177,8 @@ class Engine:
 
     def _read_unended(self, body: SegmentBody, record: bytes, last_bytes: bytes) -> None:
         """Read the last record, which has no end: its markers as they are, of its values those that are certain."""
+        from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
+
         certain, model = certain_part(record, last_bytes)
         begun = bool(model)
         whole = SegmentBody()

@@ -9,7 +9,6 @@ of them see.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -163,6 +162,8 @@ def _gathered(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 def _begin(engine: Engine | tuple[tuple[Grammar, ...], Catalogue, bool], shared: mmap | None) -> None:
     """Take over the engine that this process was copied with, or make that of a new worker."""
+    import signal
+
     global _engine, _shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started us ends us
     if not isinstance(engine, Engine):

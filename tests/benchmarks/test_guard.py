@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.counting import C_CALLS, CALLS, PATTERNS, Counts
 from benchmarks.guard import SOURCES, beyond, count, load_bounds
-from receipt_cli.scan.engine import has_kernel
+from receipt_cli.scan.presence import has_kernel
 
 
 @pytest.mark.skipif(not has_kernel(), reason="the bounds are those of the kernel")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
 from functools import lru_cache
 
 from receipt_cli.events.model import Event
@@ -20,7 +19,6 @@ JITTER = (5.0, 60.0)
 """Seconds that a stamp may lie before an earlier line's, since what other ranks print comes late: so many in any log, so many
 where they are less than a hundredth of its time. Summer time and a clock that was set are more."""
 _SHARE = 0.01
-_EPOCH = datetime(1970, 1, 1)
 _ZONED = compile_later(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)|(?<!\d)[12]\d{9}\.\d{3,9} ")
 _SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
 """A stamp that a line ends with, as Megatron's `print_datetime` writes it."""
@@ -230,7 +228,9 @@ def find_time(events: Sequence[Event], start: int, edges: Edges, zoned: bool | N
 
 def format_clock(clock: float) -> str:
     """Return seconds since 1970 as RFC 3339 without a zone."""
-    moment = _EPOCH + timedelta(microseconds=round(clock * 1e6))
+    from datetime import datetime, timedelta
+
+    moment = datetime(1970, 1, 1) + timedelta(microseconds=round(clock * 1e6))
     text = moment.strftime("%Y-%m-%dT%H:%M:%S.%f").zfill(26)  # a year of three digits has none before it on some systems
     return text.rstrip("0").rstrip(".")
 

@@ -7,7 +7,6 @@ device is the mean of what the log prints, else stated. A figure whose factors a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 from receipt_cli.analysis.flops import Facts, world_size
 from receipt_cli.analysis.goodput.model import Goodput, Wall
@@ -94,6 +93,8 @@ def _wall(goodput: Goodput | None, wall: Wall | None, when: LogTime | None) -> t
         return wall.seconds, wall.evidence
     if when is None:
         return None, None
+    from datetime import datetime
+
     first, last = (datetime.fromisoformat(text.removesuffix("Z")) for text in (when.first, when.last))
     return (last - first).total_seconds(), "log_timestamps"
 

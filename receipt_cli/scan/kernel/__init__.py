@@ -4,9 +4,10 @@ In: normalised whole records (bytes) and the layouts that were learned of their 
 ``reader`` drives the kernel, ``program`` turns layouts into what it executes; its source is ``native/kernel.c``.
 
 Law: the body is the one that the patterns give record by record, to the last bit. Without the compiled file everything
-works, more slowly. ``scan.engine`` alone imports this package.
+works, more slowly. ``scan.engine`` alone imports this package, and ``scan.presence`` to ask for it.
 """
 
 PUBLIC = {
-    "reader": "KernelReader load_kernel",
+    "loading": "load_kernel",
+    "reader": "KernelReader",
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -23,25 +22,12 @@ if TYPE_CHECKING:
 
 ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProblems], None]
 """``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, where problems go."""
-VARIABLE = "RECEIPT_KERNEL"
-"""The environment variable that leaves the kernel out where it is ``0``."""
 _PLACE_BITS = 40
 _PLACE = (1 << _PLACE_BITS) - 1
 """Of a value of parts: which parts they are, above the place in the block where their record begins."""
 MAX_LAYOUTS = 16_384
 MAX_MEANINGS = 60_000
 """Layouts, and texts whose meaning the kernel keeps, from which on it begins anew."""
-
-
-def load_kernel() -> Any:
-    """Return the compiled kernel, or None where it is absent or left out."""
-    if os.environ.get(VARIABLE) == "0":
-        return None
-    try:
-        from receipt_cli.scan.kernel import _native
-    except ImportError:
-        return None
-    return _native
 
 
 class KernelReader:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.io import envelopes
 from receipt_cli.io.envelopes import CUT_AT, Unpacker
-from receipt_cli.scan.kernel.reader import load_kernel
+from receipt_cli.scan.kernel.loading import load_kernel
 
 NATIVE = load_kernel()
 pytestmark = pytest.mark.skipif(NATIVE is None, reason="there is no compiled kernel")

@@ -17,7 +17,7 @@ from receipt_cli.records.split import (
     last_end,
     normalise,
 )
-from receipt_cli.scan.kernel.reader import load_kernel
+from receipt_cli.scan.kernel.loading import load_kernel
 
 NATIVE = load_kernel()
 NORMALISED = [

@@ -1,0 +1,20 @@
+"""Find the compiled kernel."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+VARIABLE = "RECEIPT_KERNEL"
+"""The environment variable that leaves the kernel out where it is ``0``."""
+
+
+def load_kernel() -> Any:
+    """Return the compiled kernel, or None where it is absent or left out."""
+    if os.environ.get(VARIABLE) == "0":
+        return None
+    try:
+        from receipt_cli.scan.kernel import _native
+    except ImportError:
+        return None
+    return _native
