@@ -60,6 +60,9 @@ def print_line(text: str) -> None:
 @contextmanager
 def progress(name: str) -> Iterator[Callable[[int, int], None] | None]:
     """Yield a progress bar for reading the log ``name``, or None where stderr is not a terminal."""
+    if sys.stderr is None or sys.stderr.closed or not sys.stderr.isatty():
+        yield None
+        return
     from receipt_cli.render.terminal.progress import ReadingBar, shows_progress
 
     if not shows_progress(sys.stderr):

@@ -6,7 +6,6 @@ that it was compiled from is unchanged and, in a checkout, the code that compile
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -48,6 +47,8 @@ def find_compiled(where: str, group: Group = "definitions", part: int = 0) -> An
 @cache
 def code_digest(paths: tuple[str, ...]) -> str:
     """Return the digest of modules, given by their paths in the package; of the same ones only once. Raises ``OSError``."""
+    import hashlib
+
     digest = hashlib.sha256()
     for path in paths:
         digest.update(hashlib.sha256(package_root().joinpath(path).read_bytes()).digest())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from functools import cache
 from pathlib import Path
@@ -63,6 +62,8 @@ def is_unchanged(where: str, size: int, sha256: str) -> bool:
 
     In an installed package nothing but the size is compared: its files came with the same wheel.
     """
+    import hashlib
+
     kind, _, rest = where.partition("/")
     root = data_root("grammars" if kind == "grammars" else "schemas")
     if not isinstance(root, Path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from receipt_cli.detect.version_ratio import version_ratio
 from receipt_cli.grammar.model import Evidence, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
@@ -84,7 +83,8 @@ def detect(engine: Engine, body: SegmentBody, *, forced: Grammar | None = None, 
     for grammar in engine.grammars:
         by_id.setdefault(grammar.id, []).append(grammar)
     read = engine.readers(body)
-    reading = {i: versions for i, versions in by_id.items() if any(version.ref in read for version in versions)}
+    ids = {ref.partition("@")[0] for ref in read}
+    reading = {i: versions for i, versions in by_id.items() if i in ids}
     every = {i: [pair for version in versions for pair in read.get(version.ref, ())] for i, versions in reading.items()}
     records = {i: _records(pairs) for i, pairs in every.items()}
     steps = {i: _records(pairs, steps=True) for i, pairs in every.items()}
@@ -238,6 +238,8 @@ def _holds(engine: Engine, body: SegmentBody, grammar: Grammar, evidence: Eviden
         if columns is None:
             return False
         return not field or field in columns.numbers or field in columns.texts
+    from receipt_cli.detect.version_ratio import version_ratio
+
     return version_ratio(engine, body, grammar, evidence.metric or "") == evidence.equals
 
 

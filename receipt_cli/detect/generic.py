@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -83,6 +82,8 @@ def load_generic() -> Vocabulary:
 
 def vocabulary_of(site: Site) -> Vocabulary:
     """Return the vocabulary with the metric aliases of ``site``; its digest is then of both."""
+    import hashlib
+
     from receipt_cli.learn.vocabulary import build_vocabulary, read_vocabulary
 
     if site.own_registry is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
 from json.encoder import encode_basestring
 from typing import Any
+
+from receipt_cli.io.digest import sha256
 
 
 def canonical_bytes(document: Mapping[str, Any]) -> bytes:
@@ -33,7 +34,10 @@ def _indented(value: Any, line: str) -> str:
         return repr(value)
     if isinstance(value, dict):
         inner = line + "  "
-        parts = [f"{encode_basestring(key)}: {_indented(item, inner)}" for key, item in value.items()]
+        parts = [
+            f"{encode_basestring(key)}: {encode_basestring(item) if type(item) is str else _indented(item, inner)}"
+            for key, item in value.items()
+        ]
         return f"{{{inner}{f',{inner}'.join(parts)}{line}}}" if parts else "{}"
     if isinstance(value, list | tuple):
         inner = line + "  "
@@ -58,7 +62,9 @@ def captured_digest(document: Mapping[str, Any]) -> str:
     derivation = document.get("derivation")
     options = derivation.get("options") if isinstance(derivation, Mapping) else None
     facts = options.get("facts") if isinstance(options, Mapping) else None
-    return hashlib.sha256(canonical_line(parts if facts is None else {**parts, "facts": facts})).hexdigest()
+    digest = sha256(little=True)
+    digest.update(canonical_line(parts if facts is None else {**parts, "facts": facts}))
+    return digest.hexdigest()
 
 
 def is_touched(document: Mapping[str, Any]) -> bool | None:

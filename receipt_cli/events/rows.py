@@ -33,7 +33,7 @@ MAX_EPOCHS = 1_000_000
 TAIL = 8
 """Events kept at its end: more than a late companion line looks back."""
 WEIGHT = 2
-"""An object for a record costs as much as so many entries of a column."""
+"""An object for a record costs as much as so many entries of a column, and without numpy each of its numbers half as much."""
 LARGE = 1 << 62
 """Steps from here on are in no array."""
 
@@ -44,7 +44,7 @@ STEP_TIME = "step_time_s"
 
 def are_many(columns: RuleColumns) -> bool:
     """True for so many records that they are worth being read as arrays."""
-    return is_large(columns, WEIGHT)
+    return is_large(columns, WEIGHT, WEIGHT * len(columns.numbers) // 2)
 
 
 @cache

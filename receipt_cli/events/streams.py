@@ -11,8 +11,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING
 
-from receipt_cli.events.file_order import Lane, Part, make_lanes
 from receipt_cli.events.model import Event
 from receipt_cli.io.joined_parts import digest_of
 from receipt_cli.io.source import Source, Stream
@@ -23,6 +23,9 @@ from receipt_cli.scan.columns import POSITION_BITS
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import TAIL_KEPT, Hits, Segment, SegmentBody
 from receipt_cli.scan.workers import scan_source
+
+if TYPE_CHECKING:
+    from receipt_cli.events.file_order import Lane, Part
 
 Place = tuple[int, int, int, int, int]
 """(stream of the time line, position in it, before or beside or after, lane, position in its own stream)."""
@@ -89,6 +92,8 @@ class Gathered:
         """
         if len(self.streams) == 1:
             return events, self.body
+        from receipt_cli.events.file_order import make_lanes
+
         lanes = make_lanes(self.streams, self._parts(events))
         leader = lanes[0]
         self.opening, self.final = leader.parts[0].number, leader.parts[-1].number
@@ -107,6 +112,8 @@ class Gathered:
         return events, replace(self.body, markers=markers)
 
     def _parts(self, events: Sequence[Event]) -> list[Part]:
+        from receipt_cli.events.file_order import Part
+
         bounds = [*self.starts, self.body.records]
         parts = [Part(i, stream) for i, stream in enumerate(self.streams)]
         for event in events:

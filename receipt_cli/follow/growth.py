@@ -35,7 +35,7 @@ class Followed(Source):
         """Append a block. Raises ``InputError`` and ``UsageError`` for a first block that is not text."""
         if not self.size_bytes:
             self._look_at(block)
-        self._digest.update(block)
+        self._hash(block)
         self.size_bytes += len(block)
         if self._spool is not None:
             self._spool.seek(0, os.SEEK_END)  # a second look may have been taken

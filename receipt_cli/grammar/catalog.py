@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -74,6 +73,8 @@ def parse_index(text: bytes, where: str) -> list[Entry]:
 
 def _unlisted(listed: set[str]) -> list[Entry]:
     """Return a draft entry for each grammar file that the index does not list: a new trainer is one new file."""
+    import hashlib
+
     found = []
     try:
         for folder in data_root("grammars").iterdir():
@@ -118,6 +119,8 @@ def parse_fixtures(text: bytes, where: str) -> dict[str, Fixtures]:
 
 def read_entry(entry: Entry) -> bytes:
     """Return the bytes of a shipped grammar. Raises ``DataError`` when it is missing, or a released one was changed."""
+    import hashlib
+
     text = read_shipped(f"grammars/{entry.path}")
     if entry.status != "draft" and hashlib.sha256(text).hexdigest() != entry.sha256:
         raise DataError(f"{entry.ref} is not the released file: its digest differs", where=f"grammars/{entry.path}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -210,6 +209,8 @@ class Rule:
     @cached_property
     def reading(self) -> str:
         """The digest of what decides how the rule reads text, as against what the numbers then mean."""
+        import hashlib
+
         fields: Sequence[tuple[object, ...]]
         if isinstance(self.fields, LazyFields):
             fields = self.fields.printed

@@ -25,7 +25,7 @@ def write_atomically(path: Path, data: bytes, scratch: Path | None = None) -> No
             with path.open("wb") as file:
                 file.write(data)
         else:
-            mode = 0o666 & ~_umask() if old is None else stat.S_IMODE(old.st_mode)
+            mode = None if old is None else stat.S_IMODE(old.st_mode)
             _replace(path.resolve(), data, mode, scratch)
 
 
@@ -55,7 +55,7 @@ def write_new(path: Path, data: bytes, scratch: Path | None = None) -> None:
     """
     with _telling(path):
         try:
-            name = _temporary(scratch or path.parent, data, 0o666 & ~_umask())
+            name = _temporary(scratch or path.parent, data, None)
             try:
                 os.link(name, path)  # unlike a rename, this refuses a name that is taken
             finally:
@@ -76,7 +76,7 @@ def replacing(path: Path) -> Iterator[Path]:
         if path.exists() and not path.is_file():
             raise OutputError("is not a regular file", where=str(path))
         target = path.resolve()
-        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
         name = _temporary(target.parent, b"", mode)
         try:
             yield Path(name)
@@ -99,7 +99,7 @@ def _telling(path: Path) -> Iterator[None]:
         raise OutputError("cannot write", where=str(path), why=why) from error
 
 
-def _replace(target: Path, data: bytes, mode: int, scratch: Path | None) -> None:
+def _replace(target: Path, data: bytes, mode: int | None, scratch: Path | None) -> None:
     name = _temporary(scratch or target.parent, data, mode)
     try:
         os.replace(name, target)
@@ -109,32 +109,23 @@ def _replace(target: Path, data: bytes, mode: int, scratch: Path | None) -> None
         raise
 
 
-def _temporary(folder: Path, data: bytes, mode: int) -> str:
+def _temporary(folder: Path, data: bytes, mode: int | None) -> str:
     """Return the name of a new file in ``folder`` with ``data``, flushed to disk; where that fails, there is none.
 
-    Nobody else may read it before it has its mode. To import ``tempfile`` takes a fiftieth of a cold start.
+    Without a ``mode`` it has what the umask leaves; nobody else may read it before it has its mode.
+    To import ``tempfile`` takes a fiftieth of a cold start.
     """
     name = os.path.join(folder, f".receipt-{os.urandom(8).hex()}.tmp")
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666 if mode is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(name, mode)
+        if mode is not None:
+            os.chmod(name, mode)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise
     return name
-
-
-def _umask() -> int:
-    """Return the mask of this process: Linux tells it; elsewhere it can only be read by setting it for a moment."""
-    with contextlib.suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as status:
-        for line in status:
-            if line.startswith("Umask:"):
-                return int(line.split()[1], 8)
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shlex
 import stat
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
 from receipt_cli.io.copied_lines import NO_COPIES, Copies, blanked, left_out
+from receipt_cli.io.digest import sha256
 from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise
 from receipt_cli.io.line_range import lines_of
-from receipt_cli.io.pipe import Pipe
-from receipt_cli.io.prefetch import Ahead
 from receipt_cli.lazy_dataclass import dataclass
 from receipt_cli.problems import Problem
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+    from receipt_cli.io.pipe import Pipe
+    from receipt_cli.io.prefetch import Ahead
 
 BLOCK = 1 << 20
 DIRECT = 4 << 20
@@ -72,7 +75,7 @@ class Source:
         self._known: Copies | None = None  # once they were searched, whoever reads the same text again
         self.compression: str | None = None
         self.progress = progress
-        self._digest = hashlib.sha256()
+        self._digest: _Hash | None = None
         self._limit: int | None = None
         self._stored = 0
         self._head = b""
@@ -90,7 +93,7 @@ class Source:
     @property
     def sha256(self) -> str:
         """Hex digest of the text; of all of it once ``blocks`` is exhausted."""
-        return self._digest.hexdigest()
+        return (self._digest or sha256(little=True)).hexdigest()
 
     @property
     def lines_before(self) -> int:
@@ -122,6 +125,8 @@ class Source:
             self._opened = self._open()
             if self._limit is None:
                 import tempfile  # four milliseconds that a file does not need
+
+                from receipt_cli.io.pipe import Pipe
 
                 self._spool = tempfile.SpooledTemporaryFile(SPOOLED)  # noqa: SIM115  # a pipe gives its bytes once
                 self._pipe = Pipe.of(self._opened)
@@ -164,7 +169,9 @@ class Source:
     def _refuse(self, head: bytes) -> None:
         kind = recognise(head)
         if kind is not None and not (kind.is_document and self._may_be_document):
-            raise InputError(f"is {kind.what}, not a log", where=self.name, try_=kind.way.format(shlex.quote(self.name)))
+            from shlex import quote
+
+            raise InputError(f"is {kind.what}, not a log", where=self.name, try_=kind.way.format(quote(self.name)))
 
     def _refuse_tar(self, text: bytes) -> None:
         if text[_TAR_AT : _TAR_AT + 5] == b"ustar":
@@ -226,6 +233,8 @@ class Source:
                 break
         else:
             return
+        from receipt_cli.io.prefetch import Ahead
+
         bytearray(KEPT)  # see there
         ready: Iterator[bytes] = blocks
         try:
@@ -245,8 +254,14 @@ class Source:
             if not self.size_bytes:
                 self._refuse_tar(block)
             self.size_bytes += len(block)
-            self._digest.update(block)
+            self._hash(block)
             yield block
+
+    def _hash(self, block: bytes) -> None:
+        if self._digest is None:
+            little = self.compression is None and self._limit is not None and self._limit < BLOCK
+            self._digest = sha256(little=little)
+        self._digest.update(block)
 
     def _tell(self) -> None:
         """Tell how much of the file was read; from the thread of whoever asks for blocks."""

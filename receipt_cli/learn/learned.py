@@ -97,6 +97,7 @@ def learn(blocks: Iterable[bytes], vocabulary: Vocabulary, lacking: list[Lack] |
     return Learned(tuple(rules), miner.records, silent[:64], any(m.starts_over for m in mains), sure)
 
 
+@cache
 def _heralds(vocabulary: Vocabulary) -> Callable[[bytes], int]:
     return lambda record: vocabulary.section(record[core_start(record) :].decode("utf-8", "replace"))
 

@@ -82,9 +82,7 @@ def form_of(record: bytes) -> Form:
     core = record[at : at + MAX_CORE].rstrip()
     end = at + len(core)
     parts = split(core)
-    masked = record.translate(MASK)
-    lasting = not _DIGITS_BEFORE.search(masked, 0, at)
-    lasting = lasting and not any(masked.startswith(_DIGIT_HEADS, place) for place in (0, *starts(record)))
+    lasting = has_plain_heads(record, at)
     if not 3 <= len(parts) <= 2 * MAX_TOKENS + 1:
         return Form(at, end, (), None, (), NO_RANK, lasting, b"")
     bounds = [at]
@@ -95,6 +93,14 @@ def form_of(record: bytes) -> Form:
     key = None if numbered else shape(parts)
     lasting = lasting and rank is not None
     return Form(at, end, tuple(bounds), key, numbered, read_rank(record[:at]) if rank is None else rank, lasting, record[:end])
+
+
+def has_plain_heads(record: bytes, at: int) -> bool:
+    """True where the heads of ``record``, which end ``at`` a place, are those of all records that differ in digits alone."""
+    masked = record.translate(MASK)
+    return not _DIGITS_BEFORE.search(masked, 0, at) and not any(
+        masked.startswith(_DIGIT_HEADS, place) for place in (0, *starts(record))
+    )
 
 
 def _rank_place(prefix: bytes) -> Span | int | None:

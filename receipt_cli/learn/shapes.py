@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from receipt_cli.learn.masked_form import Form, form_of
+from receipt_cli.learn.looks import looks
+from receipt_cli.learn.masked_form import Form
 from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, ORDINALS, Token, core_start, read_token
 from receipt_cli.records.split import RECORD_CAP, cap_records, last_end, normalise
 from receipt_cli.scan.layout import MASK
@@ -24,17 +25,11 @@ FULL_RECORDS = 64
 """Records of a shape of which every column is read."""
 MAX_SAMPLES = 24
 MAX_DROPS = 64
-MAX_SEEN = 16384
-"""Bytes of a record that are searched for words."""
 MAX_FORMS = 1 << 13
 MAX_BYTES = 8 << 20
 """Forms of records that are remembered, and the bytes that they have together; when there are more, all are forgotten."""
-_DASHES = re.compile(rb"[-=*#][-=*#][-=*#]")
-_RULED = re.compile(rb"(?<![\w=*#-])[-=*#]{3,}[ \t]*\d+[ \t]*[-=*#]{3,}[ \t]*$")
-_DIGIT, _DECIMAL, _WORD = re.compile(rb"\d"), re.compile(rb"\d\.\d|="), re.compile(rb"[a-z]+")
+_DECIMAL = re.compile(rb"\d\.\d|=")
 _SENTENCE = re.compile(rb"(?:[A-Za-z']{2,}[,.]? ){5}")
-MAX_HERALD = 160
-"""Bytes of a line, with its envelope, that are searched for words of an evaluation or of training."""
 MAX_HERALDS = 4
 MAX_TRACKED = 24
 """Columns of a shape that are followed as possible counters."""
@@ -275,15 +270,12 @@ class Miner:
         Words of other scripts are looked for inside others. A number in a rule of dashes may be that of an epoch.
         ``heralds`` returns 1 for a line that announces an evaluation, -1 for one that speaks of training, else 0.
         """
-        self.words = words
-        self._heralds = heralds
+        self._looks = looks(words, heralds)
         self._telling_forms: dict[bytes, int] = {}
         self._heralded: dict[bytes, tuple[int, set[bytes]]] = {}
         self._outside: set[bytes] = set()
         self.listeners: list[Callable[[bytes], None]] = []
         """Are given each buffer of whole records, too."""
-        foreign = sorted((re.escape(word) for word in words if not word.isascii()), key=len, reverse=True)
-        self._foreign = re.compile(b"|".join(foreign)) if foreign else None
         self.shapes: dict[bytes, Shape] = {}
         self.records = 0
         self._forms: dict[bytes, Form | None] = {}
@@ -340,12 +332,7 @@ class Miner:
 
     def _look(self, masked: bytes, record: bytes) -> Form | None:
         """Return the form of a record; None for a record without a digit or a known word."""
-        at = core_start(record)  # the name of a logger or of a service is no word of the line
-        seen = masked[at : at + MAX_SEEN]
-        told = not self.words.isdisjoint(_WORD.findall(seen.lower())) or bool(_DASHES.search(seen) and _RULED.search(seen))
-        told = told or (self._foreign is not None and not seen.isascii() and self._foreign.search(seen) is not None)
-        dull = not told or not _DIGIT.search(masked)
-        form = None if dull else form_of(record)
+        form, said = self._looks.look(masked, record)
         if form is None or form.lasting:
             self._room -= len(masked)
             if self._room < 0 or len(self._forms) >= MAX_FORMS:
@@ -353,7 +340,7 @@ class Miner:
                 self._telling_forms.clear()
                 self._room = MAX_BYTES - len(masked)
             self._forms[masked] = form
-        if self._heralds is not None and (said := self._heralds(record[:MAX_HERALD])):
+        if said:
             self._telling_forms[masked] = said
         return form
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from receipt_cli.lazy_pattern import regex_later
 from receipt_cli.records.envelope import head_ends
@@ -97,6 +98,7 @@ def shape(parts: list[bytes]) -> bytes:
     return b" ".join(b"\x01".join(parts[::2]).split()) + b"\x01" + totals
 
 
+@lru_cache(maxsize=4096)
 def read_token(text: bytes) -> Token:
     """Return the token of a text."""
     text = text.strip()

@@ -22,6 +22,7 @@ _WORDS = (
 MAX_SECTION = 80
 """Most characters of a line that begins an evaluation."""
 _ASCII_WORDS = re.compile(r"\w+", re.ASCII)
+_LETTERS = re.compile(r"[a-z]+")
 _PARTS = re.compile(r"[\s_\-./@]+")
 _HUMP = re.compile(r"(?<=[a-z])(?=Loss(?![a-z]))|(?<=\b[Ll]oss)(?=[A-Z][a-z])")
 _UNIT = re.compile(r"\s*[(\[]\s*([\w/%.]{1,12})\s*[)\]]\s*\Z")
@@ -56,9 +57,7 @@ class Vocabulary:
 
     def english(self, text: str) -> str:
         """Return ``text`` with the known words of other languages as the English words that they mean."""
-        if text.isascii() and self._ascii.isdisjoint(_ASCII_WORDS.findall(text.lower())):
-            return text
-        return self._translated.sub(lambda found: f" {self.translations[found.group().lower()]} ", text)
+        return _english(self, text)
 
     def ordinal(self, left: str, right: str) -> str:
         """Return the word that counts in ``第 3 轮``, whose texts beside the number are ``left`` and ``right``; else empty."""
@@ -77,7 +76,7 @@ class Vocabulary:
 
         ``Test Error:``, ``--- validating epoch 3 ---``.
         """
-        words = set(re.findall(r"[a-z]+", self.english(line).lower()))
+        words = set(_LETTERS.findall(self.english(line).lower()))
         if not words & self.evaluation:
             return -bool(words & self.training)
         if len(line) > MAX_SECTION or "=" in line.strip("= \n") or words & (self.training | self.closing):
@@ -85,15 +84,23 @@ class Vocabulary:
         return not re.search(r"\d", line) or not (words & self.scores or "loss" in words or re.search(r"\d\.\d", line))
 
     @cached_property
-    def _ascii(self) -> frozenset[str]:
-        """The words that a text of ASCII may contain."""
+    def ascii_words(self) -> frozenset[str]:
+        """The words to translate that a text of ASCII may contain."""
         return frozenset(word for word in self.translations if word.isascii())
 
     @cached_property
-    def _translated(self) -> re.Pattern[str]:
+    def translated(self) -> re.Pattern[str]:
+        """The words to translate."""
         whole = sorted((w for w in self.translations if _has_blanks(w)), key=len, reverse=True)
         inside = sorted((w for w in self.translations if not _has_blanks(w)), key=len, reverse=True)
         return re.compile(rf"{'|'.join(inside)}|(?<!\w)(?:{'|'.join(whole)})(?!\w)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def _english(vocabulary: Vocabulary, text: str) -> str:
+    if text.isascii() and vocabulary.ascii_words.isdisjoint(_ASCII_WORDS.findall(text.lower())):
+        return text
+    return vocabulary.translated.sub(lambda found: f" {vocabulary.translations[found.group().lower()]} ", text)
 
 
 def _has_blanks(word: str) -> bool:

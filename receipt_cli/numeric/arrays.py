@@ -21,13 +21,14 @@ WORTH_CALL = 2048
 """Entries from which on it is faster once it is loaded."""
 
 
-def is_large(values: Sized, weight: int = 1) -> bool:
+def is_large(values: Sized, weight: int = 1, without: int = 0) -> bool:
     """True for numpy's arrays, and for so many entries, each of ``weight``, that they are worth becoming one.
 
-    The choice never shows in a result: both ways give the same bits.
+    ``without``: what each weighs more as long as numpy is not imported, for what will be done with it. The choice never shows in a result: both ways give the same bits.
     """
-    worth = WORTH_CALL if "numpy" in sys.modules else WORTH_IMPORT
-    return hasattr(values, "dtype") or weight * len(values) >= worth
+    if "numpy" in sys.modules:
+        return hasattr(values, "dtype") or weight * len(values) >= WORTH_CALL
+    return (weight + without) * len(values) >= WORTH_IMPORT
 
 
 def distinct_values(values: NDArray[Any]) -> NDArray[Any]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from receipt_cli.analysis.goodput.model import Wall
 from receipt_cli.analysis.stated.options import JobEnd, StatedFact
@@ -15,7 +13,6 @@ from receipt_cli.authoring.site_search import find_site
 from receipt_cli.derive import Derivation, Options, Reading, read_log
 from receipt_cli.documents.validate import validate_document
 from receipt_cli.errors import GrammarChoiceError, ReceiptError, UsageError
-from receipt_cli.events.file_order import SeveralRuns
 from receipt_cli.events.series import Series
 from receipt_cli.header.collect import collect_header
 from receipt_cli.header.from_log import log_facts
@@ -170,8 +167,10 @@ def _read(request: Request, options: Options, streams: Sequence[Stream], every: 
         site = find_site(request.path)
         notes += site.notes
         yield read_log(streams, options, workers=request.workers, site=site)
-    except SeveralRuns as error:
-        if not every:
+    except UsageError as error:
+        from receipt_cli.events.file_order import SeveralRuns
+
+        if not every or not isinstance(error, SeveralRuns):
             raise
         for group in error.groups:
             again = [replace(s, parts=tuple(Source(p.path, later=True) for p in s.parts)) for s in (streams[n] for n in group)]
@@ -311,6 +310,9 @@ def split_attachment(option: str) -> tuple[str, str]:
 
 def read_attachment(option: str) -> dict[str, Any]:
     """Return the attachment of ``kind=uri``, with digest and size for a local file. Raises ``UsageError``."""
+    import hashlib
+    from urllib.parse import unquote
+
     kind, uri = split_attachment(option)
     digest, size = None, None
     if uri.startswith("file:///") or "://" not in uri:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,6 @@ from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.redaction import assignments, places
 from receipt_cli.redaction.blocks import mask_keys
 from receipt_cli.redaction.forms import FORMS
-from receipt_cli.redaction.wrapped import mask_wrapped
 
 MASKED = compile_later(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
 """The mask of a secret, with its class."""
@@ -40,6 +39,8 @@ def mask_secrets(text: str) -> str:
 
 def _masked_text(text: str) -> str:
     if "\n" in text:
+        from receipt_cli.redaction.wrapped import mask_wrapped
+
         text = mask_wrapped(text)
     text = mask_keys(text)
     if text.isidentifier():
@@ -54,7 +55,8 @@ def _masked_text(text: str) -> str:
     lowered = _lower(text)
     for kind, leads, pattern, is_secret in _NAMED:
         if any(lead in lowered for lead in leads):
-            text, lowered = _masked(text, lowered, kind, pattern, is_secret)
+            lines = _lines_with(leads, lowered) if pattern in _OF_A_LINE and "\n" in lowered else None
+            text, lowered = _masked(text, lowered, kind, pattern, is_secret, lines)
     return _mask_wandb(text, lowered) if "wandb" in lowered or "biases" in lowered else text
 
 
@@ -77,7 +79,7 @@ _masked_line = lru_cache(maxsize=256)(_masked_text)
 def count_masks(*values: Any) -> dict[str, int]:
     """Return the number of masks of each class in JSON-like ``values``, in texts and in keys; sorted by class."""
     found: Counter[str] = Counter()
-    rest = [*values]
+    rest = [*values] if _MASK_BEGINS in repr(values) else []  # to look at each text takes several times as long
     while rest:
         item = rest.pop()
         if isinstance(item, str):
@@ -115,11 +117,30 @@ def _lower(text: str) -> str:
     return lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
 
 
-def _masked(text: str, lowered: str, kind: str, pattern: re.Pattern[str], is_secret: IsSecret) -> tuple[str, str]:
-    """Return ``text`` with the group ``secret`` of each match masked where ``is_secret`` accepts it; and its lower case."""
+def _lines_with(leads: Sequence[str], lowered: str) -> list[tuple[int, int]]:
+    """Return the spans of the lines that contain one of ``leads``, each with its end, in order."""
+    spans: dict[int, int] = {}
+    for lead in leads:
+        at = lowered.find(lead)
+        while at >= 0:
+            end = lowered.find("\n", at) + 1 or len(lowered)
+            spans[lowered.rfind("\n", 0, at) + 1] = end
+            at = lowered.find(lead, end)
+    return sorted(spans.items())
+
+
+def _masked(
+    text: str, lowered: str, kind: str, pattern: re.Pattern[str], is_secret: IsSecret,
+    lines: Sequence[tuple[int, int]] | None = None,
+) -> tuple[str, str]:  # fmt: skip
+    """Return ``text`` with the group ``secret`` of each match masked where ``is_secret`` accepts it; and its lower case.
+
+    With ``lines``, only these are searched.
+    """
     pieces: list[str] = []
     done = 0
-    for found in pattern.finditer(lowered):
+    searched = [(0, len(lowered))] if lines is None else lines
+    for found in (found for start, end in searched for found in pattern.finditer(lowered, start, end)):
         start, end = found.span("secret")
         secret = text[start:end]
         if _MASKED_ALREADY.match(secret) is None and is_secret(text[max(0, found.start() - 40) : start], secret):
@@ -217,3 +238,7 @@ _NAMED: tuple[tuple[str, tuple[str, ...], re.Pattern[str], IsSecret], ...] = (
     ("command", ("sshpass", "curl", "docker login", "wandb login", "mysql"), places.COMMAND, _says_something),
 )
 """Class, texts of which each of its lines contains one, the pattern, and the test of the value; in order of priority."""
+_OF_A_LINE = (
+    assignments.SURE, assignments.PASS, assignments.SURE_FLAG, assignments.LOOSE, assignments.LOOSE_FLAG, assignments.SPOKEN,
+)  # fmt: skip
+"""Patterns that match within one line, and look at no other."""

@@ -32,7 +32,7 @@ MIN_PARALLEL = 64 << 20
 PACKED = 4
 """A compressed log is taken to hold so many times its size."""
 AUTO = 0
-"""As many workers as pay off: one for what is small or of unknown size, else the number of cores."""
+"""As many workers as pay off: one where the kernel is and for what is small or of unknown size, else the number of cores."""
 MOST = 8
 """Workers that AUTO takes at most."""
 PIECE = 8 << 20
@@ -69,7 +69,7 @@ def scan_source(engine: Engine, source: Source, workers: int | None = None) -> S
 
     Raises ``InputError``.
     """
-    count = _auto(source) if workers == AUTO else workers or 1
+    count = _auto(engine, source) if workers == AUTO else workers or 1
     source.native = engine.native
     try:
         if source.stored_size is None or source.stored_size < count:
@@ -80,7 +80,9 @@ def scan_source(engine: Engine, source: Source, workers: int | None = None) -> S
         raise
 
 
-def _auto(source: Source) -> int:
+def _auto(engine: Engine, source: Source) -> int:
+    if engine.native is not None:  # a worker would cost more than the kernel does
+        return 1
     size = source.plain_size or (source.stored_size or 0) * PACKED
     return min(MOST, os.cpu_count() or 1) if size >= MIN_PARALLEL else 1
 

@@ -20,6 +20,7 @@ from receipt_cli.io.source import Source
 from receipt_cli.learn import shapes as mining
 from receipt_cli.learn import tokens
 from receipt_cli.learn.learned import learn
+from receipt_cli.learn.looks import Looks
 from receipt_cli.learn.masked_form import form_of
 from receipt_cli.learn.shapes import Miner, Shape
 from receipt_cli.learn.tokens import MAX_CORE, core_start, read_token, shape, split
@@ -65,6 +66,24 @@ def test_a_form_takes_every_record_apart_as_the_patterns_do(head: bytes, body: b
             assert float(other[number.value].replace(b",", b"")) == token.value
         if number.total is not None:
             assert float(other[number.total].replace(b",", b"")) == token.total
+
+
+LINES = (*BODIES, b"Validation of epoch 3:", b"--- 7 ---", b"nothing of it", b"Train epoch 2")
+
+
+@given(head=st.sampled_from(HEADS), line=st.sampled_from(LINES), digits=DIGITS)
+def test_what_a_record_showed_in_another_log_is_what_this_one_shows(head: bytes, line: bytes, digits: list[int]) -> None:
+    words, vocabulary = frozenset((b"step", b"loss", b"epoch", b"iter", b"it", b"took")), load_generic()
+    after, fresh = (Looks(words, lambda text: vocabulary.section(text[core_start(text) :].decode())) for _ in range(2))
+    other = with_digits(head + line, digits)
+    masked = other.translate(MASK)
+    after.look(masked, head + line)
+    (one, said), (own, says) = after.look(masked, other), fresh.look(masked, other)
+    assert said == says
+    assert (one is None) == (own is None)
+    if one is not None and own is not None:
+        assert (one.start, one.bounds, one.rank_of(other)) == (own.start, own.bounds, own.rank_of(other))
+        assert not one.bounds or one.key_of(other) == own.key_of(other)
 
 
 @pytest.mark.parametrize(
