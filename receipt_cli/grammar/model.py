@@ -275,6 +275,11 @@ class Rule:
         return compile_pattern(self.pattern or (self.pairs.start if self.pairs else ""))
 
     @cached_property
+    def find(self) -> Callable[..., regex.Match[bytes] | None]:
+        """Search a text for ``start``, at its beginning alone where that is enough."""
+        return self.start.match if self.at_start else self.start.search
+
+    @cached_property
     def stop(self) -> regex.Pattern[bytes] | None:
         """The compiled end of the cells of ``pairs``."""
         return compile_pattern(self.pairs.stop) if self.pairs and self.pairs.stop else None

@@ -136,12 +136,16 @@ class _FixedDigits:
         self.absent: list[tuple[int, bytes]] = []
         self.echoes: list[Echo] = []
 
-    def behind(self, texts: tuple[bytes, ...]) -> None:
-        """Fix the runs of digits right behind any of ``texts``, which are in lower case."""
-        lowered = self.record.lower() if texts else b""
-        for run in _RUN.finditer(self.masked) if texts else ():
-            if lowered.endswith(texts, 0, run.start()):
-                self.found.add(run.span())
+    def behind(self, texts: Iterable[bytes]) -> None:
+        """Fix the runs of digits right behind any of ``texts``, which are in lower case and end with no digit."""
+        lowered = self.record.lower()
+        for text in texts:
+            at = lowered.find(text)
+            while at >= 0:
+                run = _RUN.match(self.masked, at + len(text))
+                if run is not None:
+                    self.found.add(run.span())
+                at = lowered.find(text, at + 1)
 
     def echo(self, echoes: Iterable[re.Pattern[bytes]]) -> None:
         """Note how two runs of digits compare that any of ``echoes`` finds."""

@@ -55,8 +55,7 @@ def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None 
     box = box or Box()
     try:
         if rule.pattern is not None:
-            find = rule.start.match if rule.at_start else rule.start.search
-            if find(record, timeout=box.left()) is None:
+            if rule.find(record, timeout=box.left()) is None:
                 return []  # most patterns that are tried find nothing: this is faster than to iterate over it
             events = list(find_matches(rule, record, box))
         elif rule.pairs is not None:
@@ -81,6 +80,13 @@ def read_record(rule: Rule, record: bytes) -> list[Extraction]:
     return events or (extract_behind(rule, record) if rule.anchored else [])
 
 
+def _finds_nothing(rule: Rule, text: bytes, box: Box) -> bool:
+    try:
+        return rule.find(text, timeout=box.left()) is None
+    except (TimeoutError, MemoryError, RecursionError) as error:
+        raise PatternTimeout(rule.name) from error
+
+
 def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[Extraction]:
     """Return what an anchored ``rule`` finds where an envelope ends, with offsets into the whole ``record``.
 
@@ -88,7 +94,10 @@ def extract_behind(rule: Rule, record: bytes, *, bounded: bool = True) -> list[E
     """
     box = Box()
     for at in starts(record):
-        events = extract(rule, record[at:], bounded=bounded, box=box)
+        rest = record[at:]
+        if rule.pattern is not None and _finds_nothing(rule, rest, box):
+            continue
+        events = extract(rule, rest, bounded=bounded, box=box)
         if events:
             for event in events:
                 event.move(at)
