@@ -26,7 +26,7 @@ PY := $(BIN)/python
 MADE := $(VENV)/.made
 CORE := $(VENV)/.installed-core
 DEV := $(VENV)/.installed-dev
-COMPILED := receipt_cli/_compiled/definitions.json
+COMPILED := receipt_cli/_compiled/definitions.jsonl
 KERNEL := $(VENV)/.kernel
 PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 SELECTED := $(strip $(T)$(TESTS))
@@ -181,6 +181,12 @@ sbom: ## write build/sbom.cdx.json, a CycloneDX bill of the packages that an ins
 bench: $(DEV) ## this program beside others on generated logs: one table; SIZE=1GiB ROUNDS=5
 	$(PY) -m benchmarks.compare --size $(SIZE) --rounds $(ROUNDS)
 	$(MAKE) bench-real SIZE=12MB
+
+.PHONY: goals
+goals: $(DEV) ## the goals of speed and memory in one interleaved run, into benchmarks/results/goals.md; SIZE= ROUNDS=3 FOLDER=
+	$(PY) -m benchmarks.goals --size $(if $(filter command line,$(origin SIZE)),$(SIZE),256MiB) --memory 1GiB \
+	  --rounds $(if $(filter command line,$(origin ROUNDS)),$(ROUNDS),3) \
+	  $(if $(wildcard $(or $(FOLDER),../shared/corpus)),--folder $(or $(FOLDER),../shared/corpus)) --results benchmarks/results/goals.md
 
 .PHONY: bench-real
 bench-real: $(DEV) ## MB/s of the scan on real logs, a folder a row, into benchmarks/results/real_logs.md; FOLDER= SIZE=12MB

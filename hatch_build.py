@@ -6,13 +6,19 @@ A build hook of hatchling for wheels and editable installations; ``make compile`
 
 from __future__ import annotations
 
+import array
+import base64
+import contextlib
+import gc
 import hashlib
 import json
 import os
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +41,7 @@ class Compile(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the compiled files and make them part of the wheel, although git ignores them."""
         compile_definitions()
-        build_data["artifacts"].extend(f"/receipt_cli/_compiled/*.{kind}" for kind in ("json", "py"))
+        build_data["artifacts"].extend(f"/receipt_cli/_compiled/*.{kind}" for kind in ("jsonl", "py"))
         made = compile_kernel(self.app.display_warning)
         if made is not None:
             build_data["artifacts"].append(f"/{made.relative_to(ROOT).as_posix()}")
@@ -83,25 +89,37 @@ def compile_definitions() -> None:
     from receipt_cli.definitions import compiled
     from receipt_cli.definitions.compiled import FOLDER, code_digest, pack
 
-    compiled._entries = lambda group: {}  # type: ignore[assignment]  # nothing is made of what an earlier build made
+    compiled._entries = lambda group: ({}, b"")  # type: ignore[assignment]  # nothing is made of what an earlier build made
     folder = ROOT / "receipt_cli" / FOLDER
     folder.mkdir(exist_ok=True)
     written: dict[str, str] = {}
-    tables = {"definitions": {**dict(definitions()), **dict(make_validators(written))}, "grammars": dict(grammars())}
+    whole = {**dict(definitions()), **dict(make_validators(written))}
+    tables: dict[str, dict[str, tuple[Any, ...]]] = {
+        "definitions": {where: (value,) for where, value in whole.items()}, "grammars": dict(grammars())
+    }  # fmt: skip
     prefix = f"{ROOT / 'receipt_cli'}/"
     files = sorted(str(module.__file__) for name, module in sys.modules.items() if name.startswith("receipt_cli"))
     code = [path.removeprefix(prefix) for path in files if path.startswith(prefix)]
     for group, made in tables.items():
-        texts = {where: ROOT.joinpath(where).read_bytes() for where in made}
-        entries = {w: (len(text), hashlib.sha256(text).hexdigest(), pack(made[w])) for w, text in texts.items()}
-        table = {"code": code, "sha256": code_digest(tuple(code)), "entries": entries}
-        written[f"{group}.json"] = json.dumps(table, separators=(",", ":")) + "\n"
+        entries, lines, length = {}, list[str](), 0
+        for where, parts in made.items():
+            source, ends = ROOT.joinpath(where).read_bytes(), []
+            for part in parts:
+                lines.append(json.dumps(pack(part), separators=(",", ":")) + "\n")
+                length += len(lines[-1])
+                ends.append(length)
+            entries[where] = (len(source), hashlib.sha256(source).hexdigest(), *ends)
+        table = {"code": code, "sha256": code_digest(tuple(code)), "entries": entries, "length": length}
+        written[f"{group}.jsonl"] = "".join([json.dumps(table, separators=(",", ":")) + "\n", *reversed(lines)])
     for name, text in written.items():
+        replace(folder / name, text.encode())
+    for name, text in make_patterns():
+        written[name] = text
         replace(folder / name, text.encode())
     for path in folder.glob("*.*"):
         if path.name not in written and path.suffix != ".part":  # another build's
             path.unlink(missing_ok=True)
-    folder.joinpath("definitions.json").touch()  # for make
+    folder.joinpath("definitions.jsonl").touch()  # for make
 
 
 def replace(path: Path, content: bytes, mode: int | None = None) -> None:
@@ -136,20 +154,141 @@ def definitions() -> Iterator[tuple[str, Any]]:
         yield where, read(ROOT.joinpath(where).read_bytes(), where)
 
 
-def grammars() -> Iterator[tuple[str, Any]]:
-    """Yield every grammar with its file. Of a field its definition stays: it is made when a log first needs it."""
+def grammars() -> Iterator[tuple[str, tuple[Any, Any]]]:
+    """Yield every grammar with its file: without its rules but with their heads, and the rules.
+
+    Of a field its definition stays: it is made when a log first needs it.
+    """
     from receipt_cli.grammar.catalog import INDUCED, list_grammars
     from receipt_cli.grammar.parse import load_grammar
+    from receipt_cli.lazy_dataclass import replace as changed
 
     for entry in list_grammars():
         where = f"grammars/{entry.path}"
         if entry.id == INDUCED:
             continue
         grammar = load_grammar(ROOT.joinpath(where).read_bytes(), where)
+        heads = tuple(head._replace(reading=grammar.rule(number).reading) for number, head in enumerate(grammar.heads))
         for rule in grammar.rules:
             bodies = rule.fields.bodies  # type: ignore[attr-defined]
             vars(rule)["fields"] = {name: without_description(body) for name, body in bodies.items()}
-        yield where, grammar
+        yield where, ((changed(grammar, rules=(), ignore=()), heads), (grammar.rules, grammar.ignore))
+
+
+Source = tuple[str | bytes, int]
+"""The text of a pattern, and its flags."""
+
+
+def make_patterns() -> Iterator[tuple[str, str]]:
+    """Yield the files of ``receipt_cli.lazy_pattern``: what the engines make of the patterns of modules, grammars and markers.
+
+    Left out are modules whose packages are not here.
+    """
+    from receipt_cli import lazy_pattern as lazy
+    from receipt_cli.grammar.digit_sensitivity import digits_compared
+    from receipt_cli.records.envelope import ENVELOPE
+
+    lazy._opened.update({engine: ({}, b"") for engine in lazy.STORES})  # type: ignore[attr-defined]  # as above
+    digits_compared.cache_clear()
+    # The order of sets decides the order of codes: each build shall write the same.
+    import_module("regex._regex_core").RegexBase.__hash__ = lambda part: steady_digest(part._key)
+    of_re, of_regex = sources_of_modules()
+    of_regex |= {(source, 0) for source in sources_of_definitions()}
+    patterns = {source if isinstance(source, str) else source.decode("latin-1") for source, _ in of_regex}
+    compared = {pattern: digits_compared(pattern) for pattern in {*patterns, ENVELOPE.pattern.decode("latin-1")}}
+    digits: dict[Source, list[Any]] = {
+        (pattern, 0): [each and [sorted(texts) for texts in each]] for pattern, each in compared.items()
+    }
+    yield pack_patterns("digits", digits)
+    yield pack_patterns("re", {each: given_to_engine("re", *each) for each in of_re})
+    regex_parts = {each: given_to_engine("regex", *each) for each in of_regex}
+    # Left out are the names by number, which are those by name, and lists with names, which we have none of.
+    made = {each: [*parts[:3], *parts[6:]] for each, parts in regex_parts.items() if not parts[4]}
+    yield pack_patterns("regex", made)
+
+
+def pack_patterns(engine: str, made: Mapping[Source, Sequence[Any]]) -> tuple[str, str]:
+    """Return name and content of an engine's file: its release, where each pattern begins, counted from the end, the patterns."""
+    from receipt_cli import lazy_pattern as lazy
+
+    keys, places, lines, length = [], [], [], 0
+    for source, flags in sorted(made, key=repr):
+        text = source if isinstance(source, str) else source.decode("latin-1")
+        line = json.dumps([type(source).__name__, text, flags, *made[source, flags]], separators=(",", ":")) + "\n"
+        length += len(line)
+        lines.append(line)
+        keys.append(lazy.key_of(source, flags))  # type: ignore[attr-defined]
+        places.append(length)
+    release = [sys.byteorder, *lazy.release_of(engine)]  # type: ignore[attr-defined]
+    head = json.dumps([release, length, in_base64(keys), in_base64(places)], separators=(",", ":"))
+    return lazy.STORES[engine], "".join([head, "\n", *reversed(lines)])  # type: ignore[attr-defined]
+
+
+def in_base64(numbers: Sequence[int]) -> str:
+    """Return numbers of 32 bits as text."""
+    return base64.b64encode(array.array("I", numbers)).decode()
+
+
+def sources_of_modules() -> tuple[set[Source], set[Source]]:
+    """Return the patterns that our modules compile later, as ``re`` and as ``regex`` read them."""
+    from receipt_cli import lazy_pattern as lazy
+
+    invalidate_caches()
+    for path in sorted(ROOT.joinpath("receipt_cli").rglob("*.py")):
+        with contextlib.suppress(ImportError):
+            import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
+    later = [value.given for value in gc.get_objects() if type(value) is lazy.Later]  # type: ignore[attr-defined]
+    of_regex = {(source, flags) for make, source, flags in later if make is lazy.compile_regex}
+    return {(source, flags) for _, source, flags in later} - of_regex, of_regex
+
+
+def given_to_engine(name: str, source: str | bytes, flags: int) -> list[Any]:
+    """Return what ``re`` or ``regex`` gives its engine in C for a pattern, behind the source."""
+    module = import_module({"re": "re._compiler", "regex": "regex._main"}[name])
+    inner = {"re": "_sre", "regex": "_regex"}[name]
+    engine, given = getattr(module, inner), list[Any]()
+
+    class Listening:
+        """Takes down what the engine is given."""
+
+        def __getattr__(self, attribute: str) -> Any:
+            return getattr(engine, attribute)
+
+        def compile(self, *arguments: Any) -> Any:
+            given[:] = arguments
+            return engine.compile(*arguments)
+
+    setattr(module, inner, Listening())
+    try:
+        public = import_module(name)
+        public.purge()
+        public.compile(source, flags)
+    finally:
+        setattr(module, inner, engine)
+    _, all_flags, code, *rest = given
+    return [all_flags, in_base64(code), *rest]
+
+
+def steady_digest(key: Any) -> int:
+    """Return a digest of what a part of a pattern is, which is the same in each process, as ``hash`` of a class is not."""
+    if isinstance(key, tuple | list):
+        return zlib.crc32(repr([*map(steady_digest, key)]).encode())
+    return zlib.crc32(repr(key).encode()) if not hasattr(key, "_key") else steady_digest(key._key)
+
+
+def sources_of_definitions() -> set[str | bytes]:
+    """Return the patterns of grammars and failure markers as their readers compile them."""
+    from receipt_cli.definitions.failure_markers import load_catalogue
+    from receipt_cli.grammar.catalog import shipped
+
+    found: list[Any] = []
+    for rule in (rule for grammar in shipped() for rule in (*grammar.rules, *grammar.ignore)):
+        found += [rule.start] if rule.pattern or rule.pairs else []
+        found += [rule.stop, rule.cells, rule.opening, *(field.value for field in rule.fields.values())]
+        found += [*(rule.table_patterns if rule.table else ()), *(rule.block_patterns if rule.block else ())]
+    for marker in load_catalogue().markers:
+        found += [marker.pattern, marker._core]
+    return {pattern.pattern for pattern in found if pattern is not None}
 
 
 ANNOTATIONS = {"$schema", "$id", "title", "description"}
@@ -184,8 +323,10 @@ def generate_validator(schema: Any) -> str:
     draft = {**simplify(schema), "$schema": "http://json-schema.org/draft-07/schema#", "$id": "document"}
     code = fastjsonschema.compile_to_code(draft, use_default=False, use_formats=False, detailed_exceptions=False)
     own = "JsonSchemaValueException = JsonSchemaValuesException = ValueError\nDecimal = float  # JSON has no other numbers"
-    lines = [line for line in code.splitlines() if not line.startswith(("VERSION", "from fastjsonschema", "from decimal"))]
-    return "\n".join([own, *lines, "", "validate = validate_document", ""])
+    left_out = ("VERSION", "import re", "from fastjsonschema", "from decimal")
+    lines = [line.replace(" re.compile(", " compile_later(") for line in code.splitlines() if not line.startswith(left_out)]
+    later = "from receipt_cli.lazy_pattern import compile_later"
+    return "\n".join([later, own, *lines, "", "validate = validate_document", ""])
 
 
 def simplify(schema: Any) -> Any:

@@ -1,6 +1,6 @@
 """How fast real logs are scanned: the largest log of each folder, repeated to one size, and a line for each folder.
 
-    python -m benchmarks.real_logs FOLDER [--size 12MB] [--rounds 2] [--results FILE]
+    python -m benchmarks.real_logs FOLDER [--size 12MB] [--rounds 2] [--results FILE] [--json]
 
 MB a second of processor time of the scan alone, with all grammars, the best of some rounds. Each round has an engine of its
 own, which learns the log's layouts anew; the patterns are compiled before. ``for Python`` is the share of the records
@@ -10,6 +10,7 @@ that the kernel hands back.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
 import time
 from collections.abc import Iterator
@@ -110,10 +111,14 @@ def main() -> int:
     parser.add_argument("--size", type=parse_size, default="12MB")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--results", type=Path, help="the file that the table is written to")
+    parser.add_argument("--json", action="store_true", help="print the rates alone, as a list")
     options = parser.parse_args()
     rates = [measure(folder, text, options.size, options.rounds) for folder, text in folders(options.folder)]
     if not rates:
         print(f"{options.folder} contains no logs: real logs are not measured")
+        return 0
+    if options.json:
+        print(json.dumps([rate.rate for rate in rates]))
         return 0
     text = report(rates, options.size)
     print(text)

@@ -104,14 +104,14 @@ typedef struct {
 } Literal;
 
 typedef struct {
-    uint8_t bits[8192];
+    uint8_t bits[32768];  /* finer than the heads: few slots that hold no literal look as if they did */
     uint32_t heads[65536];
     Literal *literals;  /* from 1 on; those shorter than a window come last and are in no slot */
     uint32_t count, windowed;
     byte *text;
 } Gate;
 
-static uint32_t slot_of(const byte *p) { return (load32(p) * UINT32_C(0x9E3779B1)) >> 16; }
+static uint32_t slot_of(const byte *p) { return (load32(p) * UINT32_C(0x9E3779B1)) >> 14; }
 
 static int commonness(byte c) {
     if (c == ' ' || is_digit(c) || (c != 0 && strchr("eatoinsrlE", c) != NULL)) return 4;
@@ -132,14 +132,14 @@ static void gate_enter(Gate *gate, uint32_t number) {
     }
     literal->offset = best;
     slot = slot_of(literal->text + best);
-    literal->next = gate->heads[slot];
-    gate->heads[slot] = number;
+    literal->next = gate->heads[slot >> 2];
+    gate->heads[slot >> 2] = number;
     gate->bits[slot >> 3] |= (uint8_t)(1u << (slot & 7));
 }
 
 static int gate_verify(const Gate *gate, uint32_t slot, const byte *p, size_t length, size_t at) {
     uint32_t number;
-    for (number = gate->heads[slot]; number != 0; number = gate->literals[number].next) {
+    for (number = gate->heads[slot >> 2]; number != 0; number = gate->literals[number].next) {
         const Literal *one = &gate->literals[number];
         if (at >= one->offset && at - one->offset + one->length <= length &&
             memcmp(p + at - one->offset, one->text, one->length) == 0)
@@ -402,10 +402,26 @@ typedef struct {
     int32_t kept;
 } Misses;
 
+#define QUIET_LENGTH 512  /* bytes of a record whose form is kept */
+#define QUIET_SLOTS 4096
+
+typedef struct {
+    uint64_t key, last, never;  /* of the form; of the latest other record that belonged here; of one whose digits matter */
+    uint64_t *words;     /* of the form, its digits as 0, each with the room that they leave: see `fits` */
+    uint32_t length;
+    int bad, blank;
+} Form;
+
+typedef struct {
+    Form forms[QUIET_SLOTS];
+    Gate *gate;  /* of the literals, their digits as 0 */
+} Quiet;
+
 typedef struct {
     PyObject_HEAD
     PyObject *resolve;
     Gate *gate;
+    Quiet *quiet;
     Memo memo;
     Layout **layouts;
     size_t layout_count, layout_capacity;
@@ -429,10 +445,14 @@ typedef struct {
     size_t missed_count, missed_capacity;
     int32_t first;  /* near-misses of a rule that are kept */
     Py_buffer text;
-    int reading, busy;
+    int reading, busy, handed;  /* `handed`: the last record was handed back */
     size_t at;
     Py_ssize_t newline, carriage;
     int64_t ordinal, line, blank, undecodable;
+    struct {
+        size_t at;
+        int64_t ordinal, line, blank, undecodable;
+    } left;  /* before the record that was handed back last */
     PyThreadState *saved;
     int no_memory;
 } Kernel;
@@ -753,6 +773,87 @@ failed:
     return FAILED;
 }
 
+/* ---- quiet records: of a form that contains no literal, whatever its digits are ---- */
+
+static Gate *copy_masked(const Gate *gate) {
+    Gate *made = calloc(1, sizeof(Gate));
+    uint32_t number;
+    size_t total = 1, at = 0, i;
+    if (made == NULL) return NULL;
+    for (number = 1; number <= gate->count; number++) total += gate->literals[number].length;
+    made->literals = calloc((size_t)gate->count + 1, sizeof(Literal));
+    made->text = malloc(total);
+    if (made->literals == NULL || made->text == NULL) {
+        free(made->literals);
+        free(made->text);
+        free(made);
+        return NULL;
+    }
+    made->count = gate->count;
+    made->windowed = gate->windowed;
+    for (number = 1; number <= gate->count; number++) {
+        const Literal *one = &gate->literals[number];
+        made->literals[number].text = made->text + at;
+        made->literals[number].length = one->length;
+        for (i = 0; i < one->length; i++) made->text[at++] = is_digit(one->text[i]) ? '0' : one->text[i];
+        if (number <= made->windowed) gate_enter(made, number);
+    }
+    return made;
+}
+
+/* Return the quiet form of a record, NULL where it has none; `room` bytes may be read. */
+static const Form *find_quiet(const Quiet *quiet, const byte *p, size_t length, size_t room, uint64_t key) {
+    const Form *form = &quiet->forms[key & (QUIET_SLOTS - 1)];
+    uint64_t high = 0, differs;
+    size_t word, whole = length / WORD;
+    if (form->key != key || form->words == NULL || form->length != length) return NULL;
+    for (word = 0; word < whole; word++) {
+        differs = load64(p + word * WORD) ^ form->words[2 * word];
+        high |= (differs + form->words[2 * word + 1]) | differs;
+    }
+    if (whole * WORD < length) {
+        differs = load_part(p + whole * WORD, length % WORD, room - whole * WORD) ^ form->words[2 * word];
+        high |= (differs + form->words[2 * word + 1]) | differs;
+    }
+    return (high & HIGH) == 0 ? form : NULL;
+}
+
+/* Keep the form of a record that contains no literal, if one with its key came before and no digits make it contain one. */
+static void keep_quiet(Quiet *quiet, const Gate *gate, const byte *p, size_t length, uint64_t key, int bad, int blank) {
+    Form *form = &quiet->forms[key & (QUIET_SLOTS - 1)];
+    byte masked[QUIET_LENGTH], room[QUIET_LENGTH];
+    uint64_t *words;
+    size_t at, count = (length + WORD - 1) / WORD;
+    if (form->last != key || form->never == key) {
+        form->last = key;
+        return;
+    }
+    memset(masked + (count - 1) * WORD, 0, WORD);
+    memset(room, 0x7F, count * WORD);
+    for (at = 0; at < length; at++) {
+        int moves = is_digit(p[at]);
+        masked[at] = moves ? '0' : p[at];
+        if (moves) room[at] = 0x76;
+    }
+    if (quiet->gate == NULL && (quiet->gate = copy_masked(gate)) == NULL) return;
+    if (gate_find(quiet->gate, masked, length)) {
+        form->never = key;
+        return;
+    }
+    words = malloc(2 * count * sizeof(uint64_t));
+    if (words == NULL) return;
+    for (at = 0; at < count; at++) {
+        words[2 * at] = load64(masked + WORD * at);
+        words[2 * at + 1] = load64(room + WORD * at);
+    }
+    free(form->words);
+    form->words = words;
+    form->key = key;
+    form->length = (uint32_t)length;
+    form->bad = bad;
+    form->blank = blank;
+}
+
 /* ---- reading a block ---- */
 
 #define CELLS_KEPT 2  /* KEPT of records/bars.py */
@@ -813,8 +914,9 @@ static int read_on(Kernel *kernel, Record *record) {
     size_t size = (size_t)kernel->text.len;
     while (kernel->at < size) {
         size_t start = kernel->at, end, length;
-        uint64_t high = 0;
-        int bad = 0;
+        uint64_t high = 0, key = 0;
+        int bad = 0, blank;
+        const Form *form;
         if (kernel->newline < (Py_ssize_t)start) {
             const byte *found = memchr(text + start, '\n', size - start);
             kernel->newline = found != NULL ? found - text : (Py_ssize_t)size;
@@ -825,7 +927,11 @@ static int read_on(Kernel *kernel, Record *record) {
         }
         end = (size_t)(kernel->newline < kernel->carriage ? kernel->newline : kernel->carriage);
         length = end - start;
-        record->ordinal = kernel->ordinal;
+        kernel->left.at = start;
+        record->ordinal = kernel->left.ordinal = kernel->ordinal;
+        kernel->left.line = kernel->line;
+        kernel->left.blank = kernel->blank;
+        kernel->left.undecodable = kernel->undecodable;
         record->line = kernel->line + 1;
         kernel->at = end + 1;
         kernel->ordinal += end < size;
@@ -837,12 +943,19 @@ static int read_on(Kernel *kernel, Record *record) {
         if (length <= MAX_LENGTH) {
             const byte *p = text + start;
             size_t same = length, size_of_short = length;
-            uint64_t key = key_of(kernel, p, length, size - start, &high), ignored;
-            Layout *layout = find_layout(kernel, p, length, size - start, key);
+            uint64_t short_key, ignored;
+            Layout *layout;
+            key = key_of(kernel, p, length, size - start, &high);
+            layout = find_layout(kernel, p, length, size - start, key);
+            if (layout == NULL && (form = find_quiet(kernel->quiet, p, length, size - start, key)) != NULL) {
+                kernel->undecodable += form->bad;
+                kernel->blank += end < size && form->blank;
+                continue;
+            }
             if (layout == NULL && high != 0 && shorten(kernel->shortened, p, &size_of_short, &same)) {
                 p = kernel->shortened;
-                key = key_of(kernel, p, size_of_short, sizeof kernel->shortened, &ignored);
-                layout = find_layout(kernel, p, size_of_short, sizeof kernel->shortened, key);
+                short_key = key_of(kernel, p, size_of_short, sizeof kernel->shortened, &ignored);
+                layout = find_layout(kernel, p, size_of_short, sizeof kernel->shortened, short_key);
                 if (layout != NULL && (!layout->any_bar || !gate_find(kernel->gate, text + start, length))) layout = NULL;
             }
             if (layout != NULL) {
@@ -858,8 +971,12 @@ static int read_on(Kernel *kernel, Record *record) {
             bad = 1;
             kernel->undecodable++;
         }
-        kernel->blank += end < size && is_blank(text + start, length);
-        if (!gate_find(kernel->gate, text + start, length)) continue;
+        blank = is_blank(text + start, length);
+        kernel->blank += end < size && blank;
+        if (!gate_find(kernel->gate, text + start, length)) {
+            if (length <= QUIET_LENGTH) keep_quiet(kernel->quiet, kernel->gate, text + start, length, key, bad, blank);
+            continue;
+        }
         record->start = start;
         record->end = end;
         record->bad = bad;
@@ -958,8 +1075,9 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     kernel->resolve = resolve;
     kernel->scratch = malloc(3 * MAX_VALUES * sizeof(double));
     kernel->memo.slots = calloc(2 * MAX_MEMO, sizeof(uint32_t));
+    kernel->quiet = calloc(1, sizeof(Quiet));
     kernel->gate = make_gate(literals);
-    if (kernel->gate == NULL || kernel->scratch == NULL || kernel->memo.slots == NULL) {
+    if (kernel->gate == NULL || kernel->quiet == NULL || kernel->scratch == NULL || kernel->memo.slots == NULL) {
         if (!PyErr_Occurred()) PyErr_NoMemory();
         Py_DECREF(kernel);
         return NULL;
@@ -987,6 +1105,11 @@ static void kernel_dealloc(Kernel *kernel) {
     Py_CLEAR(kernel->resolve);
     if (kernel->reading) PyBuffer_Release(&kernel->text);
     free_gate(kernel->gate);
+    if (kernel->quiet != NULL) {
+        free_gate(kernel->quiet->gate);
+        for (i = 0; i < QUIET_SLOTS; i++) free(kernel->quiet->forms[i].words);
+        free(kernel->quiet);
+    }
     free(kernel->scratch);
     free(kernel->memo.all);
     free(kernel->memo.bytes);
@@ -1229,6 +1352,7 @@ static PyObject *kernel_begin(Kernel *kernel, PyObject *arguments) {
         return NULL;
     }
     kernel->reading = 1;
+    kernel->handed = 0;
     kernel->at = 0;
     kernel->newline = kernel->carriage = -1;
     kernel->ordinal = ordinal;
@@ -1254,10 +1378,29 @@ static PyObject *kernel_next(Kernel *kernel, PyObject *unused) {
     done = read_on(kernel, &record);
     PyEval_RestoreThread(kernel->saved);
     kernel->busy = 0;
+    kernel->handed = done == LEFT;
     if (done == FAILED) return kernel->no_memory ? PyErr_NoMemory() : NULL;
     if (done == READ) Py_RETURN_NONE;
     return Py_BuildValue("nnLLi", (Py_ssize_t)record.start, (Py_ssize_t)record.end, (long long)record.ordinal,
                          (long long)record.line, record.bad);
+}
+
+PyDoc_STRVAR(again_doc, "again(): go back to the record that was handed back last.");
+
+static PyObject *kernel_again(Kernel *kernel, PyObject *unused) {
+    (void)unused;
+    if (!is_free(kernel)) return NULL;
+    if (!kernel->reading || !kernel->handed) {
+        PyErr_SetString(PyExc_RuntimeError, "no record was handed back");
+        return NULL;
+    }
+    kernel->handed = 0;
+    kernel->at = kernel->left.at;
+    kernel->ordinal = kernel->left.ordinal;
+    kernel->line = kernel->left.line;
+    kernel->blank = kernel->left.blank;
+    kernel->undecodable = kernel->left.undecodable;
+    Py_RETURN_NONE;
 }
 
 PyDoc_STRVAR(finish_doc, "finish(): end the block and forget its rows; (ordinal, line) behind it, blank and undecodable records.");
@@ -1394,6 +1537,7 @@ static PyMethodDef kernel_methods[] = {
     {"add", (PyCFunction)(void (*)(void))kernel_add, METH_VARARGS, add_doc},
     {"begin", (PyCFunction)(void (*)(void))kernel_begin, METH_VARARGS, begin_doc},
     {"next", (PyCFunction)(void (*)(void))kernel_next, METH_NOARGS, next_doc},
+    {"again", (PyCFunction)(void (*)(void))kernel_again, METH_NOARGS, again_doc},
     {"finish", (PyCFunction)(void (*)(void))kernel_finish, METH_NOARGS, finish_doc},
     {"take", (PyCFunction)(void (*)(void))kernel_take, METH_O, take_doc},
     {"ignored", (PyCFunction)(void (*)(void))kernel_ignored, METH_NOARGS, ignored_doc},
@@ -1530,7 +1674,44 @@ static PyObject *native_likely(PyObject *module, PyObject *arguments) {
     return PyLong_FromSsize_t(found);
 }
 
-/* ---- plain records: what normalise of records/split.py gives, one of its steps after the other ---- */
+/* ---- passes over all bytes ---- */
+
+#if defined(__GNUC__) || defined(__clang__)
+#define LANES 16
+typedef byte Lanes __attribute__((vector_size(LANES)));
+
+static Lanes lanes_at(const byte *p) {
+    Lanes lanes;
+    memcpy(&lanes, p, LANES);
+    return lanes;
+}
+
+static int any_lane(Lanes lanes) {
+    uint64_t halves[2];
+    memcpy(halves, &lanes, LANES);
+    return (halves[0] | halves[1]) != 0;
+}
+#endif
+
+/* Return how often c is in p[0:length]. */
+static size_t count_of(const byte *p, size_t length, byte c) {
+    size_t at = 0, count = 0;
+#ifdef LANES
+    while (length - at >= LANES) {
+        size_t rounds = (length - at) / LANES, i;
+        Lanes sums = {0};
+        byte each[LANES];
+        if (rounds > 255) rounds = 255;
+        for (; rounds > 0; rounds--, at += LANES) sums -= (Lanes)(lanes_at(p + at) == c);
+        memcpy(each, &sums, LANES);
+        for (i = 0; i < LANES; i++) count += each[i];
+    }
+#endif
+    for (; at < length; at++) count += p[at] == c;
+    return count;
+}
+
+/* ---- plain records: what plain of records/envelope.py gives, one of its steps after the other ---- */
 
 /* Return the length of the terminal sequence at p, which begins with an escape; 0 for none. */
 static size_t sequence_length(const byte *p, size_t length) {
@@ -1599,40 +1780,639 @@ static size_t clean(byte *out, const byte *p, size_t length, byte mark) {
     return made;
 }
 
-PyDoc_STRVAR(normalise_doc, "normalise(raw): whole records with one-byte ends, without terminal sequences and NULs.");
+#define NOT_PLAIN(x) (Lanes)((x == 0) | (x == 8) | (x == '\r') | (x == 27) | (x == '^'))
 
-static PyObject *native_normalise(PyObject *module, PyObject *raw) {
-    static const byte STEPS[] = {'\r', 0, 27, '^', 8};
-    const byte *from;
-    byte *out = NULL;
-    char *data;
-    Py_ssize_t size;
-    size_t length, step;
-    PyObject *made;
-    (void)module;
-    if (PyBytes_AsStringAndSize(raw, &data, &size) < 0) return NULL;
-    from = (const byte *)data;
-    length = (size_t)size;
-    Py_BEGIN_ALLOW_THREADS
-    for (step = 0; step < sizeof STEPS && length > 0; step++) {
-        if (memchr(from, STEPS[step], length) == NULL) continue;
-        if (out == NULL && (out = malloc(length)) == NULL) break;
-        length = clean(out, from, length, STEPS[step]);
-        from = out;
+/* Return how long p[0:length] has no byte that a plain record lacks: no carriage return, NUL, escape, caret or backspace. */
+static size_t plain_length(const byte *p, size_t length) {
+    size_t at = 0;
+#ifdef LANES
+    for (; length - at >= 4 * LANES; at += 4 * LANES) {
+        Lanes a = lanes_at(p + at), b = lanes_at(p + at + LANES), c = lanes_at(p + at + 2 * LANES), d = lanes_at(p + at + 3 * LANES);
+        if (any_lane(NOT_PLAIN(a) | NOT_PLAIN(b) | NOT_PLAIN(c) | NOT_PLAIN(d))) break;
     }
-    Py_END_ALLOW_THREADS
-    if (step < sizeof STEPS && length > 0) return PyErr_NoMemory();
-    if (out == NULL) {
-        Py_INCREF(raw);
-        return raw;
+#endif
+    while (at < length && p[at] != 0 && p[at] != 8 && p[at] != '\r' && p[at] != 27 && p[at] != '^') at++;
+    return at;
+}
+
+/* Return whether p is a time mark of Buildkite: `_BUILDKITE` of records/envelope.py. */
+static int is_time_mark(const byte *p, size_t length) {
+    size_t at;
+    if (length < 21 || memcmp(p, "\x1b_bk;t=", 7) != 0 || p[20] != 7) return 0;
+    for (at = 7; at < 20 && is_digit(p[at]); at++) {}
+    return at == 20;
+}
+
+/* Copy p[0:length] to `out` with such marks as seconds before their lines; return the length of what that is. */
+static size_t write_times(byte *out, const byte *p, size_t length) {
+    size_t at = 0, made = 0;
+    while (at < length) {
+        const byte *found = memchr(p + at, 27, length - at);
+        size_t plain = found != NULL ? (size_t)(found - p) - at : length - at;
+        memmove(out + made, p + at, plain);
+        made += plain;
+        at += plain;
+        if (at == length) break;
+        if (is_time_mark(p + at, length - at)) {
+            memcpy(out + made, p + at + 7, 10);
+            out[made + 10] = '.';
+            memcpy(out + made + 11, p + at + 17, 3);
+            out[made + 14] = ' ';
+            made += 15;
+            at += 21;
+        } else out[made++] = p[at++];
     }
-    made = PyBytes_FromStringAndSize((const char *)out, (Py_ssize_t)length);
-    free(out);
     return made;
 }
 
+/* Write p[0:length], whole records that begin with `first` bytes that are plain, to `out`; return the length of what is left. */
+static size_t write_plain(byte *out, const byte *p, size_t length, size_t first) {
+    static const byte STEPS[] = {'\r', 0, 27, '^', 8};
+    const byte *mark;
+    size_t step;
+    for (mark = p + first; (mark = memchr(mark, 27, (size_t)(p + length - mark))) != NULL; mark++) {
+        if (!is_time_mark(mark, (size_t)(p + length - mark))) continue;
+        length = write_times(out, p, length);
+        p = out;
+        first = 0;
+        break;
+    }
+    for (step = 0; step < sizeof STEPS; step++) {
+        if (first >= length || memchr(p + first, STEPS[step], length - first) == NULL) continue;
+        length = clean(out, p, length, STEPS[step]);
+        p = out;
+    }
+    if (p != out) memcpy(out, p, length);
+    return length;
+}
+
+#define STRETCH 32768  /* bytes that are made plain together: they stay in the first caches */
+
+PyDoc_STRVAR(plain_doc, "plain(raw): whole records with one-byte ends, without terminal sequences and NULs, times of Buildkite as seconds.");
+
+static PyObject *native_plain(PyObject *module, PyObject *raw) {
+    const byte *text;
+    byte *out = NULL;
+    char *data;
+    Py_ssize_t size;
+    size_t length, at, made;
+    PyObject *records;
+    (void)module;
+    if (PyBytes_AsStringAndSize(raw, &data, &size) < 0) return NULL;
+    text = (const byte *)data;
+    length = (size_t)size;
+    Py_BEGIN_ALLOW_THREADS
+    at = made = plain_length(text, length);
+    if (at < length && (out = malloc(length)) != NULL) {
+        while (at > 0 && text[at - 1] != '\n') at--;
+        memcpy(out, text, at);
+        made = at;
+        while (at < length) {
+            size_t part = length - at, first;
+            if (part > STRETCH) {
+                const byte *end = memchr(text + at + STRETCH, '\n', part - STRETCH);
+                if (end != NULL) part = (size_t)(end - text) + 1 - at;
+            }
+            first = plain_length(text + at, part);
+            if (first < part) made += write_plain(out + made, text + at, part, first);
+            else memcpy(out + made, text + at, part), made += part;
+            at += part;
+        }
+    }
+    Py_END_ALLOW_THREADS
+    if (out == NULL) {
+        if (at < length) return PyErr_NoMemory();
+        Py_INCREF(raw);
+        return raw;
+    }
+    records = PyBytes_FromStringAndSize((const char *)out, (Py_ssize_t)made);
+    free(out);
+    return records;
+}
+
+/* ---- packed lines: what Unpacker of io/envelopes.py makes of an object around a line, where that is certain ---- */
+
+#define MOST_KEYS 48
+#define DEEPEST 32
+#define CUT_LENGTH 16384  /* CUT_AT of io/envelopes.py */
+
+enum { KEPT, UNPACKED, ASKED };                           /* what becomes of an object; ASKED: Python decides */
+enum { STRING = 1, INTEGER, FRACTION, WORD_VALUE, ARRAY, OBJECT };
+enum { ESCAPED = 1, WIDE = 2 };                           /* a string with a backslash, with a byte outside ASCII */
+enum { IS_LINE = 1, IS_TIME = 2, IS_LEVEL = 4, IS_STREAM = 8, IS_OUTSIDE = 16, IS_RAISED = 32, IS_NUMBER = 64 };
+#define LINES 6
+#define TIMES 10
+#define LEVELS 5
+
+typedef struct {
+    const byte *start, *end;
+    int kind, odd;
+} Json;
+
+typedef struct {
+    const char *name;
+    byte length, roles, place;  /* `place`: in the list of the role, the most telling first */
+} Role;
+
+/* _LINES, _TIMES, _LEVELS, _OUTSIDE, _RAISED and _NUMBERS of io/envelopes.py. */
+#define ROLE(name, roles, place) {name, sizeof name - 1, roles, place}
+static const Role ROLES[] = {
+    ROLE("log", IS_LINE, 0), ROLE("line", IS_LINE, 1), ROLE("message", IS_LINE, 2), ROLE("MESSAGE", IS_LINE, 3),
+    ROLE("msg", IS_LINE, 4), ROLE("textPayload", IS_LINE, 5), ROLE("time", IS_TIME | IS_NUMBER, 0),
+    ROLE("timestamp", IS_TIME | IS_NUMBER, 1), ROLE("@timestamp", IS_TIME | IS_NUMBER, 2), ROLE("ts", IS_TIME | IS_NUMBER, 3),
+    ROLE("date", IS_TIME | IS_NUMBER, 4), ROLE("asctime", IS_TIME | IS_NUMBER, 5), ROLE("datetime", IS_TIME | IS_NUMBER, 6),
+    ROLE("__REALTIME_TIMESTAMP", IS_TIME | IS_NUMBER, 7), ROLE("created", IS_TIME | IS_NUMBER, 8),
+    ROLE("eventTime", IS_TIME | IS_NUMBER, 9), ROLE("level", IS_LEVEL | IS_NUMBER, 0), ROLE("levelname", IS_LEVEL | IS_NUMBER, 1),
+    ROLE("severity", IS_LEVEL | IS_NUMBER, 2), ROLE("lvl", IS_LEVEL | IS_NUMBER, 3), ROLE("log.level", IS_LEVEL | IS_NUMBER, 4),
+    ROLE("stream", IS_STREAM, 0), ROLE("jsonPayload", IS_OUTSIDE, 0), ROLE("_source", IS_OUTSIDE, 0), ROLE("exc_info", IS_RAISED, 0),
+    ROLE("exception", IS_RAISED, 0), ROLE("stack_trace", IS_RAISED, 0), ROLE("traceback", IS_RAISED, 0),
+    ROLE("exc_text", IS_RAISED, 0), ROLE("levelno", IS_NUMBER, 0), ROLE("priority", IS_NUMBER, 0), ROLE("facility", IS_NUMBER, 0),
+    ROLE("pid", IS_NUMBER, 0), ROLE("tid", IS_NUMBER, 0), ROLE("process", IS_NUMBER, 0), ROLE("thread", IS_NUMBER, 0),
+    ROLE("process_id", IS_NUMBER, 0), ROLE("thread_id", IS_NUMBER, 0), ROLE("rank", IS_NUMBER, 0), ROLE("local_rank", IS_NUMBER, 0),
+    ROLE("global_rank", IS_NUMBER, 0), ROLE("node_rank", IS_NUMBER, 0), ROLE("world_size", IS_NUMBER, 0),
+    ROLE("lineno", IS_NUMBER, 0), ROLE("line_number", IS_NUMBER, 0), ROLE("offset", IS_NUMBER, 0), ROLE("seq", IS_NUMBER, 0),
+    ROLE("v", IS_NUMBER, 0), ROLE("partial_id", IS_NUMBER, 0), ROLE("partial_ordinal", IS_NUMBER, 0), ROLE("msecs", IS_NUMBER, 0),
+    ROLE("relativeCreated", IS_NUMBER, 0), ROLE("monotonic", IS_NUMBER, 0), ROLE("ingestionTime", IS_NUMBER, 0),
+    ROLE("ingestion_time", IS_NUMBER, 0), ROLE("observed_timestamp", IS_NUMBER, 0),
+};
+
+typedef struct {
+    Json lines[LINES], times[TIMES], levels[LEVELS], stream;
+    int figure, wide;
+} Packed;
+
+static const Role *role_of(const byte *name, size_t length) {
+    size_t i;
+    for (i = 0; i < sizeof ROLES / sizeof ROLES[0]; i++)
+        if (ROLES[i].length == length && ROLES[i].name[0] == (char)name[0] && memcmp(ROLES[i].name, name, length) == 0) return &ROLES[i];
+    return NULL;
+}
+
+static const byte *behind_blanks(const byte *p, const byte *end) {
+    while (p < end && (*p == ' ' || *p == '\t' || *p == '\r')) p++;
+    return p;
+}
+
+static const byte *behind_digits(const byte *p, const byte *end) {
+    while (p < end && is_digit(*p)) p++;
+    return p;
+}
+
+/* Return the quote that ends the string whose text begins at p, NULL where it is none. */
+static const byte *end_of_string(const byte *p, const byte *end, int *odd) {
+    const uint64_t ONES = UINT64_C(0x0101010101010101);
+    for (;;) {
+        while (end - p >= 8) {
+            uint64_t x = load64(p), quote = x ^ (ONES * '"'), back = x ^ (ONES * '\\');
+            if (((x - ONES * 0x20) | (quote - ONES) | (back - ONES) | x) & HIGH) break;  /* one of them, or a byte after one */
+            p += 8;
+        }
+        if (p >= end || *p < 0x20) return NULL;
+        if (*p == '"') return p;
+        if (*p >= 0x80) *odd |= WIDE;
+        if (*p == '\\') {
+            *odd |= ESCAPED;
+            if (++p == end) return NULL;
+            if (*p == 'u') {
+                int i;
+                for (i = 1; i <= 4; i++)
+                    if (end - p <= i || !(is_digit(p[i]) || (byte)((p[i] | 0x20) - 'a') < 6)) return NULL;
+                p += 4;
+            } else if (!is_one_of(*p, "\"\\/bfnrt")) return NULL;
+        }
+        p++;
+    }
+}
+
+/* Read the value at p into *value; return what is behind it, NULL where it is none for certain. */
+static const byte *read_value(const byte *p, const byte *end, int depth, Json *value, int *wide) {
+    value->start = value->end = p;
+    value->odd = 0;
+    if (p >= end || depth > DEEPEST) return NULL;
+    if (*p == '"') {
+        value->kind = STRING;
+        value->start = p + 1;
+        value->end = end_of_string(p + 1, end, &value->odd);
+        *wide |= value->odd & WIDE;
+        return value->end != NULL ? value->end + 1 : NULL;
+    }
+    if (*p == '-' || is_digit(*p)) {
+        value->kind = INTEGER;
+        p += *p == '-';
+        if (p == end || !is_digit(*p)) return NULL;
+        p = *p == '0' ? p + 1 : behind_digits(p, end);
+        if (end - p >= 2 && *p == '.' && is_digit(p[1])) value->kind = FRACTION, p = behind_digits(p + 1, end);
+        if (p < end && (*p | 0x20) == 'e') {
+            const byte *next = p + 1;
+            next += next < end && (*next == '-' || *next == '+');
+            if (next < end && is_digit(*next)) value->kind = FRACTION, p = behind_digits(next, end);
+        }
+        value->end = p;
+        return value->end - value->start <= 400 ? p : NULL;  /* Python reads no integer of thousands of digits */
+    }
+    if (*p == '[' || *p == '{') {
+        int braces = *p == '{';
+        byte close = braces ? '}' : ']';
+        Json part;
+        value->kind = braces ? OBJECT : ARRAY;
+        p = behind_blanks(p + 1, end);
+        if (p < end && *p == close) return p + 1;
+        for (;;) {
+            if (braces) {
+                if (p >= end || *p != '"' || (p = read_value(p, end, depth + 1, &part, wide)) == NULL) return NULL;
+                p = behind_blanks(p, end);
+                if (p >= end || *p != ':') return NULL;
+                p = behind_blanks(p + 1, end);
+            }
+            if ((p = read_value(p, end, depth + 1, &part, wide)) == NULL) return NULL;
+            p = behind_blanks(p, end);
+            if (p >= end || (*p != close && *p != ',')) return NULL;
+            if (*p == close) return p + 1;
+            p = behind_blanks(p + 1, end);
+        }
+    }
+    value->kind = WORD_VALUE;
+    if (end - p >= 4 && (memcmp(p, "true", 4) == 0 || memcmp(p, "null", 4) == 0)) return p + 4;
+    return end - p >= 5 && memcmp(p, "false", 5) == 0 ? p + 5 : NULL;
+}
+
+/* Read the object p..end into *found; return 0 where Python must. */
+static int read_packed(const byte *p, const byte *end, Packed *found) {
+    struct { const byte *name; size_t length; } keys[MOST_KEYS];
+    size_t count = 0, i;
+    memset(found, 0, sizeof *found);
+    p = behind_blanks(p + 1, end);
+    for (;;) {
+        Json key, value;
+        const Role *role;
+        const byte *colon, *start;
+        size_t length;
+        int uncertain = 0;
+        if (p >= end || *p != '"' || (p = read_value(p, end, 0, &key, &found->wide)) == NULL || key.odd & ESCAPED) return 0;
+        length = (size_t)(key.end - key.start);
+        for (i = 0; i < count; i++)
+            if (keys[i].length == length && memcmp(keys[i].name, key.start, length) == 0) return 0;  /* the last one counts */
+        if (count == MOST_KEYS) return 0;
+        keys[count].name = key.start;
+        keys[count++].length = length;
+        colon = behind_blanks(p, end);
+        if (colon >= end || *colon != ':') return 0;
+        start = behind_blanks(colon + 1, end);
+        role = length > 0 ? role_of(key.start, length) : NULL;
+        if (role != NULL && role->roles & IS_LINE &&
+            (colon > p + 1 || (colon > p && *p != ' ') || start > colon + 2 || (start > colon + 1 && colon[1] != ' ')))
+            return 0;  /* _HAS_LINE looks for one blank at most */
+        if ((p = read_value(start, end, 1, &value, &found->wide)) == NULL) return 0;
+        if ((value.kind == INTEGER || value.kind == FRACTION) && !(role != NULL && role->roles & IS_NUMBER) &&
+            !(length > 0 && *key.start == '_'))
+            found->figure = 1;
+        if (role != NULL) {
+            if (role->roles & IS_LINE) found->lines[role->place] = value, uncertain = value.kind == ARRAY;
+            if (role->roles & IS_TIME) found->times[role->place] = value, uncertain = value.kind == FRACTION;
+            if (role->roles & IS_LEVEL) found->levels[role->place] = value;
+            if (role->roles & IS_STREAM) found->stream = value;
+            if (role->roles & IS_OUTSIDE) uncertain = value.kind == OBJECT;
+            if (role->roles & IS_RAISED) uncertain = value.kind == STRING && value.end > value.start;
+        }
+        if (uncertain) return 0;
+        p = behind_blanks(p, end);
+        if (p >= end || (*p != '}' && *p != ',')) return 0;
+        if (*p == '}') return p + 1 == end;
+        p = behind_blanks(p + 1, end);
+    }
+}
+
+/* Return whether p[0:length] is a time: _STAMP of io/envelopes.py. */
+static int is_stamp(const byte *p, size_t length) {
+    static const char FORM[] = "0000-00-00T00:00:00";
+    size_t at;
+    if (length < sizeof FORM - 1) return 0;
+    for (at = 0; at < sizeof FORM - 1; at++) {
+        if (FORM[at] == '0' ? !is_digit(p[at]) : FORM[at] == '-' ? p[at] != '-' && p[at] != '/' :
+            FORM[at] == 'T' ? p[at] != 'T' && p[at] != ' ' : p[at] != ':')
+            return 0;
+    }
+    if (at < length && (p[at] == '.' || p[at] == ',')) {
+        size_t digits = 1;
+        while (at + digits < length && digits <= 9 && is_digit(p[at + digits])) digits++;
+        if (digits == 1) return 0;
+        at += digits;
+    }
+    if (at == length) return 1;
+    if (p[at] == 'Z') return at + 1 == length;
+    if (p[at] != '+' && p[at] != '-') return 0;
+    p += at + 1;
+    length -= at + 1;
+    if (length == 5 && p[2] == ':') return is_digit(p[0]) && is_digit(p[1]) && is_digit(p[3]) && is_digit(p[4]);
+    return length == 4 && is_digit(p[0]) && is_digit(p[1]) && is_digit(p[2]) && is_digit(p[3]);
+}
+
+/* Write `value` in `digits` digits at least, zeros before it; return what is behind it. */
+static byte *write_number(byte *out, int64_t value, int digits) {
+    int64_t rest = value;
+    int count = 1, i;
+    while (rest >= 10) rest /= 10, count++;
+    if (count < digits) count = digits;
+    for (i = count - 1; i >= 0; i--, value /= 10) out[i] = (byte)('0' + value % 10);
+    return out + count;
+}
+
+/* Write a time as the head of a line and return its length, 0 for none: _stamp of io/envelopes.py. -1: Python must. */
+static int write_stamp(byte *out, const Json *time) {
+    size_t length = (size_t)(time->end - time->start), at;
+    int64_t value = 0, part = 1;
+    int places = 0;
+    byte *end;
+    if (time->kind == FRACTION) {  /* of ten digits before the point and six behind it a float64 keeps all */
+        const byte *point = time->start + 10;
+        if (length < 12 || length > 17 || *point != '.' || behind_digits(point + 1, time->end) != time->end) return -1;
+        if (behind_digits(time->start, point) != point || time->start[0] < '1' || time->start[0] > '2') return -1;
+        memcpy(out, time->start, length);
+        memset(out + length, '0', 17 - length);
+        out[17] = ' ';
+        return 18;
+    }
+    if (time->kind == STRING) {
+        if (time->odd) return -1;
+        if (is_stamp(time->start, length)) {
+            memcpy(out, time->start, length);
+            out[length] = ' ';
+            return (int)length + 1;
+        }
+        if (length > 19) return 0;
+    } else if (time->kind != INTEGER) return 0;
+    for (at = 0; at < length; at++)
+        if (!is_digit(time->start[at])) return 0;
+    if (length > 18) return -1;
+    for (at = 0; at < length; at++) value = value * 10 + (time->start[at] - '0');
+    if (value < 1000000000) return 0;
+    while (value >= 3000000000 * part) part *= 1000, places += 3;
+    end = write_number(out, value / part, 1);
+    *end++ = '.';
+    end = write_number(end, value % part, places > 3 ? places : 3);
+    *end++ = ' ';
+    return (int)(end - out);
+}
+
+/* Write the level of an object as the head of a line and return its length, 0 for none: _level. -1: Python must. */
+static int write_level(byte *out, const Packed *found) {
+    static const char *const WORDS[] = {"DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITICAL", "FATAL"};
+    static const char *const SHORT[][2] = {{"WARN", "WARNING"}, {"ERR", "ERROR"}, {"PANIC", "FATAL"}};
+    char said[9];
+    const char *word = said;
+    size_t length, at;
+    int i;
+    for (i = 0; i < LEVELS && found->levels[i].kind != STRING; i++) {}
+    if (i == LEVELS) return 0;
+    if (found->levels[i].odd) return -1;
+    length = (size_t)(found->levels[i].end - found->levels[i].start);
+    if (length >= sizeof said) return 0;
+    for (at = 0; at < length; at++) {
+        byte c = found->levels[i].start[at];
+        said[at] = (char)(c >= 'a' && c <= 'z' ? c - 32 : c);
+    }
+    said[length] = 0;
+    for (i = 0; i < 3; i++)
+        if (strcmp(said, SHORT[i][0]) == 0) word = SHORT[i][1];
+    for (i = 0; i < 7; i++) {
+        if (strcmp(word, WORDS[i]) != 0) continue;
+        length = strlen(word);
+        memcpy(out, word, length);
+        memcpy(out + length, ": ", 2);
+        return (int)length + 2;
+    }
+    return 0;
+}
+
+/* Write the text of a string without its escapes; return what is behind it, NULL where Python must. */
+static byte *write_text(byte *out, const Json *text) {
+    const byte *p = text->start;
+    if (!(text->odd & ESCAPED)) {
+        size_t length = (size_t)(text->end - p);
+        memcpy(out, p, length);
+        return out + length;
+    }
+    while (p < text->end) {
+        const byte *next = memchr(p, '\\', (size_t)(text->end - p));
+        size_t plain = (size_t)((next != NULL ? next : text->end) - p);
+        memcpy(out, p, plain);
+        out += plain;
+        p += plain;
+        if (p == text->end) break;
+        p += 2;
+        switch (p[-1]) {
+        case 'b': *out++ = 8; break;
+        case 'f': *out++ = 12; break;
+        case 'n': *out++ = '\n'; break;
+        case 'r': *out++ = '\r'; break;
+        case 't': *out++ = '\t'; break;
+        case 'u': {
+            unsigned code = 0;
+            int i;
+            for (i = 0; i < 4; i++, p++) code = 16 * code + (unsigned)(is_digit(*p) ? *p - '0' : (*p | 0x20) - 'a' + 10);
+            if (code >= 0xD800 && code < 0xE000) return NULL;
+            if (code < 0x80) *out++ = (byte)code;
+            else {
+                if (code < 0x800) *out++ = (byte)(0xC0 | code >> 6);
+                else {
+                    *out++ = (byte)(0xE0 | code >> 12);
+                    *out++ = (byte)(0x80 | (code >> 6 & 0x3F));
+                }
+                *out++ = (byte)(0x80 | (code & 0x3F));
+            }
+            break;
+        }
+        default: *out++ = p[-1];
+        }
+    }
+    return out;
+}
+
+static int is_blank_byte(byte c) { return c == ' ' || (c >= 9 && c <= 13); }
+
+/* Write the line that the object p..end packs to `out`, which has room for as many bytes, and set *length; `held`: lines
+   wait for the rest of theirs. */
+static int unpack_object(byte *out, const byte *p, const byte *end, int held, size_t *length) {
+    Packed found;
+    const Json *line = NULL;
+    byte *at = out, *start, *behind;
+    byte head[64];
+    int i, size = 0, more;
+    if (!read_packed(p, end, &found)) return ASKED;
+    if (found.figure) return KEPT;
+    for (i = 0; i < LINES && line == NULL; i++)
+        if (found.lines[i].kind == STRING) line = &found.lines[i];
+    if (line == NULL) return KEPT;
+    if (found.wide && !is_utf8(p, (size_t)(end - p))) return ASKED;
+    for (i = 0; i < TIMES && size == 0; i++)
+        if (found.times[i].kind != 0 && (size = write_stamp(head, &found.times[i])) < 0) return ASKED;
+    if (found.stream.kind == STRING) {
+        if (found.stream.odd & ESCAPED) return ASKED;
+        if (found.stream.end - found.stream.start != 6 ||
+            (memcmp(found.stream.start, "stdout", 6) != 0 && memcmp(found.stream.start, "stderr", 6) != 0))
+            found.stream.kind = 0;
+    } else found.stream.kind = 0;
+    if (found.stream.kind != 0) {
+        if (held) return ASKED;
+        memcpy(head + size, found.stream.start, 6);
+        memcpy(head + size + 6, " F ", 3);
+        size += 9;
+    } else if (line != &found.lines[5]) {
+        if ((more = write_level(head + size, &found)) < 0) return ASKED;
+        size += more;
+    }
+    if (size == 0) return KEPT;
+    if (line == &found.lines[3]) return ASKED;  /* journald names the host */
+    if (size + (line->end - line->start) > end - p) return ASKED;
+    memcpy(at, head, (size_t)size);
+    start = at + size;
+    behind = write_text(start, line);
+    if (behind == NULL) return ASKED;
+    if (found.stream.kind != 0 && behind - start == CUT_LENGTH && behind[-1] != '\n') return ASKED;
+    for (at = start; at < behind && is_blank_byte(*at); at++) {}
+    if (at < behind && *at == '{') {
+        const byte *last = behind - 1;
+        while (is_blank_byte(*last)) last--;
+        if (*last == '}') return ASKED;  /* perhaps another packing */
+    }
+    if (behind > start && behind[-1] == '\n') behind--;
+    if (behind > start && behind[-1] == '\r') behind--;
+    if ((at = memchr(start, '\n', (size_t)(behind - start))) != NULL) {
+        const byte *from = at;
+        if (at > start && at[-1] == '\r') at--;
+        for (; from < behind; from++) {
+            if (*from == '\r' && from + 1 < behind && from[1] == '\n') continue;
+            *at++ = *from == '\n' ? '\r' : *from;
+        }
+        behind = at;
+    }
+    *length = (size_t)(behind - out);
+    return UNPACKED;
+}
+
+/* Return the next place from p on of ` stdout P` or ` stderr P`, NULL where there is none: _CUT_LINE of io/envelopes.py. */
+static const byte *find_cut(const byte *p, const byte *end) {
+    p = end - p < 9 ? NULL : p + 8;
+    while (p != NULL && p < end && (p = memchr(p, 'P', (size_t)(end - p))) != NULL) {
+        if (p[-1] == ' ' && (memcmp(p - 8, " stdout", 7) == 0 || memcmp(p - 8, " stderr", 7) == 0)) return p - 8;
+        p++;
+    }
+    return NULL;
+}
+
+PyDoc_STRVAR(cut_line_doc, "cut_line(text, start): the next place from start on of ` stdout P` or ` stderr P`; -1 for none.");
+
+static PyObject *native_cut_line(PyObject *module, PyObject *arguments) {
+    const char *text;
+    const byte *found;
+    Py_ssize_t length, start;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y#n", &text, &length, &start)) return NULL;
+    if (start < 0 || start > length) start = length;
+    Py_BEGIN_ALLOW_THREADS
+    found = find_cut((const byte *)text + start, (const byte *)text + length);
+    Py_END_ALLOW_THREADS
+    return PyLong_FromSsize_t(found != NULL ? (Py_ssize_t)(found - (const byte *)text) : -1);
+}
+
+PyDoc_STRVAR(unpack_doc, "unpack(text, parts, ask): whole lines with their objects unpacked, their line ends, cut_line(lines, 0); `ask` unpacks a line "
+                         "that is not certain, and may fill `parts`.");
+
+static PyObject *native_unpack(PyObject *module, PyObject *arguments) {
+    PyObject *given, *parts, *resolve, *made;
+    const byte *text, *cut;
+    byte *out = NULL;
+    char *data;
+    Py_ssize_t size, place = -1;
+    size_t length, at = 0, done = 0, used = 0, room = 0, ends = 0;
+    int held, changed = 0, no_memory = 0;
+    PyThreadState *saved;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "SOO", &given, &parts, &resolve)) return NULL;
+    if (PyBytes_AsStringAndSize(given, &data, &size) < 0 || (held = PyObject_IsTrue(parts)) < 0) return NULL;
+    text = (const byte *)data;
+    length = (size_t)size;
+    saved = PyEval_SaveThread();
+    while (at < length && !no_memory) {
+        const byte *brace = memchr(text + at, '{', length - at), *next, *end, *start;
+        size_t wide, plain, answered = 0;
+        int what = ASKED;
+        if (brace == NULL) break;
+        next = memchr(brace, '\n', (size_t)(text + length - brace));
+        if (next == NULL) next = text + length;
+        at = (size_t)(next - text);
+        if (next - brace < 3 || (brace[1] != '"' && (brace[1] != ' ' || brace[2] != '"'))) continue;
+        if (brace > text && brace[-1] != '\n' && brace[-1] != '\t' && brace[-1] != '[') continue;
+        for (start = brace; start > text && start[-1] != '\n';) start--;
+        for (end = next, wide = 0; wide < 3 && end > brace; wide++)
+            if (end[-1] == "\r,]"[wide]) end--;
+        if (end[-1] != '}') continue;
+        wide = (size_t)(next - start);
+        if (out == NULL) {  /* what is unpacked is never longer, and what Python answers finds its room */
+            room = length;
+            no_memory = (out = malloc(room)) == NULL;
+            if (no_memory) continue;
+        }
+        plain = (size_t)(start - text) - done;
+        if (start == brace || (brace - start == 1 && *start == '['))
+            what = unpack_object(out + used + plain, brace, end, held, &answered);
+        if (what == KEPT) continue;
+        memcpy(out + used, text + done, plain);
+        used += plain;
+        changed = 1;
+        if (what == UNPACKED) used += answered;
+        else {
+            PyObject *answer;
+            char *line;
+            Py_ssize_t many;
+            PyEval_RestoreThread(saved);
+            answer = PyObject_CallFunction(resolve, "y#", (const char *)start, (Py_ssize_t)wide);
+            if (answer == NULL || PyBytes_AsStringAndSize(answer, &line, &many) < 0 || (held = PyObject_IsTrue(parts)) < 0) {
+                Py_XDECREF(answer);
+                free(out);
+                return NULL;
+            }
+            if ((size_t)many > wide) {
+                byte *grown = realloc(out, room + (size_t)many - wide);
+                if (grown == NULL) {
+                    Py_DECREF(answer);
+                    free(out);
+                    return PyErr_NoMemory();
+                }
+                out = grown;
+                room += (size_t)many - wide;
+            }
+            memcpy(out + used, line, (size_t)many);
+            used += (size_t)many;
+            Py_DECREF(answer);
+            saved = PyEval_SaveThread();
+        }
+        done = at;
+    }
+    if (changed) {
+        memcpy(out + used, text + done, length - done);
+        used += length - done;
+        text = out;
+        length = used;
+    }
+    if (!no_memory) {
+        ends = count_of(text, length, '\n');
+        cut = find_cut(text, text + length);
+        place = cut != NULL ? (Py_ssize_t)(cut - text) : -1;
+    }
+    PyEval_RestoreThread(saved);
+    if (no_memory) return PyErr_NoMemory();
+    if (changed) made = PyBytes_FromStringAndSize((const char *)out, (Py_ssize_t)used);
+    else Py_INCREF(made = given);
+    free(out);
+    if (made == NULL) return NULL;
+    return Py_BuildValue("Nnn", made, (Py_ssize_t)ends, place);
+}
+
 static PyMethodDef native_methods[] = {
-    {"normalise", native_normalise, METH_O, normalise_doc},
+    {"cut_line", native_cut_line, METH_VARARGS, cut_line_doc},
+    {"unpack", native_unpack, METH_VARARGS, unpack_doc},
+    {"plain", native_plain, METH_O, plain_doc},
     {"likely", native_likely, METH_VARARGS, likely_doc},
     {"decimal", native_decimal, METH_VARARGS, decimal_doc},
     {NULL, NULL, 0, NULL},

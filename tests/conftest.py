@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
-    for name in [name for name in os.environ if name.startswith("RECEIPT_")]:
+    for name in [name for name in os.environ if name.startswith("RECEIPT_") and name != "RECEIPT_KERNEL"]:
         del os.environ[name]
     os.environ.update(TZ="Pacific/Chatham", NO_COLOR="1", COLUMNS="80")  # an odd zone: no figure may depend on it
     time.tzset()

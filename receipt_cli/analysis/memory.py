@@ -7,7 +7,6 @@ climbs and allocated memory does not, the allocator cannot use again what it has
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -16,6 +15,7 @@ from receipt_cli.definitions.units import read_number
 from receipt_cli.events.ranks import RankFigures
 from receipt_cli.events.series import Series, metric, read
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.lazy_pattern import compile_later
 
 Reading = Literal["steady", "growth", "fragmentation", "unknown"]
 
@@ -36,13 +36,13 @@ BUCKETS = {"allocated": PAIRS[0][0], "inactive_split": "inactive_split_bytes", "
 """Kinds of memory that may grow; a further one is the cache: what is reserved and not allocated."""
 _SIZE = r"([\d.]+) ([KMGT]?i?B|bytes)"
 _OOM = {
-    "oom_requested_bytes": re.compile(rf"Tried to allocate {_SIZE}"),
-    "oom_allocated_bytes": re.compile(
+    "oom_requested_bytes": compile_later(rf"Tried to allocate {_SIZE}"),
+    "oom_allocated_bytes": compile_later(
         rf"(?:Of the allocated memory {_SIZE} is allocated by PyTorch|; {_SIZE} already allocated;)"
     ),
-    "oom_reserved_bytes": re.compile(rf"; {_SIZE} reserved in total by PyTorch"),
-    "oom_reserved_unallocated_bytes": re.compile(rf" {_SIZE} is reserved by PyTorch but unallocated"),
-    "oom_free_bytes": re.compile(rf"(?:of which {_SIZE} is free|; {_SIZE} free;)"),
+    "oom_reserved_bytes": compile_later(rf"; {_SIZE} reserved in total by PyTorch"),
+    "oom_reserved_unallocated_bytes": compile_later(rf" {_SIZE} is reserved by PyTorch but unallocated"),
+    "oom_free_bytes": compile_later(rf"(?:of which {_SIZE} is free|; {_SIZE} free;)"),
 }
 """What PyTorch says when it runs out of memory (``CUDACachingAllocator.cpp``), in its spellings since 2019."""
 

@@ -1,4 +1,4 @@
-"""Shipped definitions as the build compiled them: plain JSON in ``receipt_cli/_compiled``, so that no start reads YAML.
+"""Shipped definitions as the build compiled them: lines of JSON in ``receipt_cli/_compiled``, so that no start reads YAML.
 
 ``hatch_build.py`` writes it whenever a wheel or an editable installation is built. An entry counts only while the file
 that it was compiled from is unchanged and, in a checkout, the code that compiled it too; else the caller reads the file.
@@ -9,15 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
-from typing import Any, Literal, TypeVar, cast
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from receipt_cli.definitions.resources import is_installed, is_unchanged, package_root, read_shipped
 
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
 FOLDER = "_compiled"
 Group = Literal["definitions", "grammars"]
-"""A file of the folder: every start reads the first; the second is large."""
+"""A file of the folder: every start reads the first."""
 T = TypeVar("T")
 
 
@@ -30,10 +35,14 @@ def load_shipped(where: str, restore: Callable[[Any], T], parse: Callable[[bytes
     return restore(packed) if packed is not None else parse(read_shipped(where), where)
 
 
-def find_compiled(where: str, group: Group = "definitions") -> Any:
-    """Return the compiled form of the shipped file ``where`` (such as ``schemas/index.yaml``), or None."""
-    size, sha256, packed = _entries(group).get(where, (0, "", None))
-    return packed if packed is not None and is_unchanged(where, size, sha256) else None
+def find_compiled(where: str, group: Group = "definitions", part: int = 0) -> Any:
+    """Return the compiled form of the shipped file ``where`` (such as ``schemas/index.yaml``), or a ``part`` of it, or None."""
+    entries, content = _entries(group)
+    size, sha256, *ends = entries.get(where, (0, ""))
+    if not ends or not is_unchanged(where, size, sha256):
+        return None
+    start = len(content) - ends[part]
+    return json.loads(content[start : content.find(b"\n", start)])
 
 
 @cache
@@ -46,16 +55,28 @@ def code_digest(paths: tuple[str, ...]) -> str:
 
 
 @cache
-def _entries(group: Group) -> Mapping[str, tuple[int, str, Any]]:
-    """Return shipped file → its size, its digest and its compiled form."""
+def _entries(group: Group) -> tuple[Mapping[str, Sequence[Any]], bytes | mmap]:
+    """Return shipped file → its size, its digest, where the lines of its parts begin, counted from the end; and the content."""
     try:
-        table = json.loads(package_root().joinpath(FOLDER, f"{group}.json").read_bytes())
+        content = _content(package_root().joinpath(FOLDER, f"{group}.jsonl"))
+        head = content[: content.find(b"\n") + 1]
+        table = json.loads(head)
+        if len(head) + table["length"] != len(content):
+            return {}, b""
         if is_installed("grammars") or code_digest(tuple(table["code"])) == table["sha256"]:
-            entries: dict[str, tuple[int, str, Any]] = table["entries"]
-            return entries
+            entries: dict[str, Sequence[Any]] = table["entries"]
+            return entries, content
     except (OSError, ValueError, KeyError, TypeError):  # not built, cut off, or of a module that is gone
         pass
-    return {}
+    return {}, b""
+
+
+def _content(path: Traversable) -> bytes | mmap:
+    """Return the content of a file of which little is read."""
+    if not isinstance(path, Path):
+        return path.read_bytes()
+    with path.open("rb") as file:
+        return mmap(file.fileno(), 0, access=ACCESS_READ)
 
 
 def pack(value: Any) -> Any:

@@ -18,7 +18,7 @@ from receipt_cli.definitions.compiled import load_shipped, unpack
 from receipt_cli.definitions.reading import Fail, below, listed
 from receipt_cli.errors import DataError
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.lazy_pattern import compile_later, compile_regex
 from receipt_cli.problems import Finding
 
 Role = Literal["cause", "stop", "error", "consequence", "observation", "restart", "completion", "exit_code", "detail"]
@@ -48,8 +48,11 @@ MIN_LITERAL: Final = 5
 _HEAD: Final = "(?&head)"
 HEADLESS: Final = "(?:)"
 """Replaces a head in the core of a pattern."""
+_OTHER_GROUP: Final = compile_later(r"\((?!\?(?::|<?[=!]))")
 _BLANKS: Final = b" \t\r\n\v\f\x00"
 _COLOUR: Final = compile_later(rb"\x1b\[[0-9;]{0,12}m")
+_ATOM: Final = r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<group>\((?:\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^()\[\\]|(?&group))*\))"
+"""An escape, a set or a whole group of a pattern."""
 
 
 class CounterSample(NamedTuple):
@@ -87,7 +90,7 @@ class Marker:
     ``rank`` 0 is the cause wherever it stands, at 1 the earliest wins, 2 and 3 count only when nothing better
     is there. ``overcome_after`` is the number of later step records that prove that the run got over it.
     ``literals`` are the gate: a record without one of them cannot match. ``core`` is the pattern without what it says
-    of the head of a line: it matches wherever the pattern does, and takes a quarter of the time to compile.
+    of the head of a line: it matches wherever the pattern does, and takes a quarter of the time to compile and less to search.
     """
 
     id: str
@@ -106,11 +109,11 @@ class Marker:
     @cached_property
     def pattern(self) -> regex.Pattern[bytes]:
         """The compiled pattern; compiled on first use, because most logs need only a few."""
-        return regex.compile(self.source.encode("ascii"))
+        return compile_regex(self.source.encode("ascii"))
 
     @cached_property
     def _core(self) -> regex.Pattern[bytes] | None:
-        return None if self.core is None else regex.compile(self.core.encode("ascii"))
+        return None if self.core is None else compile_regex(self.core.encode("ascii"))
 
     def may_match(self, record: bytes) -> bool:
         """False where not even the core of the pattern matches."""
@@ -259,9 +262,29 @@ def _marker(name: str, entry: Mapping[str, Any], head: str, fail: Fail) -> Marke
         source=pattern.replace(_HEAD, f"(?:{_one_line(head)})"),
         samples=tuple(item.encode() for item in entry["samples"]),
         counter_samples=tuple(CounterSample(line.encode(), tuple(fires)) for line, fires in counters),
-        core=pattern.replace(_HEAD, HEADLESS) if _HEAD in pattern else None,
+        core=_core(pattern) if _HEAD in pattern else None,
         retry=entry.get("retry"),
     )
+
+
+def _core(pattern: str) -> str:
+    """Return a pattern that matches wherever ``pattern`` does: without heads, and without what a search need not try there.
+
+    What stands between a head and a ``\\K`` goes with the head, where no group of it captures. What may be missing behind a
+    head goes, too: it would be tried from every place of a record, and the rest is found at a later place as well.
+    """
+    cuts = [each.start() for each in regex.finditer(rf"{_ATOM}|\|", pattern) if each.group() == "|"]
+    alternatives = [pattern[start:end] for start, end in zip([0, *(cut + 1 for cut in cuts)], [*cuts, None], strict=True)]
+    return "|".join(map(_shortened, alternatives)).replace(_HEAD, HEADLESS)
+
+
+def _shortened(alternative: str) -> str:
+    if alternative.startswith(_HEAD):
+        found = regex.finditer(_ATOM, alternative, pos=len(_HEAD))
+        kept = next((each.start() for each in found if each.group() == r"\K"), None)
+        if kept is not None and not _OTHER_GROUP.search(alternative[len(_HEAD) : kept]):
+            alternative = _HEAD + alternative[kept:]
+    return regex.sub(rf"^{regex.escape(_HEAD)}(?:\\K)?(?:(?!\\K)(?:{_ATOM})(?:[*?]|\{{0?,\d*\}})[?+]?)+", _HEAD, alternative)
 
 
 def _one_line(pattern: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from receipt_cli.detect.version_ratio import version_ratio
 from receipt_cli.grammar.model import Evidence, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.numeric.ordinals import OrdinalSet, count_switches, ordinals_at
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.engine import Engine, Read
@@ -18,6 +18,7 @@ MIN_SECONDARY = 3
 MIN_RECORDS = 3
 """Records of a single rule that identify a trainer without steps; two rules are enough with fewer."""
 WITH_STEPS = {"trainer": 4, "library": 3, "benchmark": 3, "format": 2}
+_OTHERS = compile_later(r"[^a-z0-9]")
 IDENTIFYING = ("step", "eval", "phase", "header", "end")
 """Events that identify a trainer; progress bars and checkpoint lines look alike everywhere."""
 
@@ -137,7 +138,7 @@ def _identifies(rule: Rule, columns: RuleColumns) -> bool:
 def _names_trainer(name: str, rule: Rule) -> bool:
     """True for a rule whose text has the name of its trainer: ``Validation loss:`` and ``seed:`` are printed by many."""
     text = b" ".join(rule.literals).decode("utf-8", "replace") + "".join(rule.sources)
-    return name.replace("-", "") in re.sub(r"[^a-z0-9]", "", text.lower())
+    return name.replace("-", "") in _OTHERS.sub("", text.lower())
 
 
 def _whole(columns: RuleColumns, rule: Rule) -> bool:

@@ -26,8 +26,8 @@ MOST_BYTES = 256 << 20
 """Bytes that are read again in all."""
 ROLES = {b"train", b"training", b"val", b"valid", b"validation", b"test", b"testing", b"eval", b"evaluation", b"dev"}
 """Names of what one run does in turn."""
-WORDS = (b"run", b"Run", b"RUN", b"trial", b"Trial", b"TRIAL", b"fold", b"Fold", b"FOLD", b"exp", b"Exp")
-"""The words of ``NAMED``: to look for each is five times faster than to look for all of them."""
+WORDS = (b"run", b"trial", b"fold", b"exp")
+"""How ``NAMED`` begins, in lower case: to look for each is five times faster than to look for all of them."""
 NAMED = compile_later(
     rb"\[?(?:[Rr]un|RUN|[Tt]rial|TRIAL|[Ff]old|FOLD|[Ee]xperiment|[Ee]xp)(?:[ _]?(?:name|id))?[:=# _-]{1,3}"
     rb"(?P<name>[^\s|\[\]:,=](?:[^|\[\]:,=\r\n]{0,80}?[^\s|\[\]:,=])??)(?: ?\||\]:?|:| -)[ \t]"
@@ -88,12 +88,13 @@ def _named(source: Source) -> Iterator[tuple[int, bytes, bool]]:
 
 def has_name(text: bytes) -> bool:
     """True where a name is anywhere in ``text``."""
+    lowered = text.lower()
     for word in WORDS:
-        at = text.find(word)
+        at = lowered.find(word)
         while at >= 0:
             if NAMED.match(text, at) is not None:
                 return True
-            at = text.find(word, at + 1)
+            at = lowered.find(word, at + 1)
     return False
 
 

@@ -97,10 +97,11 @@ def _part_failed_starts(
     head = {*shapes[shapes.index(opening) if opening in shapes[:until] else 0 : until]} - {b""}
     begins = [whole.line]
     for line, shape in enumerate(shapes, source.lines_before + 1):
+        if shape != opening or not any(begins[-1] <= failure < line for failure in failures):
+            continue
         until = next((failure for failure in failures if failure >= line), last + 1 if limit < END else line)
         behind = head & {*shapes[line - 1 - source.lines_before : until - 1 - source.lines_before]}
-        failed = any(begins[-1] <= failure < line for failure in failures)
-        if shape == opening and failed and len(behind) >= max(COMMON, OF_START * len(head)):
+        if len(behind) >= max(COMMON, OF_START * len(head)):
             begins.append(line)
     firsts = [0, *(1 + max(at for other, at, _ in hits if other < line) for line in begins[1:])]
     parts = [

@@ -12,7 +12,7 @@ from receipt_cli.definitions.compiled import find_compiled, load_shipped, unpack
 from receipt_cli.definitions.resources import data_root, read_shipped
 from receipt_cli.errors import DataError, InputError, UsageError
 from receipt_cli.grammar.field_file import lazy_fields
-from receipt_cli.grammar.model import Grammar
+from receipt_cli.grammar.model import Grammar, Rule, RuleHead
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
 
@@ -136,15 +136,30 @@ def _load(entry: Entry, with_samples: bool = False) -> Grammar:
     where = f"grammars/{entry.path}"
     packed = None if with_samples else find_compiled(where, "grammars")
     if packed is not None:
-        grammar = unpack(Grammar, packed)
+        parts, heads = packed
+        grammar = unpack(Grammar, parts)
         if entry.status == "draft" or grammar.sha256 == entry.sha256:
-            make = lazy_fields(where)
-            for rule in grammar.rules:
-                vars(rule)["fields"] = make(rule.name, rule.fields)  # compiled they are plain definitions
+            grammar.restore_later(tuple([unpack(RuleHead, head) for head in heads]), lambda: _rules(entry))
             return grammar
     from receipt_cli.grammar.parse import load_grammar
 
     return load_grammar(read_entry(entry), where, with_samples=with_samples, shipped=True)
+
+
+def _rules(entry: Entry) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
+    """Return the rules of a shipped grammar, and those to ignore records by."""
+    where = f"grammars/{entry.path}"
+    packed = find_compiled(where, "grammars", 1)
+    if packed is None:  # changed since its heads were read
+        from receipt_cli.grammar.parse import load_grammar
+
+        grammar = load_grammar(read_entry(entry), where, shipped=True)
+        return grammar.rules, grammar.ignore
+    rules, ignore = (tuple([unpack(Rule, rule) for rule in part]) for part in packed)
+    make = lazy_fields(where)
+    for rule in rules:
+        vars(rule)["fields"] = make(rule.name, rule.fields)  # compiled they are plain definitions
+    return rules, ignore
 
 
 def shipped_by(version: str) -> tuple[Grammar, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from receipt_cli.lazy_dataclass import NamedTuple
-from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.lazy_pattern import compile_later, find_stored
 
 _DIGITS = frozenset(b"0123456789")
 _SHORTHANDS = {"d": True, "w": True, "S": True, "D": False, "W": False, "s": False, "h": False, "v": False, "R": False}
@@ -61,6 +61,14 @@ def digits_compared(pattern: str) -> Compared | None:
     number, properties, fuzzy matching, verbose patterns) counts as None. Bytes from 128 on are named by the character of
     their number.
     """
+    stored = find_stored("digits", pattern)
+    if stored is None:
+        return _digits_compared(pattern)
+    (found,) = stored
+    return None if found is None else Compared(*map(frozenset, found))
+
+
+def _digits_compared(pattern: str) -> Compared | None:
     tokens = _tokens(pattern)
     if tokens is None:
         return None

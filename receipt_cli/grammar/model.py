@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import regex
 
+from receipt_cli.definitions.compiled import pack
 from receipt_cli.grammar.digit_sensitivity import Compared, digits_compared
-from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
+from receipt_cli.lazy_pattern import compile_later, compile_regex
 
 COUNTERS = ("epoch_number", "epoch_step", "epoch_steps", "epochs_planned")
 """What a trainer that counts by epoch prints: the epoch, the step inside it, the steps of an epoch, the planned epochs."""
@@ -27,6 +31,13 @@ FACTS = frozenset(
     }
 )  # fmt: skip
 """Single values that a run prints about itself; they become header facts or inputs of derived figures."""
+
+_SPECIAL = frozenset("()[]{}?*+|^$\\.-#&~ \t\n\r\x0b\f")
+"""Characters that do not stand for themselves in a pattern, or not in each of its modes."""
+_INNER = compile_later(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]")
+"""Escapes and sets of a pattern."""
+_INNERMOST = compile_later(r"\([^()]*\)")
+_AT_START = compile_later(r"\^(?![*+?{])")
 
 Target = tuple[str, str]
 """(``structural`` | ``fact`` | ``metric`` | ``other`` | ``text``, name)."""
@@ -197,8 +208,9 @@ class Rule:
         return tuple(source for source in found if source)
 
     @cached_property
-    def reading(self) -> tuple[object, ...]:
-        """What decides how the rule reads text, as against what the numbers then mean."""
+    def reading(self) -> str:
+        """The digest of what decides how the rule reads text, as against what the numbers then mean."""
+        fields: Sequence[tuple[object, ...]]
         if isinstance(self.fields, LazyFields):
             fields = self.fields.printed
         else:
@@ -206,13 +218,21 @@ class Rule:
                 (f.name, f.type, f.unit, sorted(f.null_if), f.value.pattern if f.value else None, f.at_least)
                 for f in self.fields.values()
             ]
-        spec = (self.pattern, repr(self.pairs), repr(self.mapping), repr(self.table), repr(self.block), repr(fields))
-        return (self.name, self.event == "ignored", self.literals, *spec)
+        spec = (self.pattern, self.pairs, self.mapping, self.table, self.block, fields)
+        return hashlib.sha256(json.dumps(pack((self.event == "ignored", self.literals, *spec))).encode()).hexdigest()[:16]
 
     @cached_property
     def anchored(self) -> bool:
         """True when a pattern of the rule depends on the text before it: the beginning of the line, or no other word."""
         return self.mapping is None and any("^" in source or "(?<!" in source for source in self.sources)
+
+    @cached_property
+    def at_start(self) -> bool:
+        """True when each alternative of the pattern begins with ``^``: it matches where a text begins, or nowhere."""
+        left = _INNER.sub("-", self.pattern or "") if "(?m" not in (self.pattern or "") else ""
+        while (outer := _INNERMOST.sub("-", left)) != left:
+            left = outer
+        return all(_AT_START.match(part) for part in left.split("|"))
 
     @cached_property
     def bounds(self) -> Mapping[str, float]:
@@ -263,7 +283,7 @@ class Rule:
         """For blank-separated pairs: the compiled pattern of one cell."""
         if self.pairs is None or self.pairs.cell.strip():
             return None
-        key = regex.escape(self.pairs.key.strip() or self.pairs.key)
+        key = "".join(f"\\{char}" if char in _SPECIAL else char for char in self.pairs.key.strip() or self.pairs.key)
         # A key begins where the last cell ended, or where a run of a key's characters does: each run is looked at once.
         if len(self.pairs.cell) > 1:  # two blanks or more part the cells: keys and values may hold single blanks
             begin = rf"(?:\G ?|(?<![^\s{key}])(?<![^\s{key}] ))"
@@ -290,6 +310,15 @@ class Rule:
         if self.block is None:
             raise ValueError(f"{self.name} is not a block")
         return compile_pattern(self.block.open) if self.block.open else None, compile_pattern(self.block.row)
+
+
+class RuleHead(NamedTuple):
+    """What an engine asks of a rule before a record has one of its literals; ``reading`` is empty where it has to be asked."""
+
+    name: str
+    event: str
+    literals: tuple[bytes, ...]
+    reading: str = ""
 
 
 @dataclass(frozen=True)
@@ -326,7 +355,37 @@ class Grammar:
         """``id@vN``."""
         return f"{self.id}@v{self.version}"
 
+    @cached_property
+    def heads(self) -> tuple[RuleHead, ...]:
+        """The heads of the rules, and then of those to ignore records by."""
+        return tuple([RuleHead(rule.name, rule.event, rule.literals) for rule in (*self.rules, *self.ignore)])
+
+    def rule(self, number: int) -> Rule:
+        """Return the rule whose head has this number."""
+        return (*self.rules, *self.ignore)[number]
+
+    def restore_later(
+        self, heads: tuple[RuleHead, ...], restore: Callable[[], tuple[tuple[Rule, ...], tuple[Rule, ...]]]
+    ) -> None:
+        """Take the rules, and those to ignore records by, from ``restore``, but not before somebody asks for one."""
+        made = vars(self)
+        made.update(heads=heads, _restore=restore)
+        del made["rules"], made["ignore"]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Return what is restored now."""
+            if name not in ("rules", "ignore"):
+                raise AttributeError(name)
+            made = vars(self)
+            made["rules"], made["ignore"] = made["_restore"]()
+            return made[name]
+
+        def __getstate__(self):
+            return {name: getattr(self, name) for name in self.__match_args__}
+
 
 def compile_pattern(pattern: str) -> regex.Pattern[bytes]:
     """Compile an ASCII pattern for matching on bytes; raises ``regex.error`` or ``UnicodeEncodeError``."""
-    return regex.compile(pattern.encode("ascii"))
+    return compile_regex(pattern.encode("ascii"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -67,7 +67,9 @@ _LEVEL_WORDS = frozenset(("DEBUG", "INFO", "NOTICE", "WARNING", "ERROR", "CRITIC
 class Unpacker:
     """Unpacks a stream of bytes, in pieces of any size, to the same bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, native: Any = None) -> None:
+        """``native``: the compiled kernel, which gives the same sooner."""
+        self._native = native
         self._open = b""
         self._begun = False  # a byte order mark says nothing of UTF-8
         self._passing = False  # within a line that is too long to be kept
@@ -82,13 +84,7 @@ class Unpacker:
 
     def feed(self, block: bytes) -> bytes:
         """Return the lines that end in ``block``; the open one is kept."""
-        data = self._open + block if self._open else block
-        if not self._begun and (len(data) >= len(_MARK) or b"\n" in data):
-            self._begun = True
-            data = data.removeprefix(_MARK)
-        end = data.rfind(b"\n") + 1
-        self._open = data[end:]
-        whole = data[:end] if self._open else data
+        whole = self._whole_lines(block)
         if self._passing:
             first = whole.find(b"\n") + 1
             head, whole = (whole[:first], whole[first:]) if first else (b"", b"")
@@ -102,14 +98,29 @@ class Unpacker:
             else:  # its first event, or enough lines, may be in the next block
                 self._open, whole = whole + self._open, b""
         self._line_count += head.count(b"\n")
-        text = self._lines(whole)
+        text, ends = self._lines(whole)
         if self._kept_parts:
             self._note_emptied(whole, text)
-        self._line_count += text.count(b"\n")
+        self._line_count += ends
         text = head + text if head else text
         if self._passing or len(self._open) > LONGEST:
             text, self._open, self._passing, self._document = text + self._open, b"", True, bool(self._document)
         return text
+
+    def _whole_lines(self, block: bytes) -> bytes:
+        """Return what is kept and the lines that end in ``block``, and keep the open one."""
+        end = block.rfind(b"\n") + 1
+        if self._begun and end:
+            whole = b"".join((self._open, memoryview(block)[:end])) if self._open or end < len(block) else block
+            self._open = block[end:]
+            return whole
+        data = self._open + block
+        if not self._begun and (len(data) >= len(_MARK) or b"\n" in data):
+            self._begun = True
+            data = data.removeprefix(_MARK)
+        end = data.rfind(b"\n") + 1
+        self._open = data[end:]
+        return data[:end]
 
     def rest(self) -> bytes:
         """Return what is kept, unpacked as if the log ended here; nothing changes."""
@@ -119,17 +130,24 @@ class Unpacker:
         known = self._document is not None
         other._document = self._document if known else _is_document(self._open)
         other._timed = self._timed if known else _is_timed(self._open)
-        text = other._lines(self._open[:end]) + other._lines(self._open[end:])
+        text = other._lines(self._open[:end])[0] + other._lines(self._open[end:])[0]
         cut = b"\r".join(head + parts for _, (head, parts) in sorted(other._parts.items()))
         return text + b"\r" * bool(cut and text[-1:].strip()) + cut
 
-    def _lines(self, text: bytes) -> bytes:
-        """Return whole lines unpacked."""
+    def _lines(self, text: bytes) -> tuple[bytes, int]:
+        """Return whole lines unpacked, and their line ends."""
         if self._document:
-            return b"".join(self._event(line) for line in text.splitlines())
-        text = self._objects(_SECONDS.sub(rb"\1s\t", text) if self._timed else text)
-        first = 0 if self._parts else _first_part(text)
-        return text if first < 0 else text[:first] + _PART.sub(self._part, text[first:])
+            events = b"".join(self._event(line) for line in text.splitlines())
+            return events, events.count(b"\n")
+        text = _SECONDS.sub(rb"\1s\t", text) if self._timed else text
+        if self._native is None:
+            text = self._objects(text)
+            ends, cut, find = text.count(b"\n"), _cut_line(text, 0), _cut_line
+        else:
+            text, ends, cut = self._native.unpack(text, self._parts, self._unpack)
+            find = self._native.cut_line
+        first = 0 if self._parts else _first_part(text, cut, find)
+        return (text if first < 0 else text[:first] + _PART.sub(self._part, text[first:])), ends
 
     def _note_emptied(self, before: bytes, after: bytes) -> None:
         lines = zip(before.split(b"\n"), after.split(b"\n"), strict=False)
@@ -147,16 +165,14 @@ class Unpacker:
                 end = len(text)
             start = text.rfind(b"\n", 0, at) + 1
             if text[at - 1 : at] in _OPENING and text.find(b"{", start, at) < 0:
-                packed = text[start:end]
-                if _OBJECT.match(packed):
-                    made += (text[done:start], self._object(packed))
-                    done = end
+                made += (text[done:start], self._unpack(text[start:end]))
+                done = end
             found = _BRACE.search(text, end)
         return b"".join((*made, text[done:])) if made else text
 
-    def _object(self, packed: bytes) -> bytes:
+    def _unpack(self, packed: bytes) -> bytes:
         """Return the line that an object packs, or the object where it packs none."""
-        if not _HAS_LINE.search(packed):
+        if not (_OBJECT.match(packed) and _HAS_LINE.search(packed)):
             return packed
         start = packed.index(b"{")
         line = _line_of(packed[start : packed.rindex(b"}") + 1], packed[:start].split(b"\t")[0].decode("ascii", "replace"))
@@ -204,19 +220,23 @@ class Unpacker:
         return self._time + _on_one_line(text.encode("utf-8", "replace")) + b"\n"
 
 
-def _first_part(text: bytes) -> int:
-    """Return where the first line begins that is a part of a line which a runtime cut, or -1."""
-    found = []
-    for words in _CUT_LINE:
-        at = text.find(words)
-        while at >= 0:
-            start = text.rfind(b"\n", 0, at) + 1
-            if _PART.match(text, start):
-                found.append(start)
-                break
-            end = text.find(b"\n", at)
-            at = text.find(words, end) if end >= 0 else -1
-    return min(found, default=-1)
+def _cut_line(text: bytes, start: int) -> int:
+    """Return the next place from ``start`` on of the words before a part of a line, or -1."""
+    return min((at for words in _CUT_LINE if (at := text.find(words, start)) >= 0), default=-1)
+
+
+def _first_part(text: bytes, at: int, find: Callable[[bytes, int], int]) -> int:
+    """Return where the first line begins that is a part of a line which a runtime cut, or -1.
+
+    ``find`` is ``_cut_line`` or as fast as it can be, ``at`` the first place that it finds.
+    """
+    while at >= 0:
+        start = text.rfind(b"\n", 0, at) + 1
+        if _PART.match(text, start):
+            return start
+        end = text.find(b"\n", at)
+        at = find(text, end) if end >= 0 else -1
+    return -1
 
 
 def _may_be_document(text: bytes) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from receipt_cli.io.copied_lines import blanked
-from receipt_cli.io.source import Source, lines_of
+from receipt_cli.io.line_range import lines_of
+from receipt_cli.io.source import Source
 
 
 def joined(parts: Sequence[Source]) -> Source:
@@ -44,6 +45,7 @@ class _JoinedParts(Source):
         for part in self._parts:
             again = part.reopen()
             assert again is not None  # a file
+            again.native = self.native
             lines = 0
             with closing(again):
                 for block in again.blocks():

@@ -9,7 +9,7 @@ import stat
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from receipt_cli.errors import InputError
 from receipt_cli.io.compression import HEAD, compression_of, decompress, is_bomb
@@ -18,6 +18,7 @@ from receipt_cli.io.discovery import HEAD_BYTES
 from receipt_cli.io.encoding import as_utf8
 from receipt_cli.io.envelopes import Unpacker, unpacked
 from receipt_cli.io.file_kinds import recognise
+from receipt_cli.io.line_range import lines_of
 from receipt_cli.io.pipe import Pipe
 from receipt_cli.io.prefetch import Ahead
 from receipt_cli.lazy_dataclass import dataclass
@@ -26,6 +27,9 @@ from receipt_cli.problems import Problem
 BLOCK = 1 << 20
 DIRECT = 4 << 20
 """Bytes of text that are read as they are asked for; of a longer log, the rest is read ahead, in threads of its own."""
+KEPT = 8 << 20
+"""Bytes that are taken and given back once before many blocks are: what the C library of Linux had to give back in one piece it
+takes from its own store from then on, of which it keeps twice as much. Else each block comes in pages to be made first."""
 SPOOLED = 16 << 20
 """Bytes of a pipe that are kept in memory for a second look; more go to a temporary file."""
 _TAR_AT = 257
@@ -64,6 +68,7 @@ class Source:
         self.changed = False
         self.copies = NO_COPIES
         self.emptied: Sequence[int] = ()
+        self.native: Any = None  # the compiled kernel, with which ``blocks`` gives the same sooner
         self._known: Copies | None = None  # once they were searched, whoever reads the same text again
         self.compression: str | None = None
         self.progress = progress
@@ -73,6 +78,7 @@ class Source:
         self._head = b""
         self._spool: IO[bytes] | None = None
         self._pipe: Pipe | None = None
+        self._blocks: Iterator[bytes] = iter(())
         self._ahead: Ahead[bytes] | None = None
         self._lines: tuple[int, int | None] = (0, None)
         self._origin = origin  # which must not be gone before what it kept was read
@@ -177,12 +183,11 @@ class Source:
         """
         self._begin()
         try:
-            with closing(self._given()) as given:
-                unpacker = Unpacker()
-                self.emptied = unpacker.emptied
-                text: Iterator[bytes] = unpacked(as_utf8(self._counted(given), self.problems), unpacker)
-                text = left_out(text, self.report_copies) if self._known is None else blanked(text, self._known)
-                yield from text if self._lines == (0, None) else lines_of(text, *self._lines)
+            with closing(self._ready()) as ready:
+                text = left_out(ready, self.report_copies) if self._known is None else blanked(ready, self._known)
+                for block in text if self._lines == (0, None) else lines_of(text, *self._lines):
+                    self._tell()
+                    yield block
                 self._tell()
             if self._limit is not None:
                 now = os.fstat(self._file.fileno())
@@ -201,43 +206,45 @@ class Source:
         """The numbers of the lines that are empty in place of what the log has there, ascending."""
         return sorted({*self.copies.lines, *self.emptied}) if self.emptied else self.copies.lines
 
-    def _counted(self, given: Iterator[bytes]) -> Iterator[bytes]:
-        for block in given:
-            if not self.size_bytes:
-                self._refuse_tar(block)
-            self.size_bytes += len(block)
-            self._tell()
-            yield block
-
     @property
     def _may_wait(self) -> bool:
         """Whether another thread may read: a wait for bytes that may never come must have a way to end."""
         return self._limit is not None or self._pipe is not None or self._origin is not None
 
-    def _given(self) -> Generator[bytes, None, None]:
-        """Yield the text: the first of it at once; the rest is read, decompressed and hashed beside whoever asks for it."""
-        blocks = self._read()
+    def _ready(self) -> Generator[bytes, None, None]:
+        """Yield the text as UTF-8 and unpacked: the first of it at once; the rest is made ready beside whoever asks for it.
+
+        One thread reads and decompresses, another takes the digest and unpacks.
+        """
+        unpacker = Unpacker(self.native)
+        self.emptied = unpacker.emptied
+        self._blocks = reading = self._read()
+        blocks = unpacked(as_utf8(self._hashed(), self.problems), unpacker)
         for block in blocks:
-            self._digest.update(block)
             yield block
             if self.size_bytes >= DIRECT and self._may_wait:
                 break
         else:
             return
-        read: Ahead[bytes] | None = None
+        bytearray(KEPT)  # see there
+        ready: Iterator[bytes] = blocks
         try:
-            read = Ahead(blocks, interrupt=None if self._pipe is None else self._pipe.stop)
-            self._ahead = Ahead(self._hashed(read), depth=1, interrupt=read.close)
+            self._blocks = self._ahead = read = Ahead(reading, interrupt=None if self._pipe is None else self._pipe.stop)
+            ready = self._ahead = Ahead(blocks, depth=1, interrupt=read.close)
         except RuntimeError:  # the system gives no thread more
-            yield from self._hashed(blocks if read is None else read)
-            return
+            pass
         try:
-            yield from self._ahead
+            yield from ready
         finally:
-            self._ahead.close()
+            if self._ahead is not None:
+                self._ahead.close()
 
-    def _hashed(self, blocks: Iterator[bytes]) -> Generator[bytes, None, None]:
-        for block in blocks:
+    def _hashed(self) -> Generator[bytes, None, None]:
+        """Yield what is read, counted and with its digest taken."""
+        while (block := next(self._blocks, None)) is not None:
+            if not self.size_bytes:
+                self._refuse_tar(block)
+            self.size_bytes += len(block)
             self._digest.update(block)
             yield block
 
@@ -271,8 +278,7 @@ class Source:
 
         Digest and size are those of the text up to the end of the block with the last of them.
         """
-        again = self.reopen()
-        if again is not None:
+        if (again := self.reopen()) is not None:
             again._lines = (before, end)
         return again
 
@@ -371,28 +377,6 @@ class Stream:
     rank: int | None = None
     certain: bool = False
     attempt: int | None = None
-
-
-def lines_of(text: Iterator[bytes], before: int, end: int | None) -> Iterator[bytes]:
-    """Yield the lines behind the first ``before``, up to line ``end``."""
-    lines = 0
-    for block in text:
-        first, lines = lines, lines + block.count(b"\n")
-        if lines < before:
-            continue
-        stop = len(block) if end is None or lines < end else _behind(block, end - first)
-        start = _behind(block, before - first) if first < before else 0
-        yield block[start:stop]
-        if end is not None and lines >= end:
-            return
-
-
-def _behind(block: bytes, count: int) -> int:
-    """Return the place behind ``count`` line ends."""
-    at = -1
-    for _ in range(count):
-        at = block.find(b"\n", at + 1)
-    return at + 1
 
 
 def _reason(error: Exception) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import regex
-
+from receipt_cli.lazy_pattern import regex_later
 from receipt_cli.records.envelope import head_ends
 
 _NUMBER = (
@@ -13,7 +12,7 @@ _NUMBER = (
     rb"(?:[ \t]?%|[A-Za-z]{1,8}(?:/[A-Za-z]{1,8})?+)?+(?!\w|\.\d)"
 )
 _WHOLE = rb"(?:\d{1,3}(?:,\d{3})++(?!\d)|\d{1,20}+)"
-_MASK = regex.compile(
+_MASK = regex_later(
     rb"(?<![ \t])([ \t]*+(?=[\[\d+\-.|\xe2nNiI?])(?:"  # what a token may begin with: most places are passed by
     rb"\[[^\[\]<>\r\n]{0,24}<[^\[\]<>,\r\n]{0,30},[ \t]*+[^\],\s]{1,16}(?=[\],])"  # [00:10<01:00, 3.2it/s
     rb"|\[\d{1,3}:\d\d(?::\d\d)?+,[ \t]*+[^\],\s]{1,16}(?=[\],])"  # [00:10, 3.2it/s
@@ -32,10 +31,8 @@ _MASK = regex.compile(
     rb"|" + _NUMBER + rb"|(?<![\w/])[-+]?(?:[nN][aA][nN]|NAN|[iI]nf|INF|[iI]nfinity)(?:ms|s|%)?+(?!\w)"
     rb"|(?<![\w/])(?:N/A|n/a|None|null|\?\?\?)(?![\w/])))"
 )
-_FRACTION = regex.compile(rb"(\d[\d,]*+)[ \t]*+(?:[/|]|of |out of )[ \t]*+(\d[\d,]*+)\Z")
-_VALUE = regex.compile(
-    rb"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+|[-+]?(?i:nan|inf(?:inity)?))([ \t]?%|[A-Za-z/]*+)\Z"
-)
+_FRACTION = regex_later(rb"(\d[\d,]*+)[ \t]*+(?:[/|]|of |out of )[ \t]*+(\d[\d,]*+)\Z")
+_VALUE = regex_later(rb"([-+]?(?:\d[\d,]*+\.?\d*+|\.\d++)(?:[eE][-+]?\d++)?+|[-+]?(?i:nan|inf(?:inity)?))([ \t]?%|[A-Za-z/]*+)\Z")
 MAX_TOKENS = 200
 """Most numbers in a record; the shape of a record with more is not learned."""
 MAX_CORE = 8192
@@ -86,7 +83,7 @@ def core_start(record: bytes) -> int:
     return at
 
 
-_COUNT_CELL = regex.compile(rb"\[?\d{1,12} {1,16}\| \Z")
+_COUNT_CELL = regex_later(rb"\[?\d{1,12} {1,16}\| \Z")
 
 
 def split(core: bytes) -> list[bytes]:

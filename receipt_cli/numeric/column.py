@@ -53,8 +53,7 @@ class Cells(Sequence[N], Generic[N]):
         """Return the column whose bytes are ``data``: bytes, or what a pickler took apart."""
         made: Cells[Any] = cls(code)
         if len(memoryview(data).cast("B")) <= 8 * FEW:
-            made._few = array(code)
-            made._few.frombytes(data)
+            made.extend_bytes(data)
             return made
         import numpy as np
 
@@ -80,20 +79,20 @@ class Cells(Sequence[N], Generic[N]):
     def __getitem__(self, index: slice) -> Sequence[N]: ...
     def __getitem__(self, index: SupportsIndex | slice) -> N | Sequence[N]:
         """Return one number, or those of a slice as an array."""
-        held = self._few if isinstance(self._few, array) else None
-        if held is not None:
-            return held[index]
-        if isinstance(index, slice):
-            return array(self._code, self.whole()[index].tobytes())
-        return self.whole()[index].item()  # type: ignore[no-any-return]
+        if self._same is not None:
+            places = range(self._count)[index]
+            return self._same[0] if isinstance(places, int) else self._same * len(places)
+        held = self._held
+        if isinstance(index, slice) and not isinstance(held, array):
+            return array(self._code, held[index].tobytes())
+        return held[index]
 
     def __iter__(self) -> Iterator[N]:
         if isinstance(self._few, array):
             yield from self._few
             return
-        whole = self.whole()
-        for start in range(0, len(whole), _LISTED):
-            yield from whole[start : start + _LISTED].tolist()
+        for start in range(0, len(self), _LISTED):
+            yield from self[start : start + _LISTED]
 
     def __eq__(self, other: object) -> bool:
         """True for the same numbers in the same order; NaN equals nothing."""
@@ -139,6 +138,18 @@ class Cells(Sequence[N], Generic[N]):
         return Cells.of(self.whole()[np.frombuffer(rows, np.int64)])
 
     @property
+    def _held(self) -> array[N] | memoryview:
+        """All entries, unless they are only counted; its items are Python numbers."""
+        if self._room is not None:
+            return self._room.numbers(self._code, self._start, self._count)
+        return self._few if isinstance(self._few, array) else memoryview(self._few)  # type: ignore[arg-type]
+
+    def _bytes(self) -> bytes | memoryview:
+        if self._same is not None:
+            return self._same.tobytes() * self._count
+        return memoryview(self._few).cast("B") if isinstance(self._few, array) else memoryview(self._held).tobytes()
+
+    @property
     def _dtype(self) -> type[np.generic]:
         import numpy as np
 
@@ -157,14 +168,22 @@ class Cells(Sequence[N], Generic[N]):
         else:
             self.extend(array(self._code, [value]))
 
+    def extend_bytes(self, data: bytes | memoryview) -> None:
+        """Add the numbers whose bytes are ``data``."""
+        few, count = self._few, len(data) // 8
+        if isinstance(few, array) and len(few) + count <= FEW:
+            few.frombytes(data)
+        elif count and not self._counts(data, count):
+            self._roomy(len(self) + count).write(8 * (self._start + self._count), data)
+            self._count += count
+
     def extend(self, other: Cells[N] | array[N], shift: int = 0) -> None:
         """Add the numbers of ``other``, each plus ``shift``."""
         count = len(self)
         if not len(other):
             return
-        few = self._few
-        if isinstance(few, array) and count + len(other) <= FEW:
-            few.frombytes(_shifted(other, shift))
+        if not is_large(other):
+            self.extend_bytes(_shifted(other, shift))
             return
         import numpy as np
 
@@ -188,7 +207,7 @@ class Cells(Sequence[N], Generic[N]):
         if self._room is not None and before <= self._start:
             self._start -= before
             self._count += before
-            self._room.view(self._dtype, self._start, before)[...] = other.whole()
+            self._room.write(8 * self._start, _shifted(other, 0))
             return
         after = Cells[N](self._code)
         after.extend(other)
@@ -200,12 +219,28 @@ class Cells(Sequence[N], Generic[N]):
         """Add ``by`` to each number, in place."""
         if not by or not len(self):
             return
-        if self._room is not None:
+        if self._room is not None and is_large(self):
             moved = self.whole()
             moved += by
+        elif self._room is not None:
+            self._room.write(8 * self._start, _shifted(self, by))
         else:
             self._few = array(self._code, _shifted(self, by))
             self._same, self._count = None, 0
+
+    def _counts(self, data: bytes | memoryview, count: int) -> bool:
+        """True when these and the ``count`` entries of ``data`` are all the same: they are then only counted."""
+        first = bytes(data[:8])
+        if self._room is not None or data != first * count:
+            return False
+        if self._same is None:
+            if self._bytes() != first * len(self):
+                return False
+            self._same, self._count, self._few = array(self._code, first), len(self), None
+        elif self._same.tobytes() != first:
+            return False
+        self._count += count
+        return True
 
     def _grows_by(self, values: Array) -> bool:
         """True when these and ``values`` are all the same: they are then only counted."""
@@ -221,10 +256,10 @@ class Cells(Sequence[N], Generic[N]):
     def _roomy(self, count: int) -> Room:
         """Return room for ``count`` entries, with those that there are."""
         if self._room is None:
-            held = self.whole()
+            held = self._bytes()
             room = Room(8 * (LEAD + count))
-            room.view(self._dtype, LEAD, len(held))[...] = held
-            self._count, self._start, self._room = len(held), LEAD, room
+            room.write(8 * LEAD, held)
+            self._count, self._start, self._room = len(held) // 8, LEAD, room
             self._few = self._same = None
         self._room.grow(8 * (self._start + count))
         return self._room
@@ -243,15 +278,13 @@ def shifted(values: array[int], by: int) -> array[int]:
 
 def _shifted(values: Cells[N] | array[N], by: int) -> bytes | memoryview:
     """Return the bytes of ``values`` plus ``by``."""
-    few = values._few if isinstance(values, Cells) else values
-    if isinstance(few, array) and not by:
-        return memoryview(few).cast("B")
-    if isinstance(few, array) and ("numpy" not in sys.modules or len(few) < WORTH_CALL):
-        return struct.pack(f"{len(few)}q", *(value + by for value in few))
-    import numpy as np
+    if not by:  # zero has two signs
+        return values._bytes() if isinstance(values, Cells) else memoryview(values).cast("B")
+    if ("numpy" in sys.modules and len(values) >= WORTH_CALL) or is_large(values):
+        import numpy as np
 
-    whole = np.asarray(values)
-    return (whole + by if by else whole).tobytes()  # zero has two signs
+        return (np.asarray(values) + by).tobytes()
+    return struct.pack(f"{len(values)}q", *(value + by for value in values))
 
 
 def _all_equal(values: Array) -> bool:

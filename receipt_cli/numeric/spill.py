@@ -96,6 +96,20 @@ class Room:
             self._in_memory(size)
         self.size = size
 
+    def write(self, at: int, data: bytes | memoryview) -> None:
+        """Put bytes at byte ``at``; there is room for them."""
+        assert self._map is not None
+        if self._file is not None:
+            show(len(data))
+        self._map[at : at + len(data)] = data
+
+    def numbers(self, code: str, start: int, count: int) -> memoryview:
+        """Return as ``view``, without numpy, for the code of an array."""
+        assert self._map is not None
+        if self._file is not None:
+            show(8 * count)
+        return memoryview(self._map).cast(code)[start : start + count]  # type: ignore[call-overload, no-any-return]
+
     def view(self, dtype: type[Kind], start: int, count: int) -> NDArray[Kind]:
         """Return ``count`` numbers of eight bytes from number ``start`` on, as a view."""
         import numpy as np

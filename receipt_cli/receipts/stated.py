@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,13 +11,14 @@ from receipt_cli.definitions.units import read_number
 from receipt_cli.documents.invariants.stated import count_devices
 from receipt_cli.errors import UsageError
 from receipt_cli.header.values import text
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.redaction.mask import mask_secrets
 
-_MONEY = re.compile(r"(?:([A-Z]{3}|[$€£])\s*)?([0-9][0-9,.]*)(?:\s*([A-Z]{3}|[$€£]))?(?:\s*/\s*h(?:our)?)?\Z")
+_MONEY = compile_later(r"(?:([A-Z]{3}|[$€£])\s*)?([0-9][0-9,.]*)(?:\s*([A-Z]{3}|[$€£]))?(?:\s*/\s*h(?:our)?)?\Z")
 _SIGNS = {"$": "USD", "€": "EUR", "£": "GBP"}
 _FLOPS = ("si", "GFLOPS", "TFLOPS", "PFLOPS")
 _WATTS = {"": 1.0, "W": 1.0, "kW": 1e3}
-_POWER = re.compile(r"([0-9.,eE+-]+)\s*(k?W)?\Z")
+_POWER = compile_later(r"([0-9.,eE+-]+)\s*(k?W)?\Z")
 """Power is in no grammar, so the unit grammar has no watt."""
 
 

@@ -9,7 +9,7 @@ from receipt_cli.rooms import doors
 PUBLIC = {
     "bars": "short_bars",
     "envelope": (
-        "ENVELOPE NO_RANK REPEATED before behind_heads head_ends plain read_clock read_moment read_rank split_rank starts "
+        "ENVELOPE MASK NO_RANK REPEATED before behind_heads head_ends plain read_clock read_moment read_rank split_rank starts "
         "time_of_day unwrap without_count"
     ),
     "heuristics": "MAX_SEEN METRIC_LINE count_step_lines ends_in_rows metric_lines",

@@ -46,8 +46,8 @@ _PAIR = compile_later(
 _WORD = compile_later(r"[A-Za-z_][\w.]{0,63}+")
 _ARGUMENT = compile_later(r"[A-Za-z_][\w.]{0,63}+|<[\w.]{1,64}>")  # torch.float64, <NllLossBackward0>
 _STRING = {
-    '"': re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*)"', re.S),
-    "'": re.compile(r"'([^'\\]*+(?:\\.[^'\\]*+)*)'", re.S),
+    '"': compile_later(r'"([^"\\]*+(?:\\.[^"\\]*+)*)"', re.S),
+    "'": compile_later(r"'([^'\\]*+(?:\\.[^'\\]*+)*)'", re.S),
 }
 _ESCAPE = compile_later(
     r"\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.S

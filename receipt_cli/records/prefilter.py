@@ -41,7 +41,7 @@ class Prefilter:
         gate, table = self._numbered
         return [(form, literal) for form in sorted(gate.literals_in(masked)) for literal in table[form]]
 
-    def literals_in(self, record: bytes) -> set[bytes]:
+    def literals_in(self, record: bytes) -> frozenset[bytes]:
         """Return the literals that ``record`` contains."""
         found = self._automaton.find_matches_as_indexes(record, overlapping=True)
-        return {self.literals[index] for index, _, _ in found}
+        return frozenset([self.literals[index] for index, _, _ in found])

@@ -19,19 +19,23 @@ MASKED = compile_later(r"\[redacted:([a-z][a-z0-9-]{0,31})\]")
 """The mask of a secret, with its class."""
 _MASK_BEGINS = "[redacted:"
 _MASKED_ALREADY = compile_later(r"(?:[\w-]{1,32} |\\{0,3}[\"'`])?\[redacted:")
-_SHORT = 80
+_SHORT, _LINE = 80, 2048
+"""Characters of a name, and of a line: so long are texts that are remembered."""
 _LONGEST_MASK = 48
 _VERSION = compile_later(r"v?\d+(?:\.\w+)+")
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _COOKIE_NAME = compile_later(r"(?i)(?:sessionid|session_cookie|connect\.sid|csrftoken)[^A-Za-z]*\Z")
 _NAME_BEFORE = compile_later(r"[\w-]*\Z")
+_LEADS = tuple(dict.fromkeys(lead for form in FORMS for lead in form.leads))
 IsSecret = Callable[[str, str], bool]
 """(text before a value, the value) → whether the value is a secret."""
 
 
 def mask_secrets(text: str) -> str:
     """Return ``text`` with every secret of a known class replaced by ``[redacted:CLASS]``; idempotent."""
-    return text if len(text) < 8 else _masked_short(text) if len(text) <= _SHORT else _masked_text(text)
+    if len(text) < 8:
+        return text
+    return _masked_short(text) if len(text) <= _SHORT else _masked_line(text) if len(text) <= _LINE else _masked_text(text)
 
 
 def _masked_text(text: str) -> str:
@@ -55,14 +59,19 @@ def _masked_text(text: str) -> str:
 
 
 def _mask_forms(text: str) -> str:
-    for form in FORMS:
-        if any(lead in text for lead in form.leads):
-            text = form.pattern.sub(f"[redacted:{form.kind}]", text)
+    leads = [lead for lead in _LEADS if lead in text]
+    for form in FORMS if leads else ():
+        if any(lead in leads for lead in form.leads):
+            masked = form.pattern.sub(f"[redacted:{form.kind}]", text)
+            if masked != text:
+                text, leads = masked, [lead for lead in _LEADS if lead in masked]
     return _mask_encoded(text) if len(text) >= 20 else text
 
 
 _masked_short = lru_cache(maxsize=8192)(_masked_text)
 """Cached, since documents repeat short texts: names of fields and of metrics, ids, digests."""
+_masked_line = lru_cache(maxsize=256)(_masked_text)
+"""Cached, since a receipt and the row of it contain the same lines."""
 
 
 def count_masks(*values: Any) -> dict[str, int]:

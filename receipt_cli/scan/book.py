@@ -12,6 +12,7 @@ from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import EXCERPT_BYTES, MAX_EXCERPT, MAX_FIRST, NearMiss, Problem
 from receipt_cli.records.envelope import NO_RANK, before, read_clock, read_rank, starts
 from receipt_cli.records.place import form_of, is_indented, read_host
+from receipt_cli.scan.candidates import Tried
 from receipt_cli.scan.columns import Bounded, NumberColumn, RuleColumns, TextColumn, place
 from receipt_cli.scan.extraction import (
     MAX_EVENTS,
@@ -66,7 +67,7 @@ class Outcome:
         return list(first.values())
 
 
-def examine(record: bytes, tried: Iterable[tuple[Grammar, Rule, bool]]) -> Outcome:
+def examine(record: bytes, tried: Iterable[Tried]) -> Outcome:
     """Return what the rules ``tried`` (each with whether it is one to ignore records by) find in ``record``."""
     outcome = Outcome()
     for grammar, rule, ignored in tried:
@@ -188,11 +189,6 @@ def miss(body: SegmentBody, name: str, rule: str, record: bytes, ordinal: int, l
         near.add(place(ordinal), NearMiss(name, rule, line, excerpt(record)))
     else:
         near.count += 1
-
-
-def is_plain(tried: Iterable[tuple[Grammar, Rule, bool]], markers: Iterable[Marker]) -> bool:
-    """True where no marker, which depends on what is before it, and no mapping, whose places are characters', is tried."""
-    return not list(markers) and all(rule.mapping is None for _, rule, _ in tried)
 
 
 def search_markers(markers: Iterable[Marker], record: bytes) -> list[MarkerHit]:

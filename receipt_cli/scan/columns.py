@@ -96,6 +96,13 @@ class NumberColumn:
             self._sparse().extend(other._sparse(), shift)
         self.values.extend(other.values)
 
+    def extend_bytes(self, values: bytes, rows: bytes | None, shift: int) -> None:
+        """Add as ``extend`` the entries whose bytes are ``values``, of the first rows where their ``rows`` are None."""
+        if self._rows is not None or rows is not None or shift != len(self.values):
+            added = Cells("q", range(len(values) // 8)) if rows is None else Cells.read("q", rows)
+            self._sparse().extend(added, shift)
+        self.values.extend_bytes(values)
+
 
 class TextColumn:
     """Texts of one field, with the row of each."""

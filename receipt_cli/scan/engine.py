@@ -29,13 +29,13 @@ from receipt_cli.records.split import (
     first_end,
     invalid_records,
     last_end,
-    normalise,
 )
-from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, is_plain, replay, search_markers
+from receipt_cli.scan.book import PlacedProblems, book, examine, excerpt, replay, search_markers
+from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.reader import KernelReader, load_kernel
 from receipt_cli.scan.last_record import certain_part, drop_open_texts, figures, is_closed, keep_known, keep_shared
-from receipt_cli.scan.layout import MASK, MAX_LENGTH
+from receipt_cli.scan.layout import MASK, MAX_KEPT, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody
@@ -57,32 +57,36 @@ class Engine:
         """Without ``by_layout`` every record goes through the patterns: slower, and the same result."""
         self.grammars = tuple(grammars)
         self.catalogue = catalogue
-        self.rules_by_literal: dict[bytes, list[tuple[int, Grammar, Rule, bool]]] = {}
+        self.rules_by_literal: dict[bytes, list[tuple[int, Grammar, int, bool]]] = {}
         self.shared: dict[RuleKey, RuleKey] = {}
         order = 0
-        seen: dict[tuple[object, ...], RuleKey] = {}
+        seen: dict[tuple[str, str, str], RuleKey] = {}
         versions = Counter(grammar.id for grammar in self.grammars)
         for grammar in self.grammars:
-            for rule in (*grammar.rules, *grammar.ignore):
+            for number, (name, event, literals, reading) in enumerate(grammar.heads):
                 order += 1
-                key = (grammar.ref, rule.name)
-                self.shared[key] = seen.setdefault((grammar.id, *rule.reading), key) if versions[grammar.id] > 1 else key
-                if self.shared[key] != key:
+                key = shared = grammar.ref, name
+                if versions[grammar.id] > 1:
+                    shared = seen.setdefault((grammar.id, name, reading or grammar.rule(number).reading), key)
+                self.shared[key] = shared
+                if shared != key:
                     continue  # another version of this trainer reads the same text: one pass serves both
-                for literal in rule.literals:
-                    self.rules_by_literal.setdefault(literal, []).append((order, grammar, rule, rule.event == "ignored"))
+                for literal in literals:
+                    self.rules_by_literal.setdefault(literal, []).append((order, grammar, number, event == "ignored"))
         self.markers_by_literal: dict[bytes, list[Marker]] = {}
         for marker in catalogue.markers:
             for literal in marker.literals:
                 self.markers_by_literal.setdefault(literal, []).append(marker)
         self.prefilter = Prefilter(sorted({*self.rules_by_literal, *self.markers_by_literal}))
-        self._step_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event == "step"}
-        self._figure_rules = {(g.ref, r.name) for g in self.grammars for r in g.rules if r.event in ("step", "eval")}
+        self._step_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event == "step"}
+        self._figure_rules = {(g.ref, head.name) for g in self.grammars for head in g.heads if head.event in ("step", "eval")}
+        self._candidates_of: dict[frozenset[bytes], Candidates] = {}
         self.layouts = LayoutCache()
         self.by_layout = by_layout
         native = load_kernel() if by_layout else None
         self.kernel = KernelReader(native, self.prefilter.literals) if native is not None else None
-        self._normalise = native.normalise if native is not None else normalise
+        self.native = native
+        self._plain = native.plain if native is not None else plain
         self._likely = native.likely if native is not None else None
 
     def columns(self, body: SegmentBody, grammar: Grammar, rule: Rule) -> RuleColumns | None:
@@ -90,20 +94,21 @@ class Engine:
         return body.rules.get(self.shared.get((grammar.ref, rule.name), ("", "")))
 
     @cached_property
-    def _rules_by_key(self) -> Mapping[RuleKey, Sequence[tuple[str, Rule]]]:
-        """The key of columns → the rules that read them, each with the reference of its grammar."""
-        table: dict[RuleKey, list[tuple[str, Rule]]] = {}
+    def _rules_by_key(self) -> Mapping[RuleKey, Sequence[tuple[Grammar, int]]]:
+        """The key of columns → the rules that read them, each by its grammar and number."""
+        table: dict[RuleKey, list[tuple[Grammar, int]]] = {}
         for grammar in self.grammars:
-            for rule in grammar.rules:
-                table.setdefault(self.shared[grammar.ref, rule.name], []).append((grammar.ref, rule))
+            for number, head in enumerate(grammar.heads):
+                if head.event != "ignored":
+                    table.setdefault(self.shared[grammar.ref, head.name], []).append((grammar, number))
         return table
 
     def readers(self, body: SegmentBody) -> Mapping[str, Sequence[Read]]:
         """Return the rules that read something, with what they read, by the reference of their grammar."""
         found: dict[str, list[Read]] = {}
         for key, columns in body.rules.items():
-            for ref, rule in self._rules_by_key.get(key, ()):
-                found.setdefault(ref, []).append((rule, columns))
+            for grammar, number in self._rules_by_key.get(key, ()):
+                found.setdefault(grammar.ref, []).append((grammar.rule(number), columns))
         return found
 
     def scan(self, blocks: Iterable[bytes]) -> Segment:
@@ -190,14 +195,10 @@ class Engine:
                 begun = True
                 whole.rules, whole.near = kept, part.near
         if whole.rules:
-            longer = SegmentBody()
+            longer, refs = SegmentBody(), {ref for ref, _ in whole.rules}
             self.read(longer, record + b"x\n", len(record) + 1)
-            facts = {
-                (g.ref, r.name): {name for name, f in r.fields.items() if f.target[0] == "fact"}
-                for g in self.grammars
-                for r in g.rules
-                if (g.ref, r.name) in whole.rules
-            }
+            read = ((g.ref, r) for g in self.grammars if g.ref in refs for r in g.rules if (g.ref, r.name) in whole.rules)
+            facts = {(ref, r.name): {name for name, f in r.fields.items() if f.target[0] == "fact"} for ref, r in read}
             begun |= drop_open_texts(whole, longer, facts)
         if whole.rules and not is_closed(record):
             begun |= keep_known(whole, body, self._figure_rules)
@@ -213,10 +214,11 @@ class Engine:
 
     def read(self, body: SegmentBody, raw: bytes, length: int | None = None) -> None:
         """Match whole records ``raw`` into ``body``; ``length`` is the true length of a single, already cut record."""
-        raw, found = _capped(raw, length, body.records, body.lines)
-        body.count_nuls(raw)
+        raw, found = _capped(raw, length, body)
         first = body.records
-        buffer = plain(raw, self._normalise)
+        buffer = self._plain(raw)
+        if buffer is not raw:
+            body.count_nuls(raw)
         if self.kernel is not None and length is None:
             self.kernel.read(body, buffer, self.read_record, found)
         else:
@@ -276,26 +278,33 @@ class Engine:
         printed = without_count(record)
         record = short_bars(printed)
         candidates = self._candidates(record) if record != printed else None
-        if candidates is not None and not is_plain(*candidates):
+        if candidates is not None and not candidates.plain:
             record, candidates = printed, None
         if self.by_layout and len(record) <= MAX_LENGTH:
             masked = record.translate(MASK)
             layout = self.layouts.find(masked, record)
             if layout is not None and (layout.any_bar or record == printed):
                 if self.kernel is not None:
-                    self.kernel.add(layout)
+                    if self.kernel.add(layout):
+                        return
                     self.kernel.settle(body, (event.key for event in layout.events), (one.marker for one in layout.marks))
                 replay(body, layout, record, printed, ordinal, line, problems)
                 if bad and (layout.events or layout.ignored):
                     body.undecodable -= 1
                     body.undecodable_matched.add(ordinal)
                 return
-        tried, markers = candidates or self._candidates(record)
-        outcome = examine(record, tried)
-        if outcome.shows_bars and record != printed:
+        candidates = candidates or self._candidates(record)
+        outcome = examine(record, candidates.rules)
+        if record != printed and outcome.shows_bars:
             record, masked = printed, b""
-            outcome = examine(record, tried)
-        outcome.marks = search_markers(markers, record)
+            outcome = examine(record, candidates.rules)
+        outcome.marks = search_markers(candidates.markers, record)
+        if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
+            any_bar = b"%|" in record and candidates.plain and not outcome.shows_bars
+            layout = learn_layout(record, outcome, candidates, self.prefilter.possible_in(masked), any_bar=any_bar)
+            self.layouts.add(masked, layout)
+            if self.kernel is not None and layout is not None and self.kernel.add(layout):
+                return
         if self.kernel is not None:
             keys = ((grammar.ref, rule.name) for grammar, rule, _ in outcome.read)
             self.kernel.settle(body, keys, (hit.marker.id for hit in outcome.marks))
@@ -303,36 +312,39 @@ class Engine:
         if outcome.hit and bad:
             body.undecodable -= 1
             body.undecodable_matched.add(ordinal)
-        if masked and not outcome.crowded and self.layouts.wanted(masked):  # each crowded record is reported
-            any_bar = is_plain(tried, markers) and not outcome.shows_bars
-            layout = learn_layout(record, outcome, markers, self.prefilter.possible_in(masked), any_bar=any_bar)
-            self.layouts.add(masked, layout)
-            if self.kernel is not None and layout is not None:
-                self.kernel.add(layout)
 
-    def _candidates(self, record: bytes) -> tuple[list[tuple[Grammar, Rule, bool]], list[Marker]]:
-        """Return the rules whose literal a record contains, each with whether it is one to ignore records by; and the markers."""
+    def _candidates(self, record: bytes) -> Candidates:
+        """Return the rules and the markers whose literal a record contains."""
         literals = self.prefilter.literals_in(record)
-        tried = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
-        markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
-        return [tried[order] for order in sorted(tried)], list(markers.values())
+        known = self._candidates_of.get(literals)
+        if known is None:
+            if len(self._candidates_of) >= MAX_KEPT:
+                self._candidates_of.clear()
+            found = {entry[0]: entry[1:] for literal in literals for entry in self.rules_by_literal.get(literal, ())}
+            entries = [found[order] for order in sorted(found)]
+            tried = [(grammar, grammar.rule(number), ignored) for grammar, number, ignored in entries]
+            markers = {m.id: m for literal in sorted(literals) for m in self.markers_by_literal.get(literal, ())}
+            known = self._candidates_of[literals] = Candidates(tried, [*markers.values()])
+        return known
 
 
-def _capped(raw: bytes, length: int | None, records: int, lines: int) -> tuple[bytes, PlacedProblems]:
+def _capped(raw: bytes, length: int | None, body: SegmentBody) -> tuple[bytes, PlacedProblems]:
     """Return whole records cut to ``RECORD_CAP`` bytes each, and a problem for each cut.
 
-    ``length``: as for ``Engine.read``; ``records`` and ``lines`` count those before ``raw``.
+    ``length``: as for ``Engine.read``; ``body`` has the records before ``raw``. Once it has all problems that it keeps, others
+    are only counted, wherever they are.
     """
     raw, cuts = cap_records(raw)
     if length is not None and length > len(raw):
         cuts = [(0, length)]
     problems: PlacedProblems = []
-    done = 0
+    done, records, lines = 0, body.records, body.lines
     for offset, size in cuts:
-        ends, returns = count_ends(raw[done:offset])
-        done = offset
-        lines += ends
-        records += ends + returns
+        if len(body.problems.first) + len(problems) < MAX_FIRST:
+            ends, returns = count_ends(raw[done:offset])
+            done = offset
+            lines += ends
+            records += ends + returns
         detail = f"a record of {size} bytes: the first {RECORD_CAP} were read"
         problems.append((place(records), Problem("record_too_long", lines + 1, detail, "")))
     return raw, problems
@@ -366,7 +378,8 @@ class _Scanner:
             return
         begin = 0
         if segment.head_end and pending.length == len(pending.data):
-            self.engine.read(segment.body, b"".join((pending.data, memoryview(block)[:end])))
+            whole = not pending.length and end == len(block)
+            self.engine.read(segment.body, block if whole else b"".join((pending.data, memoryview(block)[:end])))
             begin = end
         elif not segment.head_end or pending.length:
             begin = first_end(block)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.problems import MAX_EXCERPT
+from receipt_cli.records.envelope import MASK as MASK
 from receipt_cli.records.envelope import read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.scan.extraction import NOWHERE, Span
 from receipt_cli.scan.extraction.model import clean_text
@@ -19,13 +20,11 @@ MAX_LENGTH = 16384
 """Longer records have no layout."""
 MAX_KEPT = 4096
 """Entries of a cache of layouts or prefixes; a full one is emptied."""
-MASK = bytes.maketrans(b"123456789", b"000000000")
 _MIDNIGHT = b"00:00:00"
 _LATER, _LATER_S = b"01:01:01", 3661.0
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """One value of an event: the bytes ``start`` to ``end`` of the record.
 
     ``direct``: the number is ``float(bytes + shift)`` for all digits. Otherwise ``spec`` (None: under a key that nobody

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import chain
 
-from receipt_cli.definitions.failure_markers import Marker, MarkerHit
+import regex
+
+from receipt_cli.definitions.failure_markers import MarkerHit
 from receipt_cli.definitions.units import MAX_TEXT, shift_of
-from receipt_cli.grammar.digit_sensitivity import digits_compared, kept_after
+from receipt_cli.grammar.digit_sensitivity import kept_after
 from receipt_cli.grammar.model import Field, Grammar, Rule
-from receipt_cli.lazy_dataclass import replace
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import ENVELOPE, before
+from receipt_cli.records.envelope import before
 from receipt_cli.records.place import form_of, read_host
 from receipt_cli.scan.book import Outcome
+from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.extraction import (
     NOWHERE,
     Extraction,
@@ -25,7 +27,7 @@ from receipt_cli.scan.extraction import (
     extract_behind,
     fields_below,
 )
-from receipt_cli.scan.layout import MASK, MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
+from receipt_cli.scan.layout import MASK, MAX_KEPT, MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
 
 _PLAIN = compile_later(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
 _RUN = compile_later(rb"0+")
@@ -40,45 +42,35 @@ _MAX_ECHO = 60
 """Digits of a number that a pattern compares with another: the kernel has a word of bits for them."""
 
 
-@cache
-def envelope_kept() -> frozenset[str]:
-    """Return the texts behind which digits decide what is an envelope."""
-    kept = kept_after(ENVELOPE.pattern.decode("latin-1"))
-    assert kept is not None, "the envelopes may distinguish digits anywhere"
-    return kept
-
-
 def learn_layout(
     record: bytes,
     outcome: Outcome,
-    markers: Sequence[Marker],
+    candidates: Candidates,
     numbered: Iterable[tuple[bytes, bytes]],
     *,
     any_bar: bool = False,
 ) -> Layout | None:
     """Return the layout of ``record``, or None where it is in doubt.
 
-    ``markers`` are those whose literal the record contains; ``numbered`` are the literals with digits, masked and as they are;
-    ``any_bar`` as of the layout.
+    ``candidates`` were tried; ``numbered`` are the literals with digits, masked and as they are; ``any_bar`` as of the layout.
     """
     masked = record.translate(MASK)
     if len(record) > MAX_LENGTH or outcome.late or _DOUBTFUL.search(masked):
         return None
     read = [rule for _, rule, _ in outcome.read]
     others = [rule for _, rule in (*outcome.missed, *outcome.ignored)]
-    tried = (*read, *others)
     if any(rule.mapping is not None for rule in read) and (not record.isascii() or b"\\" in record):
         return None  # its places are those of characters
     if any(rule.asks_digits for rule in others):
         return None
-    compared = [*(rule.compared for rule in tried), *(digits_compared(marker.source) for marker in markers)]
-    below = [_below_bounds(rule, record) for rule in tried if rule.bounds]
-    known, spans = [one for one in compared if one is not None], [low for low in below if low is not None]
-    if len(known) < len(compared) or len(spans) < len(below):
+    asked = candidates.asked
+    below = [_below_bounds(rule, record) for rule in candidates.bounded]
+    spans = [low for low in below if low is not None]
+    if asked is None or len(spans) < len(below):
         return None
     fixed = _FixedDigits(record, masked)
-    fixed.behind(envelope_kept().union(*(one.kept for one in known)))
-    fixed.echo(frozenset().union(*(one.echoes for one in known)))
+    fixed.behind(asked.kept)
+    fixed.echo(asked.echoes)
     fixed.literals(numbered)
     if any(rule.mapping is not None for rule in others):
         spans.append([escape.span() for escape in _ESCAPE.finditer(masked)])
@@ -142,18 +134,17 @@ class _FixedDigits:
         self.absent: list[tuple[int, bytes]] = []
         self.echoes: list[Echo] = []
 
-    def behind(self, texts: Iterable[str]) -> None:
+    def behind(self, texts: tuple[bytes, ...]) -> None:
         """Fix the runs of digits right behind any of ``texts``, which are in lower case."""
-        wanted = tuple(text.encode("latin-1") for text in texts)
-        lowered = self.record.lower() if wanted else b""
-        for run in _RUN.finditer(self.masked) if wanted else ():
-            if lowered.endswith(wanted, 0, run.start()):
+        lowered = self.record.lower() if texts else b""
+        for run in _RUN.finditer(self.masked) if texts else ():
+            if lowered.endswith(texts, 0, run.start()):
                 self.found.add(run.span())
 
-    def echo(self, texts: Iterable[str]) -> None:
-        """Note how the runs of digits on both sides of any of ``texts`` compare."""
-        for text in texts:
-            for found in re.finditer(rb"(0+)%b(?=(0+))" % re.escape(text.encode("latin-1")), self.masked, re.IGNORECASE):
+    def echo(self, echoes: Iterable[re.Pattern[bytes]]) -> None:
+        """Note how two runs of digits compare that any of ``echoes`` finds."""
+        for echo in echoes:
+            for found in echo.finditer(self.masked):
                 self.echoes.append(Echo.of(self.record, found.span(1), found.span(2)))
 
     def literals(self, numbered: Iterable[tuple[bytes, bytes]]) -> None:
@@ -232,25 +223,37 @@ def _is_plain(masked: bytes) -> bool:
 def _value(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
     start, end = span
     if start < 0:
-        return None if any(char.isdigit() for char in text) else Value(name, -1, -1, False, b"", spec, constant=text)
-    generic = Value(name, start, end, direct=False, shift=b"", spec=spec)
-    if spec.type not in ("number", "integer") or not 0 < end - start <= MAX_TEXT or not text.isascii():
-        return generic
-    layout = masked[start:end]
-    if any(null.encode("utf-8", "replace").translate(MASK) == layout for null in spec.null_if):
-        return generic
-    if spec.value is not None:
-        found = spec.value.search(text)
-        if kept_after(spec.value.pattern) != frozenset() or found is None or found.group(1) is None:
-            return generic
+        return None if any(char.isdigit() for char in text) else Value(name, -1, -1, False, b"", spec, text)
+    if spec.type not in ("number", "integer") or not 0 < len(text) == end - start <= MAX_TEXT or not text.isascii():
+        return Value(name, start, end, False, b"", spec)
+    direct, (begin, stop), shift = _form(spec.type, spec.unit, spec.null_if, spec.value, masked[start:end])
+    if direct:
+        return Value(name, start + begin, start + stop, True, shift, spec)
+    return Value(name, start, end, False, b"", spec, None, (start + begin, start + stop) if stop > begin else NOWHERE)
+
+
+@lru_cache(MAX_KEPT)
+def _form(
+    kind: str, unit: str | None, null_if: frozenset[str], pick: regex.Pattern[str] | None, text: bytes
+) -> tuple[bool, Span, bytes]:
+    """Return how the numbers of a field are read whose texts are ``text`` but for their digits, which are 0 there.
+
+    Whether directly, which part of them the number is (an empty one where it is not known), and its shift.
+    """
+    unknown = False, (0, 0), b""
+    if any(null.encode("utf-8", "replace").translate(MASK) == text for null in null_if):
+        return unknown
+    begin, end = 0, len(text)
+    if pick is not None:
+        found = pick.search(text.decode("ascii"))
+        if kept_after(pick.pattern) != frozenset() or found is None or found.group(1) is None:
+            return unknown
         part = found.group(1)
-        start += found.start(1) + len(part) - len(part.lstrip())
-        end = start + len(part.strip())
-        layout = masked[start:end]
-    shift = shift_of(spec.unit)
-    plain = _is_plain(layout) and shift is not None and not (shift and re.search(rb"[eE]", layout))
-    if not plain or shift is None:
-        return replace(generic, number=(start, end)) if spec.type == "number" and end > start else generic
-    if spec.type == "integer" and (shift or not layout.lstrip(b"+-").isdigit() or len(layout) > _MAX_INTEGER_DIGITS):
-        return generic
-    return Value(name, start, end, direct=True, shift=shift, spec=spec)
+        begin = found.start(1) + len(part) - len(part.lstrip())
+        end = begin + len(part.strip())
+    number, shift = text[begin:end], shift_of(unit)
+    if not _is_plain(number) or shift is None or (shift and (b"e" in number or b"E" in number)):
+        return (False, (begin, end), b"") if kind == "number" else unknown
+    if kind == "integer" and (shift or not number.lstrip(b"+-").isdigit() or len(number) > _MAX_INTEGER_DIGITS):
+        return unknown
+    return True, (begin, end), shift

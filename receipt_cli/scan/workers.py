@@ -70,6 +70,7 @@ def scan_source(engine: Engine, source: Source, workers: int | None = None) -> S
     Raises ``InputError``.
     """
     count = _auto(source) if workers == AUTO else workers or 1
+    source.native = engine.native
     try:
         if source.stored_size is None or source.stored_size < count:
             count = 1  # a pipe has one: a copied process would hold its other end open, if that is ours

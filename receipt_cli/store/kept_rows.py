@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from receipt_cli import __version__
-from receipt_cli.documents.canonical import canonical_line
 from receipt_cli.documents.schemas import list_schemas
 from receipt_cli.errors import InputError
 from receipt_cli.store.files import Store
@@ -44,11 +43,10 @@ def fingerprint() -> str:
 
 def keep_rows(store: Store, log_sha256: str, documents: Sequence[Mapping[str, Any]]) -> None:
     """Keep the rows of the valid receipts ``documents`` of a log, where the store contains them."""
-    wanted = {canonical_line(document) for document in documents}
     with contextlib.suppress(OSError, ValueError, InputError):  # the receipts are there: rows only save time
         for files in list_files(store, log_sha256):
             stored = json.loads(files.receipt.path.read_bytes())
-            if canonical_line(stored) in wanted:
+            if stored in documents:
                 _append(store.root, files.name, files.stamp, make_row(files, stored))
 
 

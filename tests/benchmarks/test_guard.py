@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 import threading
 
+import pytest
+
 from benchmarks.counting import C_CALLS, CALLS, PATTERNS, Counts
 from benchmarks.guard import SOURCES, beyond, count, load_bounds
+from receipt_cli.scan.engine import has_kernel
 
 
+@pytest.mark.skipif(not has_kernel(), reason="the bounds are those of the kernel")
 def test_a_dense_log_costs_no_more_calls() -> None:
     assert beyond("dense", count("dense"), load_bounds()) == []
 

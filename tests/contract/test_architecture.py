@@ -119,7 +119,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "pytorch_lightning": ("emit.callbacks.lightning",),
     "ray": ("batch.ray_engine",),
     "pyroaring": ("numeric.ordinals",),
-    "regex": ("definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
+    "regex": ("lazy_pattern", "definitions.*", "grammar.*", "learn.*", "authoring.*", "scan.*"),
     "requests": ("verification.keyless",),
     "rich": ("render.*",),
     "securesystemslib": ("verification.attestation",),

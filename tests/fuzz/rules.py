@@ -10,6 +10,7 @@ from receipt_cli.authoring.lint import read_sample
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.scan.book import book, examine
+from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.extraction import (
     MAX_EVENTS,
     NOWHERE,
@@ -44,11 +45,12 @@ def rule_target(kind: str) -> tuple[Callable[[bytes], None], Callable[[], list[b
         assert len(events) <= max(MAX_EVENTS, 1)
         for event in (*events, *extract_behind(rule, record)):
             check(rule, record, event)
-        outcome = examine(record, [(grammar, rule, rule.event == "ignored")])
+        candidates = Candidates([(grammar, rule, rule.event == "ignored")], [])
+        outcome = examine(record, candidates.rules)
         assert not outcome.late
         book(SegmentBody(), outcome, record, record, 0, 1, [])
         if record.isascii():
-            learn_layout(record, outcome, [], frozenset())
+            learn_layout(record, outcome, candidates, frozenset())
         assert bool(read_record(rule, record)) == bool(outcome.read or outcome.ignored)
         read_sample(rule, record.decode("utf-8", "replace"))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
-from receipt_cli.analysis.goodput.timestamps import LogTime, Stamp, format_clock, line_stamps
+from receipt_cli.analysis.goodput.timestamps import CLOCK, LogTime, Stamp, format_clock, line_stamps
 from receipt_cli.events.streams import Gathered
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import plain, read_clock
+from receipt_cli.records.envelope import MASK, plain, read_clock
 from receipt_cli.scan.segment import HEAD_KEPT
 
 _DATED = compile_later(
@@ -16,8 +17,8 @@ _DATED = compile_later(
     rb"(?P<zone>Z|[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT)\b)?(?: (?P<half>[AP]M)\b)?(?!\d)"
     rb"|(?P<month>[A-Z][a-z]{2}) (?P<day>[ \d]\d) (?P<at>\d\d:\d\d:\d\d) (?P<where>[A-Z]{3,5} )?(?P<year>(?:19|20)\d\d)\b"
 )
-_CLOCK = compile_later(rb":\d\d:\d\d")
-"""What each of them contains, and most logs do not: it is searched for ten times faster."""
+_TO_CLOCK = (11, 7)
+"""Bytes of them before their clock: of a date in numbers, of the name of a month and a day."""
 _OPENING = compile_later(rb"[>\s]{0,8}(?:[\[(]|[A-Z]{2,10}[ :])?(?:[A-Z][a-z]{2},? )?\Z")
 """What may precede a stamp at the beginning of a line: a quote, a bracket, the name of a logger, a weekday."""
 _STATING = compile_later(
@@ -55,7 +56,7 @@ def find_log_time(gathered: Gathered) -> LogTime | None:
 
 def _stamps(text: bytes) -> Iterator[Stamp]:
     yield from line_stamps(text, 1)
-    for found in _DATED.finditer(text) if _CLOCK.search(text) is not None else ():
+    for found in _dated(text):
         start = max(text.rfind(b"\n", 0, found.start()), text.rfind(b"\r", 0, found.start())) + 1
         before = text[max(start, found.start() - 120) : found.start()]
         opens = start >= found.start() - 120 and _OPENING.match(before) is not None
@@ -63,6 +64,20 @@ def _stamps(text: bytes) -> Iterator[Stamp]:
             clock = _clock(found.groupdict())
             if not math.isnan(clock):
                 yield Stamp(1, clock, found["zone"] is not None or found["where"] in (b"UTC ", b"GMT "))
+
+
+def _dated(text: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield the matches of ``_DATED``, each behind the one before: their clocks are found many times faster."""
+    masked, end = text.translate(MASK), 0
+    at = masked.find(CLOCK)
+    while at >= 0:
+        for start in (at - before for before in _TO_CLOCK):
+            found = _DATED.match(text, start) if start >= end else None
+            if found is not None:
+                yield found
+                end = found.end()
+                break
+        at = masked.find(CLOCK, at + 1)
 
 
 def _clock(parts: dict[str, bytes | None]) -> float:

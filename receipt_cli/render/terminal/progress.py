@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
+from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.render.scale import byte_size, count
 from receipt_cli.render.terminal.style import Style
 from receipt_cli.render.terminal.text import cells, clean, elide_middle
@@ -118,7 +118,7 @@ class BatchBar(_Bar):
         return [label, BarColumn(), logs, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()]
 
 
-_PAINT = re.compile(r"\x1b\[[0-9;]*m")
+_PAINT = compile_later(r"\x1b\[[0-9;]*m")
 
 
 class Screen:

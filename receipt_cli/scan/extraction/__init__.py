@@ -56,7 +56,8 @@ def extract(rule: Rule, record: bytes, *, bounded: bool = True, box: Box | None 
     box = box or Box()
     try:
         if rule.pattern is not None:
-            if rule.start.search(record, timeout=box.left()) is None:
+            find = rule.start.match if rule.at_start else rule.start.search
+            if find(record, timeout=box.left()) is None:
                 return []  # most patterns that are tried find nothing: this is faster than to iterate over it
             events = list(find_matches(rule, record, box))
         elif rule.pairs is not None:

@@ -4,41 +4,51 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
-
-import regex
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.lazy_pattern import compile_later, regex_later
 from receipt_cli.scan.extraction.model import DROPPED, MAX_KEY, TIME_BOX_S, Extraction, Span, read_unregistered
+
+if TYPE_CHECKING:
+    import regex
 
 _KEEPING = ("step", "eval")
 MAX_LABELLED = 64
 """Labelled numbers that are kept of one record."""
-_LABELLED = regex.compile(
+_LABELLED = regex_later(
     rb"(?<![\w./%@#-])(?P<key>[A-Za-z_][\w./@%#-]*+(?: [A-Za-z_][\w./@%#-]*+){0,3}(?: \([\w%/]++\))?+)"
     rb"[\"']?[ \t]?[=:][ \t]{0,16}"
     rb"(?P<number>[-+]?(?:\d++(?:,\d{3})*+(?:\.\d*+)?+|\.\d++)(?:[eE][-+]?\d++)?+|(?i:[-+]?(?:nan|inf))(?!\w))"
     rb"(?P<unit>(?: ?[KMGTP]i?B|[A-Za-z%][A-Za-z/%]{0,11})?+)(?<!%(?=\|))(?=[\s,;|)\]}\"'<]|\Z)"
 )
 """A label of up to four words, a colon or an equals sign, a number, and a unit that is glued on; no bar behind a per cent."""
-_SECTION = regex.compile(
+_LABEL_END = compile_later(rb"[=:][ \t]{0,16}[-+]?(?:\.?\d|[nNiI])")
+_FEW = 6
+"""Numbers behind labels up to which each is looked for by itself."""
+_OTHERS = bytes(byte if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in "_./@%#-() ") else 0 for byte in range(256))
+"""Makes zero of bytes that no label contains."""
+_SECTION = regex_later(
     rb"(?:(?<![\w./%@#-])(?P<name>[A-Za-z][A-Za-z_-]{0,19}+) ?:|[\[(](?P<name>[A-Za-z][A-Za-z_-]{0,19}+)[\])]:?+)"
     rb"[ \t]++(?=[A-Za-z_])|(?<![\w./%@#-])(?P<name>[A-Za-z][A-Za-z_-]{0,19}+)[\[{(](?=[A-Za-z_][\w./%@#-]*+ ?[=:])"
 )
 """The heading of some labelled numbers in a line, without digits: ``Train: loss=1.2 acc=0.3 | Val: loss=1.4 acc=0.2``,
 ``loss[ctc=1.2], tot_loss[ctc=1.4]``."""
-_OF_TRAINING = regex.compile(r"(?<![A-Za-z])(?i:train(?:ing)?|trn)(?![a-z])")
+_OF_TRAINING = regex_later(r"(?<![A-Za-z])(?i:train(?:ing)?|trn)(?![a-z])")
 """A label that a line of an evaluation prints of the training, such as its mean loss of the epoch."""
-_SOURCE = regex.compile(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
+_SOURCE = regex_later(rb"\.(?:py|c|cc|cpp|cu|h|hpp|go|rs|java|lua|jl)\Z")
 """A file, whose line follows a colon."""
 
 
 class Cell(NamedTuple):
-    """A labelled number: its key and the number in base units, each with its place in the record; None for digits in doubt."""
+    """A labelled number: its key and its text, each with its place in the record."""
 
     key: str
     key_span: Span
-    number: float | None
+    text: str
     span: Span
 
 
@@ -54,19 +64,22 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
     keeping = [(r, e) for r, found in read if r.event in _KEEPING and r.table is None and r.block is None for e in found]
     if not keeping:
         return
-    taken = [span for rule, events in read for event in events for span in _read_spans(rule, event)]
     keeping.sort(key=lambda entry: entry[1].start)
-    cells = list(_labelled(record, keeping[0][1].start))
+    cells = _labelled(record, keeping[0][1].start)
+    if not cells:
+        return
+    taken = {span for rule, events in read for event in events for span in _read_spans(rule, event)}
     labels = Counter(cell.key for cell in cells)
     below: Set[str] = frozenset()
-    if any(count > 1 for count in labels.values()):
+    if len(labels) < len(cells):
         headed = [_with_heading(record, cell) if labels[cell.key] > 1 else cell for cell in cells]
         kept = Counter(cell.key for cell in headed)
         cells = [one if kept[one.key] == 1 else cell for one, cell in zip(headed, cells, strict=True)]
         below = kept.keys() - labels.keys()
         labels |= kept
     for cell in cells:
-        if any(start < cell.span[1] and cell.span[0] < end for start, end in taken):
+        begin, end = cell.span
+        if cell.span in taken or any(start < end and begin < stop for start, stop in taken):
             continue
         rule, event = next((r, e) for r, e in reversed(keeping) if e.start <= cell.key_span[0] or e is keeping[0][1])
         plain = rule.event == "step" or cell.key in below or _OF_TRAINING.search(cell.key) is not None
@@ -75,10 +88,11 @@ def keep_labelled(record: bytes, read: Sequence[tuple[Rule, Sequence[Extraction]
         if closed or labels[cell.key] > 1 or key in event.unregistered:
             key = f"{DROPPED}{cell.span[0] - event.start}{DROPPED}{cell.key}"
         event.keys.append(cell.key_span)
-        if cell.number is None:
+        number = read_unregistered(cell.text)
+        if number is None:
             event.unread.append(cell.span)
         else:
-            event.unregistered[key] = cell.number
+            event.unregistered[key] = number
             event.unregistered_spans[key] = cell.span
 
 
@@ -101,18 +115,45 @@ def _read_spans(rule: Rule, event: Extraction) -> Iterator[Span]:
         yield (start, end) if found is None or found.group(1) is None else (start + found.start(1), start + found.end(1))
 
 
-def _labelled(record: bytes, start: int) -> Iterator[Cell]:
-    """Yield the labelled numbers of a record from ``start`` on. A unit that is known converts; another joins the key."""
-    for count, found in enumerate(_LABELLED.finditer(record, start, timeout=TIME_BOX_S)):
-        if count >= MAX_LABELLED:
-            return
-        if _SOURCE.search(found["key"]):
+@lru_cache(8)
+def _labelled(record: bytes, start: int) -> list[Cell]:
+    """Return the labelled numbers of a record from ``start`` on. A unit that is known converts; another joins the key.
+
+    The rules of several grammars look at one record.
+    """
+    cells: list[Cell] = []
+    for found in islice(_find_labelled(record, start), MAX_LABELLED):
+        raw, number, unit = found.group("key", "number", "unit")
+        if b"." in raw and _SOURCE.search(raw):
             continue
-        key, unit = found["key"].decode("ascii", "replace"), found["unit"].decode("ascii")
-        text, span = found["number"].decode("ascii"), found.span("number")
-        if unit and read_unregistered(f"1{unit}") is not None:
-            text, span = text + unit, (span[0], found.end("unit"))
+        key, text, span = raw.decode("ascii", "replace"), number.decode("ascii"), found.span("number")
+        if unit and _is_unit(unit):
+            text, span = text + unit.decode("ascii"), (span[0], found.end("unit"))
         elif unit:
-            key = f"{key} ({unit.strip()})"
+            key = f"{key} ({unit.decode('ascii').strip()})"
         if len(key) <= MAX_KEY:
-            yield Cell(key, found.span("key"), read_unregistered(text), span)
+            cells.append(Cell(key, found.span("key"), text, span))
+    return cells
+
+
+def _find_labelled(record: bytes, start: int) -> Iterator[regex.Match[bytes]]:
+    """Yield what ``finditer`` finds, which looks at each word: a label ends where a number follows, and has no other such end."""
+    ends = [end.start() for end in _LABEL_END.finditer(record, start)]
+    if len(ends) > _FEW:
+        yield from _LABELLED.finditer(record, start, timeout=TIME_BOX_S)
+        return
+    others = record.translate(_OTHERS)
+    for end in ends:
+        if end >= start:
+            end -= record[end - 1 : end] in (b" ", b"\t")
+            end -= record[end - 1 : end] in (b"'", b'"')
+            found = _LABELLED.search(record, max(start, others.rfind(b"\0", start, end) + 1), timeout=TIME_BOX_S)
+            if found is None:
+                return
+            yield found
+            start = found.end()
+
+
+@lru_cache(256)
+def _is_unit(unit: bytes) -> bool:
+    return read_unregistered(f"1{unit.decode('ascii')}") is not None

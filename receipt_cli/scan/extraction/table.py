@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import regex
-
 from receipt_cli.grammar.model import Rule, Table
+from receipt_cli.lazy_pattern import regex_later
 from receipt_cli.scan.extraction.model import MAX_KEY, Box, Extraction, clean_text, read_unregistered
 
-_WORD = regex.compile(rb"[^ \t\n\r\x0b\f]++")
-_CELL = regex.compile(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
-_WIDE = regex.compile(rb"\S++(?: \S++)*+")
+_WORD = regex_later(rb"[^ \t\n\r\x0b\f]++")
+_CELL = regex_later(rb"\S++(?: (?:[KMGTP]i?)?B\b)?")
+_WIDE = regex_later(rb"\S++(?: \S++)*+")
 """A cell between two or more blanks."""
 
 

@@ -140,9 +140,10 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
     head += [names.ignored.setdefault(name, len(names.ignored)) for name in layout.ignored]
     head += [names.near.setdefault(entry, len(names.near)) for entry in layout.near]
     body: list[bytes] = []
+    masked = layout.sample.translate(MASK)
     total = len(layout.marks)
     for event in layout.events:
-        values = _event_values(names, layout, event)
+        values = _event_values(names, masked, event)
         if values is None:
             return None
         total += len(values)
@@ -162,13 +163,17 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
     return struct.pack(f"={9 + len(head)}q", *counts, *flags, *head) + b"".join(body)
 
 
+_PACKED = struct.Struct("=7qdqd").pack
+"""Packs a value."""
+
+
 def _place_of(span: Span) -> tuple[int, int]:
     return span[0], span[1] - span[0]
 
 
 def _place_value(column: int, number: int, end: int) -> bytes:
     """Return the value of a text of the record that ends at ``end``."""
-    return struct.pack("=7qdqd", PARTS, column, 0, end, -1, number, 0, 1.0, 0, 0.0)
+    return _PACKED(PARTS, column, 0, end, -1, number, 0, 1.0, 0, 0.0)
 
 
 def _prefix(names: Names, prefix: Prefix | None) -> tuple[int, int, int, int]:
@@ -179,7 +184,7 @@ def _prefix(names: Names, prefix: Prefix | None) -> tuple[int, int, int, int]:
     return prefix.end, number, start, end
 
 
-def _event_values(names: Names, layout: Layout, event: EventLayout) -> list[bytes] | None:
+def _event_values(names: Names, masked: bytes, event: EventLayout) -> list[bytes] | None:
     least = dict(event.bounds)
     made: list[bytes] = []
     for at, value in enumerate((*event.values, *event.unregistered)):
@@ -201,7 +206,7 @@ def _event_values(names: Names, layout: Layout, event: EventLayout) -> list[byte
             constant = 0.0 if isinstance(read, str) else read
         elif value.direct or value.number != NOWHERE:
             unit = value.spec.unit if value.spec is not None else None
-            scale = scale_of(layout.sample[start:end].translate(MASK), unit)
+            scale = scale_of(masked[start:end], unit)
             end = start + scale.length if scale is not None else end
         if scale is None:
             if bound is not None:
@@ -212,7 +217,7 @@ def _event_values(names: Names, layout: Layout, event: EventLayout) -> list[byte
             return None
         column = names.columns.setdefault((event.key, group, value.name), len(names.columns))
         limits = bound is not None, bound if bound is not None else constant
-        made.append(struct.pack("=7qdqd", kind, column, start, end, resolver, scale.times, scale.power, scale.factor, *limits))
+        made.append(_PACKED(kind, column, start, end, resolver, scale.times, scale.power, scale.factor, *limits))
     if event.parts is not None:
         column = names.columns.setdefault((event.key, event.parts.column, ""), len(names.columns))
         made.append(_place_value(column, names.place(event.parts), event.parts.span[1]))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_from
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
@@ -27,7 +26,6 @@ ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProb
 VARIABLE = "RECEIPT_KERNEL"
 """The environment variable that leaves the kernel out where it is ``0``."""
 _PLACE_BITS = 40
-_ENDS = b"\n", b"\r"
 _PLACE = (1 << _PLACE_BITS) - 1
 """Of a value of parts: which parts they are, above the place in the block where their record begins."""
 MAX_LAYOUTS = 16_384
@@ -67,16 +65,20 @@ class KernelReader:
     def _answer(self, number: int, text: bytes) -> Answer:
         return self._names.answers[number](text)
 
-    def add(self, layout: Layout) -> None:
-        """Let the kernel read further records of ``layout``, unless they are for Python."""
+    def add(self, layout: Layout) -> bool:
+        """Let the kernel read records of ``layout``, unless they are for Python; True: it reads the one at hand, too."""
         if layout in self._served or len(self._served) >= MAX_LAYOUTS:
-            return
+            return False
         self._served.add(layout)
         if REPEATED in layout.sample or not layout.sample:
-            return
+            return False
         program = write_program(self._names, layout)
-        if program is not None:
-            self._kernel.add(layout.sample, moving_digits(layout), program)
+        if program is None:
+            return False
+        self._kernel.add(layout.sample, moving_digits(layout), program)
+        if self._buffer:
+            self._kernel.again()
+        return bool(self._buffer)
 
     def read(self, body: SegmentBody, buffer: bytes, read_record: ReadRecord, problems: PlacedProblems) -> None:
         """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those that the kernel does not."""
@@ -117,10 +119,10 @@ class KernelReader:
             if known is None:
                 known = body.rules.setdefault(key, RuleColumns())
             before = len(known)
-            known.at.extend(Cells.read("q", at))
-            known.line.extend(Cells.read("q", line))
-            known.rank.extend(Cells.read("q", rank))
-            known.clock.extend(Cells.read("d", clock))
+            known.at.extend_bytes(at)
+            known.line.extend_bytes(line)
+            known.rank.extend_bytes(rank)
+            known.clock.extend_bytes(clock)
             for number, values, rows in columns:
                 _, group, name = self._column(number)
                 if group not in ("numbers", "unregistered"):
@@ -130,7 +132,7 @@ class KernelReader:
                 column = numbers.get(name)
                 if column is None:
                     column = numbers.setdefault(name, NumberColumn())
-                column.extend(NumberColumn(Cells.read("d", values), None if rows is None else Cells.read("q", rows)), before)
+                column.extend_bytes(values, rows, before)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
         messages, buffer = self._names.messages, self._buffer
@@ -139,7 +141,7 @@ class KernelReader:
         texts = []
         for index in shown:
             mark, start = messages[places[index] >> _PLACE_BITS], places[index] & _PLACE
-            end = min((found for byte in _ENDS if (found := buffer.find(byte, start)) >= 0), default=len(buffer))
+            end = _end_of(buffer, start)
             texts.append((ordinals[index], mark_text(buffer[start:end], mark.start), mark.code))
         forms = array("b", [messages[number >> _PLACE_BITS].form for number in places])
         hits.extend_with(ordinals, array("q", line), texts, array("q", rank), forms)
@@ -188,3 +190,10 @@ class KernelReader:
         kept = Counter(number for number, *_ in first)
         for number, count in counts:
             body.near[rules[number][0]].count += count - kept[number]
+
+
+def _end_of(buffer: bytes, start: int) -> int:
+    """Return where the record ends that goes on at ``start``."""
+    newline = buffer.find(b"\n", start)
+    carriage = buffer.find(b"\r", start, newline if newline >= 0 else len(buffer))
+    return carriage if carriage >= 0 else newline if newline >= 0 else len(buffer)

@@ -132,6 +132,8 @@ fsspec = pytest.importorskip("fsspec")
 @pytest.fixture
 def bucket() -> str:
     system = fsspec.filesystem("memory")
+    if system.exists("/bucket"):  # one for all tests of a process
+        system.rm("/bucket", recursive=True)
     for name in ("run.log", "deep/run.log", "deep/run.header.json", "deep/model.bin", ".git/x.log"):
         system.pipe(f"/bucket/{name}", b"step 1 loss 2\n")
     return "memory://bucket"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from receipt_cli.definitions.failure_markers import load_catalogue, parse_catalo
 from receipt_cli.definitions.metrics import load_registry, parse_registry
 from receipt_cli.detect.generic import WHERE, load_generic
 from receipt_cli.documents.schemas import list_schemas, parse_index
+from receipt_cli.grammar import catalog
 from receipt_cli.grammar.catalog import list_fixtures, list_grammars, parse_fixtures, read_entry, shipped
 from receipt_cli.grammar.parse import load_grammar
 from receipt_cli.learn.vocabulary import load_vocabulary
@@ -49,7 +51,7 @@ def anew() -> Iterator[None]:
 
 @pytest.fixture
 def texts_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "_entries", lambda group: {})
+    monkeypatch.setattr(compiled, "_entries", lambda group: ({}, b""))
 
 
 @pytest.fixture
@@ -94,6 +96,35 @@ def test_grammars_are_what_their_texts_give(monkeypatch: pytest.MonkeyPatch) -> 
         assert plain(grammar) == plain(load_grammar(texts[grammar.where], grammar.where))
 
 
+def test_rules_are_restored_when_somebody_asks_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, int]] = []
+    real = catalog.find_compiled
+    monkeypatch.setattr(catalog, "find_compiled", lambda *given: asked.append(given[::2]) or real(*given))
+    found = shipped.__wrapped__()
+    assert [each for each in asked if len(each) > 1] == []
+    asked.clear()
+    for grammar in found[:9]:
+        again = pickle.loads(pickle.dumps(grammar))
+        assert [head[:3] for head in grammar.heads] == [
+            (rule.name, rule.event, rule.literals) for rule in (*grammar.rules, *grammar.ignore)
+        ]
+        assert [head.reading for head in grammar.heads if head.reading] == [
+            grammar.rule(number).reading for number in range(len(grammar.heads))
+        ]
+        assert plain(again.rules) == plain(grammar.rules)
+        assert grammar.rules is grammar.rules
+        with pytest.raises(AttributeError):
+            grammar.nothing  # type: ignore[attr-defined]  # noqa: B018
+    assert len(asked) == 9
+
+
+def test_rules_of_a_file_that_changed_meanwhile_are_read_from_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    grammar = shipped.__wrapped__()[0]
+    monkeypatch.setattr(catalog, "find_compiled", lambda *given: None)
+    text = ROOT.joinpath(grammar.where).read_bytes()
+    assert plain(grammar.rules) == plain(load_grammar(text, grammar.where).rules)
+
+
 def test_without_it_the_texts_are_read(texts_only: None) -> None:
     assert load_registry.__wrapped__().by_name["loss"].id == 1
     assert list_schemas.__wrapped__() == list_schemas()
@@ -123,7 +154,7 @@ def test_changed_code_makes_all_of_it_old(package: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [lambda d: b"", lambda d: d[:-9], lambda d: b"{}", lambda d: b"[]", lambda d: b"\xff", None])
 def test_a_spoilt_file_is_passed_over(package: Path, spoil: Callable[[bytes], bytes] | None) -> None:
-    path = package / "receipt_cli" / "_compiled" / "definitions.json"
+    path = package / "receipt_cli" / "_compiled" / "definitions.jsonl"
     if spoil is None:
         path.unlink()
     else:
@@ -145,14 +176,14 @@ def test_in_an_installed_package_the_size_is_enough(package: Path) -> None:
 def test_it_is_compiled_alike_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = ROOT / "receipt_cli" / compiled.FOLDER
     made = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-    code = json.loads(made["definitions.json"])["code"]
+    code = json.loads(made["definitions.jsonl"].splitlines()[0])["code"]
     rooms = {path.partition("/")[0] for path in code if "/" in path}
     assert rooms == {"definitions", "documents", "grammar", "learn"}, "the rule in the Makefile lists these"
-    for group, entries in (("definitions", hatch_build.definitions()), ("grammars", hatch_build.grammars())):
-        want = json.loads(made[f"{group}.json"])["entries"]
-        assert {where: json.loads(json.dumps(compiled.pack(value))) for where, value in entries} == {
-            where: packed for where, (_, _, packed) in want.items() if where.endswith(".yaml")
-        }
+    for where, value in hatch_build.definitions():
+        assert compiled.find_compiled(where) == json.loads(json.dumps(compiled.pack(value))), where
+    for where, parts in hatch_build.grammars():
+        for number, value in enumerate(parts):
+            assert compiled.find_compiled(where, "grammars", number) == json.loads(json.dumps(compiled.pack(value))), where
 
 
 def test_compiling_again_takes_no_file_away_even_for_a_moment(package: Path) -> None:
@@ -163,11 +194,11 @@ def test_compiling_again_takes_no_file_away_even_for_a_moment(package: Path) -> 
         (shutil.copytree if source.is_dir() else shutil.copy)(source, package / name)
     before = {path.name: (path.stat().st_ino, path.read_bytes()) for path in folder.glob("*.*")}
     (folder / "gone_1_0.py").touch()
-    folder.joinpath("grammars.json").write_bytes(b"")
+    folder.joinpath("grammars.jsonl").write_bytes(b"")
     subprocess.run([sys.executable, package / "hatch_build.py"], check=True, cwd=package, timeout=120)
     after = {path.name: (path.stat().st_ino, path.read_bytes()) for path in folder.glob("*.*")}
     assert {name: text for name, (_, text) in after.items()} == {name: text for name, (_, text) in before.items()}
-    assert [name for name, (inode, _) in after.items() if inode != before[name][0]] == ["grammars.json"]
+    assert [name for name, (inode, _) in after.items() if inode != before[name][0]] == ["grammars.jsonl"]
 
 
 @pytest.mark.parametrize("log", [LOG, "unknown"])

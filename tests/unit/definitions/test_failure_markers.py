@@ -318,6 +318,27 @@ markers:
 """
 
 
+@pytest.mark.parametrize(
+    ("pattern", "core"),
+    [
+        (r"(?&head)(?:\w+ ){0,4}\KBoom: \S", r"(?:)\KBoom: \S"),
+        (r"(?&head)(?<!x)[|] \KBoom: a|(?&head)\w+ \KBoom: \S", r"(?:)\KBoom: a|(?:)\KBoom: \S"),
+        (r"(?:(?&head)a |b )\KBoom: \S", r"(?:(?:)a |b )\KBoom: \S"),  # not of the head alone
+        (r"(?&head)(?P<message>a )\KBoom: (?P=message)", r"(?:)(?P<message>a )\KBoom: (?P=message)"),
+        (r"x\|(?&head)a \KBoom: \S", r"x\|(?:)a \KBoom: \S"),
+        (r"(?&head)\KBoom: \S", r"(?:)\KBoom: \S"),
+        (r"(?&head)(?:[^)]{1,9}|\w\) ){0,4}?\KBoom: |(?&head)\K(?:\w+\.)*+(?=B)Boom: ", r"(?:)\KBoom: |(?:)(?=B)Boom: "),
+        (r"(?&head)\K[^|)]{0,9}+\w?Boom: (?:a|b)?", r"(?:)Boom: (?:a|b)?"),
+        (r"(?&head)\K\w+ ?Boom: ", r"(?:)\K\w+ ?Boom: "),
+        (r"(?:(?&head)|ab)(?:c )?Boom: ", r"(?:(?:)|ab)(?:c )?Boom: "),
+        (r"^Boom: (?:a )?b", None),
+    ],
+)
+def test_a_core_lacks_heads_and_what_need_not_be_tried_behind_them(pattern: str, core: str | None) -> None:
+    text = GOOD.replace(r"(?&head)\KBoom: \S", pattern)
+    assert [one.core for one in markers.parse_catalogue(text.encode(), "a.yaml").markers] == [core, None]
+
+
 def told(text: str) -> list[str]:
     return [f"{f.where} {f.reason}" for f in lint_catalogue(text.encode(), "a.yaml")]
 

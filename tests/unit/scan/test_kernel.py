@@ -239,6 +239,22 @@ def test_an_error_of_whoever_answers_is_raised_and_the_kernel_can_be_used_furthe
     assert kernel.sizes() == (1, 2)
 
 
+def test_a_record_that_was_handed_back_can_be_read_again() -> None:
+    kernel = NATIVE.Kernel((b"5",), no_answer, 5)
+    kernel.begin(b"  \n\xff5\n5\n", 0, 0)
+    with pytest.raises(RuntimeError, match="handed back"):
+        kernel.again()
+    for _ in range(2):
+        assert kernel.next() == (3, 5, 1, 2, 1)
+        kernel.again()
+        with pytest.raises(RuntimeError, match="handed back"):
+            kernel.again()
+    kernel.add(b"\xff5", b"\0\1", one_event(0))
+    assert kernel.next() == (6, 7, 2, 3, 0)
+    assert kernel.next() is None
+    assert kernel.finish() == (3, 3, 1, 0)
+
+
 def hf_lines(count: int) -> list[bytes]:
     rng = random.Random(5)
     return [

@@ -1,0 +1,27 @@
+"""Some of the lines of a text that comes in blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+
+def lines_of(text: Iterator[bytes], before: int, end: int | None) -> Iterator[bytes]:
+    """Yield the lines behind the first ``before``, up to line ``end``."""
+    lines = 0
+    for block in text:
+        first, lines = lines, lines + block.count(b"\n")
+        if lines < before:
+            continue
+        stop = len(block) if end is None or lines < end else _behind(block, end - first)
+        start = _behind(block, before - first) if first < before else 0
+        yield block[start:stop]
+        if end is not None and lines >= end:
+            return
+
+
+def _behind(block: bytes, count: int) -> int:
+    """Return the place behind ``count`` line ends."""
+    at = -1
+    for _ in range(count):
+        at = block.find(b"\n", at + 1)
+    return at + 1

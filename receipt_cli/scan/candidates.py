@@ -1,0 +1,64 @@
+"""What a record's literals call for: the rules and markers that are tried on it, and what these ask of its digits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, cached_property
+
+from receipt_cli.definitions.failure_markers import Marker
+from receipt_cli.grammar.digit_sensitivity import digits_compared, kept_after
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.records.envelope import ENVELOPE
+
+Tried = tuple[Grammar, Rule, bool]
+"""A rule with its grammar, and whether it is one to ignore records by."""
+
+
+class Asked(NamedTuple):
+    """The texts behind which digits count, in lower case, and what finds two runs of digits that a pattern compares."""
+
+    kept: tuple[bytes, ...]
+    echoes: tuple[re.Pattern[bytes], ...]
+
+
+class Candidates:
+    """The rules and markers whose literals a record contains: the same for all records that contain these."""
+
+    def __init__(self, rules: Sequence[Tried], markers: Sequence[Marker]) -> None:
+        self.rules = rules
+        self.markers = markers
+
+    @cached_property
+    def plain(self) -> bool:
+        """True without markers, which depend on what is before them, and mappings, whose places are characters'."""
+        return not self.markers and all(rule.mapping is None for _, rule, _ in self.rules)
+
+    @cached_property
+    def bounded(self) -> list[Rule]:
+        """The rules that a value below a bound rules out."""
+        return [rule for _, rule, _ in self.rules if rule.bounds]
+
+    @cached_property
+    def asked(self) -> Asked | None:
+        """What the rules and markers ask of digits; None: one of them may compare digits anywhere."""
+        found = [*(rule.compared for _, rule, _ in self.rules), *(digits_compared(one.source) for one in self.markers)]
+        compared = [one for one in found if one is not None]
+        if len(compared) < len(found):
+            return None
+        kept = _envelope_kept().union(*(one.kept for one in compared))
+        echoes = sorted(frozenset().union(*(one.echoes for one in compared)))
+        between = [re.escape(text.encode("latin-1")) for text in echoes]
+        return Asked(
+            tuple(text.encode("latin-1") for text in sorted(kept)),
+            tuple(re.compile(rb"(0+)%b(?=(0+))" % text, re.IGNORECASE) for text in between),
+        )
+
+
+@cache
+def _envelope_kept() -> frozenset[str]:
+    """Return the texts behind which digits decide what is an envelope."""
+    kept = kept_after(ENVELOPE.pattern.decode("latin-1"))
+    assert kept is not None, "the envelopes may distinguish digits anywhere"
+    return kept
