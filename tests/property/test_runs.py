@@ -302,13 +302,21 @@ COPIES = {
         for process in (1, 2)
         for n in range(begin, begin + 40)
     ),
+    "a start with other losses": "".join(f"toy step {n} | loss={10 - n / 50:.3f}\n" for n in range(40))
+    + "".join(f"toy step {n} | loss={9 - n / 50:.3f}\n" for n in range(30)),
+    "lines of a companion, and blocks": "".join(
+        f"toy step {n} | loss={9 - n / 50:.3f}\ntoy memory {4096 + n}\ntoy times:\n forward ..: {n + 1}\n" for n in range(60)
+    ),
+    "eight ranks that count inside of epochs": "".join(
+        f"[rank{rank}]: toy pass {n // 40} {n % 40}/40 {9 - n / 50:.3f}{rank}\n" for n in range(90) for rank in range(8)
+    ),
     "a rank that prints the first record of another one": "[rank0]: toy record epoch=0.00 loss=9.000\n"
     + "".join(f"[rank1]: toy record epoch={n / 25:.2f} loss={9 - n / 50:.3f}\n" for n in range(60)),
 }
 
 
 @pytest.mark.parametrize("log", COPIES.values(), ids=COPIES)
-def test_copies_are_left_out_of_runs_too(log: str, tmp_path: Path) -> None:
+def test_runs_change_nothing_of_a_log(log: str, tmp_path: Path) -> None:
     path, grammar = tmp_path / "run.log", tmp_path / "v1.yaml"
     path.write_text(log)
     grammar.write_text(GRAMMAR)
