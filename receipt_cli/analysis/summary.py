@@ -24,7 +24,19 @@ from receipt_cli.definitions.metrics import Registry
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.phases import Phase
 from receipt_cli.events.places import Places, find_places
-from receipt_cli.events.series import Figure, Selection, Series, ends, metric, read, unregistered
+from receipt_cli.events.series import (
+    Figure,
+    Numbers,
+    Piece,
+    Selection,
+    Series,
+    ends,
+    metric,
+    pieces,
+    read,
+    unregistered,
+    values_of,
+)
 from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.precision import resolution
 from receipt_cli.numeric.statistics import Statistic, describe, finite
@@ -138,15 +150,22 @@ def _without_closing_means(steps: Sequence[Event], others: Sequence[Event], regi
 
 def _metrics(summary: Summary, events: list[Event], steady: Selection, registry: Registry) -> None:
     names = sorted({n for e in events for n in e.metric_names}, key=lambda n: registry.by_name[n].id)
-    names = [name for name in names if ends(events, metric(name)) is not None]
+    shown: list[str] = []
     for name in names:
+        printed = pieces(events, metric(name))
+        if not printed:
+            continue
+        shown.append(name)
         window = registry.by_name[name].window
         if not any(e.rule.event == "step" and e.prints(name) for e in events):
             window = "all"  # printed beside the steps, not for each of them
         scope, definition = _meaning(events, name)
-        summary.metrics[name] = _describe(events, steady, window, metric(name), scope, definition, name)
-        summary.places[name] = _places(events, name, metric(name), steady, summary.metrics[name])
-    summary.series = Series(names, events, steady)
+        windowed = printed if window == "all" else pieces(events, metric(name), steady)
+        values = values_of(windowed)
+        summary.metrics[name] = _describe(printed, values, window, scope, definition, name)
+        summary.places[name] = find_places(printed, windowed, name, summary.metrics[name])
+        summary.places[name].resolution = _resolution(values)
+    summary.series = Series(shown, events, steady)
 
 
 def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None]:
@@ -162,25 +181,15 @@ def _meaning(events: Sequence[Event], name: str) -> tuple[str | None, str | None
 
 
 def _describe(
-    events: Sequence[Event],
-    steady: Selection,
-    window: str,
-    figure: Figure,
-    scope: str | None,
-    definition: str | None,
-    name: str = "",
+    printed: Sequence[Piece], windowed: Numbers, window: str, scope: str | None, definition: str | None, name: str = ""
 ) -> Statistic:
-    values = plausible(name, read(events, figure, None if window == "all" else steady))
-    return describe(ends(events, figure) or (), values, window, scope=scope, definition=definition)
+    first, last = float(printed[0].values[0]), float(printed[-1].values[-1])
+    return describe((first, last), plausible(name, windowed), window, scope=scope, definition=definition)
 
 
-def _places(events: Sequence[Event], name: str, figure: Figure, steady: Selection, statistic: Statistic) -> Places:
-    """Return where the figures of a metric are, and the unit of the last digit that its values show."""
-    within = None if statistic.window == "all" else steady
-    places = find_places(events, name, figure, within, statistic)
-    shown = read(events, figure, within)[:LOOKED_AT]
-    places.resolution = resolution(finite(shown)) or None
-    return places
+def _resolution(values: Numbers) -> float | None:
+    """Return the unit of the last digit that values show."""
+    return resolution(finite(values[:LOOKED_AT])) or None
 
 
 def _others(summary: Summary, events: list[Event]) -> None:
@@ -190,8 +199,12 @@ def _others(summary: Summary, events: list[Event]) -> None:
         names = list(dict.fromkeys(n for event in events for e in expand(event) for n in e.unregistered))
     summary.dropped_others = max(0, len(names) - MAX_OTHERS)
     for name in sorted(names[:MAX_OTHERS]):
-        summary.other_metrics[name] = _describe(events, Selection(), "all", unregistered(name), None, None)
-        summary.places.setdefault(name, _places(events, name, unregistered(name), Selection(), summary.other_metrics[name]))
+        printed = pieces(events, unregistered(name))
+        values = values_of(printed)
+        summary.other_metrics[name] = _describe(printed, values, "all", None, None)
+        if name not in summary.places:
+            summary.places[name] = find_places(printed, printed, name, summary.other_metrics[name])
+            summary.places[name].resolution = _resolution(values)
 
 
 def _derive(
@@ -201,7 +214,7 @@ def _derive(
     steps = phase.steps
 
     def described(figure: Figure, scope: str | None, definition: str | None) -> Statistic:
-        return _describe(steps, steady, "steady", figure, scope, definition)
+        return _describe(pieces(steps, figure), read(steps, figure, steady), "steady", scope, definition)
 
     mfu = summary.metrics.get("mfu_ratio")
     known = complete(facts, summary.parameter_count, stated, None if mfu is None else mfu.definition)

@@ -22,7 +22,8 @@ PUBLIC = {
     "ranks": "RankFigures leading_rank rank_figures sole_rank",
     "rows": "RowRun",
     "series": (
-        "Figure Numbers Selection Series ends first_with metric not_finite_since placed positions read steps_at unregistered"
+        "Figure Numbers Piece Selection Series ends first_with metric not_finite_since pieces placed positions read steps_at "
+        "unregistered values_of"
     ),
     "seeds": "with_seed",
     "starts": "configures introduces",

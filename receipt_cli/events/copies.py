@@ -229,8 +229,10 @@ def _printed(event: Event) -> Hashable:
     values = tuple(tuple(sorted((name, repr(value)) for name, value in part.items())) for part in named)
     behind: tuple[object, ...] = ()
     if event.run is not None:
-        losses = event.run.filled("loss")
-        behind = (len(event.run), event.run.steps.tobytes(), None if losses is None else losses.tobytes())
+        run = event.run
+        found = [run.metric(name) for name in run.metric_names] + [run.unregistered_metric(name) for name in run.unregistered]
+        read = [(numbers.tobytes(), known is None or known.tobytes()) for numbers, known in filter(None, found)]
+        behind = (len(run), run.steps.tobytes(), run.clock.tobytes(), *read)
     return event.grammar.id, event.rule.name, event.rank, event.step, event.planned, repr(event.clock), values, behind
 
 

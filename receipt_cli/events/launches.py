@@ -376,10 +376,9 @@ class _Walk:
         self.ended = False
         if event.planned is not None:
             self.known.setdefault("planned_steps", set()).add(float(event.planned))
-        if key in self.tracks:
-            self.tracks[key].add(clock, event)
-        else:
-            self.tracks[key] = Track(clock, clock, event, {clock: event}, event.records)
+        if key not in self.tracks:
+            self.tracks[key] = Track(clock, clock, event)
+        self.tracks[key].add(clock, event)
 
 
 def _positions(body: SegmentBody, catalogue: Catalogue, roles: tuple[str, ...], also: str = "") -> list[int]:

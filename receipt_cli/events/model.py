@@ -13,8 +13,8 @@ from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field, replace
 from receipt_cli.problems import Problem
 
-PIECE = 1 << 12
-"""Records of a run that become events together."""
+FIRST, PIECE = 1 << 5, 1 << 12
+"""Records of a run that become events together: at first, since often no more are asked for, and at most."""
 
 if TYPE_CHECKING:
     from receipt_cli.events.rows import Found
@@ -172,8 +172,10 @@ class ReadEvents(NamedTuple):
 def expand(event: Event) -> Iterable[Event]:
     """Yield the event and those of its run, each as one of its own; those of a long run are made piece by piece."""
     yield event if event.run is None else replace(event, run=None)
-    for begin in range(0, event.records - 1, PIECE):
-        yield from _records(event, event.run.part(begin, min(begin + PIECE, len(event.run)))) if event.run is not None else ()
+    begin, piece = 0, FIRST
+    while event.run is not None and begin < len(event.run):
+        yield from _records(event, event.run.part(begin, min(begin + piece, len(event.run))))
+        begin, piece = begin + piece, min(2 * piece, PIECE)
 
 
 def cut(event: Event, step: float) -> list[Event]:
@@ -204,6 +206,9 @@ def _records(event: Event, run: RowRun) -> list[Event]:
     if printed is not None and counts is not None:
         for made, count in zip(events, counts.tolist(), strict=True):
             made.counters = {**printed, "epoch_step": count}
+    for companion, joined in run.followed():
+        for index in joined:
+            events[index].rules = (*events[index].rules, companion)
     for name in run.metric_names:
         for index, value in _known(run.metric(name)):
             events[index].metrics[name] = value

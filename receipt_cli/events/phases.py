@@ -41,8 +41,10 @@ class Phase:
     attempts: list[list[Event]] = field(default_factory=list)
     superseded: list[Event] = field(default_factory=list)
     pairs: Counter[tuple[int | None, bool]] | None = None
-    """How often a record of a step is followed by one of the same step, or of another one."""
+    """How often a record of a step is followed by one of the same step, or of another one; but for those inside of runs."""
     again: int = 0
+    inside: Sequence[int] = ()
+    """The steps of records of runs that another one of the run follows, ascending."""
 
     @property
     def steps(self) -> list[Event]:
@@ -316,9 +318,13 @@ def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event,
     if len(attempt) > 1 or last.run is not None or between < 2:
         return False
     if phase.pairs is None:
-        phase.pairs = Counter((a.step, a.step == b.step) for a, b in pairwise(phase.step_events))
+        runs = [event.run for event in phase.step_events if event.run is not None]
+        phase.pairs = Counter((a.last_step, a.last_step == b.step) for a, b in pairwise(phase.step_events))
+        phase.pairs.update((event.step, False) for event in phase.step_events if event.run is not None)
         phase.again = sum(n for (_, same), n in phase.pairs.items() if same)
-    others = phase.pairs.total() - phase.pairs[last.step, True] - phase.pairs[last.step, False]
+        phase.inside = sorted(step for run in runs for step in run.steps[:-1].tolist())
+    inside = len(phase.inside) - count_between(phase.inside, last.step or 0, (last.step or 0) + 1)
+    others = phase.pairs.total() + inside - phase.pairs[last.step, True] - phase.pairs[last.step, False]
     return not others or 2 * (phase.again - phase.pairs[last.step, True]) < others
 
 

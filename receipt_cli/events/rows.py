@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     Rows: TypeAlias = slice | Integers
 
 
-HEAD = 24
-"""Events kept at the beginning of a regular stretch: more than are compared to separate two launches."""
+HEAD = 12
+"""Events kept at the beginning of a regular stretch: more than warm up."""
 MAX_EPOCHS = 1_000_000
 """Epochs from here on have no step number: nobody trains so long, and their lengths would have to be summed."""
-TAIL = 8
+TAIL = 5
 """Events kept at its end: more than a late companion line looks back."""
 WEIGHT = 2
 """An object for a record costs as much as so many entries of a column, and without numpy each of its numbers half as much."""
@@ -62,6 +62,7 @@ class RowRun:
     steps; where it is None, ``step`` is the column that prints them, if one does. ``inside`` is the column that counts
     inside an epoch, ascending strictly too; the other counters are those of the record before, and so is all else that
     an event has: grammar, rule, rank, planned steps, meanings. ``epoch`` is that of all of them, where no column has it.
+    ``attached`` are the rows of ``columns`` that have the values of a companion, by its name.
     ``drawn`` is how many rows there were of them: a bar draws a record over, and its last frame counts.
     """
 
@@ -75,6 +76,7 @@ class RowRun:
     inside: NumberColumn | None = None
     epoch: float | None = None
     drawn: int = 0
+    attached: Mapping[str, Integers] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.n
@@ -185,6 +187,11 @@ class RowRun:
         """The metrics, those outside the registry included, that other lines than those of the records may print."""
         named = (*self.metrics.items(), *self.unregistered.items())
         return [name for name, columns in named if any(column.lines is not None for column in columns)]
+
+    def followed(self) -> Iterator[tuple[str, list[int]]]:
+        """Yield each companion of the records, and the indices of those that have its values."""
+        rows = range(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
+        return indices_of(self.attached, rows)
 
     def line_of(self, name: str, index: int) -> int:
         """Return the line that prints a metric of one record, in the registry or outside of it."""
@@ -305,10 +312,15 @@ class CompactRows:
 
     def companions(self, grammar: Grammar, rule: Rule, rows: Sequence[int]) -> Iterator[tuple[str, list[int]]]:
         """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
-        for companion, owners in self.attached.get((grammar.id, rule.name), {}).items():
-            import numpy as np
+        return indices_of(self.attached.get((grammar.id, rule.name), {}), rows)
 
-            yield companion, np.flatnonzero(np.isin(np.asarray(rows), owners)).tolist()
+
+def indices_of(attached: Mapping[str, Integers], rows: Sequence[int] | Integers) -> Iterator[tuple[str, list[int]]]:
+    """Yield each companion of a rule's records, and the indices in ``rows`` of those that have its values."""
+    for companion, owners in attached.items():
+        import numpy as np
+
+        yield companion, np.flatnonzero(np.isin(np.asarray(rows), owners)).tolist()
 
 
 def values_at(column: NumberColumn, rows: Rows) -> tuple[Integers | None, Floats]:

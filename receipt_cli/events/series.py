@@ -14,7 +14,7 @@ from receipt_cli.numeric.spill import ascends, joined
 from receipt_cli.numeric.statistics import Values, finite
 
 if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Floats, Mask
+    from receipt_cli.numeric.array_types import Floats, Integers, Mask
 
     Found: TypeAlias = tuple[Floats, Mask | None]
 
@@ -52,32 +52,71 @@ class Selection:
     count: int = 0
 
 
-def read(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> Numbers:
+@dataclass(slots=True)
+class Piece:
+    """Values of a figure that follow one another in the log: those of ``events``, or those of the run behind the only one.
+
+    ``index`` are the records of the run that have them; None: all.
+    """
+
+    values: Numbers
+    events: list[Event]
+    run: RowRun | None = None
+    index: Integers | None = None
+
+    def _at(self, place: int) -> int:
+        return place if self.index is None else int(self.index[place])
+
+    def record(self, place: int) -> tuple[int, int]:
+        """Return position and line of the record that has a value."""
+        if self.run is None:
+            return self.events[place].at, self.events[place].line
+        return self.run.record(self._at(place))[:2]
+
+    def line_of(self, name: str, place: int) -> int:
+        """Return the line that prints a value of the metric ``name``."""
+        return self.events[place].line_of(name) if self.run is None else self.run.line_of(name, self._at(place))
+
+    def step(self, place: int) -> int | None:
+        """Return the step of the record that has a value."""
+        return self.events[place].step if self.run is None else self.run.values(self._at(place))[0]
+
+
+def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Piece]:
     """Return the values of a figure in the order of ``events``; of step records only those ``within``."""
-    parts = _parts(events, figure, within)
-    if len(parts) == 1 and isinstance(parts[0], list):
-        return parts[0]
+    found: list[Piece] = []
+    held, values, of_event = list[Event](), list[float](), figure.of_event
+    for event in events:
+        number = of_event(event)
+        if number is not None and (within is None or event.rule.event != "step" or id(event) in within.events):
+            held.append(event)
+            values.append(number)
+        if event.run is not None and (printed := figure.of_run(event.run)) is not None:
+            if held:
+                found.append(Piece(values, held))
+                held, values = [], []
+            numbers, mask = printed
+            chosen = within.masks.get(id(event)) if within is not None else None
+            mask = chosen if mask is None else mask if chosen is None else mask & chosen
+            index = None if mask is None else mask.nonzero()[0]
+            if len(numbers) if index is None else len(index):
+                found.append(Piece(numbers if index is None else numbers[index], [event], event.run, index))
+    return [*found, Piece(values, held)] if held else found
+
+
+def values_of(found: Sequence[Piece]) -> Numbers:
+    """Return the values of all pieces: a list, or one array where there are runs."""
+    parts = [piece.values for piece in found]
+    if all(isinstance(part, list) for part in parts):
+        return parts[0] if parts else []
     import numpy as np
 
     return joined(parts, np.float64)
 
 
-def _parts(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Numbers]:
-    """Return the same in parts: lists, and an array for each run, the run's own where all of it is wanted."""
-    values: list[float] = []
-    parts: list[Numbers] = [values]
-    for event in events:
-        number = figure.of_event(event)
-        if number is not None and (within is None or event.rule.event != "step" or id(event) in within.events):
-            values.append(number)
-        if event.run is not None and (found := figure.of_run(event.run)) is not None:
-            numbers, mask = found
-            chosen = within.masks.get(id(event)) if within is not None else None
-            if mask is not None or chosen is not None:
-                numbers = numbers[chosen if mask is None else mask if chosen is None else mask & chosen]
-            values = []
-            parts += [numbers, values]
-    return parts
+def read(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> Numbers:
+    """Return the values of a figure in the order of ``events``; of step records only those ``within``."""
+    return values_of(pieces(events, figure, within))
 
 
 def placed(events: Iterable[Event], figure: Figure) -> tuple[Floats, Floats]:
@@ -86,40 +125,26 @@ def placed(events: Iterable[Event], figure: Figure) -> tuple[Floats, Floats]:
 
     steps: list[Floats | list[float]] = [[]]
     values: list[Floats | list[float]] = [[]]
-    for event in events:
-        number = figure.of_event(event)
-        if number is not None and event.step is not None:
-            steps.append([event.step])
-            values.append([number])
-        found = figure.of_run(event.run) if event.run is not None else None
-        if event.run is not None and found is not None and len(event.run.steps):
-            chosen = slice(None) if found[1] is None else found[1]
-            steps.append(event.run.steps[chosen].astype(np.float64))
-            values.append(found[0][chosen])
+    for piece in pieces(events, figure):
+        if piece.run is None:
+            known = [
+                (event.step, value) for event, value in zip(piece.events, piece.values, strict=True) if event.step is not None
+            ]
+            steps.append([step for step, _ in known])
+            values.append([value for _, value in known])
+        elif len(placed := piece.run.steps):
+            steps.append((placed if piece.index is None else placed[piece.index]).astype(np.float64))
+            values.append(piece.values)
     return np.concatenate(steps), np.concatenate(values)
 
 
 def steps_at(events: Iterable[Event], figure: Figure, places: Sequence[int]) -> list[int | None]:
     """Return the step of some values of a figure, None where it has none: ``places`` count its values from 0, ascending."""
     found: list[int | None] = []
-    wanted, seen = iter(places), 0
-    place = next(wanted, None)
-    for event in events:
-        if place is None:
-            break
-        if figure.of_event(event) is not None:
-            if place == seen:
-                found.append(event.step)
-                place = next(wanted, None)
-            seen += 1
-        read_run = figure.of_run(event.run) if event.run is not None and place is not None else None
-        if event.run is not None and read_run is not None:
-            count = len(read_run[0]) if read_run[1] is None else int(read_run[1].sum())
-            while place is not None and place < seen + count:
-                index = place - seen if read_run[1] is None else int(read_run[1].nonzero()[0][place - seen])
-                found.append(event.run.values(index)[0])
-                place = next(wanted, None)
-            seen += count
+    seen = 0
+    for piece in pieces(events, figure) if places else ():
+        found += [piece.step(place - seen) for place in places if seen <= place < seen + len(piece.values)]
+        seen += len(piece.values)
     return found
 
 
@@ -164,39 +189,31 @@ def positions(events: Iterable[Event]) -> Sequence[int]:
 
 def first_with(events: Iterable[Event], figure: Figure, value: float) -> tuple[int, int]:
     """Return position and line of the first record that has ``value``. Raises ``ValueError`` where none has it."""
-    for event in events:
-        if figure.of_event(event) == value:
-            return event.at, event.line
-        found = figure.of_run(event.run) if event.run is not None else None
-        if event.run is not None and found is not None:
-            equal = found[0] == value
-            index = int(equal.argmax())
-            if equal[index]:
-                return event.run.record(index)[:2]
+    for piece in pieces(events, figure):
+        if (place := place_of(piece.values, value)) is not None:
+            return piece.record(place)
     raise ValueError(f"no record has {value}")
+
+
+def place_of(values: Numbers, value: float) -> int | None:
+    """Return where a value is first; None where it is not."""
+    if isinstance(values, list):
+        return values.index(value) if value in values else None
+    equal = values == value
+    place = int(equal.argmax()) if len(equal) else 0
+    return place if len(equal) and equal[place] else None
 
 
 def not_finite_since(events: Sequence[Event], figure: Figure) -> int | None:
     """Return the line from which on no value is finite, 0 where the last one is finite, and None where there is none."""
     line: int | None = None
-    for event in reversed(events):
-        found = figure.of_run(event.run) if event.run is not None else None
-        if event.run is not None and found is not None:
-            import numpy as np
-
-            values, mask = found
-            good = np.flatnonzero(np.isfinite(values))
-            after = int(good[-1]) + 1 if len(good) else 0
-            bad = np.flatnonzero(np.ones(len(values) - after, np.bool_) if mask is None else mask[after:])
-            if len(bad):
-                line = event.run.record(after + int(bad[0]))[1]
-            if len(good):
-                return line or 0
-        value = figure.of_event(event)
-        if value is not None:
-            if math.isfinite(value):
-                return line or 0
-            line = event.line
+    for piece in reversed(pieces(events, figure)):
+        count = len(piece.values)
+        after = next((place for place in range(count, 0, -1) if math.isfinite(piece.values[place - 1])), 0)
+        if after < count:
+            line = piece.record(after)[1]
+        if after:
+            return line or 0
     return line
 
 
@@ -213,7 +230,7 @@ class Series(Mapping[str, Sequence[float]]):
         if name not in self._names:
             raise KeyError(name)
         if name not in self._known:
-            self._known[name] = Joined(_parts(self._events, metric(name)))
+            self._known[name] = Joined([piece.values for piece in pieces(self._events, metric(name))])
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -9,9 +9,9 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 
-from receipt_cli.events.model import Event
+from receipt_cli.events.model import Event, expand
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import dataclass, field
 
@@ -65,7 +65,7 @@ class Track:
     last: float
     event: Event
     values: dict[float, Event] = field(default_factory=dict)
-    records: int = 1
+    records: int = 0
 
     @property
     def reached_plan(self) -> bool:
@@ -77,8 +77,11 @@ class Track:
         """Go on to another record."""
         self.last, self.event = clock, event
         self.records += event.records
-        if len(self.values) < COMPARED:
-            self.values.setdefault(clock, event)
+        for record in expand(event) if len(self.values) < COMPARED else ():
+            if (at := clock_of(record)) is not None:
+                self.values.setdefault(at, record)
+            if len(self.values) == COMPARED:
+                break
 
 
 @dataclass(slots=True)
@@ -114,8 +117,7 @@ class Starts:
 
     def are_fresh(self, index: int, clock: float) -> bool:
         """True when this record is the first of a run that began at its beginning: not beyond its own stride."""
-        clocks, at = self.ahead[self.keys[index]].clocks, self.place(index)
-        after = clocks[at + 1] if at + 1 < len(clocks) else clock
+        after = next((later for _, later in islice(self._from(index), 1, None)), clock)
         if after <= clock:
             return clock <= 1
         return clock <= (after - clock) * 1.5 or (clock <= 1 and after - clock >= 1)
@@ -132,13 +134,13 @@ class Starts:
         """
         coming = list(self._from(index))
         ends = (at for at, (one, other) in enumerate(pairwise(coming), 1) if other[1] <= one[1])
-        run = coming[: next(ends, len(coming))]
-        mine, theirs = [clock for _, clock in run], sorted(track.values)
+        begun = coming[: next(ends, len(coming))]
+        mine, theirs = [clock for _, clock in begun], sorted(track.values)
         if min(len(mine), len(theirs)) < FEWEST:
             return False
         if mine[0] != track.first:
             return _stride(mine) not in (None, _stride(theirs))
-        if _columns(self.events[at] for at, _ in run[:FEWEST]) != _columns(track.values[clock] for clock in theirs[:FEWEST]):
+        if _columns(record for record, _ in begun[:FEWEST]) != _columns(track.values[clock] for clock in theirs[:FEWEST]):
             return _stride(mine) is not None
         both = ((_score(one), _score(other)) for one, other in self.records_of_both(index, track))
         compared = [one != another for one, another in both if one]
@@ -169,10 +171,13 @@ class Starts:
             at += 1
         return self.events[coming.indices[at]]
 
-    def _from(self, index: int) -> Iterator[tuple[int, float]]:
-        """Yield the first records of the kind of event ``index`` from it on: index and place in training."""
-        coming, at = self.ahead[self.keys[index]], self.place(index)
-        return zip(coming.indices[at : at + COMPARED], coming.clocks[at : at + COMPARED], strict=True)
+    def _from(self, index: int) -> Iterator[tuple[Event, float]]:
+        """Yield the first records of the kind of event ``index`` from it on, and where in training they are."""
+        at = self.place(index)
+        events = (self.events[other] for other in self.ahead[self.keys[index]].indices[at : at + COMPARED])
+        records = (record for event in events for record in expand(event))
+        places = ((record, clock) for record in records if (clock := clock_of(record)) is not None)
+        return islice(places, COMPARED)
 
     def place(self, index: int, key: Key | None = None) -> int:
         """Return how many records of a kind precede event ``index``: of its own kind if ``key`` is None."""
@@ -181,11 +186,11 @@ class Starts:
     def records_of_both(self, index: int, track: Track) -> Iterator[tuple[Event, Event]]:
         """Yield the records of the steps that the start at ``index`` and the one before have in common, in order."""
         last = -1.0
-        for at, clock in self._from(index):
+        for record, clock in self._from(index):
             if clock <= last or clock not in track.values:
                 break
             last = clock
-            yield self.events[at], track.values[clock]
+            yield record, track.values[clock]
 
     def is_first_evaluation(self, begin: int, index: int, *, ended: bool) -> bool:
         """True for an evaluation behind a configuration, or behind an end with values that the model there has not.

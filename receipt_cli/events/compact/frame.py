@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from receipt_cli.events.rows import HEAD, MAX_EPOCHS, RowRun, is_memory
+from receipt_cli.events.rows import MAX_EPOCHS, RowRun, is_memory
 from receipt_cli.grammar.model import COUNTERS, Rule
 from receipt_cli.numeric.spill import pieces, scratch
 from receipt_cli.records.envelope import NO_RANK
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = slice | Integers
 
-DISTINCT = 20
-"""So many positions in training differ in the head of a stretch: as many as are compared between two launches."""
 EXACT = 1 << 53
 """Steps from here on are not exact in float64."""
 STEP, PLAN, RANK, INSIDE = (("structural", name) for name in ("step", "planned_steps", "rank", "epoch_step"))
@@ -130,19 +128,6 @@ class Frame:
             return None
         ends = start + np.flatnonzero(self.frames[start + 1 : stop] != self.frames[start : stop - 1])
         return None if len(ends) == stop - start - 1 else np.append(ends, stop - 1)
-
-    def head(self, start: int, stop: int) -> int:
-        """Return how many records of a stretch stay events at its beginning; all of them where epochs are too coarse."""
-        if self._numbered(start):
-            return HEAD
-        epochs = self.epochs[start:stop]
-        if np.isnan(epochs[0]):
-            return HEAD  # they have no position
-        for count in (2**bits for bits in range(12, 64)):
-            rises = np.flatnonzero(epochs[1:count] > epochs[: count - 1][: len(epochs) - 1])
-            if len(rises) > DISTINCT or count >= len(epochs):
-                break
-        return max(HEAD, int(rises[DISTINCT]) + 1) if len(rises) > DISTINCT else stop - start
 
     def run(self, chosen: Rows, drawn: int) -> RowRun:
         """Return the run of the ``chosen`` ones of the rows that count, of which ``drawn`` were printed."""

@@ -74,7 +74,7 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
         if ends is not None and len(ends) < HEAD + TAIL + LEAST:
             continue
         show()
-        first, last = start + frame.head(start, stop), stop - TAIL
+        first, last = start + HEAD, stop - TAIL
         if ends is not None:
             first, last = int(ends[HEAD - 1]) + 1, int(ends[-TAIL - 1]) + 1
         inside = pauses[np.searchsorted(pauses, first) : np.searchsorted(pauses, last, "right")].tolist()

@@ -10,6 +10,7 @@ from receipt_cli.events.compact.rank_copies import set_aside
 from receipt_cli.events.compact.regular import find_runs, surroundings, worth_it
 from receipt_cli.events.rows import CompactRows, KeptRows, RowRun
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.lazy_dataclass import replace
 from receipt_cli.scan.columns import RuleColumns
 
 
@@ -30,6 +31,8 @@ def compact(read: Sequence[tuple[Grammar, Rule, RuleColumns]], *, copies: bool) 
             for rank, run in aside[1].items():
                 others.setdefault(rank, []).append(run)
         if regular is not None:
-            kept[grammar.id, rule.name] = regular
+            followed = attached.get((grammar.id, rule.name), {})
+            runs = {row: replace(run, attached=followed) for row, run in regular.runs.items()} if followed else regular.runs
+            kept[grammar.id, rule.name] = replace(regular, runs=runs)
     shown = [(g, r, columns) for g, r, columns in read if (g.id, r.name) not in bars]
     return CompactRows(shown, kept, attached, list(bars.values()), others)
