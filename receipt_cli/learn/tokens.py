@@ -98,9 +98,14 @@ def shape(parts: list[bytes]) -> bytes:
     return b" ".join(b"\x01".join(parts[::2]).split()) + b"\x01" + totals
 
 
-@lru_cache(maxsize=4096)
 def read_token(text: bytes) -> Token:
-    """Return the token of a text."""
+    """Return the token of a text: one for equal texts, but one each for NaN, which differs from all others."""
+    token = _known_token(text)
+    return token if token.value == token.value else _known_token.__wrapped__(text)
+
+
+@lru_cache(maxsize=4096)
+def _known_token(text: bytes) -> Token:
     text = text.strip()
     found = _FRACTION.match(text) if b"/" in text or b"o" in text or b" | " in text else None
     if found is not None:

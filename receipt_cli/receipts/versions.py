@@ -3,5 +3,5 @@
 from __future__ import annotations
 
 SCHEMA_VERSION = "receipt/1.3"
-RULES = "derive/3"
+RULES = "derive/4"
 """Version of everything in code that decides derived bytes."""
