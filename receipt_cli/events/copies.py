@@ -143,10 +143,9 @@ def _unlabelled(events: list[Event]) -> list[Event]:
 
 def _may_recur(steps: Sequence[Event]) -> bool:
     """False where two records come once: then not all come equally often. Also where there are too many to compare all."""
-    if all(event.run is None for event in steps):
-        return True
-    first = islice(chain.from_iterable(map(expand, steps)), 2)
-    return sum(event.records for event in steps) <= MOST_SINGLE and any(_comes_again(one, steps) for one in first)
+    if any(event.run is not None for event in steps) and sum(event.records for event in steps) > MOST_SINGLE:
+        return False
+    return any(_comes_again(one, steps) for one in islice(chain.from_iterable(map(expand, steps)), 2))
 
 
 def _comes_again(one: Event, records: Sequence[Event]) -> bool:
