@@ -40,7 +40,7 @@ class Compile(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Write the compiled files and make them part of the wheel, although git ignores them."""
-        compile_definitions()
+        compile_definitions(self.app.display_warning)
         build_data["artifacts"].extend(f"/receipt_cli/_compiled/*.{kind}" for kind in ("jsonl", "py"))
         made = compile_kernel(self.app.display_warning)
         if made is not None:
@@ -83,8 +83,11 @@ def _compiled_kernel(folder: Path, warn: Callable[[str], None]) -> Path | None:
     return target
 
 
-def compile_definitions() -> None:
-    """Write what changed in ``receipt_cli/_compiled``; a program that runs meanwhile finds each file whole."""
+def compile_definitions(warn: Callable[[str], None]) -> None:
+    """Write what changed in ``receipt_cli/_compiled``; a program that runs meanwhile finds each file whole.
+
+    Patterns are left out, after a warning, where an engine is not as this code knows it.
+    """
     sys.path.insert(0, str(ROOT))
     from receipt_cli.definitions import compiled
     from receipt_cli.definitions.compiled import FOLDER, code_digest, pack
@@ -113,7 +116,12 @@ def compile_definitions() -> None:
         written[f"{group}.jsonl"] = "".join([json.dumps(table, separators=(",", ":")) + "\n", *reversed(lines)])
     for name, text in written.items():
         replace(folder / name, text.encode())
-    for name, text in make_patterns():
+    try:
+        patterns = dict(make_patterns())
+    except (AttributeError, ImportError, TypeError, ValueError) as error:
+        warn(f"a start takes longer, as it compiles its patterns: {error}")
+        patterns = {}
+    for name, text in patterns.items():
         written[name] = text
         replace(folder / name, text.encode())
     for path in folder.glob("*.*"):
@@ -362,4 +370,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["kernel"]:
         print(f"kernel: {compile_kernel(print) or 'left out'}")
     else:
-        compile_definitions()
+        compile_definitions(print)

@@ -1,7 +1,8 @@
 """Patterns that are compiled at their first use, of a hundred a small log needs a third; most of them the build compiled.
 
 ``hatch_build.py`` keeps in ``receipt_cli/_compiled`` what ``re`` and ``regex`` make of the patterns that ship: to make it
-anew is a fifth of a cold start. It counts for the release of Python, or of ``regex``, that made it; others compile.
+anew is a fifth of a cold start. It counts for the minor version of Python, or the release of ``regex``, that made it; others
+compile.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ else:
         if engine == "re":
             import _sre
 
-            return [sys.hexversion, _sre.MAGIC, _sre.CODESIZE]
+            return [*sys.version_info[:2], _sre.MAGIC, _sre.CODESIZE]
         paths = [join(dirname(__file__), "grammar", "digit_sensitivity.py")]
         if engine == "regex":
             import os
