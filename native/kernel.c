@@ -1861,9 +1861,13 @@ static PyObject *native_plain(PyObject *module, PyObject *raw) {
     if (PyBytes_AsStringAndSize(raw, &data, &size) < 0) return NULL;
     text = (const byte *)data;
     length = (size_t)size;
+    at = made = plain_length(text, length);  /* a moment: giving up the interpreter would cost more */
+    if (at == length) {
+        Py_INCREF(raw);
+        return raw;
+    }
     Py_BEGIN_ALLOW_THREADS
-    at = made = plain_length(text, length);
-    if (at < length && (out = malloc(length)) != NULL) {
+    if ((out = malloc(length)) != NULL) {
         while (at > 0 && text[at - 1] != '\n') at--;
         memcpy(out, text, at);
         made = at;
@@ -1880,11 +1884,7 @@ static PyObject *native_plain(PyObject *module, PyObject *raw) {
         }
     }
     Py_END_ALLOW_THREADS
-    if (out == NULL) {
-        if (at < length) return PyErr_NoMemory();
-        Py_INCREF(raw);
-        return raw;
-    }
+    if (out == NULL) return PyErr_NoMemory();
     records = PyBytes_FromStringAndSize((const char *)out, (Py_ssize_t)made);
     free(out);
     return records;

@@ -173,7 +173,7 @@ def gather(engine: Engine, streams: Sequence[Stream], workers: int | None = None
     for stream in streams:
         counts = [0] * len(stream.parts)
         try:
-            segment = engine.scan(_blocks(stream.parts, counts))
+            segment = engine.scan(_blocks(stream.parts, counts), whole=True)
         except BaseException:
             for part in stream.parts:
                 part.close()  # and what reads ahead of it

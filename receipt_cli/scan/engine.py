@@ -105,9 +105,11 @@ class Engine:
                 found.setdefault(grammar.ref, []).append((grammar.rule(number), columns))
         return found
 
-    def scan(self, blocks: Iterable[bytes]) -> Segment:
-        """Return the fold of the segment that ``blocks`` make up, however they are cut."""
+    def scan(self, blocks: Iterable[bytes], *, whole: bool = False) -> Segment:
+        """Return the fold of the segment that ``blocks`` make up, however they are cut; ``whole``: it is not to be merged."""
         scanner = _Scanner(self)
+        if whole:
+            scanner.segment.head_end, scanner.segment.whole = b"\n", True
         for block in blocks:
             scanner.feed(block)
         return scanner.segment
@@ -154,7 +156,9 @@ class Engine:
     def finish(self, segment: Segment) -> tuple[SegmentBody, int]:
         """Return the body of a segment that is a whole log, and the log's line count (as ``wc -l``, plus an open last)."""
         body = SegmentBody()
-        if not segment.head_end:
+        if segment.whole:
+            body, last = segment.body, segment.tail
+        elif not segment.head_end:
             last = segment.head
         else:
             self.close_into(body, segment.head, segment.head_end)

@@ -161,13 +161,15 @@ class Segment:
     """The fold of a segment of a log: open at both ends.
 
     ``head`` is the text before the first record end and ``head_end`` that end (empty when there is none, and then
-    ``head`` is all there is); ``tail`` is the text after the last.
+    ``head`` is all there is); ``tail`` is the text after the last. Of a ``whole`` log the body begins with the first
+    record, and the head is none.
     """
 
     head: Fragment = field(default_factory=Fragment)
     head_end: bytes = b""
     body: SegmentBody = field(default_factory=SegmentBody)
     tail: Fragment = field(default_factory=Fragment)
+    whole: bool = False
     size: int = 0
     last_bytes: bytes = b""
     first_bytes: bytes = b""

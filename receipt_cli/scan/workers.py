@@ -73,7 +73,7 @@ def scan_source(engine: Engine, source: Source, workers: int | None = None) -> S
     try:
         if source.stored_size is None or source.stored_size < count:
             count = 1  # a pipe has one: a copied process would hold its other end open, if that is ours
-        return engine.scan(source.blocks()) if count == 1 else _in_pieces(engine, source, count)
+        return engine.scan(source.blocks(), whole=True) if count == 1 else _in_pieces(engine, source, count)
     except BaseException:
         source.close()  # whoever catches this may keep the iterator alive, and its threads
         raise
@@ -92,7 +92,7 @@ def _in_pieces(engine: Engine, source: Source, count: int) -> Segment:
 
     begun = _workers(engine, count)
     if begun is None:
-        return engine.scan(source.blocks())
+        return engine.scan(source.blocks(), whole=True)
     pool, shared = begun
     places = deque(range(count + WAITING))
     whole = Segment()

@@ -250,7 +250,7 @@ def compare(seconds: float, seed: int) -> int:
             defined = plain_body(pure.finish(pure.scan([text]))[0])
             for _ in range(CUTS):
                 parts = cut(text, rng)
-                found = plain_body(fast.finish(fast.scan(parts))[0])
+                found = plain_body(fast.finish(fast.scan(parts, whole=rng.random() < 0.5))[0])
                 if found != defined:
                     FOLDER.mkdir(parents=True, exist_ok=True)
                     (FOLDER / "difference.log").write_bytes(text)

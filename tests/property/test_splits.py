@@ -48,7 +48,7 @@ logs = st.lists(st.sampled_from(PIECES) | st.binary(max_size=6), max_size=40).ma
 
 
 def whole(log: bytes) -> tuple[SegmentBody, int, bytes, int]:
-    return closed(ENGINE.scan([log]))
+    return closed(ENGINE.scan([log], whole=True))
 
 
 def closed(stretch: Segment) -> tuple[SegmentBody, int, bytes, int]:
