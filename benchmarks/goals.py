@@ -28,7 +28,7 @@ from benchmarks.peers import PEERS, environ, input_path, peer_case, receipt_case
 STARTS = 10
 """Cold starts of each command in one round."""
 SMALL = "fixtures/logs/autoresearch/five-minutes.log"
-ARCHIVES = {"fixtures": (7 << 20, 1000), "real logs of 8 kB": (24_000, 400), "real logs of 60 kB": (300_000, 400)}
+ARCHIVES = {"fixtures": (7 << 20, 1600), "real logs of 8 kB": (24_000, 1600), "real logs of 60 kB": (300_000, 1000)}
 """By archive: bytes of the largest log in it, and how many logs it has."""
 FIXTURES = "fixtures"
 SHORTER = {"timers": 4, "evaluations": 4, "fleet": 4, "frames": 4, "tables": 4, "restarts": 4}

@@ -29,7 +29,7 @@ VARIABLE = "RECEIPT_MEMORY"
 """The environment variable that sets the bound: ``512MiB``, ``4GB``, or bytes."""
 BOUND = 64 << 20
 """Bytes of columns that stay in memory if it is not set."""
-SHOWN = 16 << 20
+SHOWN = 8 << 20
 """Bytes of columns in files that are looked at before their pages are the system's alone again: they stay in its cache."""
 HUGE = 2 << 20
 """Bytes of a large page: one fault instead of 512. Rooms from twice that on ask for them."""
