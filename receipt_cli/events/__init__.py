@@ -18,7 +18,7 @@ PUBLIC = {
     "ledger": "Ledger",
     "places": "Places find_places",
     "model": "Event Meaning ReadEvents expand",
-    "phases": "Phase first_facts split_phases",
+    "phases": "Phase first_facts in_single_file split_phases",
     "ranks": "RankFigures leading_rank rank_figures sole_rank",
     "rows": "RowRun",
     "series": (

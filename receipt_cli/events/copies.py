@@ -16,7 +16,7 @@ from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain, islice, pairwise
 
-from receipt_cli.events.model import Event, expand
+from receipt_cli.events.model import Event, expand, singles
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
@@ -133,7 +133,7 @@ def _unlabelled(events: list[Event]) -> list[Event]:
     times = Counter(keys)[keys[0]]
     seen: Counter[Hashable] = Counter()
     kept: list[Event] = []
-    for event in chain.from_iterable(map(expand, events)):
+    for event in singles(events):
         key = _key(event)
         if event.rule.redraw or event.rule.companion or not _has_figures(event) or seen[key] % times == 0:
             kept.append(event)
@@ -249,7 +249,7 @@ def alone(events: list[Event]) -> Alone:
     """
     if not _turn_back(list(filter(_counts, events))) or sum(event.records for event in events) > MOST_SINGLE:
         return Alone(events, [])
-    single = [one for event in events for one in expand(event)]
+    single = list(singles(events))
     steps = list(filter(_counts, single))
     lanes = _lanes(steps)
     if lanes is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -176,6 +177,18 @@ def expand(event: Event) -> Iterable[Event]:
     while event.run is not None and begin < len(event.run):
         yield from _records(event, event.run.part(begin, min(begin + piece, len(event.run))))
         begin, piece = begin + piece, min(2 * piece, PIECE)
+
+
+def in_order(events: Iterable[Event]) -> list[Event]:
+    """Return the events in log order: each record of a run that others stand between is an event of its own."""
+    parted = [expand(event) if event.run is not None and event.run.passed else (event,) for event in events]
+    found = [one for several in parted for one in several]
+    return sorted(found, key=lambda event: event.at) if len(found) > len(parted) else found
+
+
+def singles(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield all records in log order, each as an event of its own."""
+    return chain.from_iterable(map(expand, in_order(events)))
 
 
 def cut(event: Event, step: float) -> list[Event]:

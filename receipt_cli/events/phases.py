@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from receipt_cli.events.model import Event, cut
+from receipt_cli.events.model import Event, cut, in_order
 from receipt_cli.grammar.model import Grammar
-from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.scan.segment import count_between
 
 LATE_RECORDS = 4
@@ -84,6 +84,20 @@ def split_phases(events: Iterable[Event], copied: Sequence[int] = ()) -> list[Ph
     for phase in phases:
         _resolve(phase, copied)
     return phases
+
+
+def in_single_file(phase: Phase) -> Phase:
+    """Return the phase with an event for each record that others stand between: no run reaches over another record."""
+    lists = (phase.step_events, phase.evals, phase.superseded, *phase.attempts)
+    if not any(event.run is not None and event.run.passed for events in lists for event in events):
+        return phase
+    known: dict[int, list[Event]] = {}
+
+    def single(events: list[Event]) -> list[Event]:
+        return [one for event in events for one in known.setdefault(id(event), in_order((event,)))]
+
+    steps, evals, superseded, *attempts = map(single, lists)
+    return replace(phase, step_events=steps, evals=evals, superseded=superseded, attempts=attempts)
 
 
 def first_facts(phases: Sequence[Phase]) -> dict[str, tuple[float | str, int]]:
@@ -331,14 +345,32 @@ def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event,
 def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
     """Leave out evaluations printed twice, and those of steps that a later attempt superseded."""
     starts = [(a[0].at, a[0].step or 0) for a in attempts[1:] if a and a[0].step is not None] if phase.evals else []
+    current = [part for event in phase.evals for part in _not_superseded(event, starts)]
     kept: list[Event] = []
     seen: dict[tuple[str, int | None], Event] = {}
-    for event in phase.evals:
-        superseded = event.step is not None and any(event.at < at and event.step > step for at, step in starts)
+    for event in in_order(current) if _go_back(current) else current:
         twin = seen.get((event.rule.name, event.step))
-        copy = twin is not None and twin.same_values(event) and (event.step is not None or event.rank != twin.rank)
-        if superseded or copy:
+        if twin is not None and twin.same_values(event) and (event.step is not None or event.rank != twin.rank):
             continue
         seen[event.rule.name, event.step] = event
         kept.append(event)
     return kept
+
+
+def _not_superseded(event: Event, starts: Sequence[tuple[int, int]]) -> Iterable[Event]:
+    """Return the evaluations up to the step from which an attempt behind them began: ``starts`` are position and step of each."""
+    limit = min((step for at, step in starts if event.at < at), default=None) if event.step is not None else None
+    return (event,) if limit is None else (part for part in cut(event, limit + 1) if (part.step or 0) <= limit)
+
+
+def _go_back(evals: Sequence[Event]) -> bool:
+    """True where evaluations with a run are not all of later steps than those of their rule before: some may be printed twice."""
+    last: dict[str, int] = {}
+    numbered = [event for event in evals if event.step is not None]
+    if all(event.run is None for event in numbered):
+        return False
+    for event in numbered:
+        if event.step is not None and event.step <= last.get(event.rule.name, event.step - 1):
+            return True
+        last[event.rule.name] = event.last_step or 0
+    return False

@@ -64,6 +64,7 @@ class RowRun:
     an event has: grammar, rule, rank, planned steps, meanings. ``epoch`` is that of all of them, where no column has it.
     ``attached`` are the rows of ``columns`` that have the values of a companion, by its name.
     ``drawn`` is how many rows there were of them: a bar draws a record over, and its last frame counts.
+    ``passed``: other events stand between the records (see ``model.in_order``).
     """
 
     columns: RuleColumns
@@ -77,6 +78,7 @@ class RowRun:
     epoch: float | None = None
     drawn: int = 0
     attached: Mapping[str, Integers] = field(default_factory=dict)
+    passed: bool = False
 
     def __len__(self) -> int:
         return self.n

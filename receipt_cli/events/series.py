@@ -67,6 +67,27 @@ class Piece:
     def _at(self, place: int) -> int:
         return place if self.index is None else int(self.index[place])
 
+    @property
+    def places(self) -> Sequence[int]:
+        """The positions of the records that have the values, ascending."""
+        if self.run is None:
+            return [event.at for event in self.events]
+        at = self.run.at
+        found: Sequence[int] = at if self.index is None else at[self.index]  # type: ignore[assignment]
+        return found
+
+    @property
+    def steps(self) -> Numbers:
+        """The steps of the records that have the values, NaN where one has none."""
+        if self.run is None:
+            return [math.nan if event.step is None else float(event.step) for event in self.events]
+        import numpy as np
+
+        steps = self.run.steps.astype(np.float64)
+        if not len(steps):
+            return np.full(len(self.values), np.nan)
+        return steps if self.index is None else steps[self.index]
+
     def record(self, place: int) -> tuple[int, int]:
         """Return position and line of the record that has a value."""
         if self.run is None:
@@ -82,9 +103,75 @@ class Piece:
         return self.events[place].step if self.run is None else self.run.values(self._at(place))[0]
 
 
+@dataclass(slots=True)
+class Merged(Piece):
+    """Values of several pieces whose records stand between each other's, in the order of the log.
+
+    ``order`` (int64 [n]) is where each is among those of all ``parts``.
+    """
+
+    parts: Sequence[Piece] = ()
+    order: Integers | None = None
+
+    def _part(self, place: int) -> tuple[Piece, int]:
+        """Return the piece that a value is of, and its place there."""
+        assert self.order is not None
+        within = int(self.order[place])
+        for part in self.parts:
+            if within < len(part.values):
+                return part, within
+            within -= len(part.values)
+        raise IndexError(place)
+
+    def record(self, place: int) -> tuple[int, int]:
+        """Return position and line of the record that has a value."""
+        part, within = self._part(place)
+        return part.record(within)
+
+    def line_of(self, name: str, place: int) -> int:
+        """Return the line that prints a value of the metric ``name``."""
+        part, within = self._part(place)
+        return part.line_of(name, within)
+
+    def step(self, place: int) -> int | None:
+        """Return the step of the record that has a value."""
+        part, within = self._part(place)
+        return part.step(within)
+
+    @property
+    def steps(self) -> Numbers:
+        """The steps of the records that have the values, NaN where one has none."""
+        import numpy as np
+
+        steps: Floats = np.concatenate([np.asarray(part.steps) for part in self.parts])[self.order]
+        return steps
+
+
+def _in_order(found: Sequence[Piece]) -> list[Piece]:
+    """Return the pieces in the order of the log: those whose records stand between each other's are merged."""
+    together: list[list[Piece]] = []
+    end = -1
+    for piece in found:
+        places = piece.places
+        if places[0] > end:
+            together.append([])
+        together[-1].append(piece)
+        end = max(end, int(places[-1]))
+    return [several[0] if len(several) == 1 else _merge(several) for several in together]
+
+
+def _merge(parts: Sequence[Piece]) -> Piece:
+    import numpy as np
+
+    order = np.argsort(np.concatenate([np.asarray(part.places, np.int64) for part in parts]), kind="stable")
+    values = np.concatenate([np.asarray(part.values, np.float64) for part in parts])
+    return Merged(values[order], [], None, None, parts, order)
+
+
 def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = None) -> list[Piece]:
     """Return the values of a figure in the order of ``events``; of step records only those ``within``."""
     found: list[Piece] = []
+    passed = False
     held, values, of_event = list[Event](), list[float](), figure.of_event
     for event in events:
         number = of_event(event)
@@ -101,7 +188,9 @@ def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = N
             index = None if mask is None else mask.nonzero()[0]
             if len(numbers) if index is None else len(index):
                 found.append(Piece(numbers if index is None else numbers[index], [event], event.run, index))
-    return [*found, Piece(values, held)] if held else found
+                passed |= event.run.passed
+    found += [Piece(values, held)] if held else []
+    return _in_order(found) if passed else found
 
 
 def values_of(found: Sequence[Piece]) -> Numbers:
@@ -126,15 +215,10 @@ def placed(events: Iterable[Event], figure: Figure) -> tuple[Floats, Floats]:
     steps: list[Floats | list[float]] = [[]]
     values: list[Floats | list[float]] = [[]]
     for piece in pieces(events, figure):
-        if piece.run is None:
-            known = [
-                (event.step, value) for event, value in zip(piece.events, piece.values, strict=True) if event.step is not None
-            ]
-            steps.append([step for step, _ in known])
-            values.append([value for _, value in known])
-        elif len(placed := piece.run.steps):
-            steps.append((placed if piece.index is None else placed[piece.index]).astype(np.float64))
-            values.append(piece.values)
+        placed = np.asarray(piece.steps)
+        known = ~np.isnan(placed)
+        steps.append(placed[known])
+        values.append(np.asarray(piece.values)[known])
     return np.concatenate(steps), np.concatenate(values)
 
 
@@ -150,6 +234,9 @@ def steps_at(events: Iterable[Event], figure: Figure, places: Sequence[int]) -> 
 
 def ends(events: Sequence[Event], figure: Figure) -> tuple[float, float] | None:
     """Return the first and the last value of a figure, or None where there is none."""
+    if any(event.run is not None and event.run.passed for event in events):
+        found = pieces(events, figure)
+        return (float(found[0].values[0]), float(found[-1].values[-1])) if found else None
     first = next((value for event in events for value in _edge(event, figure, 0)), None)
     last = next((value for event in reversed(events) for value in _edge(event, figure, -1)), None)
     return None if first is None or last is None else (first, last)

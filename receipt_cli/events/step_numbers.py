@@ -84,7 +84,7 @@ def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], tota
         last = first + event.records
         if event.run is not None:
             event.run = event.run.numbered(steps[first + 1 : last])
-            near = np.searchsorted(breaks, [first - HEAD, last + TAIL])
+            near = np.searchsorted(breaks, [first - HEAD + 2, last + TAIL])  # a stretch may begin anew
             broken |= {id(event)} if near[0] < near[1] else set()
         first = last
     return broken

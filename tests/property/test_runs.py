@@ -137,8 +137,8 @@ rules:
   evaluation:
     event: eval
     literal: 'toy eval '
-    pattern: 'toy eval (?P<step>\d++): (?P<val_loss>[\d.]++|nan)'
-    fields: {step: {type: integer}, val_loss: {type: number}}
+    pattern: 'toy eval (?P<step>\d++)?: (?P<val_loss>[\d.]++|nan)(?: in (?P<eval_duration_s>[\d.]++))?(?: of (?P<epoch>[\d.]++))?'
+    fields: {step: {type: integer}, val_loss: {type: number}, eval_duration_s: {type: number}, epoch: {type: number}}
   saved:
     event: checkpoint
     literal: 'toy saved '
@@ -210,7 +210,18 @@ def stretches(draw: st.DrawFn) -> list[str]:
     """Return the lines of many step records of one kind, some of them odd in one way or another."""
     first, count, stride = draw(st.sampled_from([0, 1, 2, 30, 60, 100])), draw(st.integers(1, 90)), draw(st.integers(1, 2))
     kind = draw(
-        st.sampled_from([*["step"] * 3, *["beside", "report", "pass"] * 2, "row", "norm", "record", "counted", "frames", "bars"])
+        st.sampled_from(
+            [
+                *["step"] * 3,
+                *["beside", "report", "pass", "evals", "tests"] * 2,
+                "row",
+                "norm",
+                "record",
+                "counted",
+                "frames",
+                "bars",
+            ]
+        )
     )
     labels = draw(st.sampled_from([[""], [""], ["[rank1]: "], list(LABELS[1:3]), list(LABELS[1:])]))
     plan = draw(st.sampled_from(["", "", "/90", "/120", "/200"]))
@@ -226,6 +237,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
     )
     draws = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
     whose = draw(st.sampled_from(["", "", " of rank 1"]))
+    figures = draw(st.lists(st.sampled_from(["", " in 3.5", " in 0.5 of 0.{n}", " of 0.{n}"]), min_size=1, max_size=2))
     lines: list[str] = []
     for i in range(count):
         n, what = first + i * stride, odd.get(i)
@@ -239,6 +251,10 @@ def stretches(draw: st.DrawFn) -> list[str]:
             + "".join(f" {name} ..: {4096 + i}\n" for name in REPORTED[: draws[i % len(draws)] + (what == "fewer")]),
             "row": f"{'STEP  TRAINER  LOSS' + '  NORM' * draws[0] if i % 9 == 0 or what == 'nan' else ''}\n{n}  toy x  {loss}"
             + f"  0.{n}" * (draws[0] - (what == "fewer")),
+            "evals": f"toy step {n}{plan} | loss={loss}{values}"
+            + f"\ntoy eval {n}: {loss}{figures[i % len(figures)]}".replace("{n}", str(n)) * (i % draws[0] == 0),
+            "tests": f"toy record epoch={n / 25:.2f} loss=2.5"
+            + f"\ntoy eval : {loss}{figures[i % len(figures)]}".replace("{n}", str(n)) * (i % draws[0] == 0),
             "norm": f"toy norm {n}: {loss if loss != 'nan' else '1'}",
             "record": f"toy record epoch={n / 25:.2f} loss={9 - i / 50:.3f}",
             "pass": f"toy pass {i // 40} {i % 40}/{90 if what == 'plan' else 40} {9 - i / 50:.3f}",
@@ -306,6 +322,20 @@ COPIES = {
     + "".join(f"toy step {n} | loss={9 - n / 50:.3f}\n" for n in range(30)),
     "lines of a companion, and blocks": "".join(
         f"toy step {n} | loss={9 - n / 50:.3f}\ntoy memory {4096 + n}\ntoy times:\n forward ..: {n + 1}\n" for n in range(60)
+    ),
+    "an evaluation behind each record, some not finite, and a second attempt": "".join(
+        f"toy step {n} | loss={9 - n / 50:.3f}\ntoy eval {n}: {'nan' if n % 31 == 7 else n} in 0.5 of {n / 25:.2f}\n"
+        for n in (*range(80), *range(50, 120))
+    ),
+    "evaluations without a step that print the epoch, as records do": "".join(
+        f"toy record epoch={n / 25:.2f} loss={9 - n / 50:.3f}\n" + f"toy eval : {n / 7} of {n / 25:.2f}\n" * (n % 3 == 0)
+        for n in range(120)
+    ),
+    "a bar behind each record, and all of it once more": "".join(
+        f"toy record epoch={n / 25:.2f} loss=2.5\ntoy bar {n}/500\n" for n in (*range(40), *range(40))
+    ),
+    "evaluations printed twice": "".join(
+        f"toy step {n} | loss={9 - n / 50:.3f}\ntoy eval {n // 2}: {n // 2}\n" for n in range(90)
     ),
     "eight ranks that count inside of epochs": "".join(
         f"[rank{rank}]: toy pass {n // 40} {n % 40}/40 {9 - n / 50:.3f}{rank}\n" for n in range(90) for rank in range(8)

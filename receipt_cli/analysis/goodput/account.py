@@ -13,7 +13,7 @@ from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.events.launches import Launch
 from receipt_cli.events.model import Event
-from receipt_cli.events.phases import Phase
+from receipt_cli.events.phases import Phase, in_single_file
 from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.problems import Problem
 
@@ -58,7 +58,7 @@ def account(phases: Sequence[Phase], summaries: Sequence[Summary], launch: Launc
     wall = stated.seconds if stated is not None else life.seconds if life is not None else 0.0
     if not wall > 0:
         return Account(None, problems)
-    goodput = _parts(chosen, launch, life, wall, stated)
+    goodput = _parts([(in_single_file(phase), summary) for phase, summary in chosen], launch, life, wall, stated)
     if goodput is None and stated is not None:
         detail = "the steps have no times that fit the stated wall time: where it went is not known"
         problems.append(Problem("wall_without_step_times", None, detail, ""))

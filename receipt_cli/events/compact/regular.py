@@ -7,14 +7,14 @@ compares a record with those around it looks no further.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import Frame, labels
+from receipt_cli.events.compact.frame import STEP, Frame, labels
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
@@ -24,6 +24,8 @@ from receipt_cli.scan.columns import RuleColumns
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Integers
 
+Read = tuple[Grammar, Rule, RuleColumns]
+
 SPAN = 128
 """A stretch with fewer records is read record by record."""
 LEAST = 16
@@ -32,11 +34,13 @@ LEAST = 16
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What else the log contains: positions (int64) of events that may have to do with the records around them, and of
-    evaluations and checkpoints, which go by; and the rank of all of them where only one is named, some by these records."""
+    """What else the log contains: positions (int64) of events that may have to do with the records around them, of
+    evaluations and checkpoints, which go by, and of evaluations that a run may reach over; and the rank of all of them where
+    only one is named, some by these records."""
 
     hard: Integers
     soft: Integers
+    passing: Integers
     rank: int | None
 
 
@@ -63,6 +67,7 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
     breaks[_beside(at, around.hard)] = True
     pauses = _beside(at, around.soft)
     if frame.frames is not None:
+        pauses = _beside(at, np.concatenate([around.soft, around.passing]))
         breaks[pauses] = True  # a record may be drawn before and after it
     starts = np.flatnonzero(breaks)
     stops = np.append(starts[1:], len(at))
@@ -83,7 +88,9 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
             if end - begin - 2 >= LEAST:
                 inner = slice(begin + 1, end - 1)
                 rows = inner if ends is None else ends[slice(*np.searchsorted(ends, [inner.start, inner.stop]))]
-                runs[begin if chosen is None else int(chosen[begin])] = frame.run(rows, end - begin - 2)
+                run = frame.run(rows, end - begin - 2)
+                low, high = np.searchsorted(around.passing, [at[begin], at[end - 2]])
+                runs[begin if chosen is None else int(chosen[begin])] = replace(run, passed=True) if low < high else run
                 kept[begin + 1 : end - 1] = False
     if not runs:
         return None
@@ -91,21 +98,62 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
 
 
 def surroundings(
-    read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, unseen: Container[tuple[str, str]]
+    read: Sequence[Read], grammar: Grammar, rule: Rule, unseen: Container[tuple[str, str]], passing: Read | None
 ) -> Around:
     """Return the surroundings of the records of ``rule`` in a log, of which ``read`` is all that was read.
 
-    ``unseen`` are the rules, by grammar and name, that have no events.
+    ``unseen`` are the rules, by grammar and name, that have no events; ``passing`` is that of ``find_passing``.
     """
     hard: list[Sequence[int]] = []
     soft: list[Sequence[int]] = []
+    over: list[Sequence[int]] = []
     for g, r, columns in read:
         if (r is not rule or g is not grammar) and (g.id, r.name) not in unseen:
-            passing = g is grammar and r.event in ("eval", "checkpoint") and r.phase is None
-            (soft if passing else hard).append(columns.at)
+            goes_by = g is grammar and r.event in ("eval", "checkpoint") and r.phase is None
+            reached = goes_by and passing is not None and passing[1] is r
+            (over if reached else soft if goes_by else hard).append(columns.at)
     ranks = set().union(*(labels(r, columns) for _, r, columns in read))
     mine = set().union(*(labels(r, columns) for g, r, columns in read if r is rule and g is grammar))
-    return Around(_joined(hard), _joined(soft), int(ranks.pop()) if len(ranks) == 1 and mine == ranks else None)
+    return Around(_joined(hard), _joined(soft), _joined(over), int(ranks.pop()) if len(ranks) == 1 and mine == ranks else None)
+
+
+def find_passing(read: Sequence[Read]) -> Read | None:
+    """Return the only rule of evaluations, if they are so plain that nothing but their order ties them to the steps around.
+
+    They print figures, and perhaps a step. Not where anything has a time stamp, or another rank: then the place of each counts.
+    """
+    found = [(g, r, c) for g, r, c in read if r.event == "eval"]
+    if len(found) != 1 or len({g.id for g, *_ in read}) > 1 or not are_many(found[0][2]):
+        return None
+    [(_, rule, columns)] = found
+    targets = {rule.fields[name].target for name in columns.numbers}
+    if rule.phase is not None or rule.redraw or rule.companion or columns.texts or not ascends(columns.at.whole()):
+        return None
+    if any(target[0] not in ("metric", "other") and target != STEP for target in targets) or any(r.repeats for _, r, _ in read):
+        return None
+    timed = any(not np.isnan(part).all() for _, _, c in read for part in pieces(c.clock.whole()))
+    return None if timed or len(set().union(*(labels(r, c) for _, r, c in read))) > 1 else found[0]
+
+
+def passed_by(found: Read, runs: Iterable[tuple[RuleColumns, KeptRows]]) -> KeptRows | None:
+    """Return the evaluations that stand between the records of runs: the first of each run is an event, with a run of the others.
+
+    None where there are none. Those of a run that are not regular stay events.
+    """
+    rule, columns = found[1:]
+    frame, at = Frame(rule, columns, None), columns.at.whole()
+    breaks = frame.breaks(one_rank=False)
+    if breaks is None:
+        return None
+    kept = np.ones(len(at), np.bool_)
+    behind: dict[int, RowRun] = {}
+    for its, regular in runs:
+        for row, run in regular.runs.items():
+            low, high = np.searchsorted(at, [its.at[row], run.record(len(run) - 1)[0]]).tolist()
+            if high - low > LEAST and not breaks[low + 1 : high].any():
+                behind[low] = replace(frame.run(slice(low + 1, high), high - low - 1), passed=True)
+                kept[low + 1 : high] = False
+    return KeptRows(np.flatnonzero(kept), behind, None) if behind else None
 
 
 def _joined(positions: Sequence[Sequence[int]]) -> Integers:
