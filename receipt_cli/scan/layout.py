@@ -11,8 +11,7 @@ from __future__ import annotations
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.problems import MAX_EXCERPT
-from receipt_cli.records.envelope import MASK as MASK
-from receipt_cli.records.envelope import read_clock, read_moment, read_rank, time_of_day
+from receipt_cli.records.envelope import MASK, read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.scan.extraction import NOWHERE, Span
 from receipt_cli.scan.extraction.model import clean_text
 
