@@ -19,7 +19,6 @@ MAX_LENGTH = 16384
 """Longer records have no layout."""
 MAX_KEPT = 4096
 """Entries of a cache of layouts or prefixes; a full one is emptied."""
-_MIDNIGHT = b"00:00:00"
 _LATER, _LATER_S = b"01:01:01", 3661.0
 
 
@@ -61,7 +60,7 @@ class Prefix:
     def fraction(self) -> Span:
         """The place of the digits of the fraction; empty where there is none."""
         start, end = self.time
-        return min(start + len(_MIDNIGHT) + 1, end), end
+        return min(start + len(_LATER) + 1, end), end
 
     def read(self, record: bytes) -> tuple[int, float]:
         """Return rank and clock of a record."""
