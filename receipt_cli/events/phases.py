@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from receipt_cli.events.model import Event, cut
 from receipt_cli.grammar.model import Grammar
@@ -59,20 +59,12 @@ class Phase:
     @property
     def planned(self) -> int | None:
         """The planned number of steps, as last printed."""
-        for event in reversed(self.step_events):
-            if event.planned is not None:
-                return event.planned
-        for event in reversed(self.standalone_events):
-            if event.planned is not None:
-                return event.planned
-        return None
+        events = chain(reversed(self.step_events), reversed(self.standalone_events))
+        return next((event.planned for event in events if event.planned is not None), None)
 
     def fact(self, name: str) -> float | str | None:
         """Return what the phase first printed for a fact, or None."""
-        for event in self.standalone_events:
-            if name in event.facts:
-                return event.facts[name]
-        return None
+        return next((event.facts[name] for event in self.standalone_events if name in event.facts), None)
 
 
 def split_phases(events: Iterable[Event], copied: Sequence[int] = ()) -> list[Phase]:
@@ -138,11 +130,7 @@ class _Sweep:
         """Return the phase that a single event belongs to: the running one, or the one that it begins."""
         phase = self.running(event)
         tag = event.rule.phase
-        if (
-            phase is None
-            or phase.ended
-            or (tag is not None and phase.name is not None and tag != phase.name and phase.step_events)
-        ):
+        if phase is None or phase.ended or (phase.step_events and None not in (tag, phase.name) and tag != phase.name):
             phase = self.open(event)
         elif event.rule.event == "header" and phase.step_events and _other_model(phase, event):
             return self.open(event)
@@ -172,7 +160,7 @@ class _Sweep:
         tag = event.rule.phase
         if phase is None or phase.ended:
             phase = self.open(event)
-        elif tag is not None and phase.name is not None and tag != phase.name:
+        elif None not in (tag, phase.name) and tag != phase.name:
             phase = self.open(event) if phase.step_events or phase.named else phase
             phase.name = tag
         elif phase.step_events and _starts_over(phase.step_events[-1], event) and _other_plan(phase, event):
