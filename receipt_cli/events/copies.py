@@ -78,6 +78,11 @@ def _is_timed_row(event: Event) -> bool:
     return single and any(name.endswith("_s") and not name.endswith("per_s") for name in event.metrics)
 
 
+def rule_of(event: Event) -> tuple[str, str]:
+    """Return which rule of which grammar read a line."""
+    return event.grammar.id, event.rule.name
+
+
 def _key(event: Event) -> Hashable:
     known = [(name, value) for name, value in (*event.metrics.items(), *event.unregistered.items()) if value == value]
     values = [(name, value) for name, value in known if not name.endswith(_TIMED)]
@@ -104,7 +109,7 @@ def _of_ranks(events: list[Event], aside: Iterable[int]) -> list[Event]:
     rules: dict[tuple[str, str], dict[int, list[Event]]] = {}
     for event in events:
         if event.rank != NO_RANK and _has_figures(event) and not event.rule.companion:  # which the record before it takes
-            rules.setdefault((event.grammar.id, event.rule.name), {}).setdefault(event.rank, []).append(event)
+            rules.setdefault(rule_of(event), {}).setdefault(event.rank, []).append(event)
     copies: set[int] = set()
     for printed in rules.values():
         leader = min(printed, key=lambda rank: (-sum(event.records for event in printed[rank]), rank))

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from receipt_cli.definitions.failure_markers import Catalogue
-from receipt_cli.events.copies import repeats_at
+from receipt_cli.events.copies import repeats_at, rule_of
 from receipt_cli.events.model import Event
 from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Key, Known, Starts, Track, clock_of, introduces
 from receipt_cli.lazy_dataclass import NamedTuple, replace
@@ -185,13 +185,13 @@ class _Walk:
 
     def _introduce(self, event: Event) -> None:
         """Count a line of the banner of the running launch."""
-        self.opening = self.opening or _rule(event)
-        self.openings += _rule(event) == self.opening
-        self.banner.add(_rule(event))
+        self.opening = self.opening or rule_of(event)
+        self.openings += rule_of(event) == self.opening
+        self.banner.add(rule_of(event))
         self.known.learn(event)
 
     def _header(self, index: int, event: Event) -> None:
-        rule = _rule(event)
+        rule = rule_of(event)
         if self.pending is None and not self.tracks:
             again = rule in self.banner and (self.ended or self._troubled(self.events[index - 1].at, event.at))
             if not again:
@@ -324,7 +324,7 @@ class _Walk:
         That is a line which came once before the first step of that run. 0 where it comes once or never, or by several ranks.
         """
         begin = index if self.pending is None else self.pending
-        again = [at for at in range(begin, index) if _rule(self.events[at]) == self.opening]
+        again = [at for at in range(begin, index) if rule_of(self.events[at]) == self.opening]
         ranks = {self.events[at].rank for at in again}
         return again[-1] if self.openings == len(ranks) == 1 and len(again) > 1 else 0
 
@@ -339,7 +339,7 @@ class _Walk:
 
     def _trails(self, event: Event) -> bool:
         """True for what the run before printed when it was over: a figure, or that it is done."""
-        another = bool(self.banner) and _rule(event) not in self.banner
+        another = bool(self.banner) and rule_of(event) not in self.banner
         figure = another and not introduces(event)
         return event.rule.event == "header" and (figure or event.at >> POSITION_BITS in self.done)
 
@@ -376,7 +376,3 @@ def _at(body: SegmentBody, names: Collection[str]) -> list[int]:
     """Return the positions of some markers, in order, but for those that are only mentioned."""
     found = (body.markers[name] for name in names if name in body.markers)
     return sorted(at for hits in found for at, form in zip(hits.at, hits.form, strict=True) if form != MENTIONED)
-
-
-def _rule(event: Event) -> tuple[str, str]:
-    return event.grammar.id, event.rule.name
