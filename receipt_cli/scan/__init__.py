@@ -13,7 +13,6 @@ PUBLIC = {
         "DROPPED Extraction keep_labelled PatternTimeout TIME_BOX_S bind_cells bind_columns bind_row convert "
         "extract read_record read_unregistered"
     ),
-    "layout": "MASK",
     "presence": "has_kernel",
     "segment": "SegmentBody Hits Segment HEAD_KEPT TAIL_KEPT count_between",
     "workers": "AUTO kept_engine scan_source",

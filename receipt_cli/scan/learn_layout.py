@@ -13,7 +13,7 @@ from receipt_cli.definitions.units import MAX_TEXT, shift_of
 from receipt_cli.grammar.digit_sensitivity import kept_after
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import before
+from receipt_cli.records.envelope import MASK, before
 from receipt_cli.records.place import form_of, read_host
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import Candidates
@@ -26,7 +26,7 @@ from receipt_cli.scan.extraction import (
     extract_behind,
     fields_below,
 )
-from receipt_cli.scan.layout import MASK, MAX_KEPT, MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
+from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
 
 if TYPE_CHECKING:
     import regex

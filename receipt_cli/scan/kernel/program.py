@@ -14,8 +14,9 @@ from receipt_cli.definitions.units import MAX_TEXT, find_factor, is_grouped, rea
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import EXCERPT_BYTES
+from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.extraction import NOWHERE, Span, convert, read_unregistered
-from receipt_cli.scan.layout import MASK, EventLayout, Layout, Parts, Prefix, Value
+from receipt_cli.scan.layout import EventLayout, Layout, Parts, Prefix, Value
 from receipt_cli.scan.segment import RuleKey
 
 if TYPE_CHECKING:
