@@ -179,14 +179,13 @@ def pieces(events: Iterable[Event], figure: Figure, within: Selection | None = N
             held.append(event)
             values.append(number)
         if event.run is not None and (printed := figure.of_run(event.run)) is not None:
-            if held:
-                found.append(Piece(values, held))
-                held, values = [], []
             numbers, mask = printed
             chosen = within.masks.get(id(event)) if within is not None else None
             mask = chosen if mask is None else mask if chosen is None else mask & chosen
             index = None if mask is None else mask.nonzero()[0]
             if len(numbers) if index is None else len(index):
+                found += [Piece(values, held)] if held else []
+                held, values = [], []
                 found.append(Piece(numbers if index is None else numbers[index], [event], event.run, index))
                 passed |= event.run.passed
     found += [Piece(values, held)] if held else []

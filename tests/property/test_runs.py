@@ -56,6 +56,11 @@ rules:
     literal: 'toy norm '
     pattern: 'toy norm (?P<step>\d++): (?P<grad_norm>[\d.]++)'
     fields: {step: {type: integer}, grad_norm: {type: number}}
+  third_line:
+    event: step
+    literal: 'toy lr '
+    pattern: 'toy lr (?P<step>\d++): (?P<learning_rate>[\d.]++)'
+    fields: {step: {type: integer}, learning_rate: {type: number}}
   beside:
     event: step
     companion: true
@@ -213,7 +218,7 @@ def stretches(draw: st.DrawFn) -> list[str]:
         st.sampled_from(
             [
                 *["step"] * 3,
-                *["beside", "report", "pass", "evals", "tests"] * 2,
+                *["beside", "report", "pass", "evals", "tests", "joined"] * 2,
                 "row",
                 "norm",
                 "record",
@@ -251,6 +256,8 @@ def stretches(draw: st.DrawFn) -> list[str]:
             + "".join(f" {name} ..: {4096 + i}\n" for name in REPORTED[: draws[i % len(draws)] + (what == "fewer")]),
             "row": f"{'STEP  TRAINER  LOSS' + '  NORM' * draws[0] if i % 9 == 0 or what == 'nan' else ''}\n{n}  toy x  {loss}"
             + f"  0.{n}" * (draws[0] - (what == "fewer")),
+            "joined": f"toy step {n}{plan} | loss={loss}{values}\ntoy norm {n}: 0.{n}"
+            + f"\ntoy lr {n}: 0.{n}" * (i % draws[0] == 0),
             "evals": f"toy step {n}{plan} | loss={loss}{values}"
             + f"\ntoy eval {n}: {loss}{figures[i % len(figures)]}".replace("{n}", str(n)) * (i % draws[0] == 0),
             "tests": f"toy record epoch={n / 25:.2f} loss=2.5"
@@ -323,6 +330,15 @@ COPIES = {
     "lines of a companion, and blocks": "".join(
         f"toy step {n} | loss={9 - n / 50:.3f}\ntoy memory {4096 + n}\ntoy times:\n forward ..: {n + 1}\n" for n in range(60)
     ),
+    "three lines about each step, and a first step printed once more": "".join(
+        f"toy step {n} | loss={9 - n / 50:.3f}\ntoy norm {n}: 0.{n}\ntoy lr {n}: 0.{n}\n" for n in range(90)
+    )
+    + "".join(f"toy step 90 | loss={n}\n\n\ntoy norm 90: 0.{n}\n" for n in (3, 4, 5)),
+    "lines about steps with stamps": "".join(
+        f"2026-01-01 00:{n // 60:02d}:{n % 60:02d} - toy step {n} | loss={9 - n / 50:.3f}\n"
+        f"2026-01-01 00:{n // 60:02d}:{n % 60:02d}{'.5' if n == 50 else ''} - toy norm {n}: 0.{n}\n"
+        for n in range(90)
+    ),
     "an evaluation behind each record, some not finite, and a second attempt": "".join(
         f"toy step {n} | loss={9 - n / 50:.3f}\ntoy eval {n}: {'nan' if n % 31 == 7 else n} in 0.5 of {n / 25:.2f}\n"
         for n in (*range(80), *range(50, 120))
@@ -333,6 +349,10 @@ COPIES = {
     ),
     "a bar behind each record, and all of it once more": "".join(
         f"toy record epoch={n / 25:.2f} loss=2.5\ntoy bar {n}/500\n" for n in (*range(40), *range(40))
+    ),
+    "a run none of whose records is plausible": "".join(
+        f"toy step {n} | loss={9 - n / 50:.3f} | time={2.5 if 51 < n < 73 else 9000}\n" + "toy seed 1\n" * (n < 40)
+        for n in range(78)
     ),
     "evaluations printed twice": "".join(
         f"toy step {n} | loss={9 - n / 50:.3f}\ntoy eval {n // 2}: {n // 2}\n" for n in range(90)
