@@ -139,6 +139,7 @@ _TIME = compile_later(
     rb"|(?<!\d)(?P<y9>20\d\d)(?P<m9>\d\d)(?P<d9>\d\d)[ T](?P<clock9>\d\d:\d\d:\d\d)\b"
     rb"|\b(?P<m0>[A-Z][a-z]{2}) (?P<d0>[ \d]\d) (?P<clock0>\d\d:\d\d:\d\d)(?: (?:(?P<zone0>[A-Z]{3,5}) )?)(?P<y0>(?:19|20)\d\d)\b"
 )
+_BARE_CLOCK = compile_later(rb"(?<![\d:])\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])")
 _UNIX = compile_later(rb"(?<!\d)([12]\d{9})\.(\d{3,9})(?= )")
 MASK = bytes.maketrans(b"123456789", b"000000000")
 """Makes a 0 of each digit."""
@@ -316,16 +317,19 @@ def _day(parts: Mapping[str, bytes], found: re.Match[bytes]) -> tuple[int, int, 
 
 
 def time_of_day(prefix: bytes) -> tuple[int, int] | None:
-    """Return where ``hh:mm:ss`` and its fraction begin and end in the last time of ``prefix``.
+    """Return where ``hh:mm:ss`` and its fraction begin and end in the last time of ``prefix``, or without a date.
 
-    None without one, or where it has twelve hours or stands before its year.
+    None without one, or where it has twelve hours.
     """
-    last = None
+    last = bare = None
     for found in _TIME.finditer(prefix):
         last = found
-    if last is None or last["clock"] is None or last["half"]:
-        return None
-    return last.start("clock"), last.end("fraction" if last["fraction"] else "clock")
+    if last is None:
+        for found in _BARE_CLOCK.finditer(prefix):
+            bare = found
+        return None if bare is None else bare.span()
+    clock = next(name for name in ("clock", "clock9", "clock0") if last[name])
+    return None if last["half"] else (last.start(clock), last.end("fraction" if last["fraction"] else clock))
 
 
 def _offset(zone: bytes | None) -> float | None:

@@ -75,6 +75,8 @@ def seeds() -> list[bytes]:
         "0000-00-00 00:00:00 ",
         "Sat Jan  2 03:04:05 UTC 2026 ",
         "(Worker rank=3, pid=1) ",
+        "01/02 03:04:05 - mmengine - INFO - ",
+        "20260102 03:04:05 INFO ",
         "1.5s\t12\t",
     )
     line = "step 10 loss 2.5 [repeated 3x across cluster] (Ray deduplicates logs by default. See x for more options.)"
