@@ -55,7 +55,7 @@ class Table:
         text, at = _without_heads(buffer), 0
         if self._row is None:
             found = self._header(text)
-            if found is None and _starts_with_head(buffer):  # the redraws of a line have no heads
+            if found is None and text is buffer and _starts_with_head(buffer):  # the redraws of a line have no heads
                 text = _stripped(buffer)
                 found = self._header(text)
             if found is None:

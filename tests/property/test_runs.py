@@ -334,6 +334,8 @@ COPIES = {
         f"toy step {n} | loss={9 - n / 50:.3f}\ntoy norm {n}: 0.{n}\ntoy lr {n}: 0.{n}\n" for n in range(90)
     )
     + "".join(f"toy step 90 | loss={n}\n\n\ntoy norm 90: 0.{n}\n" for n in (3, 4, 5)),
+    "lines about each step behind many of their own": "".join(f"toy norm {n}: 0.{n}\n" for n in range(60))
+    + "".join(f"toy step {n} | loss={9 - n / 50:.3f}\ntoy norm {n}: 0.{n}\n" for n in range(60)),
     "lines about steps with stamps": "".join(
         f"2026-01-01 00:{n // 60:02d}:{n % 60:02d} - toy step {n} | loss={9 - n / 50:.3f}\n"
         f"2026-01-01 00:{n // 60:02d}:{n % 60:02d}{'.5' if n == 50 else ''} - toy norm {n}: 0.{n}\n"

@@ -65,17 +65,25 @@ class Joining(NamedTuple):
 
 
 def find_joining(
-    read: Sequence[Read], grammar: Grammar, rule: Rule, columns: RuleColumns, unseen: Container[tuple[str, str]]
+    read: Sequence[Read],
+    grammar: Grammar,
+    rule: Rule,
+    columns: RuleColumns,
+    unseen: Container[tuple[str, str]],
+    settled: Container[tuple[str, str]],
 ) -> Joining:
     """Return the step records of other rules that say more about the step of the record before them, as a companion does.
 
-    None where a rule prints more than figures, or where two rules that do print one figure. ``unseen`` as for ``attach``.
+    None where a rule prints more than figures, or where two rules that do print one figure. ``unseen`` as for ``attach``;
+    of rules that are ``settled`` the runs are known.
     """
     steps = None if rule.redraw or _may_be_copied(rule, columns) else _steps(rule, columns)
     found: dict[str, tuple[Integers, Mask]] = {}
     if steps is None:
         return Joining(found)
-    may = [(r, c) for g, r, c in read if g is grammar and r is not rule and _may_join(rule, r, c)]
+    may = [
+        (r, c) for g, r, c in read if g is grammar and (g.id, r.name) not in settled and r is not rule and _may_join(rule, r, c)
+    ]
     mine = {id(columns), *(id(its) for _, its in may)}
     others = [c.at.whole() for g, r, c in read if id(c) not in mine and (g.id, r.name) not in unseen]
     shown: set[str] = set()

@@ -30,7 +30,7 @@ def compact(read: Sequence[tuple[Grammar, Rule, RuleColumns]], *, copies: bool) 
             continue
         aside = None if copies else set_aside(read, grammar, rule, columns)
         rows = None if aside is None else aside[0]
-        joining = find_joining(read, grammar, rule, columns, bars.keys()) if aside is None else Joining({})
+        joining = find_joining(read, grammar, rule, columns, bars.keys(), kept.keys()) if aside is None else Joining({})
         around = surroundings(joining.others(read, grammar), grammar, rule, bars.keys(), passing)
         regular = find_runs(rule, columns, around, rows)
         if aside is not None:
