@@ -199,23 +199,27 @@ def _with_steps_of(
     benchmark = replace(grammar, rules=tuple(r for r in grammar.rules if beside.get(r.name) == "benchmark"))
     grammar = replace(grammar, rules=tuple(r for r in grammar.rules if r not in benchmark.rules))
     own = replace(grammar, rules=tuple(r for r in grammar.rules if r not in library.rules))
-    steps = _steps(engine, body, own)
+    steps, losses = _steps(engine, body, own)
     if not steps or (learned.needs_steps and any(e.step is None for e in steps)):
         return None
-    losses = any(e.prints("loss") for e in steps)
-    if not losses and any(e.prints("loss") for e in _steps(engine, body, benchmark)):
+    if not losses and _steps(engine, body, benchmark)[1]:
         return None
-    printed = _steps(engine, body, library)
+    printed, theirs = _steps(engine, body, library)
     if not printed:
         return own
-    if not losses or any(e.prints("loss") for e in printed):
+    if not losses or theirs:
         return None
     return grammar if _step_numbers(printed) <= _step_numbers(steps) - {None} else own
 
 
-def _steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> list[Event]:
-    told = read_events(engine, body, [grammar], runs=True, copies=True)
-    return [e for e in number_steps(count_epochs(told.events), told.bars) if e.is_step]
+def _steps(engine: Engine, body: SegmentBody, grammar: Grammar) -> tuple[list[Event], bool]:
+    """Return the step records, but for those of ranks that print the steps of another one, and whether any has a loss."""
+    if not any(rule.event == "step" for rule in grammar.rules):
+        return [], False
+    told = read_events(engine, body, [grammar], runs=True)
+    steps = [event for event in number_steps(count_epochs(told.events), told.bars) if event.is_step]
+    aside = (run for runs in told.copies.values() for run in runs)
+    return steps, any(event.prints("loss") for event in steps) or any(run.metric("loss") is not None for run in aside)
 
 
 def _step_numbers(events: Sequence[Event]) -> set[int | None]:

@@ -16,13 +16,10 @@ from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import SegmentBody
 
 
-def read_events(
-    engine: Engine, body: SegmentBody, grammars: Sequence[Grammar], *, runs: bool = False, copies: bool = False
-) -> ReadEvents:
+def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar], *, runs: bool = False) -> ReadEvents:
     """Return the events that ``grammars`` read.
 
-    With ``runs``, records that need no event of their own stay rows (see ``events.rows``); with ``copies`` those of other
-    ranks become events even so. Not for events that will be moved.
+    With ``runs``, records that need no event of their own stay rows (see ``events.rows``); not for events that will be moved.
     """
     events: list[Event] = []
     problems: list[Problem] = []
@@ -38,7 +35,7 @@ def read_events(
     if runs and any(are_many(columns) for _, _, columns in read):
         from receipt_cli.events.compact.selection import compact  # small logs need nothing of it
 
-        rows = compact(read, copies=copies)
+        rows = compact(read)
     for grammar, rule, columns in rows.read:
         events += _events_of(columns, grammar, rule, rows)
     events.sort(key=lambda event: event.at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +27,11 @@ _CELL = rb"(?:" + _TIME.encode() + rb"|(?:" + _PLAIN + rb")(?:[ ]?%|m?s|[mh])?+)
 _UNIT = rb" %msh"
 """What a unit behind a number is made of: ``91.5%``, ``12.3s``, ``4.27m``."""
 _WHOLE = r"\d++"
-_ROW = rb"[| \t]*+" + _CELL + rb"(?:(?:[ ]*+[\t,|][ ]*+|[ ]{1,80}+)" + _CELL + rb"){1,63}+[ \t,|]*+"
+_NEXT_CELL = rb"(?:[ ]*+[\t,|][ ]*+|[ ]{1,80}+)" + _CELL
+_ROW = rb"[| \t]*+" + _CELL + rb"(?:" + _NEXT_CELL + rb"){1,63}+[ \t,|]*+"
+_OF_CELLS = b"0123456789.:+-%eEnNaAiIfFmsh \t,|"
+"""What cells and the space between them are made of."""
+_LAST_CELLS = re.compile(_CELL + _NEXT_CELL + rb"[ \t,|]*+\Z")
 _RULE = rb"(?:[|+ \t:-]*-[|+ \t:-]*\n)?"  # a rule between the header and its rows
 _FIRST = re.compile(rb"(?m)^([| \t]*+[A-Za-z][^\n\d=:]{3,1000}+)\n" + _RULE + rb"(" + _ROW + rb")$")
 _BETWEEN = {
@@ -52,11 +57,15 @@ class Table:
 
     def take(self, buffer: bytes) -> None:
         """Look for the header in ``buffer``, and for rows behind it; both may have the heads of a collector before them."""
-        text, at = _without_heads(buffer), 0
+        lines = buffer.split(b"\n")
+        rows = [at for at, line in enumerate(lines) if _ends_in_cells(line)]
+        if not rows:
+            return
+        text, at = _stripped(lines, rows) if _have_heads(buffer) else buffer, 0
         if self._row is None:
             found = self._header(text)
             if found is None and text is buffer and _starts_with_head(buffer):  # the redraws of a line have no heads
-                text = _stripped(buffer)
+                text = _stripped(lines, rows)
                 found = self._header(text)
             if found is None:
                 return
@@ -89,16 +98,24 @@ class Table:
         return True
 
 
-def _without_heads(buffer: bytes) -> bytes:
-    """Return records without what collectors put before each, where most of the first ones have such a head."""
+def _ends_in_cells(line: bytes) -> bool:
+    """True for a line that ends as a row does: few do."""
+    end = line[len(line.rstrip(_OF_CELLS)) :]
+    return len(end) > 2 and _LAST_CELLS.search(end) is not None
+
+
+def _have_heads(buffer: bytes) -> bool:
+    """True where most of the first records have a head that a collector put before them."""
     first = [record for record in buffer[:_LOOKED_AT].split(b"\n")[:LOOKED_AT] if record.strip()]
-    if 2 * sum(core_start(record) > 0 for record in first) <= len(first):
-        return buffer
-    return _stripped(buffer)
+    return 2 * sum(core_start(record) > 0 for record in first) > len(first)
 
 
-def _stripped(buffer: bytes) -> bytes:
-    return b"\n".join(record[core_start(record) :] for record in buffer.split(b"\n"))
+def _stripped(lines: Sequence[bytes], rows: Sequence[int]) -> bytes:
+    """Return the lines that may be ``rows``, and the two before each, without their heads; the others are empty."""
+    kept = [b""] * len(lines)
+    for at in {place for row in rows for place in range(max(0, row - 2), row + 1)}:
+        kept[at] = lines[at][core_start(lines[at]) :]
+    return b"\n".join(kept)
 
 
 def _starts_with_head(buffer: bytes) -> bool:

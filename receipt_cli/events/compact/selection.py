@@ -14,8 +14,8 @@ from receipt_cli.lazy_dataclass import replace
 from receipt_cli.scan.columns import RuleColumns
 
 
-def compact(read: Sequence[tuple[Grammar, Rule, RuleColumns]], *, copies: bool) -> CompactRows:
-    """Return the rows of ``read`` that become events, and the others; with ``copies`` no rank is set aside."""
+def compact(read: Sequence[tuple[Grammar, Rule, RuleColumns]]) -> CompactRows:
+    """Return the rows of ``read`` that become events, and the others."""
     bars = {(g.id, r.name): found for g, r, c in read if (found := find_bars(read, g, r, c)) is not None}
     read, attached = attach(read, bars.keys())
     made = {(g.id, r.name): (g, r, columns) for g, r, columns in read}
@@ -28,7 +28,7 @@ def compact(read: Sequence[tuple[Grammar, Rule, RuleColumns]], *, copies: bool) 
         read = list(made.values())
         if not worth_it(rule, columns) or any(g is grammar and r.repeats for g, r, _ in read):
             continue
-        aside = None if copies else set_aside(read, grammar, rule, columns)
+        aside = set_aside(read, grammar, rule, columns)
         rows = None if aside is None else aside[0]
         joining = find_joining(read, grammar, rule, columns, bars.keys(), kept.keys()) if aside is None else Joining({})
         around = surroundings(joining.others(read, grammar), grammar, rule, bars.keys(), passing)
