@@ -316,20 +316,11 @@ def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event,
         runs = [event.run for event in phase.step_events if event.run is not None]
         phase.pairs = Counter((a.last_step, a.last_step == b.step) for a, b in pairwise(phase.step_events))
         phase.pairs.update((event.step, False) for event in phase.step_events if event.run is not None)
-        phase.pairs[None, True] += sum(_joined(event) for event in phase.step_events)
         phase.again = sum(n for (_, same), n in phase.pairs.items() if same)
         phase.inside = sorted(step for run in runs for step in run.steps[:-1].tolist())
     inside = len(phase.inside) - count_between(phase.inside, last.step or 0, (last.step or 0) + 1)
     others = phase.pairs.total() + inside - phase.pairs[last.step, True] - phase.pairs[last.step, False]
     return not others or 2 * (phase.again - phase.pairs[last.step, True]) < others
-
-
-def _joined(event: Event) -> int:
-    """Return how many lines about the steps of an event and its run have no event, those of companions apart."""
-    if event.run is None:
-        return 0
-    companions = {rule.name for rule in event.grammar.rules if rule.companion}
-    return sum(len(rows) + (name in event.rules) for name, rows in event.run.followed() if name not in companions)
 
 
 def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from receipt_cli.events.compact.frame import STEP, Frame, labels
+from receipt_cli.events.compact.frame import STEP, labels
 from receipt_cli.events.compact.regular import worth_it
-from receipt_cli.events.rows import KeptRows, are_many
+from receipt_cli.events.rows import are_many
 from receipt_cli.grammar.model import Grammar, Rule
-from receipt_cli.numeric.array_types import Floats, Integers, Mask
+from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.spill import ascends, scratch
@@ -49,102 +49,6 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
                 made[key] = (grammar, *_merged(rule, columns, companion, its, owners, mask))
                 made[its_key] = (grammar, companion, _chosen(its, (~mask).nonzero()[0]))
     return [entry for entry in made.values() if len(entry[2])], found
-
-
-class Joining(NamedTuple):
-    """Records of other rules about the steps of the one before them: by rule, the row before each, and which are of its step."""
-
-    rows: Mapping[str, tuple[Integers, Mask]]
-
-    def others(self, read: Sequence[Read], grammar: Grammar) -> list[Read]:
-        """Return what was read without them."""
-        return [
-            (g, r, _chosen(c, (~self.rows[r.name][1]).nonzero()[0])) if g is grammar and r.name in self.rows else (g, r, c)
-            for g, r, c in read
-        ]
-
-
-def find_joining(
-    read: Sequence[Read],
-    grammar: Grammar,
-    rule: Rule,
-    columns: RuleColumns,
-    unseen: Container[tuple[str, str]],
-    settled: Container[tuple[str, str]],
-) -> Joining:
-    """Return the step records of other rules that say more about the step of the record before them, as a companion does.
-
-    None where a rule prints more than figures, or where two rules that do print one figure. ``unseen`` as for ``attach``;
-    of rules that are ``settled`` the runs are known.
-    """
-    steps = None if rule.redraw or _may_be_copied(rule, columns) else _steps(rule, columns)
-    found: dict[str, tuple[Integers, Mask]] = {}
-    if steps is None:
-        return Joining(found)
-    may = [
-        (r, c) for g, r, c in read if g is grammar and (g.id, r.name) not in settled and r is not rule and _may_join(rule, r, c)
-    ]
-    mine = {id(columns), *(id(its) for _, its in may)}
-    others = [c.at.whole() for g, r, c in read if id(c) not in mine and (g.id, r.name) not in unseen]
-    shown: set[str] = set()
-    for other, its in sorted(may, key=lambda one: one[1].at[0]):
-        figures = {other.fields[name].target[1] for name in its.numbers} - {STEP[1]}
-        theirs = _steps(other, its)
-        one_rank = len(labels(rule, columns) | labels(other, its)) < 2
-        if theirs is None or not one_rank or not shown.isdisjoint(figures) or _clash(rule, columns, other, its):
-            continue
-        owners, mask = _owners(columns, its, others)
-        mask &= (steps[owners] == theirs) & _in_time(columns.clock.whole(), owners, its.clock.whole())
-        if bool(mask.any()):
-            found[other.name] = owners, mask
-            shown |= figures
-    return Joining(found)
-
-
-def join(
-    made: dict[tuple[str, str], Read], key: tuple[str, str], regular: KeptRows, joining: Joining
-) -> tuple[KeptRows, Mapping[str, Integers]]:
-    """Attach what joins the records of runs and those before them, in ``made``; return the runs with it, and the rows that have
-    the values of each rule.
-
-    At the ends of a stretch each line stays an event of its own.
-    """
-    grammar, rule, columns = made[key]
-    inner = np.ones(len(columns), np.bool_)
-    inner[regular.rows] = False
-    inner[list(regular.runs)] = True
-    attached: dict[str, Integers] = {}
-    for name, (owners, mask) in joining.rows.items():
-        other, its = made[grammar.id, name][1:]
-        mask = mask & inner[owners]
-        attached[name] = owners[mask]
-        rule, columns = _merged(rule, columns, other, its, owners, mask)
-        made[grammar.id, name] = grammar, other, _chosen(its, (~mask).nonzero()[0])
-    made[key] = grammar, rule, columns
-    frame = Frame(rule, columns, None)
-    runs = {row: replace(frame.run(run.rows, run.drawn), passed=run.passed) for row, run in regular.runs.items()}
-    return replace(regular, runs=runs), attached
-
-
-def _may_join(rule: Rule, other: Rule, its: RuleColumns) -> bool:
-    """True for another kind of step records whose fields are figures and the step, and nothing else."""
-    if not worth_it(other, its) or other.redraw or its.texts or other.phase != rule.phase or other.repeats:
-        return False
-    targets = [other.fields[name].target for name in its.numbers]
-    return targets.count(STEP) == 1 and all(target == STEP or target[0] in ("metric", "other") for target in targets)
-
-
-def _steps(rule: Rule, columns: RuleColumns) -> Integers | None:
-    """Return the step of each record; None where one has none."""
-    frame = Frame(rule, columns, None)
-    return frame.steps if frame.step and frame.numbered is None else None
-
-
-def _in_time(clock: Floats, owners: Integers, its: Floats) -> Mask:
-    """Return which stamps are none, or between that of the record before and that of the next one, and no finer than these."""
-    before, after = clock[owners], clock[np.minimum(owners + 1, len(clock) - 1)]
-    fitting: Mask = np.isnan(its) | ((before <= its) & (its <= after) & ((its == np.floor(its)) | (before != np.floor(before))))
-    return fitting
 
 
 def _may_follow(rule: Rule, columns: RuleColumns) -> bool:
