@@ -272,21 +272,34 @@ static int read_decimal(const byte *p, size_t length, uint64_t times, int power,
     int digits = 0, behind = 0, exponent = 0, negative = 0, down = 0, count = 0, leading = 0;
     double value;
     if (p < end && (*p == '-' || *p == '+')) negative = *p++ == '-';
-    for (; p < end; p++) {
-        unsigned d = (unsigned)*p - '0';
-        if (LIKELY(d <= 9)) {
-            digits += integer != 0;
-            if (digits > 18) return 0;
-            leading |= count == 0 && d == 0;
-            integer = integer * 10 + d;
-            power -= behind;
-            count++;
-        } else if (*p == '.') {
-            if (behind) return 0;
-            behind = 1;
-        } else if (*p == ',') {
-            if (behind || count == 0 || leading) return 0;  /* no thousands begin with a zero */
-        } else break;
+    if (LIKELY(end - p <= 18)) {  /* no more digits than an integer holds */
+        const byte *begin = p, *point;
+        for (; p < end && is_digit(*p); p++) integer = integer * 10 + (uint64_t)(*p - '0');
+        count = (int)(p - begin);
+        if (p < end && *p == '.') {
+            for (point = ++p; p < end && is_digit(*p); p++) integer = integer * 10 + (uint64_t)(*p - '0');
+            count += (int)(p - point);
+            power -= (int)(p - point);
+            if (p < end && (*p == '.' || *p == ',')) return 0;
+        } else if (p < end && *p == ',') p = begin, integer = 0, count = 0;
+    }
+    if (count == 0) {
+        for (; p < end; p++) {
+            unsigned d = (unsigned)*p - '0';
+            if (LIKELY(d <= 9)) {
+                digits += integer != 0;
+                if (digits > 18) return 0;
+                leading |= count == 0 && d == 0;
+                integer = integer * 10 + d;
+                power -= behind;
+                count++;
+            } else if (*p == '.') {
+                if (behind) return 0;
+                behind = 1;
+            } else if (*p == ',') {
+                if (behind || count == 0 || leading) return 0;  /* no thousands begin with a zero */
+            } else break;
+        }
     }
     if (count == 0) return 0;
     if (p < end) {
