@@ -145,16 +145,15 @@ class Room:
         return True
 
     def _in_memory(self, size: int) -> None:
-        if self._map is None or not self._counted or not self._resized(size):
+        small = self.size < HUGE <= size  # its pages would stay as they are
+        if self._map is None or not self._counted or small or not self._resized(size):
             made = _anonymous(size)
+            _ask_for_large_pages(made, size)
             if self._map is not None:
                 made[: self.size] = memoryview(self._map)[: self.size]
             self._map = made
-        if size >= HUGE and hasattr(self._map, "madvise"):
-            from mmap import MADV_HUGEPAGE
-
-            with contextlib.suppress(OSError):
-                self._map.madvise(MADV_HUGEPAGE)
+        else:
+            _ask_for_large_pages(self._map, size)
         self._count(size)
 
     def _resized(self, size: int) -> bool:
@@ -305,6 +304,14 @@ def _anonymous(size: int) -> mmap:
     except ImportError:  # Windows
         return mmap(-1, size)
     return mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+
+
+def _ask_for_large_pages(memory: mmap, size: int) -> None:
+    if size >= HUGE and hasattr(memory, "madvise"):
+        from mmap import MADV_HUGEPAGE
+
+        with contextlib.suppress(OSError):
+            memory.madvise(MADV_HUGEPAGE)
 
 
 def _temporary() -> IO[bytes] | None:
