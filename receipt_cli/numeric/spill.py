@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from mmap import PAGESIZE, mmap
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet, finalize
@@ -217,18 +217,40 @@ def _give_back(shown: mmap) -> None:
 def scratch(dtype: type[Kind], count: int) -> NDArray[Kind]:
     """Return ``count`` numbers of eight bytes that are still to be written: in a file where they are many and would
     exceed the bound beside what all rooms, and other such numbers, hold."""
+    return _scratch(dtype, count)[0]
+
+
+def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], Room | None]:
+    """Return as ``scratch``, and the room where it is in a file."""
     import numpy as np
 
     global _held
     size = 8 * count
     if size < _LARGE:
-        return np.empty(count, dtype)
+        return np.empty(count, dtype), None
     room = Room(size)
     assert room._map is not None
-    if not room.on_disk:  # the array outlives the room
-        _held += size
-        finalize(room._map, _returned, size).atexit = False
-    return room.view(dtype, 0, count)
+    made = room.view(dtype, 0, count)
+    if room.on_disk:
+        return made, room
+    _held += size  # the array outlives the room
+    finalize(room._map, _returned, size).atexit = False
+    return made, None
+
+
+def _filled(dtype: type[Kind], count: int, parts: Iterable[NDArray[Any]]) -> NDArray[Kind]:
+    """Return the ``count`` numbers of all ``parts``, in order."""
+    import numpy as np
+
+    made, room = _scratch(dtype, count)
+    at = 0
+    for part in parts:
+        if room is None:
+            made[at : at + len(part)] = part
+        elif len(part):
+            room.write(8 * at, np.ascontiguousarray(part, dtype).data.cast("B"))
+        at += len(part)
+    return made
 
 
 def _returned(size: int) -> None:
@@ -247,13 +269,14 @@ def picked(values: NDArray[Kind], rows: Integers) -> NDArray[Kind]:
     """Return ``values`` (of eight bytes) at ``rows``, ascending; the pages of files are given back meanwhile."""
     if len(rows) <= PIECE:
         return values[rows]
-    made, at = scratch(values.dtype.type, len(rows)), 0
-    for begin in range(0, len(rows), PIECE):
-        piece = rows[begin : begin + PIECE]
-        made[at : at + len(piece)] = values[piece]
-        at += len(piece)
-        show(8 * int(piece[-1] - piece[0]))
-    return made
+
+    def parts() -> Iterator[NDArray[Kind]]:
+        for begin in range(0, len(rows), PIECE):
+            piece = rows[begin : begin + PIECE]
+            yield values[piece]
+            show(8 * int(piece[-1] - piece[0]))
+
+    return _filled(values.dtype.type, len(rows), parts())
 
 
 def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]:
@@ -263,11 +286,7 @@ def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> ND
     filled = [part for part in map(np.asarray, parts) if len(part)]
     if len(filled) == 1 and filled[0].dtype == dtype:
         return filled[0]
-    made, at = scratch(dtype, sum(map(len, filled))), 0
-    for piece in (piece for part in filled for piece in pieces(part)):
-        made[at : at + len(piece)] = piece
-        at += len(piece)
-    return made
+    return _filled(dtype, sum(map(len, filled)), (piece for part in filled for piece in pieces(part)))
 
 
 def ascends(values: Integers) -> bool:
@@ -282,12 +301,7 @@ def ascends(values: Integers) -> bool:
 
 def take(values: NDArray[Kind], wanted: Callable[[NDArray[Kind]], Mask], count: int) -> NDArray[Kind]:
     """Return the ``count`` of ``values`` (of eight bytes) for which ``wanted`` is true, in order."""
-    kept, made = scratch(values.dtype.type, count), 0
-    for piece in pieces(values):
-        good = piece[wanted(piece)]
-        kept[made : made + len(good)] = good
-        made += len(good)
-    return kept
+    return _filled(values.dtype.type, count, (piece[wanted(piece)] for piece in pieces(values)))
 
 
 def _written(file: IO[bytes], at: int, data: bytes | memoryview) -> bool:
