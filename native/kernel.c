@@ -272,21 +272,34 @@ static int read_decimal(const byte *p, size_t length, uint64_t times, int power,
     int digits = 0, behind = 0, exponent = 0, negative = 0, down = 0, count = 0, leading = 0;
     double value;
     if (p < end && (*p == '-' || *p == '+')) negative = *p++ == '-';
-    for (; p < end; p++) {
-        unsigned d = (unsigned)*p - '0';
-        if (LIKELY(d <= 9)) {
-            digits += integer != 0;
-            if (digits > 18) return 0;
-            leading |= count == 0 && d == 0;
-            integer = integer * 10 + d;
-            power -= behind;
-            count++;
-        } else if (*p == '.') {
-            if (behind) return 0;
-            behind = 1;
-        } else if (*p == ',') {
-            if (behind || count == 0 || leading) return 0;  /* no thousands begin with a zero */
-        } else break;
+    if (LIKELY(end - p <= 18)) {  /* no more digits than an integer holds */
+        const byte *begin = p, *point;
+        for (; p < end && is_digit(*p); p++) integer = integer * 10 + (uint64_t)(*p - '0');
+        count = (int)(p - begin);
+        if (p < end && *p == '.') {
+            for (point = ++p; p < end && is_digit(*p); p++) integer = integer * 10 + (uint64_t)(*p - '0');
+            count += (int)(p - point);
+            power -= (int)(p - point);
+            if (p < end && (*p == '.' || *p == ',')) return 0;
+        } else if (p < end && *p == ',') p = begin, integer = 0, count = 0;
+    }
+    if (count == 0) {
+        for (; p < end; p++) {
+            unsigned d = (unsigned)*p - '0';
+            if (LIKELY(d <= 9)) {
+                digits += integer != 0;
+                if (digits > 18) return 0;
+                leading |= count == 0 && d == 0;
+                integer = integer * 10 + d;
+                power -= behind;
+                count++;
+            } else if (*p == '.') {
+                if (behind) return 0;
+                behind = 1;
+            } else if (*p == ',') {
+                if (behind || count == 0 || leading) return 0;  /* no thousands begin with a zero */
+            } else break;
+        }
     }
     if (count == 0) return 0;
     if (p < end) {
@@ -361,8 +374,11 @@ typedef struct {
     uint64_t same;
 } Echo;
 
-typedef struct {
+typedef struct Layout Layout;
+
+struct Layout {
     uint64_t key;
+    Layout *next;  /* of the record that came behind the latest one of this layout */
     uint32_t length, words;
     uint64_t *masked, *room;
     Event *events;
@@ -372,7 +388,7 @@ typedef struct {
     int32_t *ignored, *near_;
     int32_t event_count, value_count, ignored_count, near_count, echo_count, absent_count;
     int32_t bad, hit, any_bar;  /* whether its records are not UTF-8, whether a rule explains them, and any_bar of layout.py */
-} Layout;
+};
 
 enum { DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PARTS };
 #define PLACE_BITS 40  /* of a value of parts: the place of its record in the block, below the number of the parts */
@@ -424,6 +440,7 @@ typedef struct {
     Quiet *quiet;
     Memo memo;
     Layout **layouts;
+    Layout *latest;  /* of the latest record that had one as it was printed */
     size_t layout_count, layout_capacity;
     uint32_t *slots;  /* of layouts: the number from 1 on, 0: none */
     size_t slot_count;
@@ -908,6 +925,28 @@ typedef struct {
     int bad;
 } Record;
 
+/* Return the layout that followed the latest record's before, if the record p has it, too: most logs print the same in
+   turn. `room` bytes may be read. */
+static Layout *expected(const Kernel *kernel, const byte *p, size_t room) {
+    Layout *layout = kernel->latest != NULL ? kernel->latest->next : NULL;
+    if (layout == NULL || layout->length >= room) return NULL;
+    if (p[layout->length] != '\n' && p[layout->length] != '\r') return NULL;
+    return fits(layout, p, room) && agrees(layout, p) ? layout : NULL;
+}
+
+/* Set where the record ends that begins at `start`. */
+static size_t find_end(Kernel *kernel, const byte *text, size_t start, size_t size) {
+    if (kernel->newline < (Py_ssize_t)start) {
+        const byte *found = memchr(text + start, '\n', size - start);
+        kernel->newline = found != NULL ? found - text : (Py_ssize_t)size;
+    }
+    if (kernel->carriage < (Py_ssize_t)start) {
+        const byte *found = memchr(text + start, '\r', size - start);
+        kernel->carriage = found != NULL ? found - text : (Py_ssize_t)size;
+    }
+    return (size_t)(kernel->newline < kernel->carriage ? kernel->newline : kernel->carriage);
+}
+
 /* Read until a record that Python must read (LEFT) or the end of the block (READ). The interpreter lock is released. */
 static int read_on(Kernel *kernel, Record *record) {
     const byte *text = kernel->text.buf;
@@ -917,15 +956,8 @@ static int read_on(Kernel *kernel, Record *record) {
         uint64_t high = 0, key = 0;
         int bad = 0, blank;
         const Form *form;
-        if (kernel->newline < (Py_ssize_t)start) {
-            const byte *found = memchr(text + start, '\n', size - start);
-            kernel->newline = found != NULL ? found - text : (Py_ssize_t)size;
-        }
-        if (kernel->carriage < (Py_ssize_t)start) {
-            const byte *found = memchr(text + start, '\r', size - start);
-            kernel->carriage = found != NULL ? found - text : (Py_ssize_t)size;
-        }
-        end = (size_t)(kernel->newline < kernel->carriage ? kernel->newline : kernel->carriage);
+        Layout *layout = expected(kernel, text + start, size - start), *known = layout;
+        end = layout != NULL ? start + layout->length : find_end(kernel, text, start, size);
         length = end - start;
         kernel->left.at = start;
         record->ordinal = kernel->left.ordinal = kernel->ordinal;
@@ -944,9 +976,14 @@ static int read_on(Kernel *kernel, Record *record) {
             const byte *p = text + start;
             size_t same = length, size_of_short = length;
             uint64_t short_key, ignored;
-            Layout *layout;
-            key = key_of(kernel, p, length, size - start, &high);
-            layout = find_layout(kernel, p, length, size - start, key);
+            if (layout == NULL) {
+                key = key_of(kernel, p, length, size - start, &high);
+                known = layout = find_layout(kernel, p, length, size - start, key);
+            }
+            if (known != NULL) {
+                if (kernel->latest != NULL) kernel->latest->next = known;
+                kernel->latest = known;
+            }
             if (layout == NULL && (form = find_quiet(kernel->quiet, p, length, size - start, key)) != NULL) {
                 kernel->undecodable += form->bad;
                 kernel->blank += end < size && form->blank;
@@ -965,6 +1002,7 @@ static int read_on(Kernel *kernel, Record *record) {
                     continue;
                 }
                 if (done == FAILED) return FAILED;
+                if (key == 0) key = key_of(kernel, text + start, length, size - start, &high);  /* it was expected */
             }
         } else high = 1;
         if (high != 0 && !is_utf8(text + start, length)) {

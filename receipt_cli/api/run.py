@@ -50,7 +50,8 @@ class ReadOptions(TypedDict, total=False):
     here: bool | FilePath
     """Whether this machine and the git repository in the current folder, or in this one, are the run's: record them."""
     workers: int | None
-    """Processes that scan: 1 by default; None for as many as pay, each a copy of this process where the system can copy one."""
+    """Processes that scan: 1 by default, and where the kernel is; None for as many as pay, each a copy of this process where
+    the system can copy one."""
     progress: Progress | None
     """Called with the bytes read so far, and with the size of the log."""
     unrecognised: bool

@@ -18,7 +18,6 @@ def resolution(values: Iterable[float]) -> float:
     """
     finest = 0
     for value in list(dict.fromkeys(values))[:MAX_LOOKED_AT]:  # those of an array, too: numpy's repr names its type
-        exponent = Decimal(repr(float(value))).normalize().as_tuple().exponent
-        if isinstance(exponent, int):
-            finest = min(finest, exponent)
+        digits, _, power = repr(float(value)).partition("e")  # of "nan" and "inf", which have no point, it is 0
+        finest = min(finest, int(power or 0) - len(digits.partition(".")[2].rstrip("0")))
     return float(Decimal(1).scaleb(finest)) if finest else 0.0

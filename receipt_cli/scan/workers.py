@@ -31,7 +31,7 @@ MIN_PARALLEL = 64 << 20
 PACKED = 4
 """A compressed log is taken to hold so many times its size."""
 AUTO = 0
-"""As many workers as pay off: one where the kernel is and for what is small or of unknown size, else the number of cores."""
+"""As many workers as pay off: one for what is small or of unknown size, else the number of cores."""
 MOST = 8
 """Workers that AUTO takes at most."""
 PIECE = 8 << 20
@@ -66,22 +66,22 @@ def kept_engine(grammars: Sequence[Grammar], catalogue: Catalogue) -> Engine:
 def scan_source(engine: Engine, source: Source, workers: int | None = None) -> Segment:
     """Scan ``source`` and return the fold of all of it, which does not depend on ``workers``, by default 1.
 
+    Where the kernel is there is one worker, whose threads read, take the digest and unpack meanwhile.
+
     Raises ``InputError``.
     """
-    count = _auto(engine, source) if workers == AUTO else workers or 1
+    count = _auto(source) if workers == AUTO else workers or 1
     source.native = engine.native
     try:
-        if source.stored_size is None or source.stored_size < count:
-            count = 1  # a pipe has one: a copied process would hold its other end open, if that is ours
+        if engine.native is not None or source.stored_size is None or source.stored_size < count:
+            count = 1  # the kernel costs less than processes do; of a pipe a copied process would hold the other end open
         return engine.scan(source.blocks(), whole=True) if count == 1 else _in_pieces(engine, source, count)
     except BaseException:
         source.close()  # whoever catches this may keep the iterator alive, and its threads
         raise
 
 
-def _auto(engine: Engine, source: Source) -> int:
-    if engine.native is not None:  # a worker would cost more than the kernel does
-        return 1
+def _auto(source: Source) -> int:
     size = source.plain_size or (source.stored_size or 0) * PACKED
     return min(MOST, os.cpu_count() or 1) if size >= MIN_PARALLEL else 1
 

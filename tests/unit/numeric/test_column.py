@@ -152,6 +152,35 @@ def _resident() -> int:
         return next(1024 * int(line.split()[1]) for line in rollup if line.startswith("Rss:"))
 
 
+def cut_short(descriptor: int, data: Any, at: int) -> int:
+    return max(0, len(data) - 1)
+
+
+def refused(descriptor: int, data: Any, at: int) -> NoReturn:
+    raise OSError(errno.EIO, "Input/output error")
+
+
+@pytest.mark.parametrize("write", [None, cut_short, refused], ids=["call", "cut short", "refused"])
+@pytest.mark.parametrize("memory", ["1GiB", "0"])
+def test_long_columns_are_written_and_gathered(memory: str, write: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(room.VARIABLE, memory)
+    monkeypatch.setattr(room, "_LARGE", 1 << 12)
+    if write is not None:
+        monkeypatch.setattr(os, "pwrite", write)
+    found: Cells[float] = Cells("d")
+    view = None
+    for begin in range(0, 300_000, 50_000):  # beyond a large page
+        found.extend_bytes(np.arange(begin, begin + 50_000, dtype=np.float64).tobytes())
+        view = view if view is not None else found.whole()
+    assert view is not None and view.tolist() == list(range(len(view)))
+    values, odd = found.whole(), np.arange(1, 300_000, 2)
+    assert (values == np.arange(300_000)).all()
+    assert (room.picked(values, odd) == odd).all()
+    assert (room.take(values, lambda piece: piece % 2 == 1, len(odd)) == odd).all()
+    assert (room.joined([[-1.0], values, np.empty(0), values], np.float64) == [-1, *range(300_000), *range(300_000)]).all()
+    del found, view, values
+
+
 def no_space(descriptor: int, start: int, length: int) -> NoReturn:
     raise OSError(errno.ENOSPC, "No space left on device")
 

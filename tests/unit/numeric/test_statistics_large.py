@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipt_cli.numeric.arrays import WORTH_IMPORT
-from receipt_cli.numeric.statistics import SAMPLE, Statistic, Values, describe, exact_mean, exact_median, exact_sum
+from receipt_cli.numeric.statistics import SAMPLE, Statistic, Values, describe, exact_mean, exact_median, exact_sum, quantiles
 
 N = 3 * WORTH_IMPORT + 1
 CONTAINERS: list[Callable[[list[float]], Values]] = [list, lambda values: array("d", values), lambda v: np.array(v, np.float64)]
@@ -62,6 +62,13 @@ def draws() -> dict[str, list[float]]:
         "cancelling": [v for i in range(N // 2) for v in (falling[i] * 1e16, -falling[i] * 1e16)] + [1e-9],
         "integers": [float(rng.randrange(2**53)) for _ in range(N)],
         "one value": [256.0] * N,
+        "one value with all its digits": [-0.1] * N,
+        "one value beyond float64": [1.7e308] * N,
+        "one zero": [-0.0] * N,
+        "positive and close": [2 ** rng.uniform(-10, 10.9) for _ in range(N)],
+        "negative and close": [-(2 ** rng.uniform(-10, 10.9)) for _ in range(N)],
+        "positive and too far apart": [2 ** rng.uniform(-12, 12) for _ in range(N)],
+        "most are equal": [0.3 if rng.random() < 0.9 else rng.random() for _ in range(N)],
         "two values": [float(rng.randrange(2)) for _ in range(N)],
         "zeros of both signs": [rng.choice([0.0, -0.0]) for _ in range(N)],
         "zeros in the middle": [rng.choice([0.0, -0.0, 1.0, -1.0]) for _ in range(N)],
@@ -85,6 +92,18 @@ def test_large_columns_have_the_same_bits(name: str, container: Callable[[list[f
     window = values[37:]
     found = describe(container(values), container(window), "all", scope=None, definition=None)
     assert repr(found) == repr(by_hand(values, window))
+
+
+@pytest.mark.parametrize("name", ["losses", "two values", "zeros of both signs", "one value", "ascending", "most are equal"])
+def test_large_columns_have_the_same_quantiles(name: str) -> None:
+    values, shares = DRAWS[name], [0.0, 0.05, 0.5, 0.5 + 1 / N, 0.9, 0.99, 1.0]
+    ordered = sorted(values)
+    wanted = []
+    for share in shares:
+        low, rest = divmod(share * (N - 1), 1.0)
+        above = ordered[min(int(low) + 1, N - 1)]
+        wanted.append(ordered[int(low)] + (above - ordered[int(low)]) * rest)
+    assert quantiles(np.array(values), shares) == wanted
 
 
 @given(

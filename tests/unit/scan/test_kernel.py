@@ -81,6 +81,27 @@ def recognised(layouts: list[Layout], records: list[bytes]) -> list[int]:
     return found
 
 
+def test_a_layout_is_expected_where_it_followed_before_and_never_trusted() -> None:
+    step, time = b"step 12 loss 3", b"time 4"
+    layouts = [layout_of(step, []), layout_of(time, []), layout_of(b"step 12 loss 3.5", [])]
+    forms = [re.compile(rb"step \d\d loss \d"), re.compile(rb"time \d"), re.compile(rb"step \d\d loss \d\.\d")]
+    others = [b"step 12 loss x", b"step 1: loss 3", b"stop 12 loss 3", b"", b" " + step, time + b" ", b"step 12 loss 3.", b"time"]
+    rng = random.Random(3)
+    usual = [step, time] * 20
+    records = [
+        rng.choice([*others, step, time, b"step 77 loss 8.1"]) if rng.random() < 0.3 else usual[n % 40] for n in range(4000)
+    ]
+    kernel = NATIVE.Kernel((), no_answer, 5)
+    for number, layout in enumerate(layouts):
+        kernel.add(layout.sample, moving_digits(layout), one_event(number))
+    buffer = b"".join(record + rng.choice([b"\n", b"\n", b"\r"]) for record in records)
+    assert drain(kernel, buffer + time) == []  # the last has no end
+    found = [[at >> 17 for at in struct.unpack(f"{len(rows[0]) // 8}q", rows[0])] for rows in map(kernel.take, range(3))]
+    records.append(time)
+    assert found == [[n for n, record in enumerate(records) if form.fullmatch(record)] for form in forms]
+    assert kernel.finish()[:2] == (len(records) - 1, buffer.count(b"\n"))
+
+
 @given(st.data())
 @settings(max_examples=200, deadline=None)
 def test_records_are_recognised_as_byte_by_byte(data: st.DataObject) -> None:

@@ -21,10 +21,19 @@ from receipt_cli.io.source import Source
 from receipt_cli.receipts.assembly import assemble, derived_bytes
 from receipt_cli.scan import workers as parallel
 from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.kernel.loading import VARIABLE
+from receipt_cli.scan.presence import has_kernel
 from receipt_cli.scan.workers import AUTO, Packed, scan_source
 
 LINE = b"iter %d: loss %d.%04d, time 131.97ms, mfu 29.53%%\n"
 LOG = b"".join(LINE % (n, n % 7, n * 7919 % 10007) for n in range(2000)) + b"torch.OutOfMemoryError: CUDA out of memory.\n"
+HAS_KERNEL = has_kernel()
+
+
+@pytest.fixture(autouse=True)
+def without_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the kernel is, there are no processes."""
+    monkeypatch.setenv(VARIABLE, "0")
 
 
 @pytest.fixture
@@ -106,6 +115,16 @@ def test_a_pipe_has_one_worker(pack: Callable[[bytes], bytes], workers: int, tmp
 @pytest.mark.parametrize("workers", [None, AUTO, 1])
 def test_small_logs_and_library_calls_start_no_process(workers: int | None, tmp_path: Path) -> None:
     assert f'"size_bytes": {len(LOG)}'.encode() in derived(write(tmp_path / "log", LOG), workers)
+
+
+@pytest.mark.usefixtures("small", "no_processes")
+@pytest.mark.skipif(not HAS_KERNEL, reason="the kernel is not compiled")
+def test_with_the_kernel_no_process_is_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = write(tmp_path / "log", LOG)
+    wanted = derived(log, 1)
+    monkeypatch.delenv(VARIABLE)
+    assert [derived(log, workers) for workers in (1, 2, AUTO)] == [wanted] * 3
+    assert left_over() == []
 
 
 @pytest.mark.usefixtures("no_processes")
