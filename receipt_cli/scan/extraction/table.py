@@ -48,12 +48,22 @@ def bind_columns(
 
     Of two columns of one name the last counts.
     """
-    texts: dict[str, Sequence[str]] = {}
+    columns = list(zip(*rows, strict=True))
+    fields, unknown = plan_columns(spec, header)
     others: dict[str, dict[int, float]] = {}
-    for name, column in zip(header, zip(*rows, strict=True), strict=True):
+    for column, name in unknown.items():
+        read = enumerate(map(read_unregistered, columns[column]))
+        others.setdefault(name, {}).update((row, value) for row, value in read if value is not None)
+    return {name: columns[column] for name, column in fields.items()}, others
+
+
+def plan_columns(spec: Table, header: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
+    """Return the column of each field that a ``header`` names, the last of several, and the names of undeclared columns."""
+    fields: dict[str, int] = {}
+    others: dict[int, str] = {}
+    for column, name in enumerate(header):
         if name in spec.keys:
-            texts[spec.keys[name]] = column
+            fields[spec.keys[name]] = column
         elif spec.other and name not in spec.ignore:
-            read = enumerate(map(read_unregistered, column))
-            others.setdefault(name[:MAX_KEY], {}).update((row, value) for row, value in read if value is not None)
-    return texts, others
+            others[column] = name[:MAX_KEY]
+    return fields, others

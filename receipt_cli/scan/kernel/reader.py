@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_from
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
 from receipt_cli.scan.book import PlacedProblems, mark_text, miss
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
-from receipt_cli.scan.kernel.program import MARKER, Names, moving_digits, write_program
+from receipt_cli.scan.kernel.program import MARKER, OF_DIGITS, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
 from receipt_cli.scan.segment import KEPT_HITS, Hits, RuleKey, SegmentBody
 
@@ -24,7 +25,7 @@ ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProb
 """``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, where problems go."""
 _PLACE_BITS = 40
 _PLACE = (1 << _PLACE_BITS) - 1
-"""Of a value of parts: which parts they are, above the place in the block where their record begins."""
+"""Of a value of a place: the number of a message, above the place in the block where its record begins."""
 MAX_LAYOUTS = 16_384
 MAX_MEANINGS = 60_000
 """Layouts, and texts whose meaning the kernel keeps, from which on it begins anew."""
@@ -45,7 +46,6 @@ class KernelReader:
         self._kernel = self._native.Kernel(self._literals, self._answer, MAX_FIRST)
         self._listed: list[tuple[RuleKey, str, str]] = []
         self._texts: list[str] = []
-        self._rows: dict[tuple[int, bytes], str] = {}
         self._buffer = b""
 
     def _answer(self, number: int, text: bytes) -> Answer:
@@ -121,7 +121,7 @@ class KernelReader:
                 column.extend_bytes(values, rows, before)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
-        messages, buffer = self._names.messages, self._buffer
+        messages, buffer = list(self._names.messages), self._buffer
         ordinals = array("q", at)
         shown = range(len(places)) if len(places) <= 3 * KEPT_HITS else (*range(2 * KEPT_HITS), *range(-KEPT_HITS, 0))
         texts = []
@@ -138,30 +138,19 @@ class KernelReader:
         return self._listed[number]
 
     def _settle_texts(self, known: RuleColumns, group: str, name: str, before: int, values: bytes, rows: bytes | None) -> None:
+        if name == OF_DIGITS and group != "texts":
+            getattr(known, group).digits.extend_bytes(values)
+            return
+        if len(self._texts) < len(self._names.texts):
+            self._texts = list(self._names.texts)
         numbers = array("q", values)
         places: Iterable[int] = range(len(numbers)) if rows is None else array("q", rows)
-        column: TextColumn
         if group == "texts":
-            if len(self._texts) < len(self._names.texts):
-                self._texts = list(self._names.texts)
             column = known.texts.setdefault(name, TextColumn())
             column.values.extend([self._texts[number] for number in numbers])
+            column.rows.extend([before + row for row in places])
         else:
-            column = getattr(known, group)
-            column.values.extend(map(self._row, numbers))
-        column.rows.extend([before + row for row in places])
-
-    def _row(self, number: int) -> str:
-        """Return the texts of a row of a table or a block, which often come again."""
-        which, start = number >> _PLACE_BITS, number & _PLACE
-        parts, first, last = self._names.parts[which]
-        key = which, self._buffer[start + first : start + last]
-        text = self._rows.get(key)
-        if text is None:
-            if len(self._rows) >= MAX_MEANINGS:
-                self._rows.clear()
-            text = self._rows[key] = parts.read(self._buffer, start)
-        return text
+            getattr(known, group).extend_with(Cells("q", places), Cells.read("q", values), self._texts, before)
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
         """Book the near-misses of the records that the kernel read since the last call."""
