@@ -1433,14 +1433,16 @@ static int append_item(PyObject *list, PyObject *item) {
     return done == 0;
 }
 
-PyDoc_STRVAR(take_doc, "take(table): its rows, which are forgotten: at, line, rank, clock, [(column, values, rows or None)]; or None.");
+PyDoc_STRVAR(take_doc, "take(table, before): its rows, which are forgotten: at, line, rank, clock, [(column, values, rows behind `before` or "
+                       "None)]; or None.");
 
-static PyObject *kernel_take(Kernel *kernel, PyObject *argument) {
-    long number = PyLong_AsLong(argument);
+static PyObject *kernel_take(Kernel *kernel, PyObject *arguments) {
+    long number;
+    long long before;
     Table *table;
     PyObject *columns;
-    size_t i;
-    if (PyErr_Occurred() || !is_free(kernel)) return NULL;
+    size_t i, j;
+    if (!PyArg_ParseTuple(arguments, "lL", &number, &before) || !is_free(kernel)) return NULL;
     if (number < 0 || (size_t)number >= kernel->table_count || kernel->tables[number].count == 0) Py_RETURN_NONE;
     table = &kernel->tables[number];
     columns = PyList_New(0);
@@ -1448,6 +1450,7 @@ static PyObject *kernel_take(Kernel *kernel, PyObject *argument) {
     for (i = 0; i < table->order.count; i++) {
         Column *column = &kernel->columns[table->order.data[i]];
         PyObject *values = bytes_of(column->values, column->count), *rows = Py_None;
+        for (j = 0; j < column->rows.count; j++) column->rows.data[j] += before;
         if (column->sparse) rows = bytes_of(column->rows.data, column->rows.count);
         else Py_INCREF(rows);
         if (values == NULL || rows == NULL) {
@@ -1544,7 +1547,7 @@ static PyMethodDef kernel_methods[] = {
     {"next", (PyCFunction)(void (*)(void))kernel_next, METH_NOARGS, next_doc},
     {"again", (PyCFunction)(void (*)(void))kernel_again, METH_NOARGS, again_doc},
     {"finish", (PyCFunction)(void (*)(void))kernel_finish, METH_NOARGS, finish_doc},
-    {"take", (PyCFunction)(void (*)(void))kernel_take, METH_O, take_doc},
+    {"take", (PyCFunction)(void (*)(void))kernel_take, METH_VARARGS, take_doc},
     {"ignored", (PyCFunction)(void (*)(void))kernel_ignored, METH_NOARGS, ignored_doc},
     {"missed", (PyCFunction)(void (*)(void))kernel_missed, METH_NOARGS, missed_doc},
     {"sizes", (PyCFunction)(void (*)(void))kernel_sizes, METH_NOARGS, sizes_doc},

@@ -10,7 +10,7 @@ PUBLIC = {
     "columns": "NumberColumn POSITION_BITS RuleColumns TextColumn place",
     "engine": "Engine Read",
     "extraction": (
-        "DROPPED Extraction keep_labelled PatternTimeout TIME_BOX_S bind_cells bind_columns bind_row convert "
+        "DROPPED Extraction keep_labelled PatternTimeout TIME_BOX_S bind_cells bind_row convert "
         "extract is_other plan_columns read_record read_unregistered Span"
     ),
     "layout": "MASK",

@@ -98,10 +98,9 @@ class NumberColumn:
         self.values.extend(other.values)
 
     def extend_bytes(self, values: bytes, rows: bytes | None, shift: int) -> None:
-        """Add as ``extend`` the entries whose bytes are ``values``, of the first rows where their ``rows`` are None."""
+        """Add the entries whose bytes are ``values``, at ``rows``, or from row ``shift`` on where these are None."""
         if self._rows is not None or rows is not None or shift != len(self.values):
-            added = Cells("q", range(len(values) // 8)) if rows is None else Cells.read("q", rows)
-            self._sparse().extend(added, shift)
+            self._sparse().extend_bytes(rows or array("q", range(shift, shift + len(values) // 8)).tobytes())
         self.values.extend_bytes(values)
 
 

@@ -128,13 +128,14 @@ class RowTexts:
 
     def extend(self, other: RowTexts, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
-        self.extend_with(other.rows, other.which, other.forms, shift)
+        self.rows.extend(other.rows, shift)
+        self.which.extend(self._ours(other.which, other.forms))
         self.digits.extend(other.digits)
 
-    def extend_with(self, rows: Cells[int], which: Cells[int], forms: Sequence[str], shift: int) -> None:
-        """Add texts without their digits; ``which`` are numbers of ``forms``."""
-        self.rows.extend(rows, shift)
-        self.which.extend(self._ours(which, forms))
+    def extend_bytes(self, rows: bytes | memoryview, which: bytes, forms: Sequence[str]) -> None:
+        """Add texts without their digits: the bytes of their rows, and which of ``forms`` each has."""
+        self.rows.extend_bytes(rows)
+        self.which.extend(self._ours(Cells.read("q", which), forms))
 
     def _ours(self, which: Cells[int], forms: Sequence[str]) -> Cells[int]:
         """Return our numbers of forms."""

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.naming.blocks import ranks_of
 from receipt_cli.events.naming.named import Named
+from receipt_cli.events.naming.notes import Notes
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import is_large
-from receipt_cli.problems import EXCERPT_BYTES, Problem
+from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 from receipt_cli.scan.extraction import bind_cells, bind_row, convert, read_unregistered
@@ -31,17 +32,12 @@ class Naming:
 
     def __init__(self, grammar: Grammar, ledger: Ledger, copied: Sequence[int]) -> None:
         """Lines that are ``copied`` are not between the rows of a block."""
-        self.grammar, self.ledger, self.copied = grammar, ledger, copied
-        self.found: list[Problem] = []
-        self.orphans: dict[int, Problem] = {}
-        self.joined = array("q")
-        """Positions of the rows that joined a block: what one rule has no block for may be a row of another's."""
+        self.notes, self.ledger, self.copied = Notes(grammar), ledger, copied
 
     @property
     def problems(self) -> list[Problem]:
         """What is wrong, and the rows without a block."""
-        joined = set(self.joined) if self.orphans else ()
-        return [*self.found, *(problem for at, problem in self.orphans.items() if at not in joined)]
+        return self.notes.problems
 
     def named(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
         """Return the columns with all cells named."""
@@ -51,13 +47,13 @@ class Naming:
                 return self._table(rule, columns)
             from receipt_cli.events.naming.together import name_table
 
-            return name_table(self, rule, columns)
+            return name_table(self.notes, self.ledger, rule, columns)
         if rule.block is None:
             return columns
         if is_large(columns.pairs, WEIGHT):
             from receipt_cli.events.naming.together import name_blocks
 
-            made = name_blocks(self, rule, columns)
+            made = name_blocks(self.notes, self.ledger, rule, columns, self.copied)
         return self._blocks(rule, columns) if made is None else made
 
     def _table(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
@@ -73,7 +69,7 @@ class Naming:
                 continue
             bound = None if texts is None else bind_cells(rule.table, header, tuple(texts.split("\t")))
             if bound is None:
-                self.note_without_header(rule, line)
+                self.notes.without_header(rule, line)
                 continue
             fields, others = bound
             for name, text in fields.items():
@@ -111,7 +107,7 @@ class Naming:
                     block = None
             if block is None:
                 if pair is not None and spec.open is not None:
-                    self.note_orphan(rule, key, at, line)
+                    self.notes.orphan(rule, key, at, line)
                     continue
                 block = begun[rank] = _Open(len(rows), line, ordinal, line)
                 latest = block if pair is None else latest
@@ -120,7 +116,7 @@ class Naming:
             if pair is None:
                 continue
             block.last, block.line = ordinal, line
-            self.joined.append(at)
+            self.notes.joined.append(at)
             again = key in block.keys
             same = block.keys.setdefault(key, value) == value  # a block may print a row twice
             bound = bind_row(spec, (key, value)) if same else None
@@ -145,20 +141,7 @@ class Naming:
         elif value is not None:
             made.number(name).add(row, value, own)
         elif not readable:
-            self.note_unreadable(made.rule, name, text, line)
-
-    def note_unreadable(self, rule: Rule, name: str, text: str, line: int) -> None:
-        """Note a value of a field that cannot be read."""
-        detail = f"{self.grammar.ref} {rule.name}.{name}: {text[:64]!r}"
-        self.found.append(Problem("unreadable_value", line, detail, text[:EXCERPT_BYTES]))
-
-    def note_without_header(self, rule: Rule, line: int) -> None:
-        """Note a row of a table that does not fit the header before it."""
-        self.found.append(Problem("table_row_without_header", line, f"{rule.name}: cells do not fit the header", ""))
-
-    def note_orphan(self, rule: Rule, key: str, at: int, line: int) -> None:
-        """Note a row at ``at`` that has no block of this rule."""
-        self.orphans[at] = Problem("block_row_without_opening", line, f"{rule.name}: {key[:64]!r}", "")
+            self.notes.unreadable(made.rule, name, text, line)
 
 
 @dataclass(slots=True)

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING
 
+from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.naming.blocks import place_rows, ranks_of
 from receipt_cli.events.naming.digits import Read, read_part
 from receipt_cli.events.naming.named import Named
+from receipt_cli.events.naming.notes import Notes
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.scan.columns import RuleColumns
@@ -20,7 +22,6 @@ from receipt_cli.scan.extraction import convert, is_other, plan_columns
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
 
 if TYPE_CHECKING:
-    from receipt_cli.events.naming import Naming
     from receipt_cli.numeric.array_types import Floats, Integers, Mask
 
 PIECE = 1 << 17
@@ -33,8 +34,8 @@ class _Piece:
     ``records`` are those of the texts, ``lines`` where they are, ``own`` the lines that print their values, if others do.
     """
 
-    def __init__(self, naming: Naming, made: Named, records: Integers, lines: Integers, own: Integers | None) -> None:
-        self.naming, self.made = naming, made
+    def __init__(self, notes: Notes, made: Named, records: Integers, lines: Integers, own: Integers | None) -> None:
+        self.notes, self.made = notes, made
         self.records, self.lines, self.own = records, lines, own
         self._found: dict[tuple[bool, str], tuple[Floats, Mask]] = {}
         self._begun: dict[tuple[bool, str], tuple[int, int]] = {}
@@ -51,7 +52,7 @@ class _Piece:
             if isinstance(value, str):
                 self._texts.append((place, cell, name, value))
             elif not readable:
-                self.naming.note_unreadable(self.made.rule, name, text, int(self.lines[place]))
+                self.notes.unreadable(self.made.rule, name, text, int(self.lines[place]))
 
     def add_other(self, name: str, at: Integers, read: Read, cell: int = 0) -> None:
         """Add what they say under a key that no field has."""
@@ -92,7 +93,7 @@ class _Piece:
         return others
 
 
-def name_table(naming: Naming, rule: Rule, columns: RuleColumns) -> RuleColumns:
+def name_table(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns) -> RuleColumns:
     """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
     import numpy as np
 
@@ -106,11 +107,11 @@ def name_table(naming: Naming, rule: Rule, columns: RuleColumns) -> RuleColumns:
     fits = _lengths(spans.values())[cells.which.whole()] == _lengths(names)[of]
     rows, lines = cells.rows.whole(), columns.line.whole()
     for line in lines[rows[~fits]].tolist():
-        naming.note_without_header(rule, line)
+        notes.without_header(rule, line)
     records = np.cumsum(fits) - 1
     for begin, groups in cells.pieces(PIECE):
         part = slice(begin, begin + PIECE)
-        piece = _Piece(naming, made, records[part], lines[rows[part]], None)
+        piece = _Piece(notes, made, records[part], lines[rows[part]], None)
         for form, every, all_digits in groups:
             for number, at, digits in _divided(of[part], every, all_digits):
                 if len(spans[form]) != len(names[number]):
@@ -118,36 +119,36 @@ def name_table(naming: Naming, rule: Rule, columns: RuleColumns) -> RuleColumns:
                 fields, others = plan_columns(spec, names[number])
                 for cell, (name, column) in enumerate(fields.items()):
                     piece.add_field(name, at, read_part(form, spans[form][column], digits, rule.fields[name]), cell)
-                    naming.ledger.read[name] += len(at)
+                    ledger.read[name] += len(at)
                 for column, name in others.items():
                     piece.add_other(name, at, read_part(form, spans[form][column], digits, None), column)
-        naming.ledger.other += piece.close()
+        ledger.other += piece.close()
     return made.finish(columns, array("q", rows[fits].tobytes()))
 
 
-def name_blocks(naming: Naming, rule: Rule, columns: RuleColumns) -> RuleColumns | None:
+def name_blocks(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns, copied: Sequence[int]) -> RuleColumns | None:
     """Join the rows of each block to its opening line, or to the row that began it; None where that goes row by row."""
     import numpy as np
 
-    spec, pairs, ledger = rule.block, columns.pairs, naming.ledger
+    spec, pairs = rule.block, columns.pairs
     assert spec is not None
-    keys, key = _keys(pairs)
+    keys, key = _distinct(pairs, lambda form: form.partition("\t")[0])
     rows, lines, at = pairs.rows.whole(), columns.line.whole(), columns.at.whole()
-    placed = place_rows(spec, columns, ranks_of(rule, columns), key, naming.copied)
+    placed = place_rows(spec, columns, ranks_of(rule, columns), key, copied)
     if placed is None:
         return None
     openings, block = placed.openings, placed.block[rows]
     held = block >= 0
     for text in np.flatnonzero(~held).tolist():
-        naming.note_orphan(rule, keys[key[text]], int(at[rows[text]]), int(lines[rows[text]]))
-    naming.joined.frombytes(at[rows[held]].tobytes())
+        notes.orphan(rule, keys[key[text]], int(at[rows[text]]), int(lines[rows[text]]))
+    notes.joined.frombytes(at[rows[held]].tobytes())
     first, same = _without_repeated(pairs, block * len(keys) + key, held)
     made = Named(rule)
     complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
     said = np.append(lines[openings], 0)[block]
     for begin, groups in pairs.pieces(PIECE):
         part = slice(begin, begin + PIECE)
-        piece = _Piece(naming, made, block[part], said[part], lines[rows[part]])
+        piece = _Piece(notes, made, block[part], said[part], lines[rows[part]])
         for form, every, all_digits in groups:
             cell = min(form.find("\t") + 1 or len(form), len(form)), len(form)
             for number, texts, digits in _divided(key[part], every, all_digits):
@@ -173,15 +174,31 @@ def name_blocks(naming: Naming, rule: Rule, columns: RuleColumns) -> RuleColumns
     return made.finish(columns, array("q", openings.tobytes()), wanted.tobytes())
 
 
-def _distinct(texts: RowTexts) -> tuple[Sequence[str], Integers]:
-    """Return the different texts, and which of them each is."""
+def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[str], Integers]:
+    """Return the different texts, or the different beginnings of them that are such a ``part``, and which each has."""
     import numpy as np
 
-    if not len(texts.digits):
-        return texts.forms, texts.which.whole()
     numbers: dict[str, int] = {}
-    which = [numbers.setdefault(text, len(numbers)) for text in texts.texts()]
-    return list(numbers), np.array(which, np.int64)
+    parts = {form: part(form) for form in texts.forms}
+    found = np.array([numbers.setdefault(text, len(numbers)) for text in parts.values()], np.int64)[texts.which.whole()]
+    if any("0" in text for text in parts.values()):
+        for begin, groups in texts.pieces(PIECE):
+            for form, at, all_digits in groups:
+                places = places_of(parts[form])
+                rows, which = _distinct_rows(all_digits[:, : len(places)])
+                known = [with_digits(parts[form], places, row) for row in rows.tolist()]
+                found[begin + at] = np.array([numbers.setdefault(text, len(numbers)) for text in known])[which]
+    return list(numbers), found
+
+
+def _distinct_rows(digits: Integers) -> tuple[Integers, Integers]:
+    """Return the different rows of an array (int64 [n, k]), and which of them each is."""
+    import numpy as np
+
+    if (digits == digits[0]).all():
+        return digits[:1], np.zeros(len(digits), np.int64)
+    rows, which = np.unique(digits, axis=0, return_inverse=True)
+    return rows, which.reshape(-1)
 
 
 def _cells_of(form: str) -> list[tuple[int, int]]:
@@ -208,24 +225,6 @@ def _divided(ids: Integers, at: Integers, digits: Integers) -> Iterator[tuple[in
     for number in distinct_values(of).tolist():
         mine = of == number
         yield number, at[mine], digits[mine]
-
-
-def _keys(pairs: RowTexts) -> tuple[list[str], Integers]:
-    """Return the keys of rows of blocks, and which of them each row has."""
-    import numpy as np
-
-    numbers: dict[str, int] = {}
-    heads = {form: form.partition("\t")[0] for form in pairs.forms}
-    keys = np.array([numbers.setdefault(head, len(numbers)) for head in heads.values()], np.int64)[pairs.which.whole()]
-    if any("0" in head for head in heads.values()):
-        for begin, groups in pairs.pieces(PIECE):
-            for form, at, digits in groups:
-                head = heads[form]
-                spans = places_of(head)
-                distinct, which = np.unique(digits[:, : len(spans)], axis=0, return_inverse=True)
-                found = [with_digits(head, spans, row) for row in distinct.tolist()]
-                keys[begin + at] = np.array([numbers.setdefault(text, len(numbers)) for text in found])[which.reshape(-1)]
-    return list(numbers), keys
 
 
 def _without_repeated(pairs: RowTexts, codes: Integers, held: Mask) -> tuple[Mask, Mask]:

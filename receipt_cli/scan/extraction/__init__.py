@@ -24,7 +24,7 @@ from receipt_cli.scan.extraction.model import (
 )
 from receipt_cli.scan.extraction.pairs import find_pairs
 from receipt_cli.scan.extraction.pattern import find_matches
-from receipt_cli.scan.extraction.table import bind_cells, bind_columns, find_row, plan_columns
+from receipt_cli.scan.extraction.table import bind_cells, find_row, plan_columns
 
 __all__ = [
     "DROPPED",
@@ -35,7 +35,6 @@ __all__ = [
     "PatternTimeout",
     "Span",
     "bind_cells",
-    "bind_columns",
     "bind_row",
     "convert",
     "extract",

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet, ordinals_from
 from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
@@ -94,17 +93,17 @@ class KernelReader:
         """Move what the kernel has of some rules and markers to ``body``: what is appended next is behind it."""
         names = self._names
         for key in chain(keys, ((MARKER, name) for name in markers)):
-            taken = self._kernel.take(names.tables.get(key, -1))
+            known = body.rules.get(key)
+            before = 0 if known is None else len(known)
+            taken = self._kernel.take(names.tables.get(key, -1), before)
             if taken is None:
                 continue
             at, line, rank, clock, columns = taken
             if key[0] == MARKER:
                 self._settle_hits(body.markers.setdefault(key[1], Hits()), at, line, rank, array("q", columns[0][1]))
                 continue
-            known = body.rules.get(key)
             if known is None:
                 known = body.rules.setdefault(key, RuleColumns())
-            before = len(known)
             known.at.extend_bytes(at)
             known.line.extend_bytes(line)
             known.rank.extend_bytes(rank)
@@ -143,14 +142,14 @@ class KernelReader:
             return
         if len(self._texts) < len(self._names.texts):
             self._texts = list(self._names.texts)
-        numbers = array("q", values)
-        places: Iterable[int] = range(len(numbers)) if rows is None else array("q", rows)
+        if rows is None:
+            rows = array("q", range(before, before + len(values) // 8)).tobytes()
         if group == "texts":
             column = known.texts.setdefault(name, TextColumn())
-            column.values.extend([self._texts[number] for number in numbers])
-            column.rows.extend([before + row for row in places])
+            column.values.extend([self._texts[number] for number in array("q", values)])
+            column.rows.frombytes(rows)
         else:
-            getattr(known, group).extend_with(Cells("q", places), Cells.read("q", values), self._texts, before)
+            getattr(known, group).extend_bytes(rows, values, self._texts)
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
         """Book the near-misses of the records that the kernel read since the last call."""
