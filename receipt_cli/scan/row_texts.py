@@ -6,12 +6,14 @@ A table or a block prints few forms and many numbers, and as columns of numbers 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
 
 if TYPE_CHECKING:
@@ -132,15 +134,23 @@ class RowTexts:
         self.which.extend(self._ours(other.which, other.forms))
         self.digits.extend(other.digits)
 
-    def extend_bytes(self, rows: bytes | memoryview, which: bytes, forms: Sequence[str]) -> None:
+    def extend_bytes(self, rows: bytes | memoryview, which: bytes, forms: list[str]) -> None:
         """Add texts without their digits: the bytes of their rows, and which of ``forms`` each has."""
         self.rows.extend_bytes(rows)
         self.which.extend(self._ours(Cells.read("q", which), forms))
 
-    def _ours(self, which: Cells[int], forms: Sequence[str]) -> Cells[int]:
-        """Return our numbers of forms."""
-        ours = {number: self._number(forms[number]) for number in dict.fromkeys(which)}
-        return which if all(number == mine for number, mine in ours.items()) else Cells("q", map(ours.__getitem__, which))
+    def _ours(self, which: Cells[int], forms: list[str]) -> Cells[int]:
+        """Return our numbers of forms: mostly theirs, since ours begin alike."""
+        shared = min(len(forms), len(self.forms))
+        alike = self.forms[:shared] == forms[:shared]
+        ours = array("q", map(self._number, forms[shared:] if alike else forms))
+        if alike:
+            return which
+        if not is_large(which):
+            return Cells("q", [ours[number] for number in which])
+        import numpy as np
+
+        return Cells.of(np.frombuffer(ours, np.int64)[which.whole()])
 
     def _number(self, form: str) -> int:
         number = self._known.setdefault(form, len(self.forms))

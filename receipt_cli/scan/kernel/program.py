@@ -37,13 +37,17 @@ class MarkText(NamedTuple):
 
 @dataclass(slots=True)
 class Names:
-    """The numbers by which the kernel refers to rules, columns, grammars and to what Python answers it."""
+    """The numbers by which the kernel refers to rules, columns, grammars and to what Python answers it.
+
+    ``forms`` are those of the texts of a column (see ``RowTexts``).
+    """
 
     tables: dict[RuleKey, int] = field(default_factory=dict)
     columns: dict[tuple[RuleKey, str, str], int] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
     near: dict[tuple[str, str], int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
+    forms: dict[int, dict[str, int]] = field(default_factory=dict)
     messages: dict[MarkText, int] = field(default_factory=dict)
     resolvers: dict[object, int] = field(default_factory=dict)
     answers: list[Callable[[bytes], Answer]] = field(default_factory=list)
@@ -170,7 +174,9 @@ def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes
             return None
         form, spans = printed
         group = event.parts.column
-        made.append(_text_value(CONSTANT_TEXT, names.column(event.key, group, ""), (0, 0), names.text(form)))
+        column = names.column(event.key, group, "")
+        forms = names.forms.setdefault(column, {})
+        made.append(_text_value(CONSTANT_TEXT, column, (0, 0), forms.setdefault(form, len(forms))))
         column = names.column(event.key, group, OF_DIGITS)
         made += [_text_value(DIGITS, column, span, 1) for span in spans]
     return made

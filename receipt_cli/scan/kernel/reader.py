@@ -111,7 +111,7 @@ class KernelReader:
             for number, values, rows in columns:
                 _, group, name = self._column(number)
                 if group not in ("numbers", "unregistered"):
-                    self._settle_texts(known, group, name, before, values, rows)
+                    self._settle_texts(known, number, before, values, rows)
                     continue
                 numbers = known.numbers if group == "numbers" else known.unregistered
                 column = numbers.get(name)
@@ -136,20 +136,21 @@ class KernelReader:
             self._listed = list(self._names.columns)
         return self._listed[number]
 
-    def _settle_texts(self, known: RuleColumns, group: str, name: str, before: int, values: bytes, rows: bytes | None) -> None:
-        if name == OF_DIGITS and group != "texts":
+    def _settle_texts(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
+        _, group, name = self._column(number)
+        if group != "texts" and name == OF_DIGITS:
             getattr(known, group).digits.extend_bytes(values)
             return
-        if len(self._texts) < len(self._names.texts):
-            self._texts = list(self._names.texts)
         if rows is None:
             rows = array("q", range(before, before + len(values) // 8)).tobytes()
         if group == "texts":
+            if len(self._texts) < len(self._names.texts):
+                self._texts = list(self._names.texts)
             column = known.texts.setdefault(name, TextColumn())
-            column.values.extend([self._texts[number] for number in array("q", values)])
+            column.values.extend([self._texts[text] for text in array("q", values)])
             column.rows.frombytes(rows)
         else:
-            getattr(known, group).extend_bytes(rows, values, self._texts)
+            getattr(known, group).extend_bytes(rows, values, list(self._names.forms[number]))
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
         """Book the near-misses of the records that the kernel read since the last call."""
