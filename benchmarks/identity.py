@@ -86,6 +86,7 @@ def plain_body(body: SegmentBody) -> dict[str, Any]:
 
 
 def plain_columns(columns: Any) -> dict[str, Any]:
+    """Return the columns of a rule as plain values that compare."""
     numbers = {
         f"{kind} {name}": [list(column.rows), [_number(value) for value in column.values]]
         for kind in ("numbers", "unregistered")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -170,7 +171,7 @@ def test_made_rows(seed: int, labelled: Sequence[str], copies: bool) -> None:
     grammar = build_grammar(GRAMMAR, "made.yaml", "0" * 64)
     text = "".join(f"{line}\n" for _ in range(rng.randrange(60)) for line in lines_of(rng, labelled)).encode()
     cuts = sorted({0, len(text), *(rng.randrange(len(text) + 1) for _ in range(rng.randrange(4)))})
-    pieces = [text[a:b] for a, b in zip(cuts, cuts[1:], strict=False)]
+    pieces = [text[a:b] for a, b in pairwise(cuts)]
     bodies = [scanned([grammar], pieces, by_layout=by_layout) for by_layout in (False, True)]
     empty = sorted(rng.sample(range(1, bodies[0][1].lines + 2), rng.randrange(bodies[0][1].lines // 4 + 1))) if copies else ()
     found = []
