@@ -12,7 +12,7 @@ from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 
 if TYPE_CHECKING:
-    from receipt_cli.numeric.array_types import Integers, Mask
+    from receipt_cli.numeric.array_types import Array, Integers, Mask
 
 
 class Placed(NamedTuple):
@@ -40,50 +40,60 @@ def place_rows(spec: Block, columns: RuleColumns, ranks: Sequence[int], keys: In
     import numpy as np
 
     labels = np.asarray(ranks)
-    key = np.full(len(columns), -1)
+    order: Integers | None = None
+    index: Array = np.arange(len(columns), dtype=np.int32 if len(columns) < 1 << 31 else np.int64)
+    key = np.full_like(index, -1)
     key[columns.pairs.rows.whole()] = keys
     place = columns.at.whole() >> POSITION_BITS
     if len(copied):
         place = place - np.searchsorted(np.asarray(copied), columns.line.whole())
-    order = np.arange(len(labels))
+    far = np.append(False, np.diff(place) > spec.gap + 1)
+    breaks = index == 0
     if (labels != labels[0]).any():
         if spec.open is not None and (labels == NO_RANK).any():
             return None
         order = np.argsort(labels, kind="stable")
-        place, key, labels = place[order], key[order], labels[order]
-    begins = np.append(True, np.diff(labels) != 0)
-    far = np.append(False, np.diff(place) > spec.gap + 1)
-    start = _opened(key < 0, begins, far) if spec.open is not None else _bare(key, begins | far)
-    openings = np.sort(order[start[start == np.arange(len(start))]])
-    block = np.empty_like(order)
-    block[order] = np.where(start >= 0, np.searchsorted(openings, order[start]), -1)
+        key, labels = key[order], labels[order]
+        far = np.append(False, np.diff(place[order]) > spec.gap + 1)
+        breaks[1:] = labels[1:] != labels[:-1]
+    del place
+    start = _opened(index, key < 0, breaks, far) if spec.open is not None else _bare(index, key, breaks | far)
+    begins = start == index
+    openings = np.flatnonzero(begins)
+    number = np.cumsum(begins, dtype=index.dtype) - 1
+    if order is not None:
+        openings = order[openings]
+        number = np.append(np.argsort(np.argsort(openings)), -1)[number]
+        openings.sort()
+    block = np.where(start >= 0, number[start], -1)
+    if order is not None:
+        block[order] = block.copy()
     return Placed(block, openings)
 
 
-def _opened(opening: Mask, begins: Mask, far: Mask) -> Integers:
+def _opened(index: Array, opening: Mask, breaks: Mask, far: Mask) -> Array:
     """Return the opening line of each row; -1: none, or a row between is ``far`` from the one before it."""
     import numpy as np
 
-    index = np.arange(len(opening))
     latest = np.maximum.accumulate(np.where(opening, index, -1))
-    rank = np.maximum.accumulate(np.where(begins, index, 0))
-    torn = np.cumsum(far & ~opening)
-    return np.where((latest >= rank) & (torn == torn[latest]), latest, -1)
+    held = latest >= np.maximum.accumulate(np.where(breaks, index, 0))
+    torn = np.cumsum(far & ~opening, dtype=index.dtype)
+    held &= torn == torn[latest]
+    return np.where(held, latest, -1)
 
 
-def _bare(key: Integers, breaks: Mask) -> Integers:
+def _bare(index: Array, key: Array, breaks: Mask) -> Array:
     """Return the row that begins the block of each: one behind a break, or with a key that the block before has."""
     import numpy as np
 
-    index = np.arange(len(key))
     order = np.argsort(key, kind="stable")
     again = key[order[1:]] == key[order[:-1]]
-    before = np.full(len(key), -1)
+    before = np.full_like(index, -1)
     before[order[1:][again]] = order[:-1][again]
     repeats = np.searchsorted(np.maximum.accumulate(before), index)  # the first row with a key that is behind each row
     places = np.append(np.flatnonzero(breaks), len(key))
     following = np.minimum(repeats, places[np.searchsorted(places[:-1], index, side="right")]).tolist()
-    start = np.zeros(len(key), np.int64)
+    start = np.zeros_like(index)
     at = 0
     while at < len(following):
         start[at] = at

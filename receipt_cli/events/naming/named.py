@@ -119,11 +119,9 @@ class Named:
         if wanted is not None and not all(wanted):
             counts = accumulate(wanted, initial=0)
             places = array("q", [count if good else -1 for count, good in zip(counts, wanted, strict=False)])
-        found = dict(sorted(self._others.items(), key=lambda item: min(item[1].rows)))  # as the records name them
-        numbers, others = (
-            {name: column for name, values in named.items() if len((column := values.column(places)).values)}
-            for named in (self._with(columns.numbers, self._numbers, rows), self._with(columns.unregistered, found, rows))
-        )
+        self._others = dict(sorted(self._others.items(), key=lambda item: min(item[1].rows)))  # as the records name them
+        numbers = _columns(self._with(columns.numbers, self._numbers, rows), places)
+        others = _columns(self._with(columns.unregistered, self._others, rows), places)
         texts: dict[str, TextColumn] = {}
         for name, text in (*columns.texts.items(), *self._texts.items()):
             own = name in self._texts and text is self._texts[name]
@@ -140,7 +138,7 @@ class Named:
         return RuleColumns(at, line, rank, columns.clock.picked(kept), numbers, texts, others)
 
     def _with(self, printed: dict[str, NumberColumn], named: dict[str, Values], rows: array[int]) -> dict[str, Values]:
-        """Return what the records print themselves, which comes first, and what was named."""
+        """Return what the records print themselves, which comes first, and what was named, which is used up."""
         made: dict[str, Values] = {}
         for name, column in printed.items():
             own = named is self._numbers and self.rule.fields[name].target[0] == "metric"
@@ -151,11 +149,24 @@ class Named:
             for row, value in zip(column.rows, column.values, strict=True):
                 if (place := _place(rows, row)) >= 0:
                     made[name].add(place, value)
-        for name, values in named.items():
+        while named:
+            name = next(iter(named))
+            values = named.pop(name)
             into = made.setdefault(name, values)
             if into is not values:
                 into.extend_with(values.rows, values.values, values.lines)
         return made
+
+
+def _columns(named: dict[str, Values], places: range | array[int]) -> dict[str, NumberColumn]:
+    """Return the columns that are not empty; the values are used up one after the other, since they are many."""
+    made: dict[str, NumberColumn] = {}
+    while named:
+        name = next(iter(named))
+        column = named.pop(name).column(places)
+        if len(column.values):
+            made[name] = column
+    return made
 
 
 def _cells(values: Any) -> Cells[Any]:

@@ -85,7 +85,7 @@ class _Piece:
             numbers, known = self._found[field, name]
             at = np.flatnonzero(known)
             into = self.made.number(name) if field else self.made.other(name)
-            into.extend_with(self.records[at], numbers[at], b"" if self.own is None else self.own[at])
+            into.extend_with(self.records[at].astype(np.int64), numbers[at], b"" if self.own is None else self.own[at])
             if not field:
                 others[name] = len(at)
         for place, _, name, text in sorted(self._texts):
@@ -122,7 +122,7 @@ def name_table(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns) -
                     ledger.read[name] += len(at)
                 for column, name in others.items():
                     piece.add_other(name, at, read_part(form, spans[form][column], digits, None), column)
-        ledger.other += piece.close()
+        ledger.other.update(piece.close())
     return made.finish(columns, array("q", rows[fits].tobytes()))
 
 
@@ -142,13 +142,13 @@ def name_blocks(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns, 
     for text in np.flatnonzero(~held).tolist():
         notes.orphan(rule, keys[key[text]], int(at[rows[text]]), int(lines[rows[text]]))
     notes.joined.frombytes(at[rows[held]].tobytes())
-    first, same = _without_repeated(pairs, block * len(keys) + key, held)
+    first, same = _without_repeated(pairs, block, key, len(keys), held)
     made = Named(rule)
     complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
-    said = np.append(lines[openings], 0)[block]
+    said = np.append(lines[openings], 0)
     for begin, groups in pairs.pieces(PIECE):
         part = slice(begin, begin + PIECE)
-        piece = _Piece(notes, made, block[part], said[part], lines[rows[part]])
+        piece = _Piece(notes, made, block[part], said[block[part]], lines[rows[part]])
         for form, every, all_digits in groups:
             cell = min(form.find("\t") + 1 or len(form), len(form)), len(form)
             for number, texts, digits in _divided(key[part], every, all_digits):
@@ -159,16 +159,16 @@ def name_blocks(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns, 
                 if field is not None:
                     fresh = texts[begun]
                     piece.add_field(field, fresh, read_part(form, cell, digits[begun], rule.fields[field]))
-                    ledger.read += Counter({field: int(again.sum())})
+                    _count(ledger.read, field, int(again.sum()))
                     if field in complete:
                         complete[field][block[part][fresh]] = True
                 elif is_other(spec, name):
                     piece.add_other(name, texts[begun], read_part(form, cell, digits[begun], None))
-                    ledger.other += Counter({name: _readable(form, cell, digits[again])})
+                    _count(ledger.other, name, _readable(form, cell, digits[again]))
                 else:
                     odd = held[part][texts]
                 if name not in spec.ignore:
-                    ledger.dropped += Counter({name: _readable(form, cell, digits[odd])})
+                    _count(ledger.dropped, name, _readable(form, cell, digits[odd]))
         piece.close()
     wanted = np.logical_and.reduce([np.ones(len(openings), np.bool_), *complete.values()])
     return made.finish(columns, array("q", openings.tobytes()), wanted.tobytes())
@@ -227,12 +227,12 @@ def _divided(ids: Integers, at: Integers, digits: Integers) -> Iterator[tuple[in
         yield number, at[mine], digits[mine]
 
 
-def _without_repeated(pairs: RowTexts, codes: Integers, held: Mask) -> tuple[Mask, Mask]:
-    """Return which texts are the first of their code among those ``held``, and which are these or print the same again."""
+def _without_repeated(pairs: RowTexts, block: Integers, key: Integers, keys: int, held: Mask) -> tuple[Mask, Mask]:
+    """Return which texts are the first with their key in a block that is ``held``, and which are these or print the same."""
     import numpy as np
 
     places = np.flatnonzero(held)
-    codes = codes[places]
+    codes = block[places].astype(np.int64) * keys + key[places]
     ordered = np.sort(codes)
     if not (ordered[1:] == ordered[:-1]).any():
         return held, held
@@ -244,6 +244,11 @@ def _without_repeated(pairs: RowTexts, codes: Integers, held: Mask) -> tuple[Mas
     repeated, model = places[again], places[firsts[which[again]]]
     same[repeated] = [text == other for text, other in zip(pairs.at(repeated), pairs.at(model), strict=True)]
     return first, same
+
+
+def _count(counter: Counter[str], name: str, number: int) -> None:
+    if number:
+        counter[name] += number
 
 
 def _readable(form: str, cell: tuple[int, int], digits: Integers) -> int:
