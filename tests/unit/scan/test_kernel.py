@@ -257,6 +257,18 @@ def test_an_error_of_whoever_answers_is_raised_and_the_kernel_can_be_used_furthe
     assert kernel.sizes() == (1, 2)
 
 
+def test_texts_are_a_form_and_digits_and_rows_are_counted_behind_others() -> None:
+    kernel = NATIVE.Kernel((), no_answer, 5)
+    form = (4, 0, 0, 0, -1, 3, 0, 0, 0, 0)
+    digits = [(6, 1, start, end, -1, 1, 0, 0, 0, 0) for start, end in ((1, 5), (6, 8))]
+    event = (0, 0, 0, -1, -1, -1, 3, *form, *digits[0], *digits[1])
+    kernel.add(b"a1.25 30", b"\0\1\0\1\1\0\1\1", program(0, 0, 1, 3, *EXTRA, *event))
+    kernel.add(b"b", b"\0", one_event(0))
+    assert drain(kernel, b"a1.25 30\nb\na9.99 01\n") == []
+    columns = kernel.take(0, 10)[4]
+    assert columns == [(0, program(3, 3), program(10, 12)), (1, program(125, 30, 999, 1), None)]
+
+
 def test_a_record_that_was_handed_back_can_be_read_again() -> None:
     kernel = NATIVE.Kernel((b"5",), no_answer, 5)
     kernel.begin(b"  \n\xff5\n5\n", 0, 0)
