@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import differences, load_facts, receipt_figures
+from benchmarks.figures import differences, load_facts
 from benchmarks.inputs import CACHE, ROOT, parse_size, print_size
 from benchmarks.machine import describe_machine
 from benchmarks.measure import Case, Sample, rounds, run, tell
-from benchmarks.peers import PEERS, Peer, input_path, missing, peer_case, receipt_case, versions
+from benchmarks.peers import PEERS, Peer, input_path, last_differences, missing, peer_case, receipt_case, versions
 from benchmarks.targets import ONE, OPTIONS, SOURCES, TARGETS, TWO, Row, row, table
 
 MLLOG_SHARE = 4
@@ -79,13 +79,10 @@ class Measured:
         return wrong
 
     def _differences(self, case: Case, output: Path) -> list[str]:
-        name = self.source.partition(".")[0]
         peer = self.peers.get(case.name)
         if peer is None:
-            facts = load_facts(input_path(name, self.size))
-            receipt = json.loads((CACHE / "last.receipt.json").read_text())
-            return differences(facts, receipt_figures(receipt), exact=True)
-        facts = load_facts(input_path(name, min(self.size, peer.limit or self.size)))
+            return last_differences(self.source, self.size)
+        facts = load_facts(input_path(self.source.partition(".")[0], min(self.size, peer.limit or self.size)))
         if peer.figures:
             return differences(facts, json.loads(output.read_text()), exact=False)
         self._count(case.name, output, facts["steps"]["record_count"])

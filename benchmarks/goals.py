@@ -18,12 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.figures import differences, load_facts, receipt_figures
 from benchmarks.generators import GENERATORS
 from benchmarks.inputs import CACHE, ROOT, parse_size, print_size
 from benchmarks.machine import describe_machine
 from benchmarks.measure import Case, Sample, run, tell
-from benchmarks.peers import PEERS, environ, input_path, peer_case, receipt_case
+from benchmarks.peers import PEERS, environ, last_differences, peer_case, receipt_case
 
 STARTS = 10
 """Cold starts of each command in one round."""
@@ -57,16 +56,18 @@ class Goal(NamedTuple):
         return f"| {self.name} | {value:.3g}{self.unit} | {spread} | {bound} | {'met' if met else 'missed'} | {self.note} |"
 
 
+def part_of(source: str, size: int) -> int:
+    """Return the bytes of a generated log that are read where of the others ``size`` are."""
+    return size // SHORTER.get(source, 1)
+
+
 def checked(sources: Sequence[str], size: int) -> list[str]:
     """Parse each generated log once; return what its receipt shows wrong."""
     wrong = []
     for source in sources:
-        part = size // SHORTER.get(source, 1)
+        part = part_of(source, size)
         sample = run(receipt_case("check", source, part, "--workers", "1"), CACHE / "checked.out")
-        facts = load_facts(input_path(source, part))
-        found = [f"exit {sample.code}"] if sample.code else []
-        if not found:
-            found = differences(facts, receipt_figures(json.loads((CACHE / "last.receipt.json").read_text())), exact=True)
+        found = [f"exit {sample.code}"] if sample.code else last_differences(source, part)
         wrong += [f"{source}: {line}" for line in found]
         tell(f"{source:<12} {sample.wall:.2f} s, {len(found)} figures wrong")
     return wrong
@@ -74,7 +75,7 @@ def checked(sources: Sequence[str], size: int) -> list[str]:
 
 def cases(sources: Sequence[str], size: int) -> dict[str, Case]:
     """Return the commands of one round on generated logs, by name."""
-    made = {source: receipt_case(source, source, size // SHORTER.get(source, 1), "--workers", "1") for source in sources}
+    made = {source: receipt_case(source, source, part_of(source, size), "--workers", "1") for source in sources}
     made["two workers"] = receipt_case("two workers", "dense", size, "--workers", "2")
     peers = {peer.name: peer for peer in PEERS["dense"]}
     made["rg"] = peer_case(peers["rg -c"], "dense", size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -11,12 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.figures import differences, load_facts, receipt_figures
 from benchmarks.inputs import CACHE, ROOT, ensure
 from benchmarks.measure import Case
 
 FILES = Path(__file__).resolve().parent / "peer_files"
 EXTRA = CACHE / "peers"
 """Where ``make bench-peers`` installs the Python peers."""
+LAST = CACHE / "last.receipt.json"
+"""The receipt that this program wrote last."""
 MIB = 1 << 20
 _NUMBER = "([-+.0-9A-Za-z]+)"
 DENSE_PATTERN = (
@@ -105,8 +109,13 @@ def environ() -> dict[str, str]:
 
 def receipt_command(log: Path | str, *options: str) -> tuple[str, ...]:
     """Return ``receipt parse`` of this checkout on ``log``; it writes the receipt to a file, as a job would."""
-    out = CACHE / "last.receipt.json"
-    return (sys.executable, "-m", "receipt_cli", "parse", str(log), "-o", str(out), *options)
+    return (sys.executable, "-m", "receipt_cli", "parse", str(log), "-o", str(LAST), *options)
+
+
+def last_differences(source: str, size: int) -> list[str]:
+    """Return a line for each figure of the input ``source`` that the receipt written last does not show."""
+    facts = load_facts(input_path(source.partition(".")[0], size))
+    return differences(facts, receipt_figures(json.loads(LAST.read_text())), exact=True)
 
 
 def receipt_case(name: str, source: str, size: int, *options: str) -> Case:

@@ -6,17 +6,16 @@ python -m benchmarks.scaling [--size 1GiB] [--rounds 3] [--only size|grammars|pa
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import differences, facts_path, load_facts, receipt_figures
+from benchmarks.figures import facts_path
 from benchmarks.inputs import CACHE, input_is_kept, log_path, parse_size, print_size
 from benchmarks.installation import install
 from benchmarks.measure import Case, Sample, per_byte, ratio, rounds, tell
-from benchmarks.peers import environ, input_path, plain_size, receipt_case, receipt_command
+from benchmarks.peers import environ, input_path, last_differences, plain_size, receipt_case, receipt_command
 from benchmarks.targets import ONE, OPTIONS, Row
 
 STEPS = (1, 10, 100, 1000)
@@ -36,8 +35,7 @@ def over_sizes(size: int, count: int) -> tuple[list[Row], dict[str, Any]]:
     try:
         cases = [receipt_case(print_size(each), "sparse", each, *OPTIONS[ONE]) for each in sizes]
         samples = rounds(cases, count, "size")
-        receipt = json.loads((CACHE / "last.receipt.json").read_text())
-        wrong = differences(load_facts(input_path("sparse", sizes[-1])), receipt_figures(receipt), exact=True)
+        wrong = last_differences("sparse", sizes[-1])
     finally:
         for each in fresh:
             if each > size:

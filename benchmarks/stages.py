@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 
 from benchmarks.inputs import CACHE, ROOT, parse_size, print_size
-from benchmarks.peers import PEERS, environ, input_path, plain_size
+from benchmarks.peers import LAST, PEERS, environ, input_path, plain_size
 
 MODULES, FUNCTIONS = 25, 45
 """Lines that are shown."""
@@ -26,7 +26,7 @@ def profile(source: str, size: int, workers: int) -> str:
     """Return the profile of one input as text."""
     output = CACHE / "stages.json"
     command = (sys.executable, "-m", "benchmarks.sampling", str(output), "parse", str(input_path(source, size)))
-    options = ("-o", str(CACHE / "last.receipt.json"), "--workers", str(workers))
+    options = ("-o", str(LAST), "--workers", str(workers))
     everything = {**os.environ, **environ()}
     for _ in range(2):  # the first fills the caches
         subprocess.run([*command, *options], env=everything, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)

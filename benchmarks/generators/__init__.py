@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
-from benchmarks.facts import Facts
 from benchmarks.generators import bars, between, huggingface, megatron, mllog, ranks, sparse
-
-Generator = Callable[[int, int, Facts | None], Iterator[bytes]]
-"""``(size, seed, facts)`` → blocks of whole lines, a little over ``size`` bytes in all. ``facts`` may be None."""
+from benchmarks.generators.stream import Generator
 
 GENERATORS: dict[str, Generator] = {
     "dense": megatron.blocks,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
 
 from benchmarks.facts import Facts
 from benchmarks.generators.numbers import ROWS, decimal, noise
+from benchmarks.generators.stream import in_blocks
 
 FRAME = "Epoch %d/%d: %3d%%|%s| %d/%d [%s<%s, %5.2fit/s, loss=%.4f, lr=%.2e]"
 EPOCH_BLOCKS = 40
@@ -34,11 +36,10 @@ def _time(seconds: int) -> str:
 _TIMES = [_time(second) for second in range(FRAMES)]
 
 
-def blocks(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
+@in_blocks
+def blocks(random: np.random.Generator, facts: Facts | None) -> Iterator[str]:
     """Yield the frames of one epoch after the other."""
-    random = np.random.default_rng(seed)
-    done, made = 0, 0
-    while made < size:
+    for done in itertools.count(0, ROWS):
         epoch, within = divmod(done, FRAMES)
         steps = np.arange(within + 1, within + ROWS + 1)
         loss = decimal(0.4 + 2.0 / (1.0 + (done + steps) / 1e5) + np.abs(noise(random, 0.0, 0.05)), 4)
@@ -53,13 +54,8 @@ def blocks(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
             *(speed.tolist(), loss.tolist(), rate.tolist()),
             strict=True,
         )
-        block = b"\r" + "\r".join(map(FRAME.__mod__, rows)).encode()
-        if within + ROWS == FRAMES:
-            block += b"\n"
         if facts is not None:
             facts.steps(done + 1, ROWS)
             facts.add("loss", loss)
             facts.add("learning_rate", rate)
-        yield block
-        made += len(block)
-        done += ROWS
+        yield "\r" + "\r".join(map(FRAME.__mod__, rows)) + ("\n" if within + ROWS == FRAMES else "")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator
 
 import numpy as np
 
 from benchmarks.facts import Facts
 from benchmarks.generators import huggingface, megatron
 from benchmarks.generators.numbers import ROWS, decimal, noise, scaled
+from benchmarks.generators.stream import in_blocks
 
 TIMERS = "(min, max) time across ranks (ms):\n" + "".join(
     f"    {name} {'.' * (47 - len(name))}: (%.2f, %.2f)\n" for name in ("forward-compute", "backward-compute", "optimizer")
@@ -28,11 +30,10 @@ ATTEMPT, KEPT = 64, 48
 """Steps of an attempt, and those before its last checkpoint: the others are run again."""
 
 
-def timers(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
+@in_blocks
+def timers(random: np.random.Generator, facts: Facts | None) -> Iterator[str]:
     """Yield step lines of Megatron-LM, a block of timers with a heading behind each."""
-    random = np.random.default_rng(seed)
-    first, made = 1, 0
-    while made < size:
+    for first in itertools.count(1, ROWS):
         steps = megatron.step_lines(random, first, ROWS, facts)
         largest = [decimal(np.abs(noise(random, mean, spread)) + 0.01, 2) for mean, spread in ((400, 9), (900, 9), (30, 1))]
         least = [decimal(values * 0.98, 2) for values in largest]
@@ -40,20 +41,14 @@ def timers(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
         if facts is not None:
             for name, values in zip(("forward", "backward", "optimizer"), largest, strict=True):
                 facts.add(f"{name}_time_s", scaled(values, 2, -3), steady=True)
-        block = "".join(
-            line for pair in zip(steps, map(TIMERS.__mod__, zip(*columns, strict=True)), strict=True) for line in pair
-        ).encode()
-        yield block
-        made += len(block)
-        first += ROWS
+        yield megatron.alternating(steps, map(TIMERS.__mod__, zip(*columns, strict=True)))
 
 
-def evaluations(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
+@in_blocks
+def evaluations(random: np.random.Generator, facts: Facts | None) -> Iterator[str]:
     """Yield dicts of the Hugging Face Trainer, an evaluation after every fourth."""
-    random = np.random.default_rng(seed)
-    done, made = 0, 0
-    while made < size:
-        lines = _dicts(random, done, facts)
+    for done in itertools.count(0, ROWS):
+        lines = huggingface.dicts(random, done, facts)
         scores = decimal(noise(random, 2.0, 0.05, ROWS // EVALUATE_EVERY), 4).tolist()
         text = []
         for number, score in enumerate(scores):
@@ -62,59 +57,54 @@ def evaluations(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
             text += [*part, huggingface.EVALUATION % (score, 31.25, 290.3, 32.3, epoch)]
         if facts is not None:
             facts.add("val_loss", np.array(scores))
-        block = "".join(text).encode()
-        yield block
-        made += len(block)
-        done += ROWS
+        yield "".join(text)
 
 
-def fleet(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
+@in_blocks
+def fleet(random: np.random.Generator, facts: Facts | None) -> Iterator[str]:
     """Yield the records of eight ranks in turn, each with a loss of its own; they count inside an epoch. Facts are of rank 0."""
-    random = np.random.default_rng(seed)
-    done, made = 0, 0
-    while made < size:
+    done = 0
+    while True:
         count = min(ROWS, EPOCH - done % EPOCH)
         steps = done + np.arange(count)
         losses, times = (decimal(np.abs(noise(random, m, s, count * RANKS)) + 0.01, 4) for m, s in ((2.0, 0.1), (0.3, 0.02)))
         times, scores = decimal(times, 3), decimal(np.abs(noise(random, 60, 5, count * RANKS)), 2)
         places = zip(*(np.repeat(values, RANKS).tolist() for values in (steps // EPOCH, steps % EPOCH)), strict=True)
         rows = zip(places, losses.tolist(), times.tolist(), scores.tolist(), strict=True)
-        block = "".join(
+        text = "".join(
             OF_RANK % (number % RANKS, *place, time, time, loss, loss, score, score)
             for number, (place, loss, time, score) in enumerate(rows)
-        ).encode()
+        )
         if facts is not None:
             facts.steps(done, count)
             facts.add("loss", losses[::RANKS])
             facts.add("step_time_s", times[::RANKS], steady=True)
-        yield block
-        made += len(block)
+        yield text
         done += count
 
 
-def frames(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
+@in_blocks
+def frames(random: np.random.Generator, facts: Facts | None) -> Iterator[str]:
     """Yield dicts of the Hugging Face Trainer among the frames of its bar, which is drawn several times a step."""
-    random = np.random.default_rng(seed)
-    done, made = 0, 0
-    while made < size:
-        lines = _dicts(random, done, facts, numbered=True)
+    for done in itertools.count(0, ROWS):
+        lines = huggingface.dicts(random, done, facts, numbered=True)
         text = []
         for number, line in enumerate(lines, done + 1):
             clock = f"{number // 3600}:{number // 60 % 60:02d}:{number % 60:02d}"
             bar = FRAME % (number * 100 // huggingface.PLANNED, " " * 10, number, huggingface.PLANNED, clock, "99:59:59", 1.0)
             text.append(f"\r{' ' * 60}\r{line}" + bar * FRAMES)
-        block = "".join(text).encode()
-        yield block
-        made += len(block)
-        done += ROWS
+        yield "".join(text)
 
 
 def tables(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
     """Yield rows of spaCy's table, its header again before each."""
-    random = np.random.default_rng(seed)
-    first, made = 0, 0
     yield SPACY.encode()
-    while made < size:
+    yield from _table_rows(size, seed, facts)
+
+
+@in_blocks
+def _table_rows(random: np.random.Generator, facts: Facts | None) -> Iterator[str]:
+    for first in itertools.count(0, ROWS):
         steps = np.arange(first, first + ROWS)
         losses = [decimal(np.abs(noise(random, mean, 1.0)), 2) for mean in (20.0, 90.0)]
         scores = [decimal(np.abs(noise(random, mean, 1.0)), 2) for mean in (75.0, 75.0)]
@@ -124,10 +114,7 @@ def tables(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
             facts.steps(first, ROWS)
             facts.add("epoch", epochs.astype(np.float64))
             facts.add("val_accuracy", scaled(scores[0], 2, -2))
-        block = "".join(HEADER + ROW % row for row in rows).encode()
-        yield block
-        made += len(block)
-        first += ROWS
+        yield "".join(HEADER + ROW % row for row in rows)
 
 
 def restarts(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
@@ -143,19 +130,3 @@ def restarts(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
         yield block
         made += len(block) if not last else size
         first += KEPT
-
-
-def _dicts(random: np.random.Generator, done: int, facts: Facts | None, *, numbered: bool = False) -> Sequence[str]:
-    """Return lines of ``ROWS`` records of training behind the first ``done`` ones."""
-    steps = np.arange(done + 1, done + ROWS + 1)
-    loss = decimal(1.2 + 3.0 / (1.0 + steps / 1e5) + noise(random, 0.0, 0.05), 4)
-    norm = np.exp(noise(random, 0.5, 0.6)).astype(np.float32).astype(np.float64)
-    rate = 5e-05 * (1.0 - steps / huggingface.PLANNED)
-    epoch = decimal(steps / huggingface.STEPS_PER_EPOCH, 2)
-    if facts is not None:
-        facts.steps(done + 1 if numbered else None, ROWS)
-        facts.add("loss", loss)
-        facts.add("grad_norm", norm)
-        facts.add("learning_rate", rate)
-    rows = zip(loss.tolist(), norm.tolist(), rate.tolist(), epoch.tolist(), strict=True)
-    return list(map(huggingface.LINE.__mod__, rows))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from benchmarks.facts import Facts
 from benchmarks.generators.numbers import ROWS, clock, decimal, noise, scaled
+from benchmarks.generators.stream import in_blocks
 
 BATCH = 256
 STEP = (
@@ -58,16 +60,15 @@ def step_lines(random: np.random.Generator, first: int, count: int, facts: Facts
     return list(map(STEP.__mod__, zip(*columns, strict=True)))
 
 
-def blocks(size: int, seed: int, facts: Facts | None) -> Iterator[bytes]:
+def alternating(steps: Iterable[str], others: Iterable[str]) -> str:
+    """Return lines with another behind each."""
+    return "".join(line for pair in zip(steps, others, strict=True) for line in pair)
+
+
+@in_blocks
+def blocks(random: np.random.Generator, facts: Facts | None) -> Iterator[str]:
     """Yield step lines and lines of timers in turn."""
-    random = np.random.default_rng(seed)
-    first, made = 1, 0
-    while made < size:
+    for first in itertools.count(1, ROWS):
         steps = step_lines(random, first, ROWS, facts)
         timers = (abs(noise(random, m, s)).tolist() for m, s in ((400, 9), (900, 9), (90, 20), (0.5, 0.2), (30, 1), (8, 3)))
-        block = "".join(
-            line for pair in zip(steps, map(TIMERS.__mod__, zip(*timers, strict=True)), strict=True) for line in pair
-        ).encode()
-        yield block
-        made += len(block)
-        first += ROWS
+        yield alternating(steps, map(TIMERS.__mod__, zip(*timers, strict=True)))

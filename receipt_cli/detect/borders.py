@@ -12,9 +12,8 @@ from receipt_cli.events.starts import configures
 from receipt_cli.io.source import Source
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import behind_heads, head_ends, plain, read_clock
+from receipt_cli.records.envelope import MASK, behind_heads, head_ends, plain, read_clock
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.layout import MASK
 from receipt_cli.scan.segment import SegmentBody
 
 STOPS = ("cause", "stop", "exit_code")

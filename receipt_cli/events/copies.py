@@ -54,13 +54,13 @@ def _once(events: list[Event]) -> list[Event]:
 
     A launch that begins again prints the same steps, but other times.
     """
-    if not any(event.rule.redraw and event.is_step and event.run is None and _has_times(event) for event in events):
+    if not any(map(_is_timed_row, events)):
         return events
     last: dict[str, int] = {}
     drawn: dict[str, deque[Hashable]] = {}
     kept: list[Event] = []
     for event in events:
-        if event.rule.redraw and event.is_step and event.run is None and event.step is not None and _has_times(event):
+        if event.step is not None and _is_timed_row(event):
             latest = last.get(event.rule.name, -1)
             rows = drawn.setdefault(event.rule.name, deque(maxlen=MAX_DRAWN))
             printed = _printed(event)
@@ -72,8 +72,15 @@ def _once(events: list[Event]) -> list[Event]:
     return kept
 
 
-def _has_times(event: Event) -> bool:
-    return any(name.endswith("_s") and not name.endswith("per_s") for name in event.metrics)
+def _is_timed_row(event: Event) -> bool:
+    """True for a record of its own that is drawn again, and prints a time."""
+    single = event.rule.redraw and event.is_step and event.run is None
+    return single and any(name.endswith("_s") and not name.endswith("per_s") for name in event.metrics)
+
+
+def rule_of(event: Event) -> tuple[str, str]:
+    """Return which rule of which grammar read a line."""
+    return event.grammar.id, event.rule.name
 
 
 def _key(event: Event) -> Hashable:
@@ -102,7 +109,7 @@ def _of_ranks(events: list[Event], aside: Iterable[int]) -> list[Event]:
     rules: dict[tuple[str, str], dict[int, list[Event]]] = {}
     for event in events:
         if event.rank != NO_RANK and _has_figures(event) and not event.rule.companion:  # which the record before it takes
-            rules.setdefault((event.grammar.id, event.rule.name), {}).setdefault(event.rank, []).append(event)
+            rules.setdefault(rule_of(event), {}).setdefault(event.rank, []).append(event)
     copies: set[int] = set()
     for printed in rules.values():
         leader = min(printed, key=lambda rank: (-sum(event.records for event in printed[rank]), rank))
@@ -124,7 +131,7 @@ def _unlabelled(events: list[Event]) -> list[Event]:
     if sum(event.records for event in steps) < 2 * FEWEST or not _may_recur(steps):
         return events
     printed, steps = events, list(chain.from_iterable(map(expand, steps)))
-    if not _repeats(steps):
+    if _differ((hash(_key(event)) for event in steps), len(steps) // 2 + 2):  # no key is kept of a log of millions
         return printed
     distinct: dict[Hashable, Hashable] = {}
     keys = [distinct.setdefault(key, key) for key in map(_key, steps)]
@@ -162,17 +169,6 @@ def _comes_again(one: Event, records: Sequence[Event]) -> bool:
     return found > 1
 
 
-def _repeats(steps: Sequence[Event]) -> bool:
-    """True when at most half of the records, and one more, may be different ones; no key is kept of a log of millions."""
-    most = len(steps) // 2 + 1
-    hashes: set[int] = set()
-    for event in steps:
-        hashes.add(hash(_key(event)))
-        if len(hashes) > most:
-            return False
-    return True
-
-
 def _interleaved(keys: Sequence[Hashable]) -> bool:
     """True when each record comes equally often, twice or more, and no process prints half of them before another begins."""
     counts = Counter(keys)
@@ -205,18 +201,18 @@ def repeats_at(events: Sequence[Event]) -> int | None:
     if rest or not period or _printed(events[0]) != _printed(events[period]):
         return None
     steps = [event for event in events[:period] if event.is_step]
-    few = sum(event.records for event in steps) < FEWEST or not _differ(steps, 2)
-    if few and not _differ(events[:period], 2 * FEWEST):
+    few = sum(event.records for event in steps) < FEWEST or not _differ(map(_printed, steps), 2)
+    if few and not _differ(map(_printed, events[:period]), 2 * FEWEST):
         return None
     same = all(_printed(events[n]) == _printed(events[period + n]) for n in range(period))
     return period if same else None
 
 
-def _differ(events: Iterable[Event], count: int) -> bool:
-    """True when so many of ``events`` differ from each other."""
+def _differ(keys: Iterable[Hashable], count: int) -> bool:
+    """True when so many of ``keys`` differ from each other."""
     seen: set[Hashable] = set()
-    for event in events:
-        seen.add(_printed(event))
+    for key in keys:
+        seen.add(key)
         if len(seen) >= count:
             return True
     return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from receipt_cli.events.copies import rule_of
 from receipt_cli.events.model import Event
 from receipt_cli.events.rows import MAX_EPOCHS
 from receipt_cli.grammar.model import Rule
@@ -26,7 +27,7 @@ def count_epochs(events: list[Event]) -> list[Event]:
     whole = _whole_runs(events)
     for event in events:
         own = event.counters
-        if own and (event.grammar.id, event.rule.name) in whole:
+        if own and rule_of(event) in whole:
             event.counters = {name: value for name, value in own.items() if name not in ("epoch_step", "epoch_steps")}
     events = _without_evaluations(events)
     _count_all(events, {id(e) for e in events if e.step is None})
@@ -116,7 +117,7 @@ def _whole_runs(events: list[Event]) -> set[tuple[str, str]]:
     for event in events:
         own = event.counters or {}
         if event.rule.event == "step" and "epoch_step" in own and "epochs_planned" in own:
-            key = (event.grammar.id, event.rule.name)
+            key = rule_of(event)
             if own["epoch_step"] == own.get("epoch_number") and own["epochs_planned"] == own.get("epoch_steps"):
                 same.setdefault(key, set()).add(own["epoch_step"])
             else:
@@ -232,7 +233,7 @@ def _records(events: list[Event]) -> list[Event]:
     other records have one; the last bar, drawn once more after the trainer has reported its end. A record that a line of
     progress announces is one of an evaluation.
     """
-    numbered = {(e.grammar.id, e.rule.name) for e in events if e.rule.counts == "epoch" and e.step is not None}
+    numbered = {rule_of(e) for e in events if e.rule.counts == "epoch" and e.step is not None}
     repeats: dict[str, tuple[int, Event]] = {}
     evaluations: dict[str, Rule] = {}
     last: dict[str, Event] = {}
@@ -248,7 +249,7 @@ def _records(events: list[Event]) -> list[Event]:
                     evaluation = evaluations.setdefault(rule.name, replace(rule, event="eval"))
                     kept.append(_evaluation(event, evaluation))
                 continue
-            if rule.counts == "epoch" and event.step is None and (name, rule.name) in numbered:
+            if rule.counts == "epoch" and event.step is None and rule_of(event) in numbered:
                 continue
             if name in done and rule.redraw and event.step is not None and last[name].step == event.step:
                 last[name].metrics.update(event.metrics)

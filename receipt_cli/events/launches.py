@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from receipt_cli.definitions.failure_markers import Catalogue
-from receipt_cli.events.copies import repeats_at
+from receipt_cli.events.copies import repeats_at, rule_of
 from receipt_cli.events.model import Event
 from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Key, Known, Starts, Track, clock_of, introduces
 from receipt_cli.lazy_dataclass import NamedTuple, replace
@@ -185,13 +185,13 @@ class _Walk:
 
     def _introduce(self, event: Event) -> None:
         """Count a line of the banner of the running launch."""
-        self.opening = self.opening or _rule(event)
-        self.openings += _rule(event) == self.opening
-        self.banner.add(_rule(event))
+        self.opening = self.opening or rule_of(event)
+        self.openings += rule_of(event) == self.opening
+        self.banner.add(rule_of(event))
         self.known.learn(event)
 
     def _header(self, index: int, event: Event) -> None:
-        rule = _rule(event)
+        rule = rule_of(event)
         if self.pending is None and not self.tracks:
             again = rule in self.banner and (self.ended or self._troubled(self.events[index - 1].at, event.at))
             if not again:
@@ -209,28 +209,30 @@ class _Walk:
         introduced = self.pending is not None and (bool(self.banner) or len(self.pending_rules) > 1)
         introduced = introduced or event.at in self.banners
         if not self.tracks:
-            return (
-                self._boundary(index, event) if self.ended and self.starts.are_fresh(index, clock) else self._after_failed_start()
-            )
+            if self.ended and self.starts.are_fresh(index, clock):
+                return self._boundary(index)
+            # a banner printed again after trouble begins another launch when most of it comes again, or is another
+            return self._decided(self._comes_again() or self.known.differs(self.pending_known, STRONG))
         if track is None:
             if introduced and all(key[:2] != self.keys[index][:2] for key in self.tracks):
                 if PROGRAM_BEGINS in self.pending_rules & self.banner:
-                    return self._boundary(index, event)
+                    return self._boundary(index)
                 self._merge()  # another stage of the same job introduces itself
-            return self._boundary(index, event) if self._other_records(index, clock, introduced) else None
+            return self._boundary(index) if self._other_records(index, clock, introduced) else None
         back = clock < track.last or (clock == track.last and introduced) or (clock <= track.last and self.ended)
         if not back:
-            began = introduced and self.starts.are_fresh(index, clock) and self._introduced_anew(event)
-            return self._boundary(index, event) if began else self._go_on(introduced)
+            if introduced and self.starts.are_fresh(index, clock) and self._introduced_anew(event):
+                return self._boundary(index)
+            # where steps go on after a banner, a run was resumed, unless it is another model
+            return self._decided(introduced and self.known.differs(self.pending_known, MODEL))
         if self._another(index, event, clock, track, introduced):
-            return self._boundary(index, event)
+            return self._boundary(index)
         self._merge()
         return None
 
-    def _after_failed_start(self) -> int | None:
-        """A banner printed again after trouble and before any step: another launch when most of it comes again, or is another."""
-        begun = self._comes_again() or self.known.differs(self.pending_known, STRONG)
-        if not begun:
+    def _decided(self, another: bool) -> int | None:
+        """Return where the last banner begins if it is another launch's; else it is the running one's."""
+        if not another:
             self._merge()
         return self.pending
 
@@ -247,21 +249,12 @@ class _Walk:
     def _comes_again(self) -> bool:
         return 2 * len(self.pending_rules & self.banner) >= max(len(self.banner), BANNER)
 
-    def _go_on(self, introduced: bool) -> int | None:
-        """Steps go on after a banner: a resumed run, unless it is another model."""
-        cut = self.pending if introduced and self.known.differs(self.pending_known, MODEL) else None
-        if cut is None:
-            self._merge()
-        return cut
-
     def _introduced_anew(self, event: Event) -> bool:
         """True where most of the banner comes again before a step record, or a configuration that is another."""
         return event.at in self.banners or self.known.differs(self.pending_known, CONFIGURATION)
 
     def _another(self, index: int, event: Event, clock: float, track: Track, introduced: bool) -> bool:
-        if not self.starts.are_fresh(index, clock):
-            return introduced and self.known.differs(self.pending_known, MODEL)
-        if bisect_left(self.restarts, track.event.at) < bisect_left(self.restarts, event.at):
+        if not self.starts.are_fresh(index, clock) or self._troubled(track.event.at, event.at, self.restarts):
             return introduced and self.known.differs(self.pending_known, MODEL)
         if introduced and self.known.differs(self.pending_known, CONFIGURATION):
             return True
@@ -277,8 +270,9 @@ class _Walk:
             return not self.starts.are_repeated(index, track)
         if self._contest(index, track):
             return False
-        if self.starts.folds(self.keys[index])[1]:
-            return self._loop(index, event, track)
+        first, many = self.starts.folds(self.keys[index])
+        if many:  # starts from the beginning without a banner are a loop over runs when nothing failed
+            return clock == first == track.first and not self._troubled(track.values[first].at, event.at)
         self.weak = self.starts.are_others(index, track)
         return self.weak
 
@@ -311,16 +305,9 @@ class _Walk:
         self.weak = not shown and min(new, sum(track.records for track in self.tracks.values())) >= FEWEST
         return shown or self.weak
 
-    def _loop(self, index: int, event: Event, track: Track) -> bool:
-        """Starts from the beginning without a banner: a loop over runs when there are many and nothing failed."""
-        if self._troubled(track.values[track.first].at if track.values else 0, event.at):
-            return False
-        first, enough = self.starts.folds(self.keys[index])
-        return enough and clock_of(event) == first == track.first
-
-    def _boundary(self, index: int, event: Event) -> int:
+    def _boundary(self, index: int) -> int:
         """Return the first event of the launch whose first step record is at ``index``."""
-        begin = index
+        event, begin = self.events[index], index
         while begin > max(self.begin + 1, index - LEAD) and self._leads(begin - 1, event):
             begin -= 1
         if self.pending is not None:
@@ -337,7 +324,7 @@ class _Walk:
         That is a line which came once before the first step of that run. 0 where it comes once or never, or by several ranks.
         """
         begin = index if self.pending is None else self.pending
-        again = [at for at in range(begin, index) if _rule(self.events[at]) == self.opening]
+        again = [at for at in range(begin, index) if rule_of(self.events[at]) == self.opening]
         ranks = {self.events[at].rank for at in again}
         return again[-1] if self.openings == len(ranks) == 1 and len(again) > 1 else 0
 
@@ -352,7 +339,7 @@ class _Walk:
 
     def _trails(self, event: Event) -> bool:
         """True for what the run before printed when it was over: a figure, or that it is done."""
-        another = bool(self.banner) and _rule(event) not in self.banner
+        another = bool(self.banner) and rule_of(event) not in self.banner
         figure = another and not introduces(event)
         return event.rule.event == "header" and (figure or event.at >> POSITION_BITS in self.done)
 
@@ -389,7 +376,3 @@ def _at(body: SegmentBody, names: Collection[str]) -> list[int]:
     """Return the positions of some markers, in order, but for those that are only mentioned."""
     found = (body.markers[name] for name in names if name in body.markers)
     return sorted(at for hits in found for at, form in zip(hits.at, hits.form, strict=True) if form != MENTIONED)
-
-
-def _rule(event: Event) -> tuple[str, str]:
-    return event.grammar.id, event.rule.name

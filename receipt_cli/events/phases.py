@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from receipt_cli.events.model import Event, cut
 from receipt_cli.grammar.model import Grammar
@@ -59,20 +59,12 @@ class Phase:
     @property
     def planned(self) -> int | None:
         """The planned number of steps, as last printed."""
-        for event in reversed(self.step_events):
-            if event.planned is not None:
-                return event.planned
-        for event in reversed(self.standalone_events):
-            if event.planned is not None:
-                return event.planned
-        return None
+        events = chain(reversed(self.step_events), reversed(self.standalone_events))
+        return next((event.planned for event in events if event.planned is not None), None)
 
     def fact(self, name: str) -> float | str | None:
         """Return what the phase first printed for a fact, or None."""
-        for event in self.standalone_events:
-            if name in event.facts:
-                return event.facts[name]
-        return None
+        return next((event.facts[name] for event in self.standalone_events if name in event.facts), None)
 
 
 def split_phases(events: Iterable[Event], copied: Sequence[int] = ()) -> list[Phase]:
@@ -106,12 +98,8 @@ class _Sweep:
     def __init__(self) -> None:
         self.phases: list[Phase] = []
 
-    @property
-    def current(self) -> Phase | None:
-        return self.phases[-1] if self.phases else None
-
-    def open(self, event: Event, name: str | None = None, named: bool = False) -> Phase:
-        phase = Phase(event.grammar, name=name, named=named, first_at=event.at)
+    def open(self, event: Event) -> Phase:
+        phase = Phase(event.grammar, first_at=event.at)
         self.phases.append(phase)
         return phase
 
@@ -124,30 +112,27 @@ class _Sweep:
         elif kind == "phase":
             self.phase(event)
         elif kind == "end":
-            phase = self.current if self._mine(event) else self.open(event)
-            assert phase is not None
+            phase = self.running(event) or self.open(event)
             phase.standalone_events.append(event)
             status = event.texts.get("status", "aborted" if phase.failed_end else "success").lower()
             phase.failed_end = status not in ("success", "ok")
             phase.ended = not phase.failed_end
         elif kind == "eval":
-            phase = self.single(event)
-            phase.evals.append(event)
+            self.single(event).evals.append(event)
         elif kind in ("header", "checkpoint", "compile", "failure"):
             self.single(event).standalone_events.append(event)
 
-    def _mine(self, event: Event) -> bool:
-        return self.current is not None and self.current.grammar.id == event.grammar.id
+    def running(self, event: Event) -> Phase | None:
+        """Return the last phase, if it is of the event's trainer."""
+        return self.phases[-1] if self.phases and self.phases[-1].grammar.id == event.grammar.id else None
 
     def single(self, event: Event) -> Phase:
         """Return the phase that a single event belongs to: the running one, or the one that it begins."""
-        phase = self.current
+        phase = self.running(event)
         tag = event.rule.phase
-        if phase is None or not self._mine(event):
-            return self.open(event, tag, tag is not None)
-        if phase.ended or (tag is not None and phase.name is not None and tag != phase.name and phase.step_events):
-            return self.open(event, tag, tag is not None)
-        if event.rule.event == "header" and phase.step_events and _other_model(phase, event):
+        if phase is None or phase.ended or (phase.step_events and None not in (tag, phase.name) and tag != phase.name):
+            phase = self.open(event)
+        elif event.rule.event == "header" and phase.step_events and _other_model(phase, event):
             return self.open(event)
         if tag is not None and phase.name is None:
             phase.name, phase.named = tag, True
@@ -155,35 +140,31 @@ class _Sweep:
 
     def phase(self, event: Event) -> None:
         name = event.rule.phase or event.texts.get("phase")
-        phase = self.current
-        if phase is not None and self._mine(event) and not phase.step_events and not phase.named and not phase.ended:
-            phase.name, phase.named = name, True
-            phase.standalone_events.append(event)
-        elif phase is None or phase.name != name or phase.step_events or phase.ended or not self._mine(event):
-            self.open(event, name, True).standalone_events.append(event)
-        else:
-            phase.standalone_events.append(event)
+        phase = self.running(event)
+        if phase is None or phase.ended or phase.step_events or (phase.named and phase.name != name):
+            phase = self.open(event)
+        phase.name, phase.named = name, True
+        phase.standalone_events.append(event)
 
     def companion(self, event: Event) -> None:
         """Add the values of a line without a step to the record before it; before any record it stays an event of its own."""
-        phase = self.current
-        running = phase is not None and self._mine(event) and not phase.ended
-        last = phase.step_events[-1] if phase is not None and running and phase.step_events else None
+        phase = self.running(event)
+        last = phase.step_events[-1] if phase is not None and phase.step_events and not phase.ended else None
         if last is None:
             self.single(event).standalone_events.append(event)
         elif event.rule.name not in last.rules:
             last.join(event)
 
     def step(self, event: Event) -> None:
-        phase = self.current
+        phase = self.running(event)
         tag = event.rule.phase
-        if phase is None or not self._mine(event) or phase.ended:
-            phase = self.open(event, tag)
-        elif tag is not None and phase.name is not None and tag != phase.name:
-            phase = self.open(event, tag) if phase.step_events or phase.named else phase
+        if phase is None or phase.ended:
+            phase = self.open(event)
+        elif None not in (tag, phase.name) and tag != phase.name:
+            phase = self.open(event) if phase.step_events or phase.named else phase
             phase.name = tag
         elif phase.step_events and _starts_over(phase.step_events[-1], event) and _other_plan(phase, event):
-            phase = self.open(event, tag)
+            phase = self.open(event)
         else:
             phase.failed_end = False  # that was the end of an attempt
         if tag is not None and phase.name is None:

@@ -6,7 +6,9 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter, itemgetter
 
+from receipt_cli.events.copies import rule_of
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import STEP_TIME, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.events.series import metric, read
@@ -42,7 +44,8 @@ def rank_figures(
     """
     steps: dict[int, list[Event]] = {}
     peaks: dict[int, float] = {}
-    for event in events[bisect_left(events, start, key=_at) : bisect_left(events, end, key=_at)]:
+    first, last = (bisect_left(events, place, key=attrgetter("at")) for place in (start, end))
+    for event in events[first:last]:
         if event.rank == NO_RANK:
             continue
         if event.is_step:
@@ -74,10 +77,6 @@ def _compared(ranks: dict[int, RankFigures]) -> dict[int, RankFigures]:
     }
 
 
-def _at(event: Event) -> int:
-    return event.at
-
-
 def _sizes(event: Event, name: str) -> list[float]:
     """Return the finite value of a metric of a record, and the largest of the run behind it."""
     sizes = [event.metrics.get(name), event.run.largest(name) if event.run is not None else None]
@@ -94,7 +93,7 @@ def _figures(records: Sequence[Event], copies: Sequence[RowRun], peak: float | N
     lasts: list[tuple[int, int | None]] = [(copy.record(len(copy) - 1)[0], copy.last) for copy in copies]
     firsts += [(e.at, e.step) for e in numbered[:1]]
     lasts += [(e.last_at, e.last_step) for e in numbered[-1:]]
-    first, last = min(firsts, key=_place, default=None), max(lasts, key=_place, default=None)
+    first, last = min(firsts, key=itemgetter(0), default=None), max(lasts, key=itemgetter(0), default=None)
     return RankFigures(count + unnumbered, first and first[1], last and last[1], peak, _median_time(records, copies))
 
 
@@ -107,10 +106,6 @@ def _median_time(records: Sequence[Event], copies: Sequence[RowRun]) -> float | 
         theirs = [found for copy in copies if (found := copy.filled(STEP_TIME)) is not None]
         times = finite(joined([np.asarray(times, np.float64), *theirs], np.float64))
     return exact_median(times)
-
-
-def _place(entry: tuple[int, int | None]) -> int:
-    return entry[0]
 
 
 def sole_rank(events: list[Event], unseen: Iterable[int] = ()) -> list[Event]:
@@ -135,7 +130,7 @@ def leading_rank(events: list[Event]) -> list[Event]:
     counts: dict[tuple[str, str], Counter[int]] = {}
     for event in events:
         if event.rule.event == "step" and event.rank != NO_RANK and event.step is not None:
-            counts.setdefault((event.grammar.id, event.rule.name), Counter())[event.rank] += event.drawn
+            counts.setdefault(rule_of(event), Counter())[event.rank] += event.drawn
     leaders = {key: min(c, key=lambda rank: (-c[rank], rank)) for key, c in counts.items() if len(c) > 1}
     if not leaders:
         return events
@@ -143,22 +138,19 @@ def leading_rank(events: list[Event]) -> list[Event]:
     led: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
     wanted: dict[tuple[str, str], set[int]] = {key: set() for key in leaders}
     runs: dict[tuple[str, str], list[RowRun]] = {key: [] for key in leaders}
-    for event in (e for e in events if e.step is not None and _key(e) in leaders):
-        key = _key(event)
-        if event.rank == leaders[key] and event.step is not None:
+    for event in events:
+        if event.step is None or (key := rule_of(event)) not in leaders:
+            continue
+        if event.rank == leaders[key]:
             led[key].add(event.step)
             runs[key] += [event.run] if event.run is not None else []
-        elif event.step is not None:
+        else:
             wanted[key].add(event.step)
     for key in leaders:
         led[key] |= steps_among(wanted[key] - led[key], [run.steps for run in runs[key]])
-    return [e for e in events if not (_other(e, leaders) and e.step in led[_key(e)])]
+    return [e for e in events if not (_other(e, leaders) and e.step in led[rule_of(e)])]
 
 
 def _other(event: Event, leaders: Mapping[tuple[str, str], int]) -> bool:
     """True for a record of a rank that another one leads."""
-    return event.rank != NO_RANK and event.rank != leaders.get(_key(event), event.rank)
-
-
-def _key(event: Event) -> tuple[str, str]:
-    return event.grammar.id, event.rule.name
+    return event.rank != NO_RANK and event.rank != leaders.get(rule_of(event), event.rank)

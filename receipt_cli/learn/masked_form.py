@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from receipt_cli.learn.tokens import MAX_CORE, MAX_TOKENS, Number, Token, core_start, find_number, read_token, shape, split
-from receipt_cli.records.envelope import NO_RANK, read_rank, starts
-from receipt_cli.scan.layout import MASK
+from receipt_cli.records.envelope import MASK, NO_RANK, read_rank, starts
 
 MAX_KEYS = 64
 """Spellings of the digits in the words of a form that are remembered."""

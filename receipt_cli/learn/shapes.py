@@ -15,8 +15,8 @@ from itertools import pairwise
 from receipt_cli.learn.looks import looks
 from receipt_cli.learn.masked_form import Form
 from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, ORDINALS, Token, core_start, read_token
+from receipt_cli.records.envelope import MASK
 from receipt_cli.records.split import RECORD_CAP, cap_records, last_end, normalise
-from receipt_cli.scan.layout import MASK
 
 MAX_SHAPES = 2000
 KEPT_SHAPES = 500

@@ -7,7 +7,8 @@ from functools import cached_property, lru_cache, partial
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+from receipt_cli.records.envelope import MASK
+
 _automaton = lru_cache(4)(partial(BytesAhoCorasick, implementation=Implementation.ContiguousNFA))
 """The form that is chosen for so many literals anyway, once another was tried in vain: a quarter of the time.
 
@@ -36,7 +37,7 @@ class Prefilter:
         table: dict[bytes, list[bytes]] = {}
         for literal in self.literals:
             if literal.translate(None, b"0123456789") != literal:
-                table.setdefault(literal.translate(_ZEROS), []).append(literal)
+                table.setdefault(literal.translate(MASK), []).append(literal)
         return Prefilter(tuple(table)), table
 
     def possible_in(self, masked: bytes) -> list[tuple[bytes, bytes]]:

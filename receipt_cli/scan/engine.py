@@ -16,7 +16,7 @@ from receipt_cli.definitions.failure_markers import Catalogue, Marker
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.problems import MAX_FIRST, Problem
 from receipt_cli.records.bars import short_bars
-from receipt_cli.records.envelope import plain, without_count
+from receipt_cli.records.envelope import MASK, plain, without_count
 from receipt_cli.records.heuristics import MAX_SEEN, count_step_lines, metric_lines
 from receipt_cli.records.prefilter import Prefilter
 from receipt_cli.records.split import (
@@ -35,7 +35,7 @@ from receipt_cli.scan.candidates import Candidates
 from receipt_cli.scan.columns import Bounded, RuleColumns, place
 from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.reader import KernelReader
-from receipt_cli.scan.layout import MASK, MAX_KEPT, MAX_LENGTH
+from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH
 from receipt_cli.scan.layout_cache import LayoutCache
 from receipt_cli.scan.learn_layout import learn_layout
 from receipt_cli.scan.segment import HEAD_KEPT, TAIL_KEPT, RuleKey, Segment, SegmentBody

@@ -13,8 +13,7 @@ from itertools import accumulate, islice
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.problems import MAX_EXCERPT
-from receipt_cli.records.envelope import MASK as MASK
-from receipt_cli.records.envelope import read_clock, read_moment, read_rank, time_of_day
+from receipt_cli.records.envelope import MASK, read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.scan.extraction import NOWHERE, Span
 from receipt_cli.scan.extraction.model import clean_text
 from receipt_cli.scan.row_texts import ZEROS, places_of
@@ -23,7 +22,6 @@ MAX_LENGTH = 16384
 """Longer records have no layout."""
 MAX_KEPT = 4096
 """Entries of a cache of layouts or prefixes; a full one is emptied."""
-_MIDNIGHT = b"00:00:00"
 _LATER, _LATER_S = b"01:01:01", 3661.0
 
 
@@ -65,7 +63,7 @@ class Prefix:
     def fraction(self) -> Span:
         """The place of the digits of the fraction; empty where there is none."""
         start, end = self.time
-        return min(start + len(_MIDNIGHT) + 1, end), end
+        return min(start + len(_LATER) + 1, end), end
 
     def read(self, record: bytes) -> tuple[int, float]:
         """Return rank and clock of a record."""

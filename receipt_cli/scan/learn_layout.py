@@ -9,7 +9,7 @@ from itertools import chain
 from receipt_cli.definitions.failure_markers import MarkerHit
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import before
+from receipt_cli.records.envelope import MASK, before
 from receipt_cli.records.place import form_of, read_host
 from receipt_cli.scan.book import Outcome
 from receipt_cli.scan.candidates import Candidates
@@ -22,7 +22,7 @@ from receipt_cli.scan.extraction import (
     extract_behind,
     fields_below,
 )
-from receipt_cli.scan.layout import MASK, MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
+from receipt_cli.scan.layout import MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
 from receipt_cli.scan.number_forms import MAX_INTEGER_DIGITS, is_plain, number_form
 
 _RUN = compile_later(rb"0+")

@@ -33,7 +33,7 @@ ROOMS: dict[str, str] = {
     "scan": "definitions errors grammar io numeric problems records",
     "documents": "definitions errors io redaction",
     "events": "definitions errors grammar io numeric problems records scan",
-    "learn": "definitions errors grammar problems records scan",
+    "learn": "definitions errors grammar problems records",
     "analysis": "definitions events numeric problems records scan",
     "detect": "definitions errors events grammar io learn numeric problems records scan",
     "emit": "documents header io",

@@ -6,10 +6,10 @@ import math
 import re
 from collections.abc import Iterator
 
-from receipt_cli.analysis.goodput.timestamps import CLOCK, LogTime, Stamp, format_clock, line_stamps
+from receipt_cli.analysis.goodput.timestamps import LogTime, Stamp, format_clock, line_stamps
 from receipt_cli.events.streams import Gathered
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import MASK, plain, read_clock
+from receipt_cli.records.envelope import CLOCK_MASKED, MASK, plain, read_clock
 from receipt_cli.scan.segment import HEAD_KEPT
 
 _DATED = compile_later(
@@ -69,7 +69,7 @@ def _stamps(text: bytes) -> Iterator[Stamp]:
 def _dated(text: bytes) -> Iterator[re.Match[bytes]]:
     """Yield the matches of ``_DATED``, each behind the one before: their clocks are found many times faster."""
     masked, end = text.translate(MASK), 0
-    at = masked.find(CLOCK)
+    at = masked.find(CLOCK_MASKED)
     while at >= 0:
         for start in (at - before for before in _TO_CLOCK):
             found = _DATED.match(text, start) if start >= end else None
@@ -77,7 +77,7 @@ def _dated(text: bytes) -> Iterator[re.Match[bytes]]:
                 yield found
                 end = found.end()
                 break
-        at = masked.find(CLOCK, at + 1)
+        at = masked.find(CLOCK_MASKED, at + 1)
 
 
 def _clock(parts: dict[str, bytes | None]) -> float:

@@ -13,7 +13,7 @@ from receipt_cli.events.model import Event
 from receipt_cli.events.streams import Gathered
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.lazy_pattern import compile_later
-from receipt_cli.records.envelope import MASK, head_ends, plain, read_clock
+from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, plain, read_clock
 
 JITTER = (5.0, 60.0)
 """Seconds that a stamp may lie before an earlier line's, since what other ranks print comes late: so many in any log, so many
@@ -23,8 +23,6 @@ _ZONED = compile_later(rb"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d(?!\d
 _SAID = compile_later(rb"\] datetime: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?) *\Z")
 """A stamp that a line ends with, as Megatron's `print_datetime` writes it."""
 _ENDS = compile_later(rb"[\n\r]")
-CLOCK, _UNIX = b"00:00:00", b"0000000000.000"
-"""What nearly every stamp contains with each digit as 0, and what one of seconds since 1970: most lines have none."""
 
 
 class LogTime(NamedTuple):
@@ -121,7 +119,7 @@ def line_stamps(text: bytes, line: int) -> tuple[Stamp, ...]:
 
 def _line_stamps(text: bytes, line: int) -> Iterator[Stamp]:
     masked = text.translate(MASK)
-    clock, unix, at = masked.find(CLOCK), masked.find(_UNIX), 0
+    clock, unix, at = masked.find(CLOCK_MASKED), masked.find(UNIX_MASKED), 0
     while (stamp := min(clock, unix) if clock >= 0 and unix >= 0 else max(clock, unix)) >= 0:
         start = max(text.rfind(b"\n", at, stamp), text.rfind(b"\r", at, stamp)) + 1 or at
         line += text.count(b"\n", at, start)
@@ -136,8 +134,8 @@ def _line_stamps(text: bytes, line: int) -> Iterator[Stamp]:
                 break
         line += found is not None and found[0] == b"\n"
         at = end + 1
-        clock = masked.find(CLOCK, at) if 0 <= clock < at else clock
-        unix = masked.find(_UNIX, at) if 0 <= unix < at else unix
+        clock = masked.find(CLOCK_MASKED, at) if 0 <= clock < at else clock
+        unix = masked.find(UNIX_MASKED, at) if 0 <= unix < at else unix
 
 
 def _head(record: bytes) -> bytes:

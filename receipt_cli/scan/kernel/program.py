@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from receipt_cli.definitions.units import read_number
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.problems import EXCERPT_BYTES
+from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.extraction import NOWHERE, Span, convert, read_unregistered
-from receipt_cli.scan.layout import MASK, EventLayout, Layout, Prefix, Value
+from receipt_cli.scan.layout import EventLayout, Layout, Prefix, Value
 from receipt_cli.scan.number_forms import Scale, scale_of
 from receipt_cli.scan.segment import RuleKey
 

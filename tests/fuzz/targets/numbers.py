@@ -8,9 +8,9 @@ import struct
 from decimal import Context, Decimal, localcontext
 
 from receipt_cli.definitions.units import MAX_TEXT, SPECIAL_UNITS, UNITS, read_number, shift_of
+from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.extraction import read_unregistered
 from receipt_cli.scan.kernel.loading import load_kernel
-from receipt_cli.scan.layout import MASK
 from receipt_cli.scan.number_forms import scale_of
 from tests.fuzz.feed import Feed
 

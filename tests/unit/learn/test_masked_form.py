@@ -25,9 +25,8 @@ from receipt_cli.learn.masked_form import form_of
 from receipt_cli.learn.shapes import Miner, Shape
 from receipt_cli.learn.tokens import MAX_CORE, core_start, read_token, shape, split
 from receipt_cli.records import envelope
-from receipt_cli.records.envelope import read_rank
+from receipt_cli.records.envelope import MASK, read_rank
 from receipt_cli.scan.engine import Engine
-from receipt_cli.scan.layout import MASK
 
 HEADS = (
     b"", b"[rank3]: ", b"2026-01-02 03:04:05,678 - train - INFO - ", b"f1: ", b"f2: ", b"12: ", b"node-17: ",

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from benchmarks.identity import find_difference, plain_body, read_both
 from receipt_cli.definitions.failure_markers import load_catalogue
 from receipt_cli.grammar.catalog import shipped
+from receipt_cli.records.envelope import MASK
 from receipt_cli.records.split import RECORD_CAP
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.kernel import reader
 from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.program import moving_digits
-from receipt_cli.scan.layout import MASK, MAX_LENGTH, Layout
+from receipt_cli.scan.layout import MAX_LENGTH, Layout
 from receipt_cli.scan.presence import has_kernel
 
 ROOT = Path(__file__).resolve().parents[3]
