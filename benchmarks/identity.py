@@ -69,7 +69,7 @@ def plain_body(body: SegmentBody) -> dict[str, Any]:
     }
     return {
         **counts,
-        "rules": {key: _columns(columns) for key, columns in sorted(body.rules.items())},
+        "rules": {key: plain_columns(columns) for key, columns in sorted(body.rules.items())},
         "near": {name: [near.count, *near.first] for name, near in sorted(body.near.items())},
         "ignored": {name: list(ordinals) for name, ordinals in sorted(body.ignored.items())},
         "undecodable_matched": list(body.undecodable_matched),
@@ -85,7 +85,8 @@ def plain_body(body: SegmentBody) -> dict[str, Any]:
     }
 
 
-def _columns(columns: Any) -> dict[str, Any]:
+def plain_columns(columns: Any) -> dict[str, Any]:
+    """Return the columns of a rule as plain values that compare."""
     numbers = {
         f"{kind} {name}": [list(column.rows), [_number(value) for value in column.values]]
         for kind in ("numbers", "unregistered")

@@ -390,8 +390,9 @@ struct Layout {
     int32_t bad, hit, any_bar;  /* whether its records are not UTF-8, whether a rule explains them, and any_bar of layout.py */
 };
 
-enum { DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PARTS };
-#define PLACE_BITS 40  /* of a value of parts: the place of its record in the block, below the number of the parts */
+enum { DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PLACE, DIGITS };
+#define PLACE_BITS 40  /* of a value of a place: that of its record in the block, below a number */
+#define MAX_DIGITS 18  /* of a number among the digits of a text */
 
 typedef struct {
     double *values;  /* or, as int64, the numbers of texts */
@@ -664,15 +665,15 @@ static int read_prefix(Kernel *kernel, Event *event, const byte *p, int64_t *ran
     return READ;
 }
 
-/* Compute all values of the record p into the scratch memory. It begins at `start` of the block, and is as printed there
-   before `same`. */
-static int compute(Kernel *kernel, Layout *layout, const byte *p, size_t start, size_t same) {
+/* Compute all values of the record p, which begins at `start` of the block, into the scratch memory. */
+static int compute(Kernel *kernel, Layout *layout, const byte *p, size_t start) {
     const Value *value = layout->values;
     const Meaning *meaning;
     Meaning spare;
     double *out = kernel->scratch;
     int64_t place;
-    int event, i, made;
+    uint64_t digits;
+    int event, i, at, made;
     for (event = 0; event < layout->event_count; event++) {
         Event *one = &layout->events[event];
         int64_t rank = NO_RANK;
@@ -696,10 +697,14 @@ static int compute(Kernel *kernel, Layout *layout, const byte *p, size_t start, 
             case CONSTANT_TEXT:
                 memcpy(out, &value->times, sizeof value->times);
                 break;
-            case PARTS:
-                if ((size_t)value->end > same) return LEFT;
+            case PLACE:
                 place = (int64_t)(value->times << PLACE_BITS) | (int64_t)start;
                 memcpy(out, &place, sizeof place);
+                break;
+            case DIGITS:
+                for (at = value->start, digits = 0; at < value->end; at++)
+                    if (is_digit(p[at])) digits = digits * 10 + (uint64_t)(p[at] - '0');
+                memcpy(out, &digits, sizeof digits);
                 break;
             default:
                 meaning = meaning_of(kernel, value->resolver, p + value->start, (size_t)(value->end - value->start), &spare);
@@ -759,13 +764,12 @@ static int append_miss(Kernel *kernel, int32_t rule, int64_t ordinal, int64_t li
     return 1;
 }
 
-/* Read one record p of a layout, printed from `start` to `end` and before `same` as there, into the columns; LEFT where
-   Python must, and then nothing was appended. */
-static int read_layout(Kernel *kernel, Layout *layout, const byte *p, size_t same, size_t start, size_t end, int64_t ordinal,
-                       int64_t line) {
+/* Read one record p of a layout, printed from `start` to `end`, into the columns; LEFT where Python must, and then nothing
+   was appended. */
+static int read_layout(Kernel *kernel, Layout *layout, const byte *p, size_t start, size_t end, int64_t ordinal, int64_t line) {
     const Value *value = layout->values;
     const double *made = kernel->scratch;
-    int event, i, done = compute(kernel, layout, p, start, same);
+    int event, i, done = compute(kernel, layout, p, start);
     if (done != READ) return done;
     for (event = 0; event < layout->event_count; event++) {
         const Event *one = &layout->events[event];
@@ -775,8 +779,9 @@ static int read_layout(Kernel *kernel, Layout *layout, const byte *p, size_t sam
         memcpy(&rank, made++, sizeof rank);
         if (!append_row(table, ordinal * ((int64_t)1 << POSITION_BITS) + one->offset, line, rank, *made++)) goto failed;
         for (i = 0; i < one->values; i++, value++, made++) {
+            Column *column = &kernel->columns[value->column];
             if (!kernel->known[value - layout->values]) continue;
-            if (!append_value(table, &kernel->columns[value->column], value->column, row, *made)) goto failed;
+            if (!append_value(table, column, value->column, value->kind == DIGITS ? column->count : row, *made)) goto failed;
         }
     }
     for (i = 0; i < layout->ignored_count; i++)
@@ -875,9 +880,9 @@ static void keep_quiet(Quiet *quiet, const Gate *gate, const byte *p, size_t len
 
 #define CELLS_KEPT 2  /* KEPT of records/bars.py */
 
-/* Copy p[0:length] to `out` with its bars shortened: short_bars of records/bars.py. Set *length to what it has then and
-   *same to how much of it is as before; return 0 where nothing changes. */
-static int shorten(byte *out, const byte *p, size_t *length, size_t *same) {
+/* Copy p[0:length] to `out` with its bars shortened: short_bars of records/bars.py. Set *length to what it has then;
+   return 0 where nothing changes. */
+static int shorten(byte *out, const byte *p, size_t *length) {
     static const byte FULL[] = {0xE2, 0x96, 0x88, 0xE2, 0x96, 0x88};
     size_t size = *length, done = 0, made = 0, at = 0;
     while (at < size) {
@@ -895,7 +900,6 @@ static int shorten(byte *out, const byte *p, size_t *length, size_t *same) {
             continue;
         }
         if (full <= CELLS_KEPT && blank <= CELLS_KEPT && (part == 0 || p[begin + 3 * full + 2] == 0x8C)) continue;
-        if (done == 0) *same = begin;
         memcpy(out + made, p + done, begin - done);
         made += begin - done;
         full = full < CELLS_KEPT ? full : CELLS_KEPT;
@@ -974,7 +978,7 @@ static int read_on(Kernel *kernel, Record *record) {
         }
         if (length <= MAX_LENGTH) {
             const byte *p = text + start;
-            size_t same = length, size_of_short = length;
+            size_t size_of_short = length;
             uint64_t short_key, ignored;
             if (layout == NULL) {
                 key = key_of(kernel, p, length, size - start, &high);
@@ -989,14 +993,14 @@ static int read_on(Kernel *kernel, Record *record) {
                 kernel->blank += end < size && form->blank;
                 continue;
             }
-            if (layout == NULL && high != 0 && shorten(kernel->shortened, p, &size_of_short, &same)) {
+            if (layout == NULL && high != 0 && shorten(kernel->shortened, p, &size_of_short)) {
                 p = kernel->shortened;
                 short_key = key_of(kernel, p, size_of_short, sizeof kernel->shortened, &ignored);
                 layout = find_layout(kernel, p, size_of_short, sizeof kernel->shortened, short_key);
                 if (layout != NULL && (!layout->any_bar || !gate_find(kernel->gate, text + start, length))) layout = NULL;
             }
             if (layout != NULL) {
-                int done = read_layout(kernel, layout, p, same, start, end, record->ordinal, record->line);
+                int done = read_layout(kernel, layout, p, start, end, record->ordinal, record->line);
                 if (LIKELY(done == READ)) {
                     kernel->undecodable += layout->bad && !layout->hit;
                     continue;
@@ -1260,7 +1264,7 @@ static int read_program(Kernel *kernel, Layout *layout, Program *program, byte *
         if (event->prefix > 0 && event->resolver < 0) program->wrong = 1;
         if (program->wrong || !HOLD(kernel, tables, table, event->table)) return 0;
         for (j = 0; j < event->values; j++, value++) {
-            value->kind = (int32_t)take_number(program, DECIMAL, PARTS);
+            value->kind = (int32_t)take_number(program, DECIMAL, DIGITS);
             value->column = (int32_t)take_number(program, 0, MAX_ID - 1);
             value->start = (int32_t)take_number(program, 0, length);
             value->end = (int32_t)take_number(program, value->start, length);
@@ -1271,7 +1275,8 @@ static int read_program(Kernel *kernel, Layout *layout, Program *program, byte *
             value->bounded = (int32_t)take_number(program, 0, 1);
             value->least = take_double(program);
             if (value->kind == DECIMAL && value->times == 0) program->wrong = 1;
-            if (value->kind == PARTS && value->times >= MAX_ID) program->wrong = 1;
+            if (value->kind == PLACE && value->times >= MAX_ID) program->wrong = 1;
+            if (value->kind == DIGITS && value->end - value->start > MAX_DIGITS + 1) program->wrong = 1;
             if ((value->kind == ASKED_NUMBER || value->kind == ASKED_TEXT) && value->resolver < 0) program->wrong = 1;
             if (program->wrong || !HOLD(kernel, columns, column, value->column)) return 0;
         }
@@ -1466,14 +1471,16 @@ static int append_item(PyObject *list, PyObject *item) {
     return done == 0;
 }
 
-PyDoc_STRVAR(take_doc, "take(table): its rows, which are forgotten: at, line, rank, clock, [(column, values, rows or None)]; or None.");
+PyDoc_STRVAR(take_doc, "take(table, before): its rows, which are forgotten: at, line, rank, clock, [(column, values, rows behind `before` or "
+                       "None)]; or None.");
 
-static PyObject *kernel_take(Kernel *kernel, PyObject *argument) {
-    long number = PyLong_AsLong(argument);
+static PyObject *kernel_take(Kernel *kernel, PyObject *arguments) {
+    long number;
+    long long before;
     Table *table;
     PyObject *columns;
-    size_t i;
-    if (PyErr_Occurred() || !is_free(kernel)) return NULL;
+    size_t i, j;
+    if (!PyArg_ParseTuple(arguments, "lL", &number, &before) || !is_free(kernel)) return NULL;
     if (number < 0 || (size_t)number >= kernel->table_count || kernel->tables[number].count == 0) Py_RETURN_NONE;
     table = &kernel->tables[number];
     columns = PyList_New(0);
@@ -1481,6 +1488,7 @@ static PyObject *kernel_take(Kernel *kernel, PyObject *argument) {
     for (i = 0; i < table->order.count; i++) {
         Column *column = &kernel->columns[table->order.data[i]];
         PyObject *values = bytes_of(column->values, column->count), *rows = Py_None;
+        for (j = 0; j < column->rows.count; j++) column->rows.data[j] += before;
         if (column->sparse) rows = bytes_of(column->rows.data, column->rows.count);
         else Py_INCREF(rows);
         if (values == NULL || rows == NULL) {
@@ -1577,7 +1585,7 @@ static PyMethodDef kernel_methods[] = {
     {"next", (PyCFunction)(void (*)(void))kernel_next, METH_NOARGS, next_doc},
     {"again", (PyCFunction)(void (*)(void))kernel_again, METH_NOARGS, again_doc},
     {"finish", (PyCFunction)(void (*)(void))kernel_finish, METH_NOARGS, finish_doc},
-    {"take", (PyCFunction)(void (*)(void))kernel_take, METH_O, take_doc},
+    {"take", (PyCFunction)(void (*)(void))kernel_take, METH_VARARGS, take_doc},
     {"ignored", (PyCFunction)(void (*)(void))kernel_ignored, METH_NOARGS, ignored_doc},
     {"missed", (PyCFunction)(void (*)(void))kernel_missed, METH_NOARGS, missed_doc},
     {"sizes", (PyCFunction)(void (*)(void))kernel_sizes, METH_NOARGS, sizes_doc},

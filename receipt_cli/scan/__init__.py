@@ -10,10 +10,12 @@ PUBLIC = {
     "columns": "NumberColumn POSITION_BITS RuleColumns TextColumn place",
     "engine": "Engine Read",
     "extraction": (
-        "DROPPED Extraction keep_labelled PatternTimeout TIME_BOX_S bind_cells bind_columns bind_row convert "
-        "extract read_record read_unregistered"
+        "DROPPED Extraction keep_labelled PatternTimeout TIME_BOX_S bind_cells bind_row convert "
+        "extract is_other plan_columns read_record read_unregistered Span"
     ),
+    "number_forms": "number_form scale_of is_plain",
     "presence": "has_kernel",
+    "row_texts": "RowTexts places_of with_digits",
     "segment": "SegmentBody Hits Segment HEAD_KEPT TAIL_KEPT count_between",
     "workers": "AUTO kept_engine scan_source",
 }

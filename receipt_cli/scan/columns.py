@@ -11,6 +11,7 @@ from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells, shifted
 from receipt_cli.scan.extraction.model import DROPPED
+from receipt_cli.scan.row_texts import RowTexts
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Integers
@@ -97,10 +98,9 @@ class NumberColumn:
         self.values.extend(other.values)
 
     def extend_bytes(self, values: bytes, rows: bytes | None, shift: int) -> None:
-        """Add as ``extend`` the entries whose bytes are ``values``, of the first rows where their ``rows`` are None."""
+        """Add the entries whose bytes are ``values``, at ``rows``, or from row ``shift`` on where these are None."""
         if self._rows is not None or rows is not None or shift != len(self.values):
-            added = Cells("q", range(len(values) // 8)) if rows is None else Cells.read("q", rows)
-            self._sparse().extend(added, shift)
+            self._sparse().extend_bytes(rows or array("q", range(shift, shift + len(values) // 8)).tobytes())
         self.values.extend_bytes(values)
 
 
@@ -150,9 +150,9 @@ class RuleColumns:
     numbers: dict[str, NumberColumn] = field(default_factory=dict)
     texts: dict[str, TextColumn] = field(default_factory=dict)
     unregistered: dict[str, NumberColumn] = field(default_factory=dict)
-    headers: TextColumn = field(default_factory=TextColumn)
-    cells: TextColumn = field(default_factory=TextColumn)
-    pairs: TextColumn = field(default_factory=TextColumn)
+    headers: RowTexts = field(default_factory=RowTexts)
+    cells: RowTexts = field(default_factory=RowTexts)
+    pairs: RowTexts = field(default_factory=RowTexts)
     dropped: Counter[str] = field(default_factory=Counter)
 
     def __len__(self) -> int:
@@ -162,7 +162,8 @@ class RuleColumns:
     def lasting(self) -> bool:
         """True when the memory of all columns is their own: see ``Cells.lasting``."""
         own = self.at.lasting and self.line.lasting and self.rank.lasting and self.clock.lasting
-        return own and all(column.lasting for column in (*self.numbers.values(), *self.unregistered.values()))
+        numbers = (*self.numbers.values(), *self.unregistered.values())
+        return own and all(column.lasting for column in numbers) and all(texts.lasting for texts in self._unnamed)
 
     def open_row(self, at: int, line: int, rank: int, clock: float) -> int:
         """Add an event and return its row."""
@@ -214,7 +215,7 @@ class RuleColumns:
             ours.extend(after, rows)
 
     @property
-    def _unnamed(self) -> tuple[TextColumn, ...]:
+    def _unnamed(self) -> tuple[RowTexts, ...]:
         return self.headers, self.cells, self.pairs
 
 

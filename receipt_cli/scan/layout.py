@@ -8,12 +8,15 @@ the patterns.
 
 from __future__ import annotations
 
+from itertools import accumulate, islice
+
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.problems import MAX_EXCERPT
 from receipt_cli.records.envelope import MASK, read_clock, read_moment, read_rank, time_of_day
 from receipt_cli.scan.extraction import NOWHERE, Span
 from receipt_cli.scan.extraction.model import clean_text
+from receipt_cli.scan.row_texts import ZEROS, places_of
 
 MAX_LENGTH = 16384
 """Longer records have no layout."""
@@ -112,15 +115,27 @@ class Parts:
     column: str
     spans: tuple[Span, ...]
 
-    @property
-    def span(self) -> Span:
-        """From the beginning of the first of the texts to the end of the last."""
-        return min((start for start, _ in self.spans), default=0), max((end for _, end in self.spans), default=0)
-
-    def read(self, record: bytes, start: int = 0) -> str:
-        """Return the texts of the record that begins at ``start``, joined by tabs, as its column keeps them."""
-        joined = "\t".join([clean_text(record[start + begin : start + end]) for begin, end in self.spans])
+    def read(self, record: bytes) -> str:
+        """Return the texts of a record joined by tabs, as its column keeps them."""
+        joined = "\t".join([clean_text(record[begin:end]) for begin, end in self.spans])
         return joined[:MAX_EXCERPT] if self.column == "pairs" else joined
+
+    def printed(self, record: bytes) -> tuple[str, list[Span]] | None:
+        """Return the form of the joined texts (see ``RowTexts``) and where a record prints their numbers.
+
+        None for texts that are not UTF-8.
+        """
+        origin: list[int] = []
+        for begin, end in self.spans:
+            raw = record[begin:end]
+            text = raw.decode("utf-8", "replace")
+            if text.encode("utf-8") != raw:
+                return None
+            starts = accumulate((len(char.encode("utf-8")) for char in text), initial=begin)
+            first = len(text) - len(text.lstrip())
+            origin += [*islice(starts, first, first + len(text.strip())), end]
+        form = self.read(record).translate(ZEROS)
+        return form, [(origin[start], origin[end - 1] + 1) for start, end in places_of(form)]
 
 
 @dataclass(frozen=True, slots=True)

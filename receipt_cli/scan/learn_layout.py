@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from receipt_cli.definitions.failure_markers import MarkerHit
-from receipt_cli.definitions.units import MAX_TEXT, shift_of
-from receipt_cli.grammar.digit_sensitivity import kept_after
 from receipt_cli.grammar.model import Field, Grammar, Rule
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import MASK, before
@@ -26,12 +22,9 @@ from receipt_cli.scan.extraction import (
     extract_behind,
     fields_below,
 )
-from receipt_cli.scan.layout import MAX_KEPT, MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
+from receipt_cli.scan.layout import MAX_LENGTH, Echo, EventLayout, Layout, Mark, Parts, Prefix, Value
+from receipt_cli.scan.number_forms import MAX_INTEGER_DIGITS, is_plain, number_form
 
-if TYPE_CHECKING:
-    import regex
-
-_PLAIN = compile_later(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
 _RUN = compile_later(rb"0+")
 _DOUBTFUL = compile_later(rb"[\x00-\x08\x0b-\x1f]")
 """Control characters."""
@@ -39,7 +32,6 @@ _ESCAPE = compile_later(rb"\\[xuU]?[0-9a-fA-F]{0,8}")
 """An escape in a mapping: its digits may spell any character."""
 _SOMETIMES_NUMBER = compile_later(rb"0,0|[eE][-+]?000")
 """Thousands and long exponents: not all digits make them a number."""
-_MAX_INTEGER_DIGITS = 15
 _MAX_ECHO = 60
 """Digits of a number that a pattern compares with another: the kernel has a word of bits for them."""
 
@@ -184,14 +176,14 @@ def _event(record: bytes, masked: bytes, grammar: Grammar, rule: Rule, extractio
     unregistered = []
     for key in extraction.unregistered:
         start, end = extraction.unregistered_spans.get(key, NOWHERE)
-        direct = _is_plain(masked[start:end])
+        direct = is_plain(masked[start:end])
         if start < 0 or "\N{REPLACEMENT CHARACTER}" in key or (not direct and _is_twice(record, key, extraction.keys)):
             return None
         unregistered.append(Value(key, start, end, direct=direct, shift=b"", spec=None))
     bounds = []
     for name, least in rule.bounds.items():
         index = next((i for i, value in enumerate(values) if value.name == name), None)
-        if index is not None and not (values[index].direct and values[index].end - values[index].start <= _MAX_INTEGER_DIGITS):
+        if index is not None and not (values[index].direct and values[index].end - values[index].start <= MAX_INTEGER_DIGITS):
             return None
         bounds += [(index, least)] if index is not None else []
     prefix = before(record, extraction.start)
@@ -222,44 +214,13 @@ def _is_twice(record: bytes, key: str, keys: Sequence[Span]) -> bool:
     return sum(record[start:end].strip() == key.encode("utf-8") for start, end in keys) > 1
 
 
-def _is_plain(masked: bytes) -> bool:
-    return len(masked) <= MAX_TEXT and _PLAIN.fullmatch(masked) is not None
-
-
 def _value(spec: Field, name: str, text: str, span: Span, masked: bytes) -> Value | None:
     start, end = span
     if start < 0:
         return None if any(char.isdigit() for char in text) else Value(name, -1, -1, False, b"", spec, text)
-    if spec.type not in ("number", "integer") or not 0 < len(text) == end - start <= MAX_TEXT or not text.isascii():
+    if len(text) != end - start or not text.isascii():
         return Value(name, start, end, False, b"", spec)
-    direct, (begin, stop), shift = _form(spec.type, spec.unit, spec.null_if, spec.value, masked[start:end])
+    direct, (begin, stop), shift = number_form(spec, masked[start:end])
     if direct:
         return Value(name, start + begin, start + stop, True, shift, spec)
     return Value(name, start, end, False, b"", spec, None, (start + begin, start + stop) if stop > begin else NOWHERE)
-
-
-@lru_cache(MAX_KEPT)
-def _form(
-    kind: str, unit: str | None, null_if: frozenset[str], pick: regex.Pattern[str] | None, text: bytes
-) -> tuple[bool, Span, bytes]:
-    """Return how the numbers of a field are read whose texts are ``text`` but for their digits, which are 0 there.
-
-    Whether directly, which part of them the number is (an empty one where it is not known), and its shift.
-    """
-    unknown = False, (0, 0), b""
-    if any(null.encode("utf-8", "replace").translate(MASK) == text for null in null_if):
-        return unknown
-    begin, end = 0, len(text)
-    if pick is not None:
-        found = pick.search(text.decode("ascii"))
-        if kept_after(pick.pattern) != frozenset() or found is None or found.group(1) is None:
-            return unknown
-        part = found.group(1)
-        begin = found.start(1) + len(part) - len(part.lstrip())
-        end = begin + len(part.strip())
-    number, shift = text[begin:end], shift_of(unit)
-    if not _is_plain(number) or shift is None or (shift and (b"e" in number or b"E" in number)):
-        return (False, (begin, end), b"") if kind == "number" else unknown
-    if kind == "integer" and (shift or not number.lstrip(b"+-").isdigit() or len(number) > _MAX_INTEGER_DIGITS):
-        return unknown
-    return True, (begin, end), shift

@@ -81,6 +81,31 @@ GRAMMAR = {
                 "eta": {**OTHER, "printed_in": "hms"},
             },
         },
+        "table": {
+            "event": "step",
+            "literal": ["#tab", "row "],
+            "table": {
+                "header": r"^#tab ++\S",
+                "row": r"^ *+row ++\d++(?: ++\S++)++$",
+                "keys": {"n": "step", "loss": "loss", "x1": "loss"},
+                "skip_cells": 1,
+            },
+            "fields": {"step": {"type": "integer"}, "loss": {**OTHER, "printed_in": "percent"}},
+        },
+        "block": {
+            "event": "step",
+            "literal": ["open ", " .: "],
+            "block": {
+                "open": r"\bopen (?P<step>\d++)$",
+                "row": r"^ {2}(?P<key>[^.]+?)\.*+ \.: (?P<value>\S[^\r\n]*+)$",
+                "keys": {"loss": "loss", "time": "time"},
+            },
+            "fields": {
+                "step": {"type": "integer"},
+                "loss": OTHER,
+                "time": {**OTHER, "printed_in": "ms", "value": r"([\d.]++)\)?$"},
+            },
+        },
     },
     "ignore": {"rest": {"literal": "step 0", "pattern": "step 0"}},
 }
@@ -92,6 +117,9 @@ PIECES = (
     "Process exited with exit code {r}", "\\x{d} step {d} loss {n}", "RuntimeError: {d} \\ {n}",
     " {t}%|{b}| {d}/{d} [{t}:{t}, step {d} loss {n}]", "step {d} loss {n} {t}%|{b}| {d}", "it {d} lr: {n}|bar: {t}%|{b}|x: {n}",
     "step {d} of {d} step {d} loss {n}", "nothing {d}", "  ", "", "Error {d}", "step none", "it's {d}",
+    "#tab n loss x{r}", "#tab  n  loss ", "row {d} {n} {n}", " row  {d} {n} {n}", "row {d} {n} é{n} {n} GB",
+    "open {d}", "  loss .: {n}", "  time... .: ({n}, {n})", "  k{r}/{d}\t\u2003 .: {n} ", "  é\u00a0{d} .:   {n}",
+    "  x .: y {t}%|{b}|",
 )  # fmt: skip
 HEADS = ("", "", "[rank{r}]: ", "2026-01-02 {t}:{t}:{t},{d} - INFO - ", "2: ", "[2026-13-01 25:{t}:61] ", "17000{t}{t}00.123 ")
 NUMBERS = ("{i}", "{i}.{i}", "-{i}.{i}", "{i}e-0{r}", "{i}.{i}e+{t}", "1,{k}", "0,{k}", "nan", "inf", "-1", "{i}GB", "{i}%")

@@ -16,6 +16,7 @@ from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.scan.columns import NumberColumn
 from receipt_cli.scan.engine import Engine
+from receipt_cli.scan.row_texts import RowTexts
 from receipt_cli.scan.segment import Segment, SegmentBody
 from tests.tools.examples import costly
 
@@ -64,6 +65,8 @@ def plain(value: object) -> object:
         return [repr(item) for item in value]
     if isinstance(value, NumberColumn):
         return {"rows": list(value.rows), "values": plain(value.values)}
+    if isinstance(value, RowTexts):
+        return {"rows": plain(value.rows), "values": plain(value.values)}  # which number a form has means nothing
     if hasattr(value, "__slots__") and not isinstance(value, bytes):
         return {name: plain(getattr(value, name)) for name in value.__slots__}
     if isinstance(value, dict):

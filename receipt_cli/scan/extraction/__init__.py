@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from receipt_cli.grammar.model import Rule
 from receipt_cli.records.envelope import starts
-from receipt_cli.scan.extraction.block import bind_row, find_block_row
+from receipt_cli.scan.extraction.block import bind_row, find_block_row, is_other
 from receipt_cli.scan.extraction.labelled import keep_labelled
 from receipt_cli.scan.extraction.model import (
     DROPPED,
@@ -24,7 +24,7 @@ from receipt_cli.scan.extraction.model import (
 )
 from receipt_cli.scan.extraction.pairs import find_pairs
 from receipt_cli.scan.extraction.pattern import find_matches
-from receipt_cli.scan.extraction.table import bind_cells, bind_columns, find_row
+from receipt_cli.scan.extraction.table import bind_cells, find_row, plan_columns
 
 __all__ = [
     "DROPPED",
@@ -35,13 +35,14 @@ __all__ = [
     "PatternTimeout",
     "Span",
     "bind_cells",
-    "bind_columns",
     "bind_row",
     "convert",
     "extract",
     "extract_behind",
     "fields_below",
+    "is_other",
     "keep_labelled",
+    "plan_columns",
     "read_record",
     "read_unregistered",
 ]  # fmt: skip

@@ -26,7 +26,10 @@ def bind_row(spec: Block, row: tuple[str, str]) -> tuple[str, str | float] | Non
     key, value = row
     if key in spec.keys:
         return spec.keys[key], value
-    if not spec.other or key in spec.ignore or not 0 < len(key) <= MAX_KEY:
-        return None
-    other = read_unregistered(value)
+    other = read_unregistered(value) if is_other(spec, key) else None
     return (key, other) if other is not None else None
+
+
+def is_other(spec: Block, key: str) -> bool:
+    """True for a key that no field has and whose numbers are kept."""
+    return spec.other and key not in spec.ignore and 0 < len(key) <= MAX_KEY

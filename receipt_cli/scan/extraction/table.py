@@ -33,27 +33,26 @@ def find_row(rule: Rule, record: bytes, box: Box) -> list[Extraction]:
 
 
 def bind_cells(spec: Table, header: tuple[str, ...], cells: tuple[str, ...]) -> tuple[dict[str, str], dict[str, float]] | None:
-    """Name the ``cells`` of a row by the latest ``header``; None when their number does not fit."""
+    """Name the ``cells`` of a row by the latest ``header``; None when their number does not fit.
+
+    Of two cells of one name the last counts.
+    """
     values = cells[spec.skip_cells :]
     if len(values) != len(header):
         return None
-    texts, others = bind_columns(spec, header, [values])
-    return {name: column[0] for name, column in texts.items()}, {name: found[0] for name, found in others.items() if found}
+    fields, unknown = plan_columns(spec, header)
+    read = ((name, read_unregistered(values[column])) for column, name in unknown.items())
+    others = {name: value for name, value in read if value is not None}
+    return {name: values[column] for name, column in fields.items()}, others
 
 
-def bind_columns(
-    spec: Table, header: Sequence[str], rows: Sequence[Sequence[str]]
-) -> tuple[dict[str, Sequence[str]], dict[str, dict[int, float]]]:
-    """Name the columns of ``rows`` that fit a ``header``: the texts of each field, and by undeclared key the numbers of rows.
-
-    Of two columns of one name the last counts.
-    """
-    texts: dict[str, Sequence[str]] = {}
-    others: dict[str, dict[int, float]] = {}
-    for name, column in zip(header, zip(*rows, strict=True), strict=True):
+def plan_columns(spec: Table, header: Sequence[str]) -> tuple[dict[str, int], dict[int, str]]:
+    """Return the column of each field that a ``header`` names, the last of several, and the names of undeclared columns."""
+    fields: dict[str, int] = {}
+    others: dict[int, str] = {}
+    for column, name in enumerate(header):
         if name in spec.keys:
-            texts[spec.keys[name]] = column
+            fields[spec.keys[name]] = column
         elif spec.other and name not in spec.ignore:
-            read = enumerate(map(read_unregistered, column))
-            others.setdefault(name[:MAX_KEY], {}).update((row, value) for row, value in read if value is not None)
-    return texts, others
+            others[column] = name[:MAX_KEY]
+    return fields, others

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import math
-import re
 import struct
 from collections.abc import Callable
-from decimal import Decimal
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from receipt_cli.definitions.units import MAX_TEXT, find_factor, is_grouped, read_number, split_suffix
+from receipt_cli.definitions.units import read_number
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
-from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.problems import EXCERPT_BYTES
 from receipt_cli.records.envelope import MASK
 from receipt_cli.scan.extraction import NOWHERE, Span, convert, read_unregistered
-from receipt_cli.scan.layout import EventLayout, Layout, Parts, Prefix, Value
+from receipt_cli.scan.layout import EventLayout, Layout, Prefix, Value
+from receipt_cli.scan.number_forms import Scale, scale_of
 from receipt_cli.scan.segment import RuleKey
 
 if TYPE_CHECKING:
     from receipt_cli.scan.kernel._native import Answer
 
-DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PARTS = range(6)
-"""Kinds of values: computed from their digits, asked of Python, the same in every record, or parts of its text."""
+DECIMAL, ASKED_NUMBER, ASKED_TEXT, CONSTANT_NUMBER, CONSTANT_TEXT, PLACE, DIGITS = range(7)
+"""Kinds of values: computed from their digits, asked of Python, the same in every record, its place, or digits of a text."""
+OF_DIGITS = "digits"
+"""The name of the column that has the digits of a group of texts."""
 MARKER = ""
 """Takes the place of a grammar in the key of a table of a marker's hits."""
-MAX_TIMES = 1 << 40
 MAX_COUNT = 4096
 """``MAX_VALUES`` of kernel.c: a layout has no more of anything."""
-_FORM = compile_later(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
 
 
 class MarkText(NamedTuple):
@@ -40,77 +36,30 @@ class MarkText(NamedTuple):
     form: int
 
 
-class Scale(NamedTuple):
-    """The number of a text is that of its first ``length`` bytes, times ``times`` * 10**``power`` * ``factor``.
-
-    ``times`` is odd and ``factor`` a power of two: the product is rounded once.
-    """
-
-    length: int
-    times: int
-    power: int
-    factor: float
-
-
-@lru_cache(4096)
-def scale_of(masked: bytes, unit: str | None) -> Scale | None:
-    """Return the scale of texts that have the bytes ``masked`` but for their digits, printed in ``unit``.
-
-    None where ``read_number`` may return None for some of them for another reason than a group that begins with a zero.
-    """
-    text = masked.translate(_ONES).decode("latin-1")
-    parts = split_suffix(text)
-    if parts is None or len(text) > MAX_TEXT or unit == "hms":
-        return None
-    number, suffix = parts
-    factor = find_factor(suffix, unit)
-    if factor is None or _FORM.fullmatch(number) is None or ("," in number and not is_grouped(number)):
-        return None
-    times, power, binary = _factors(factor)
-    return Scale(len(number), times, power, math.ldexp(1.0, binary)) if times <= MAX_TIMES else None
-
-
-_ONES = bytes.maketrans(b"0", b"1")
-
-
-def _factors(factor: Decimal) -> tuple[int, int, int]:
-    """Return (a, b, c) with ``factor`` = a * 10**b * 2**c and ``a`` odd and no multiple of five."""
-    number, divisor = factor.as_integer_ratio()
-    powers = {2: 0, 5: 0}
-    for prime in powers:
-        while number % prime == 0:
-            number, powers[prime] = number // prime, powers[prime] + 1
-        while divisor % prime == 0:
-            divisor, powers[prime] = divisor // prime, powers[prime] - 1
-    return number, powers[5], powers[2] - powers[5]
-
-
 @dataclass(slots=True)
 class Names:
-    """The numbers by which the kernel refers to rules, columns, grammars and to what Python answers it."""
+    """The numbers by which the kernel refers to rules, columns, grammars and to what Python answers it.
+
+    ``forms`` are those of the texts of a column (see ``RowTexts``).
+    """
 
     tables: dict[RuleKey, int] = field(default_factory=dict)
     columns: dict[tuple[RuleKey, str, str], int] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
     near: dict[tuple[str, str], int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
-    parts: list[tuple[Parts, int, int]] = field(default_factory=list)
-    messages: list[MarkText] = field(default_factory=list)
+    forms: dict[int, dict[str, int]] = field(default_factory=dict)
+    messages: dict[MarkText, int] = field(default_factory=dict)
     resolvers: dict[object, int] = field(default_factory=dict)
-    places: dict[Parts | MarkText, int] = field(default_factory=dict)
     answers: list[Callable[[bytes], Answer]] = field(default_factory=list)
 
     def text(self, text: str) -> int:
         """Return the number of a text."""
         return self.texts.setdefault(text, len(self.texts))
 
-    def place(self, texts: Parts | MarkText) -> int:
-        """Return the number of what is read of a record's text: of a row, or of a marker's message."""
-        numbered: list[Any] = self.messages if isinstance(texts, MarkText) else self.parts
-        number = self.places.setdefault(texts, len(numbered))
-        if number == len(numbered):
-            numbered.append(texts if isinstance(texts, MarkText) else (texts, *texts.span))
-        return number
+    def column(self, key: RuleKey, group: str, name: str) -> int:
+        """Return the number of a column of a rule."""
+        return self.columns.setdefault((key, group, name), len(self.columns))
 
     def resolver(self, key: object, answer: Callable[[bytes], Answer]) -> int:
         """Return the number of the function that ``answer`` is, which reads all texts of ``key``."""
@@ -141,10 +90,9 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
     head += [names.ignored.setdefault(name, len(names.ignored)) for name in layout.ignored]
     head += [names.near.setdefault(entry, len(names.near)) for entry in layout.near]
     body: list[bytes] = []
-    masked = layout.sample.translate(MASK)
     total = len(layout.marks)
     for event in layout.events:
-        values = _event_values(names, masked, event)
+        values = _event_values(names, layout.sample, event)
         if values is None:
             return None
         total += len(values)
@@ -153,9 +101,10 @@ def write_program(names: Names, layout: Layout) -> bytes | None:
     for mark in layout.marks:
         key = (MARKER, mark.marker)
         table = names.tables.setdefault(key, len(names.tables))
-        column = names.columns.setdefault((key, "", ""), len(names.columns))
+        message = MarkText(mark.start, mark.code, mark.form)
+        number = names.messages.setdefault(message, len(names.messages))
         body.append(struct.pack("<7q", table, min(mark.start, 65535), *_prefix(names, mark.prefix), 1))
-        body.append(_place_value(column, names.place(MarkText(mark.start, mark.code, mark.form)), 0))
+        body.append(_text_value(PLACE, names.column(key, "", ""), (0, 0), number))
     lengths = len(layout.absent), sum(len(literal) for _, literal in layout.absent), len(layout.echoes)
     counts = (len(layout.ignored), len(layout.near), len(layout.events) + len(layout.marks), total, *lengths)
     if max(counts) > MAX_COUNT:
@@ -172,9 +121,9 @@ def _place_of(span: Span) -> tuple[int, int]:
     return span[0], span[1] - span[0]
 
 
-def _place_value(column: int, number: int, end: int) -> bytes:
-    """Return the value of a text of the record that ends at ``end``."""
-    return _PACKED(PARTS, column, 0, end, -1, number, 0, 1.0, 0, 0.0)
+def _text_value(kind: int, column: int, span: Span, number: int) -> bytes:
+    """Return a value of a text: ``number``, the place of the record with it, or the digits at ``span``."""
+    return _PACKED(kind, column, *span, -1, number, 0, 1.0, 0, 0.0)
 
 
 def _prefix(names: Names, prefix: Prefix | None) -> tuple[int, int, int, int]:
@@ -185,7 +134,8 @@ def _prefix(names: Names, prefix: Prefix | None) -> tuple[int, int, int, int]:
     return prefix.end, number, start, end
 
 
-def _event_values(names: Names, masked: bytes, event: EventLayout) -> list[bytes] | None:
+def _event_values(names: Names, sample: bytes, event: EventLayout) -> list[bytes] | None:
+    masked = sample.translate(MASK)
     least = dict(event.bounds)
     made: list[bytes] = []
     for at, value in enumerate((*event.values, *event.unregistered)):
@@ -216,12 +166,20 @@ def _event_values(names: Names, masked: bytes, event: EventLayout) -> list[bytes
             scale = Scale(0, 1, 0, 1.0)
         elif bound is not None and kind != DECIMAL:
             return None
-        column = names.columns.setdefault((event.key, group, value.name), len(names.columns))
+        column = names.column(event.key, group, value.name)
         limits = bound is not None, bound if bound is not None else constant
         made.append(_PACKED(kind, column, start, end, resolver, scale.times, scale.power, scale.factor, *limits))
     if event.parts is not None:
-        column = names.columns.setdefault((event.key, event.parts.column, ""), len(names.columns))
-        made.append(_place_value(column, names.place(event.parts), event.parts.span[1]))
+        printed = event.parts.printed(sample)
+        if printed is None:
+            return None
+        form, spans = printed
+        group = event.parts.column
+        column = names.column(event.key, group, "")
+        forms = names.forms.setdefault(column, {})
+        made.append(_text_value(CONSTANT_TEXT, column, (0, 0), forms.setdefault(form, len(forms))))
+        column = names.column(event.key, group, OF_DIGITS)
+        made += [_text_value(DIGITS, column, span, 1) for span in spans]
     return made
 
 

@@ -13,7 +13,7 @@ from receipt_cli.problems import MAX_FIRST
 from receipt_cli.records.envelope import REPEATED
 from receipt_cli.scan.book import PlacedProblems, mark_text, miss
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
-from receipt_cli.scan.kernel.program import MARKER, Names, moving_digits, write_program
+from receipt_cli.scan.kernel.program import MARKER, OF_DIGITS, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
 from receipt_cli.scan.segment import KEPT_HITS, Hits, RuleKey, SegmentBody
 
@@ -24,7 +24,7 @@ ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProb
 """``Engine.read_record``: body, bytes of the record, its ordinal and line, whether it is not UTF-8, where problems go."""
 _PLACE_BITS = 40
 _PLACE = (1 << _PLACE_BITS) - 1
-"""Of a value of parts: which parts they are, above the place in the block where their record begins."""
+"""Of a value of a place: the number of a message, above the place in the block where its record begins."""
 MAX_LAYOUTS = 16_384
 MAX_MEANINGS = 60_000
 """Layouts, and texts whose meaning the kernel keeps, from which on it begins anew."""
@@ -45,7 +45,6 @@ class KernelReader:
         self._kernel = self._native.Kernel(self._literals, self._answer, MAX_FIRST)
         self._listed: list[tuple[RuleKey, str, str]] = []
         self._texts: list[str] = []
-        self._rows: dict[tuple[int, bytes], str] = {}
         self._buffer = b""
 
     def _answer(self, number: int, text: bytes) -> Answer:
@@ -94,17 +93,17 @@ class KernelReader:
         """Move what the kernel has of some rules and markers to ``body``: what is appended next is behind it."""
         names = self._names
         for key in chain(keys, ((MARKER, name) for name in markers)):
-            taken = self._kernel.take(names.tables.get(key, -1))
+            known = body.rules.get(key)
+            before = 0 if known is None else len(known)
+            taken = self._kernel.take(names.tables.get(key, -1), before)
             if taken is None:
                 continue
             at, line, rank, clock, columns = taken
             if key[0] == MARKER:
                 self._settle_hits(body.markers.setdefault(key[1], Hits()), at, line, rank, array("q", columns[0][1]))
                 continue
-            known = body.rules.get(key)
             if known is None:
                 known = body.rules.setdefault(key, RuleColumns())
-            before = len(known)
             known.at.extend_bytes(at)
             known.line.extend_bytes(line)
             known.rank.extend_bytes(rank)
@@ -112,7 +111,7 @@ class KernelReader:
             for number, values, rows in columns:
                 _, group, name = self._column(number)
                 if group not in ("numbers", "unregistered"):
-                    self._settle_texts(known, group, name, before, values, rows)
+                    self._settle_texts(known, number, before, values, rows)
                     continue
                 numbers = known.numbers if group == "numbers" else known.unregistered
                 column = numbers.get(name)
@@ -121,7 +120,7 @@ class KernelReader:
                 column.extend_bytes(values, rows, before)
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
-        messages, buffer = self._names.messages, self._buffer
+        messages, buffer = list(self._names.messages), self._buffer
         ordinals = array("q", at)
         shown = range(len(places)) if len(places) <= 3 * KEPT_HITS else (*range(2 * KEPT_HITS), *range(-KEPT_HITS, 0))
         texts = []
@@ -137,31 +136,21 @@ class KernelReader:
             self._listed = list(self._names.columns)
         return self._listed[number]
 
-    def _settle_texts(self, known: RuleColumns, group: str, name: str, before: int, values: bytes, rows: bytes | None) -> None:
-        numbers = array("q", values)
-        places: Iterable[int] = range(len(numbers)) if rows is None else array("q", rows)
-        column: TextColumn
+    def _settle_texts(self, known: RuleColumns, number: int, before: int, values: bytes, rows: bytes | None) -> None:
+        _, group, name = self._column(number)
+        if group != "texts" and name == OF_DIGITS:
+            getattr(known, group).digits.extend_bytes(values)
+            return
+        if rows is None:
+            rows = array("q", range(before, before + len(values) // 8)).tobytes()
         if group == "texts":
             if len(self._texts) < len(self._names.texts):
                 self._texts = list(self._names.texts)
             column = known.texts.setdefault(name, TextColumn())
-            column.values.extend([self._texts[number] for number in numbers])
+            column.values.extend([self._texts[text] for text in array("q", values)])
+            column.rows.frombytes(rows)
         else:
-            column = getattr(known, group)
-            column.values.extend(map(self._row, numbers))
-        column.rows.extend([before + row for row in places])
-
-    def _row(self, number: int) -> str:
-        """Return the texts of a row of a table or a block, which often come again."""
-        which, start = number >> _PLACE_BITS, number & _PLACE
-        parts, first, last = self._names.parts[which]
-        key = which, self._buffer[start + first : start + last]
-        text = self._rows.get(key)
-        if text is None:
-            if len(self._rows) >= MAX_MEANINGS:
-                self._rows.clear()
-            text = self._rows[key] = parts.read(self._buffer, start)
-        return text
+            getattr(known, group).extend_bytes(rows, values, list(self._names.forms[number]))
 
     def _settle_misses(self, body: SegmentBody, buffer: bytes) -> None:
         """Book the near-misses of the records that the kernel read since the last call."""

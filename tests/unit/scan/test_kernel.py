@@ -74,7 +74,7 @@ def recognised(layouts: list[Layout], records: list[bytes]) -> list[int]:
     assert drain(kernel, b"".join(record + b"\n" for record in records)) == []
     found = [-1] * len(records)
     for number in range(len(layouts)):
-        rows = kernel.take(number)
+        rows = kernel.take(number, 0)
         for at in struct.unpack(f"{len(rows[0]) // 8}q", rows[0]) if rows is not None else ():
             found[at >> 17] = number
     kernel.finish()
@@ -202,7 +202,7 @@ def test_what_is_no_program_is_refused(sample: bytes, moving: bytes, numbers: by
     with pytest.raises(ValueError):
         kernel.add(sample, moving, numbers)
     assert drain(kernel, b"1\n" + sample + b"\n") == []
-    assert kernel.take(0) is None and kernel.sizes() == (0, 0)
+    assert kernel.take(0, 0) is None and kernel.sizes() == (0, 0)
 
 
 @given(st.binary(max_size=40), st.lists(st.integers(-3, 70), max_size=40))
@@ -213,7 +213,7 @@ def test_any_numbers_are_a_program_or_refused(sample: bytes, numbers: list[int])
     except ValueError:
         return
     drain(kernel, sample + b"\n")
-    kernel.take(0)
+    kernel.take(0, 0)
 
 
 def test_a_layout_has_neither_a_literal_at_its_place_nor_other_digits_that_are_compared() -> None:
@@ -253,7 +253,7 @@ def test_an_answer_of_another_type_is_an_error(answer: Any) -> None:
     with pytest.raises((TypeError, OverflowError)):
         kernel.next()
     kernel.finish()
-    assert kernel.take(0) is None
+    assert kernel.take(0, 0) is None
 
 
 def test_an_error_of_whoever_answers_is_raised_and_the_kernel_can_be_used_further() -> None:
@@ -262,7 +262,7 @@ def test_an_error_of_whoever_answers_is_raised_and_the_kernel_can_be_used_furthe
     def answer(number: int, text: bytes) -> float:
         assert number == 7
         with pytest.raises(RuntimeError, match="in use"):
-            kernel.take(0)
+            kernel.take(0, 0)
         if failing:
             raise ZeroDivisionError
         return float(text) / 2
@@ -275,8 +275,20 @@ def test_an_error_of_whoever_answers_is_raised_and_the_kernel_can_be_used_furthe
     kernel.finish()
     failing = False
     assert drain(kernel, b"5\n7\n5\n") == []
-    assert kernel.take(0)[4] == [(0, struct.pack("3d", 2.5, 3.5, 2.5), None)]
+    assert kernel.take(0, 0)[4] == [(0, struct.pack("3d", 2.5, 3.5, 2.5), None)]
     assert kernel.sizes() == (1, 2)
+
+
+def test_texts_are_a_form_and_digits_and_rows_are_counted_behind_others() -> None:
+    kernel = NATIVE.Kernel((), no_answer, 5)
+    form = (4, 0, 0, 0, -1, 3, 0, 0, 0, 0)
+    digits = [(6, 1, start, end, -1, 1, 0, 0, 0, 0) for start, end in ((1, 5), (6, 8))]
+    event = (0, 0, 0, -1, -1, -1, 3, *form, *digits[0], *digits[1])
+    kernel.add(b"a1.25 30", b"\0\1\0\1\1\0\1\1", program(0, 0, 1, 3, *EXTRA, *event))
+    kernel.add(b"b", b"\0", one_event(0))
+    assert drain(kernel, b"a1.25 30\nb\na9.99 01\n") == []
+    columns = kernel.take(0, 10)[4]
+    assert columns == [(0, program(3, 3), program(10, 12)), (1, program(125, 30, 999, 1), None)]
 
 
 def test_a_record_that_was_handed_back_can_be_read_again() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from receipt_cli.definitions.units import MAX_TEXT, UNITS, find_factor, read_number
 from receipt_cli.scan.kernel.loading import load_kernel
-from receipt_cli.scan.kernel.program import scale_of
+from receipt_cli.scan.number_forms import scale_of
 
 NATIVE = load_kernel()
 if NATIVE is None:

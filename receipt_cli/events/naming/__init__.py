@@ -1,0 +1,171 @@
+"""Name the cells that only another record names: those of a table's rows, by the header before them, and a block's rows.
+
+In: the columns of a rule as scanned. Out: columns like those of any other rule, whose rows are the records of the table,
+or the opening lines of the blocks.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+
+from receipt_cli.events.ledger import Ledger
+from receipt_cli.events.naming.blocks import ranks_of
+from receipt_cli.events.naming.named import Named
+from receipt_cli.events.naming.notes import Notes
+from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.numeric.arrays import is_large
+from receipt_cli.problems import Problem
+from receipt_cli.records.envelope import NO_RANK
+from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
+from receipt_cli.scan.extraction import bind_cells, bind_row, convert, read_unregistered
+from receipt_cli.scan.row_texts import RowTexts
+from receipt_cli.scan.segment import count_between
+
+WEIGHT = 2
+"""What a row weighs in the choice to name many together (see ``is_large``)."""
+
+
+class Naming:
+    """Names the cells of one grammar's rules, and collects what is wrong with them."""
+
+    def __init__(self, grammar: Grammar, ledger: Ledger, copied: Sequence[int]) -> None:
+        """Lines that are ``copied`` are not between the rows of a block."""
+        self.notes, self.ledger, self.copied = Notes(grammar), ledger, copied
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong, and the rows without a block."""
+        return self.notes.problems
+
+    def named(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
+        """Return the columns with all cells named."""
+        made: RuleColumns | None = None
+        if rule.table is not None:
+            if not is_large(columns.cells, WEIGHT):
+                return self._table(rule, columns)
+            from receipt_cli.events.naming.together import name_table
+
+            return name_table(self.notes, self.ledger, rule, columns)
+        if rule.block is None:
+            return columns
+        if is_large(columns.pairs, WEIGHT):
+            from receipt_cli.events.naming.together import name_blocks
+
+            made = name_blocks(self.notes, self.ledger, rule, columns, self.copied)
+        return self._blocks(rule, columns) if made is None else made
+
+    def _table(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
+        """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
+        assert rule.table is not None
+        made, rows = Named(rule), array("q")
+        headers, cells = _Texts(columns.headers), _Texts(columns.cells)
+        header: tuple[str, ...] = ()
+        for row, line in enumerate(columns.line):
+            names, texts = headers.at(row), cells.at(row)
+            if names is not None:
+                header = tuple(names.split("\t"))
+                continue
+            bound = None if texts is None else bind_cells(rule.table, header, tuple(texts.split("\t")))
+            if bound is None:
+                self.notes.without_header(rule, line)
+                continue
+            fields, others = bound
+            for name, text in fields.items():
+                self._put(made, len(rows), name, text, line)
+                self.ledger.read[name] += 1
+            for name, value in others.items():
+                made.other(name).add(len(rows), value)
+                self.ledger.other[name] += 1
+            rows.append(row)
+        return made.finish(columns, rows)
+
+    def _blocks(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
+        """Join the rows of each block to its opening line, or to the row that began it; a rank's rows stay its own.
+
+        A row without a rank joins the block opened last where only opening lines have a rank.
+        """
+        spec = rule.block
+        assert spec is not None
+        made = Named(rule)
+        rows = array("q")
+        complete = bytearray()
+        """Of each block whether it has the rows that it must have."""
+        begun: dict[int, _Open] = {}
+        latest: _Open | None = None
+        pairs = _Texts(columns.pairs)
+        for row, (at, line, rank) in enumerate(zip(columns.at, columns.line, ranks_of(rule, columns), strict=True)):
+            ordinal, pair = at >> POSITION_BITS, pairs.at(row)
+            block = None if pair is None else begun.get(rank)
+            key, _, value = (pair or "").partition("\t")
+            if pair is not None and block is None and rank == NO_RANK and spec.open is not None:
+                block = latest
+            if block is not None:
+                between = count_between(self.copied, block.line, line) if self.copied else 0
+                if ordinal - block.last - between > spec.gap + 1 or (spec.open is None and key in block.keys):
+                    block = None
+            if block is None:
+                if pair is not None and spec.open is not None:
+                    self.notes.orphan(rule, key, at, line)
+                    continue
+                block = begun[rank] = _Open(len(rows), line, ordinal, line)
+                latest = block if pair is None else latest
+                rows.append(row)
+                complete.append(not spec.requires)
+            if pair is None:
+                continue
+            block.last, block.line = ordinal, line
+            self.notes.joined.append(at)
+            again = key in block.keys
+            same = block.keys.setdefault(key, value) == value  # a block may print a row twice
+            bound = bind_row(spec, (key, value)) if same else None
+            if bound is not None:
+                name, text = bound
+                if not again and isinstance(text, float):
+                    made.other(name).add(block.number, text, line)
+                elif not again and isinstance(text, str):
+                    self._put(made, block.number, name, text, block.first_line, line)
+                    block.names.add(name)
+                    complete[block.number] = spec.requires <= block.names
+                (self.ledger.read if isinstance(text, str) else self.ledger.other)[name] += 1
+            elif key not in spec.ignore and read_unregistered(value) is not None:
+                self.ledger.dropped[key] += 1
+        return made.finish(columns, rows, complete)
+
+    def _put(self, made: Named, row: int, name: str, text: str, line: int, own: int = 0) -> None:
+        """Add the value of a field of the record at ``line``, which its line ``own`` prints."""
+        value, readable = convert(made.rule.fields[name], text)
+        if isinstance(value, str):
+            made.text(name).append(row, value)
+        elif value is not None:
+            made.number(name).add(row, value, own)
+        elif not readable:
+            self.notes.unreadable(made.rule, name, text, line)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A block that rows may still join: its number, the ordinal and the line of its last row, the keys and fields it has."""
+
+    number: int
+    first_line: int
+    last: int
+    line: int
+    keys: dict[str, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
+
+
+class _Texts:
+    """The texts of a column, asked for by ascending rows."""
+
+    def __init__(self, column: RowTexts) -> None:
+        self._pairs = zip(column.rows, column.texts(), strict=True)
+        self._next = next(self._pairs, None)
+
+    def at(self, row: int) -> str | None:
+        """Return the text of a row, None where it has none."""
+        if self._next is None or self._next[0] != row:
+            return None
+        text, self._next = self._next[1], next(self._pairs, None)
+        return text

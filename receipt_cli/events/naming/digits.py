@@ -1,0 +1,137 @@
+"""The numbers of many texts of one form at once: what ``convert`` and ``read_unregistered`` make of each, to the last bit."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from receipt_cli.grammar.model import Field
+from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.scan.extraction import Span, convert, read_unregistered
+from receipt_cli.scan.number_forms import is_plain, number_form, scale_of
+from receipt_cli.scan.row_texts import places_of, with_digits
+
+if TYPE_CHECKING:
+    from receipt_cli.numeric.array_types import Floats, Integers, Mask
+
+EXACT = 1 << 53
+"""Integers up to it are float64s."""
+MOST_POWER = 22
+"""So are powers of ten up to this one: of two such numbers one operation rounds once."""
+_NUMBER = compile_later(r"([-+]?)(0*)\.?(0*)(?:[eE]([-+]?)(0{1,2}))?")
+
+
+class Read(NamedTuple):
+    """What texts say: numbers, which of the texts are such (None: all), and the others, with their place, for Python."""
+
+    values: Floats
+    known: Mask | None
+    others: list[tuple[int, str]]
+
+
+class _Recipe(NamedTuple):
+    """How a number comes of the integers of its text: of the ``whole``, times ten to the ``power``, times ``factor``.
+
+    ``exponent`` is the integer that is added to the power, or is taken off it where it goes ``down``; -1: none.
+    """
+
+    whole: int
+    exponent: int
+    down: bool
+    negative: bool
+    times: int
+    power: int
+    factor: float
+
+
+def read_part(form: str, span: Span, digits: Integers, spec: Field | None) -> Read:
+    """Return what the part at ``span`` of texts of a form says, as a field or under a key that nobody declared.
+
+    ``digits`` are the integers of the texts (int64 [n, integers of the form]).
+    """
+    import numpy as np
+
+    begin, end = span
+    part, count = form[begin:end], len(digits)
+    if "0" not in part:
+        value = _read_one(part, spec)
+        if isinstance(value, float):
+            return Read(np.full(count, value), None, [])
+        texts = [(at, part) for at in range(count)] if spec is not None else []
+        return Read(np.zeros(count), np.zeros(count, np.bool_), texts)
+    recipe = _recipe(form, span, spec)
+    if recipe is not None:
+        values, known = _compute(recipe, digits)
+        if known is None:
+            return Read(values, None, [])
+    else:
+        values, known = np.zeros(count), np.zeros(count, np.bool_)
+    places = places_of(form)
+    others: list[tuple[int, str]] = []
+    for at in np.flatnonzero(~known).tolist():
+        text = with_digits(form, places, digits[at].tolist())[begin:end]
+        value = _read_one(text, spec)
+        if isinstance(value, float):
+            values[at], known[at] = value, True
+        elif spec is not None:
+            others.append((at, text))
+    return Read(values, known, others)
+
+
+def _read_one(text: str, spec: Field | None) -> float | str | None:
+    return read_unregistered(text) if spec is None else convert(spec, text)[0]
+
+
+def _recipe(form: str, of: Span, spec: Field | None) -> _Recipe | None:
+    """Return how the numbers of a part of a form are computed; None where Python reads each."""
+    begin, part = of[0], form[slice(*of)]
+    if not part.isascii():
+        return None
+    masked, unit, span = part.encode("ascii"), None, (0, len(part))
+    if spec is not None:
+        unit, span = spec.unit, number_form(spec, masked).span
+    elif not is_plain(masked):
+        return None
+    scale = scale_of(masked[slice(*span)], unit) if span[1] > span[0] else None
+    found = _NUMBER.fullmatch(part, span[0], span[0] + scale.length) if scale is not None else None
+    if scale is None or found is None:
+        return None
+    numbers = {place: number for number, place in enumerate(places_of(form))}
+    start = begin + found.start(2 if found[2] else 3)
+    whole = numbers.get((start, begin + (found.end(3) if found[3] else found.end(2))))
+    exponent = numbers.get((begin + found.start(5), begin + found.end(5))) if found[5] else -1
+    power = scale.power - len(found[3])
+    if whole is None or exponent is None or (exponent < 0 and abs(power) > MOST_POWER):
+        return None
+    return _Recipe(whole, exponent, found[4] == "-", found[1] == "-", scale.times, power, scale.factor)
+
+
+def _compute(recipe: _Recipe, digits: Integers) -> tuple[Floats, Mask | None]:
+    """Return the numbers, and which of them are certain to be rounded once (None: all)."""
+    import numpy as np
+
+    whole = digits[:, recipe.whole]
+    known = whole <= EXACT // recipe.times
+    values = (whole * recipe.times).astype(np.float64)
+    if recipe.exponent < 0:
+        tens = _tens()[abs(recipe.power)]
+        values = values / tens if recipe.power < 0 else values * tens
+    else:
+        exponent = digits[:, recipe.exponent]
+        power = recipe.power - exponent if recipe.down else recipe.power + exponent
+        known &= np.abs(power) <= MOST_POWER
+        each = _tens()[np.minimum(np.abs(power), MOST_POWER)]
+        values = np.where(power < 0, values / each, values * each)
+    if recipe.factor != 1.0:
+        values *= recipe.factor
+    if recipe.negative:
+        values = -values
+    return values, None if known.all() else known
+
+
+@lru_cache(1)
+def _tens() -> Floats:
+    import numpy as np
+
+    return np.array([float(f"1e{power}") for power in range(MOST_POWER + 1)])

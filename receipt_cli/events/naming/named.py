@@ -1,0 +1,192 @@
+"""The columns of a rule whose cells are being named: values by record, of which a record may have several."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+from receipt_cli.grammar.model import Rule
+from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.column import Cells
+from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
+
+if TYPE_CHECKING:
+    from receipt_cli.numeric.array_types import Floats, Integers
+
+
+class Values:
+    """The values of one column: for each its record, and the line that prints it where that is not the record's (else 0).
+
+    A record may have several: of a metric the first counts, else the last. The line is that of the first.
+    """
+
+    def __init__(self, first_counts: bool) -> None:
+        self.first_counts = first_counts
+        self.rows, self.values, self.lines = array("q"), array("d"), array("q")
+
+    def add(self, row: int, value: float, line: int = 0) -> None:
+        """Add a value."""
+        if line or self.lines:
+            self._lines_to(len(self.rows))
+            self.lines.append(line)
+        self.rows.append(row)
+        self.values.append(value)
+
+    def extend_with(self, rows: Any, values: Any, lines: Any) -> None:
+        """Add values of which there are arrays; no ``lines`` where records print them themselves."""
+        if len(lines):
+            self._lines_to(len(self.rows))
+            self.lines.frombytes(memoryview(lines).cast("B"))
+        self.rows.frombytes(memoryview(rows).cast("B"))
+        self.values.frombytes(memoryview(values).cast("B"))
+
+    def _lines_to(self, count: int) -> None:
+        self.lines.frombytes(bytes(8 * (count - len(self.lines))))
+
+    def column(self, places: range | array[int]) -> NumberColumn:
+        """Return them by ascending record, each at its place; those of a record that has none (-1) are left out."""
+        if self.lines:
+            self._lines_to(len(self.rows))
+        rows, values, lines = self.rows, self.values, self.lines
+        if is_large(rows):
+            return self._large_column(places)
+        if any(after <= before for before, after in pairwise(rows)):
+            order = sorted(range(len(rows)), key=rows.__getitem__)
+            firsts = [at for n, at in enumerate(order) if not n or rows[order[n - 1]] != rows[at]]
+            lasts = [at for n, at in enumerate(order, 1) if n == len(order) or rows[order[n]] != rows[at]]
+            values = array("d", [values[at] for at in (firsts if self.first_counts else lasts)])
+            rows, lines = (array("q", [held[at] for at in firsts]) if held else held for held in (rows, lines))
+        if not isinstance(places, range):
+            kept = [at for at, row in enumerate(rows) if places[row] >= 0]
+            values = array("d", [values[at] for at in kept])
+            rows, lines = array("q", [places[rows[at]] for at in kept]), array("q", [lines[at] for at in kept] if lines else ())
+        dense = not rows or rows[-1] == len(rows) - 1
+        return NumberColumn(_cells(values), None if dense else _cells(rows), _cells(lines) if lines else None)
+
+    def _large_column(self, places: range | array[int]) -> NumberColumn:
+        """Return what ``column`` does, of many values."""
+        import numpy as np
+
+        rows, values, lines = (np.frombuffer(held, held.typecode) for held in (self.rows, self.values, self.lines))
+        if (rows[1:] <= rows[:-1]).any():
+            order = np.argsort(rows, kind="stable")
+            changes = np.flatnonzero(np.diff(rows[order]))
+            firsts, lasts = order[np.append(0, changes + 1)], order[np.append(changes, len(order) - 1)]
+            values = values[firsts if self.first_counts else lasts]
+            rows, lines = (held[firsts] if len(held) else held for held in (rows, lines))
+        if not isinstance(places, range):
+            rows = np.frombuffer(places, np.int64)[rows]
+            kept = rows >= 0
+            rows, values, lines = (held[kept] if len(held) else held for held in (rows, values, lines))
+        dense = not len(rows) or rows[-1] == len(rows) - 1
+        return NumberColumn(_cells(values), None if dense else _cells(rows), _cells(lines) if len(lines) else None)
+
+
+class Named:
+    """The columns of a rule whose cells are being named."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self._first = {target: name for name, target in reversed([(n, f.target) for n, f in rule.fields.items()])}
+        self._numbers: dict[str, Values] = {}
+        self._texts: dict[str, TextColumn] = {}
+        self._others: dict[str, Values] = {}
+
+    def figure(self, name: str) -> tuple[str, bool]:
+        """Return the first field that prints the figure of a field, and whether the first value of a record counts."""
+        target = self.rule.fields[name].target
+        return self._first[target], target[0] == "metric"
+
+    def number(self, name: str) -> Values:
+        """Return the values of a field; fields of one target print one figure."""
+        first, keeps = self.figure(name)
+        return self._numbers.get(first) or self._numbers.setdefault(first, Values(keeps))
+
+    def text(self, name: str) -> TextColumn:
+        """Return the texts of a field."""
+        return self._texts.get(name) or self._texts.setdefault(name, TextColumn())
+
+    def other(self, name: str) -> Values:
+        """Return the values of a key that no field has."""
+        return self._others.get(name) or self._others.setdefault(name, Values(False))
+
+    def finish(self, columns: RuleColumns, rows: array[int], wanted: Sequence[int] | None = None) -> RuleColumns:
+        """Return the columns of the records, which are at ``rows`` of ``columns``: all, or those that are ``wanted``."""
+        places: range | array[int] = range(len(rows))
+        if wanted is not None and not all(wanted):
+            counts = accumulate(wanted, initial=0)
+            places = array("q", [count if good else -1 for count, good in zip(counts, wanted, strict=False)])
+        self._others = dict(sorted(self._others.items(), key=lambda item: min(item[1].rows)))  # as the records name them
+        numbers = _columns(self._with(columns.numbers, self._numbers, rows), places)
+        others = _columns(self._with(columns.unregistered, self._others, rows), places)
+        texts: dict[str, TextColumn] = {}
+        for name, text in (*columns.texts.items(), *self._texts.items()):
+            own = name in self._texts and text is self._texts[name]
+            for row, value in zip(text.rows, text.values, strict=True):
+                place = row if own else _place(rows, row)
+                if place >= 0 and places[place] >= 0:
+                    texts.setdefault(name, TextColumn()).append(places[place], value)
+        kept = (
+            rows
+            if isinstance(places, range)
+            else array("q", [row for row, place in zip(rows, places, strict=True) if place >= 0])
+        )
+        at, line, rank = (part.picked(kept) for part in (columns.at, columns.line, columns.rank))
+        return RuleColumns(at, line, rank, columns.clock.picked(kept), numbers, texts, others)
+
+    def _with(self, printed: dict[str, NumberColumn], named: dict[str, Values], rows: array[int]) -> dict[str, Values]:
+        """Return what the records print themselves, which comes first, and what was named, which is used up."""
+        made: dict[str, Values] = {}
+        for name, column in printed.items():
+            own = named is self._numbers and self.rule.fields[name].target[0] == "metric"
+            made[name] = Values(own)
+            if is_large(column.values):
+                made[name].extend_with(*_of_records(column, rows), b"")
+                continue
+            for row, value in zip(column.rows, column.values, strict=True):
+                if (place := _place(rows, row)) >= 0:
+                    made[name].add(place, value)
+        while named:
+            name = next(iter(named))
+            values = named.pop(name)
+            into = made.setdefault(name, values)
+            if into is not values:
+                into.extend_with(values.rows, values.values, values.lines)
+        return made
+
+
+def _columns(named: dict[str, Values], places: range | array[int]) -> dict[str, NumberColumn]:
+    """Return the columns that are not empty; the values are used up one after the other, since they are many."""
+    made: dict[str, NumberColumn] = {}
+    while named:
+        name = next(iter(named))
+        column = named.pop(name).column(places)
+        if len(column.values):
+            made[name] = column
+    return made
+
+
+def _cells(values: Any) -> Cells[Any]:
+    """Return the column of an array of the standard library or of numpy."""
+    cells: Cells[Any] = Cells(memoryview(values).format[-1].replace("l", "q"))
+    cells.extend(values)
+    return cells
+
+
+def _of_records(column: NumberColumn, rows: array[int]) -> tuple[Integers, Floats]:
+    """Return the values of a column at ``rows``: for each its place among these, and the value."""
+    import numpy as np
+
+    printed, wanted = np.asarray(column.rows), np.frombuffer(rows, np.int64)
+    places = np.searchsorted(wanted, printed)
+    found = wanted[np.minimum(places, len(wanted) - 1)] == printed if len(wanted) else np.zeros(len(printed), np.bool_)
+    return places[found], column.values.whole()[found]
+
+
+def _place(rows: array[int], row: int) -> int:
+    """Return where ``row`` is among ``rows``, ascending; -1 where it is not."""
+    place = bisect_left(rows, row)
+    return place if place < len(rows) and rows[place] == row else -1

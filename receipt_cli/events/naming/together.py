@@ -1,0 +1,257 @@
+"""Name the cells of many rows together: what ``Naming`` makes of them one by one, to the last bit.
+
+Rows whose texts have one form differ only in their digits, which are columns of integers (see ``scan.row_texts``).
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from typing import TYPE_CHECKING
+
+from receipt_cli.events.ledger import Ledger
+from receipt_cli.events.naming.blocks import place_rows, ranks_of
+from receipt_cli.events.naming.digits import Read, read_part
+from receipt_cli.events.naming.named import Named
+from receipt_cli.events.naming.notes import Notes
+from receipt_cli.grammar.model import Rule
+from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.scan.columns import RuleColumns
+from receipt_cli.scan.extraction import convert, is_other, plan_columns
+from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
+
+if TYPE_CHECKING:
+    from receipt_cli.numeric.array_types import Floats, Integers, Mask
+
+PIECE = 1 << 17
+"""Texts that are named together."""
+
+
+class _Piece:
+    """What the texts of a piece say: by name the numbers of those that have some, until each is in the order of the texts.
+
+    ``records`` are those of the texts, ``lines`` where they are, ``own`` the lines that print their values, if others do.
+    """
+
+    def __init__(self, notes: Notes, made: Named, records: Integers, lines: Integers, own: Integers | None) -> None:
+        self.notes, self.made = notes, made
+        self.records, self.lines, self.own = records, lines, own
+        self._found: dict[tuple[bool, str], tuple[Floats, Mask]] = {}
+        self._begun: dict[tuple[bool, str], tuple[int, int]] = {}
+        self._texts: list[tuple[int, int, str, str]] = []
+
+    def add_field(self, name: str, at: Integers, read: Read, cell: int = 0) -> None:
+        """Add what the texts ``at`` say in a field, which is that of their ``cell``."""
+        spec = self.made.rule.fields[name]
+        first, keeps = self.made.figure(name)
+        self._add((True, first), at, read, cell, keeps=keeps)
+        for index, text in read.others:
+            value, readable = convert(spec, text)
+            place = int(at[index])
+            if isinstance(value, str):
+                self._texts.append((place, cell, name, value))
+            elif not readable:
+                self.notes.unreadable(self.made.rule, name, text, int(self.lines[place]))
+
+    def add_other(self, name: str, at: Integers, read: Read, cell: int = 0) -> None:
+        """Add what they say under a key that no field has."""
+        self._add((False, name), at, read, cell)
+
+    def _add(self, key: tuple[bool, str], at: Integers, read: Read, cell: int, *, keeps: bool = False) -> None:
+        """Add numbers: where there is one, it is kept or replaced."""
+        import numpy as np
+
+        values = read.values
+        if read.known is not None:
+            at, values = at[read.known], values[read.known]
+        if not len(at):
+            return
+        count = len(self.records)
+        numbers, known = self._found.get(key) or self._found.setdefault(key, (np.empty(count), np.zeros(count, np.bool_)))
+        self._begun[key] = min(self._begun.get(key, (count, 0)), (int(at[0]), cell))
+        if keeps:
+            fresh = ~known[at]
+            at, values = at[fresh], values[fresh]
+        numbers[at] = values
+        known[at] = True
+
+    def close(self) -> Counter[str]:
+        """Give everything to the columns, as the texts say it one after the other; return how many say what no field has."""
+        import numpy as np
+
+        others: Counter[str] = Counter()
+        for field, name in sorted(self._found, key=self._begun.__getitem__):
+            numbers, known = self._found[field, name]
+            at = np.flatnonzero(known)
+            into = self.made.number(name) if field else self.made.other(name)
+            into.extend_with(self.records[at].astype(np.int64), numbers[at], b"" if self.own is None else self.own[at])
+            if not field:
+                others[name] = len(at)
+        for place, _, name, text in sorted(self._texts):
+            self.made.text(name).append(int(self.records[place]), text)
+        return others
+
+
+def name_table(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns) -> RuleColumns:
+    """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
+    import numpy as np
+
+    spec, cells = rule.table, columns.cells
+    assert spec is not None
+    made = Named(rule)
+    headers, header = _distinct(columns.headers)
+    names = [*(text.split("\t") for text in headers), []]  # the last: of rows that no header is before
+    of = np.append(header, len(headers))[np.searchsorted(columns.headers.rows.whole(), cells.rows.whole()) - 1]
+    spans = {form: _cells_of(form)[spec.skip_cells :] for form in cells.forms}
+    fits = _lengths(spans.values())[cells.which.whole()] == _lengths(names)[of]
+    rows, lines = cells.rows.whole(), columns.line.whole()
+    for line in lines[rows[~fits]].tolist():
+        notes.without_header(rule, line)
+    records = np.cumsum(fits) - 1
+    for begin, groups in cells.pieces(PIECE):
+        part = slice(begin, begin + PIECE)
+        piece = _Piece(notes, made, records[part], lines[rows[part]], None)
+        for form, every, all_digits in groups:
+            for number, at, digits in _divided(of[part], every, all_digits):
+                if len(spans[form]) != len(names[number]):
+                    continue
+                fields, others = plan_columns(spec, names[number])
+                for cell, (name, column) in enumerate(fields.items()):
+                    piece.add_field(name, at, read_part(form, spans[form][column], digits, rule.fields[name]), cell)
+                    ledger.read[name] += len(at)
+                for column, name in others.items():
+                    piece.add_other(name, at, read_part(form, spans[form][column], digits, None), column)
+        ledger.other.update(piece.close())
+    return made.finish(columns, array("q", rows[fits].tobytes()))
+
+
+def name_blocks(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns, copied: Sequence[int]) -> RuleColumns | None:
+    """Join the rows of each block to its opening line, or to the row that began it; None where that goes row by row."""
+    import numpy as np
+
+    spec, pairs = rule.block, columns.pairs
+    assert spec is not None
+    keys, key = _distinct(pairs, lambda form: form.partition("\t")[0])
+    rows, lines, at = pairs.rows.whole(), columns.line.whole(), columns.at.whole()
+    placed = place_rows(spec, columns, ranks_of(rule, columns), key, copied)
+    if placed is None:
+        return None
+    openings, block = placed.openings, placed.block[rows]
+    held = block >= 0
+    for text in np.flatnonzero(~held).tolist():
+        notes.orphan(rule, keys[key[text]], int(at[rows[text]]), int(lines[rows[text]]))
+    notes.joined.frombytes(at[rows[held]].tobytes())
+    first, same = _without_repeated(pairs, block, key, len(keys), held)
+    made = Named(rule)
+    complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
+    said = np.append(lines[openings], 0)
+    for begin, groups in pairs.pieces(PIECE):
+        part = slice(begin, begin + PIECE)
+        piece = _Piece(notes, made, block[part], said[block[part]], lines[rows[part]])
+        for form, every, all_digits in groups:
+            cell = min(form.find("\t") + 1 or len(form), len(form)), len(form)
+            for number, texts, digits in _divided(key[part], every, all_digits):
+                name = keys[number]
+                begun, again = first[part][texts], same[part][texts]
+                odd = held[part][texts] & ~again
+                field = spec.keys.get(name)
+                if field is not None:
+                    fresh = texts[begun]
+                    piece.add_field(field, fresh, read_part(form, cell, digits[begun], rule.fields[field]))
+                    _count(ledger.read, field, int(again.sum()))
+                    if field in complete:
+                        complete[field][block[part][fresh]] = True
+                elif is_other(spec, name):
+                    piece.add_other(name, texts[begun], read_part(form, cell, digits[begun], None))
+                    _count(ledger.other, name, _readable(form, cell, digits[again]))
+                else:
+                    odd = held[part][texts]
+                if name not in spec.ignore:
+                    _count(ledger.dropped, name, _readable(form, cell, digits[odd]))
+        piece.close()
+    wanted = np.logical_and.reduce([np.ones(len(openings), np.bool_), *complete.values()])
+    return made.finish(columns, array("q", openings.tobytes()), wanted.tobytes())
+
+
+def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[str], Integers]:
+    """Return the different texts, or the different beginnings of them that are such a ``part``, and which each has."""
+    import numpy as np
+
+    numbers: dict[str, int] = {}
+    parts = {form: part(form) for form in texts.forms}
+    found = np.array([numbers.setdefault(text, len(numbers)) for text in parts.values()], np.int64)[texts.which.whole()]
+    if any("0" in text for text in parts.values()):
+        for begin, groups in texts.pieces(PIECE):
+            for form, at, all_digits in groups:
+                places = places_of(parts[form])
+                rows, which = _distinct_rows(all_digits[:, : len(places)])
+                known = [with_digits(parts[form], places, row) for row in rows.tolist()]
+                found[begin + at] = np.array([numbers.setdefault(text, len(numbers)) for text in known])[which]
+    return list(numbers), found
+
+
+def _distinct_rows(digits: Integers) -> tuple[Integers, Integers]:
+    """Return the different rows of an array (int64 [n, k]), and which of them each is."""
+    import numpy as np
+
+    if (digits == digits[0]).all():
+        return digits[:1], np.zeros(len(digits), np.int64)
+    rows, which = np.unique(digits, axis=0, return_inverse=True)
+    return rows, which.reshape(-1)
+
+
+def _cells_of(form: str) -> list[tuple[int, int]]:
+    """Return where the cells of a row of this form are."""
+    found, start = [], 0
+    for cell in form.split("\t"):
+        found.append((start, start + len(cell)))
+        start += len(cell) + 1
+    return found
+
+
+def _lengths(lists: Iterable[Sized]) -> Integers:
+    import numpy as np
+
+    return np.array([len(one) for one in lists], np.int64)
+
+
+def _divided(ids: Integers, at: Integers, digits: Integers) -> Iterator[tuple[int, Integers, Integers]]:
+    """Yield by the number that ``ids`` has for a text: the texts among ``at``, and their digits."""
+    of = ids[at]
+    if (of == of[0]).all():
+        yield int(of[0]), at, digits
+        return
+    for number in distinct_values(of).tolist():
+        mine = of == number
+        yield number, at[mine], digits[mine]
+
+
+def _without_repeated(pairs: RowTexts, block: Integers, key: Integers, keys: int, held: Mask) -> tuple[Mask, Mask]:
+    """Return which texts are the first with their key in a block that is ``held``, and which are these or print the same."""
+    import numpy as np
+
+    places = np.flatnonzero(held)
+    codes = block[places].astype(np.int64) * keys + key[places]
+    ordered = np.sort(codes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return held, held
+    _, firsts, which = np.unique(codes, return_index=True, return_inverse=True)
+    first = np.zeros(len(held), np.bool_)
+    first[places[firsts]] = True
+    same = first.copy()
+    again = ~first[places]
+    repeated, model = places[again], places[firsts[which[again]]]
+    same[repeated] = [text == other for text, other in zip(pairs.at(repeated), pairs.at(model), strict=True)]
+    return first, same
+
+
+def _count(counter: Counter[str], name: str, number: int) -> None:
+    if number:
+        counter[name] += number
+
+
+def _readable(form: str, cell: tuple[int, int], digits: Integers) -> int:
+    """Return how many numbers a cell says that has no field."""
+    known = read_part(form, cell, digits, None).known
+    return len(digits) if known is None else int(known.sum())

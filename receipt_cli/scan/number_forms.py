@@ -1,0 +1,114 @@
+"""How numbers are read of texts that have the same form: the same bytes but for their digits, which are 0 in it."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from receipt_cli.definitions.units import MAX_TEXT, find_factor, is_grouped, shift_of, split_suffix
+from receipt_cli.grammar.digit_sensitivity import kept_after
+from receipt_cli.grammar.model import Field
+from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.records.envelope import MASK
+from receipt_cli.scan.extraction import Span
+
+if TYPE_CHECKING:
+    import regex
+
+MAX_INTEGER_DIGITS = 15
+MAX_TIMES = 1 << 40
+_PLAIN = compile_later(rb"[-+]?(?:0+\.?0*|\.0+)(?:[eE][-+]?0{1,2})?")
+_FORM = compile_later(r"[-+]?[\d,]*\.?\d*(?:[eE][-+]?\d{1,2})?", re.ASCII)
+
+
+class NumberForm(NamedTuple):
+    """Whether the number of a text is that of ``float``, which part of the text it is (an empty one where that is not
+    known), and what shifts its point."""
+
+    direct: bool
+    span: Span
+    shift: bytes
+
+
+def is_plain(masked: bytes) -> bool:
+    """True for texts of which ``float`` makes a number, whatever their digits are."""
+    return len(masked) <= MAX_TEXT and _PLAIN.fullmatch(masked) is not None
+
+
+def number_form(spec: Field, text: bytes) -> NumberForm:
+    """Return how the numbers of a field are read whose texts are ``text``, ASCII, but for their digits, which are 0 there."""
+    if spec.type not in ("number", "integer") or not 0 < len(text) <= MAX_TEXT:
+        return NumberForm(False, (0, 0), b"")
+    return _number_form(spec.type, spec.unit, spec.null_if, spec.value, text)
+
+
+@lru_cache(4096)
+def _number_form(
+    kind: str, unit: str | None, null_if: frozenset[str], pick: regex.Pattern[str] | None, text: bytes
+) -> NumberForm:
+    unknown = NumberForm(False, (0, 0), b"")
+    if any(null.encode("utf-8", "replace").translate(MASK) == text for null in null_if):
+        return unknown
+    begin, end = 0, len(text)
+    if pick is not None:
+        found = pick.search(text.decode("ascii"))
+        if kept_after(pick.pattern) != frozenset() or found is None or found.group(1) is None:
+            return unknown
+        part = found.group(1)
+        begin = found.start(1) + len(part) - len(part.lstrip())
+        end = begin + len(part.strip())
+    number, shift = text[begin:end], shift_of(unit)
+    if not is_plain(number) or shift is None or (shift and (b"e" in number or b"E" in number)):
+        return NumberForm(False, (begin, end), b"") if kind == "number" else unknown
+    if kind == "integer" and (shift or not number.lstrip(b"+-").isdigit() or len(number) > MAX_INTEGER_DIGITS):
+        return unknown
+    return NumberForm(True, (begin, end), shift)
+
+
+class Scale(NamedTuple):
+    """The number of a text is that of its first ``length`` bytes, times ``times`` * 10**``power`` * ``factor``.
+
+    ``times`` is odd and ``factor`` a power of two: the product is rounded once.
+    """
+
+    length: int
+    times: int
+    power: int
+    factor: float
+
+
+@lru_cache(4096)
+def scale_of(masked: bytes, unit: str | None) -> Scale | None:
+    """Return the scale of texts that have the bytes ``masked`` but for their digits, printed in ``unit``.
+
+    None where ``read_number`` may return None for some of them for another reason than a group that begins with a zero.
+    """
+    text = masked.translate(_ONES).decode("latin-1")
+    parts = split_suffix(text)
+    if parts is None or len(text) > MAX_TEXT or unit == "hms":
+        return None
+    number, suffix = parts
+    factor = find_factor(suffix, unit)
+    if factor is None or _FORM.fullmatch(number) is None or ("," in number and not is_grouped(number)):
+        return None
+    times, power, binary = _factors(factor)
+    return Scale(len(number), times, power, math.ldexp(1.0, binary)) if times <= MAX_TIMES else None
+
+
+_ONES = bytes.maketrans(b"0", b"1")
+
+
+def _factors(factor: Decimal) -> tuple[int, int, int]:
+    """Return (a, b, c) with ``factor`` = a * 10**b * 2**c and ``a`` odd and no multiple of five."""
+    number, divisor = factor.as_integer_ratio()
+    powers = {2: 0, 5: 0}
+    for prime in powers:
+        while number % prime == 0:
+            number, powers[prime] = number // prime, powers[prime] + 1
+        while divisor % prime == 0:
+            divisor, powers[prime] = divisor // prime, powers[prime] - 1
+    return number, powers[5], powers[2] - powers[5]

@@ -1,0 +1,170 @@
+"""The texts of rows that only other records name, each as its form, which has zeros for digits, and its numbers.
+
+A table or a block prints few forms and many numbers, and as columns of numbers these take neither long nor much room.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from receipt_cli.lazy_pattern import compile_later
+from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.column import Cells
+
+if TYPE_CHECKING:
+    from receipt_cli.numeric.array_types import Integers
+
+Place = tuple[int, int]
+ZEROS = str.maketrans("123456789", "000000000")
+_NUMBER = compile_later(r"0{1,9}\.0{1,9}|0{1,18}", re.ASCII)
+"""Digits that are kept as one integer, with a point between them or without."""
+
+
+@lru_cache(4096)
+def places_of(form: str) -> tuple[Place, ...]:
+    """Return where the numbers of a form are."""
+    return tuple(found.span() for found in _NUMBER.finditer(form))
+
+
+class RowTexts:
+    """Texts, with the row of each.
+
+    ``forms`` are all forms that there are, and ``which`` of them a text has; ``digits`` are the numbers of all texts, one
+    behind the other, each without its point.
+    """
+
+    __slots__ = ("_known", "digits", "forms", "rows", "which")
+
+    def __init__(self) -> None:
+        self.rows: Cells[int] = Cells("q")
+        self.which: Cells[int] = Cells("q")
+        self.digits: Cells[int] = Cells("q")
+        self.forms: list[str] = []
+        self._known: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    @property
+    def lasting(self) -> bool:
+        """True when the memory is its own: see ``Cells.lasting``."""
+        return self.rows.lasting and self.which.lasting and self.digits.lasting
+
+    @property
+    def values(self) -> list[str]:
+        """All texts."""
+        return list(self.texts())
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts."""
+        digits = iter(self.digits)
+        for which in self.which:
+            form = self.forms[which]
+            places = places_of(form)
+            yield with_digits(form, places, tuple(islice(digits, len(places)))) if places else form
+
+    def at(self, places: Integers) -> list[str]:
+        """Return the texts at some places."""
+        import numpy as np
+
+        ends = np.cumsum(self._sizes()[self.which.whole()])
+        which, digits = self.which.whole()[places].tolist(), self.digits.whole()
+        found = []
+        for form, end in zip([self.forms[number] for number in which], ends[places].tolist(), strict=True):
+            spans = places_of(form)
+            found.append(with_digits(form, spans, digits[end - len(spans) : end].tolist()))
+        return found
+
+    def pieces(self, size: int) -> Iterator[tuple[int, Iterator[tuple[str, Integers, Integers]]]]:
+        """Yield for each ``size`` texts the place of the first and, by form, their places behind it (int64 [n]) and digits.
+
+        The digits are int64 [n, numbers of the form].
+        """
+        import numpy as np
+
+        sizes, all_which, done = self._sizes(), self.which.whole(), 0
+        for begin in range(0, len(all_which), size):
+            which = all_which[begin : begin + size]
+            counts = sizes[which]
+            ends = np.cumsum(counts)
+            digits = self.digits.whole()[done : done + int(ends[-1])]
+            done += len(digits)
+            yield begin, self._by_form(which, ends - counts, digits)
+
+    def _by_form(self, which: Integers, starts: Integers, digits: Integers) -> Iterator[tuple[str, Integers, Integers]]:
+        import numpy as np
+
+        small = which.astype(np.uint16) if len(self.forms) < 1 << 16 else which  # which numpy sorts faster
+        order = np.argsort(small, kind="stable")
+        ends = [*(np.flatnonzero(np.diff(which[order])) + 1).tolist(), len(order)]
+        for start, end in zip([0, *ends], ends, strict=False):
+            at = order[start:end]
+            form = self.forms[which[at[0]]]
+            yield form, at, digits[starts[at][:, np.newaxis] + np.arange(len(places_of(form)))]
+
+    def _sizes(self) -> Integers:
+        """Return how many numbers each form has."""
+        import numpy as np
+
+        return np.array([len(places_of(form)) for form in self.forms], np.int64)
+
+    def append(self, row: int, text: str) -> None:
+        """Add ``text`` for ``row``; rows ascend."""
+        form = text.translate(ZEROS)
+        self.rows.append(row)
+        self.which.append(self._number(form))
+        for start, end in places_of(form):
+            self.digits.append(int(text[start:end].replace(".", "", 1)))
+
+    def prepend(self, other: RowTexts, count: int) -> None:
+        """Put the entries of ``other``, which covers ``count`` rows, before ours."""
+        self.rows.shift(count)
+        self.rows.prepend(other.rows)
+        self.which.prepend(self._ours(other.which, other.forms))
+        self.digits.prepend(other.digits)
+
+    def extend(self, other: RowTexts, shift: int) -> None:
+        """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
+        self.rows.extend(other.rows, shift)
+        self.which.extend(self._ours(other.which, other.forms))
+        self.digits.extend(other.digits)
+
+    def extend_bytes(self, rows: bytes | memoryview, which: bytes, forms: list[str]) -> None:
+        """Add texts without their digits: the bytes of their rows, and which of ``forms`` each has."""
+        self.rows.extend_bytes(rows)
+        self.which.extend(self._ours(Cells.read("q", which), forms))
+
+    def _ours(self, which: Cells[int], forms: list[str]) -> Cells[int]:
+        """Return our numbers of forms: mostly theirs, since ours begin alike."""
+        shared = min(len(forms), len(self.forms))
+        alike = self.forms[:shared] == forms[:shared]
+        ours = array("q", map(self._number, forms[shared:] if alike else forms))
+        if alike:
+            return which
+        if not is_large(which):
+            return Cells("q", [ours[number] for number in which])
+        import numpy as np
+
+        return Cells.of(np.frombuffer(ours, np.int64)[which.whole()])
+
+    def _number(self, form: str) -> int:
+        number = self._known.setdefault(form, len(self.forms))
+        if number == len(self.forms):
+            self.forms.append(form)
+        return number
+
+
+def with_digits(form: str, places: Sequence[Place], digits: Iterable[int]) -> str:
+    """Return the text of a form with these numbers at its ``places``."""
+    parts, done = [], 0
+    for (start, end), number in zip(places, digits, strict=True):
+        point = form.find(".", start, end)
+        figures = str(number).zfill(end - start - (point >= 0))
+        parts += [form[done:start], figures if point < 0 else f"{figures[: point - start]}.{figures[point - start :]}"]
+        done = end
+    return "".join((*parts, form[done:]))
