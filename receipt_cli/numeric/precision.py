@@ -18,7 +18,12 @@ def resolution(values: Iterable[float]) -> float:
     """
     finest = 0
     for value in list(dict.fromkeys(values))[:MAX_LOOKED_AT]:  # those of an array, too: numpy's repr names its type
-        exponent = Decimal(repr(float(value))).normalize().as_tuple().exponent
-        if isinstance(exponent, int):
-            finest = min(finest, exponent)
+        shown = repr(float(value))
+        digits = shown.partition(".")[2]
+        if digits.isdigit():  # without an exponent: the shortest digits, of which a single 0 is none
+            exponent = 0 if digits == "0" else -len(digits)
+        else:
+            small = Decimal(shown).normalize().as_tuple().exponent
+            exponent = small if isinstance(small, int) else 0
+        finest = min(finest, exponent)
     return float(Decimal(1).scaleb(finest)) if finest else 0.0
