@@ -75,7 +75,7 @@ class Sort(NamedTuple):
         return cls(column.kind, column.integer, ordinal, units[0] if units else None)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vocabulary, glued: int) -> Sequence[Name]:
     """Return the names of the columns of a shape by its texts alone. Cached, since logs of one program print the same ones."""
     names: list[Name] = []
