@@ -31,7 +31,9 @@ class Simulated:
 
     workers = 2
 
-    def run(self, work: Callable[..., Any], items: Sequence[Any], sizes: Sequence[int]) -> Iterator[tuple[int, Any]]:
+    def run(
+        self, work: Callable[..., Any], items: Sequence[Any], sizes: Sequence[int], kinds: Sequence[int] = ()
+    ) -> Iterator[tuple[int, Any]]:
         """Yield the answer for each item: for a log its identity, for a task its receipt."""
         for number, (item, size) in enumerate(zip(items, sizes, strict=True)):
             if isinstance(item, Task):

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from dataclasses import field as field
     from dataclasses import replace as replace
     from typing import NamedTuple as NamedTuple
+
+    def expect_many() -> None:
+        """Say that this process lives long: the methods of more classes are worth compiling."""
 else:
     from _collections import _tuplegetter  # with this ``collections.namedtuple`` reads a part
 
@@ -26,6 +29,9 @@ else:
     """No default."""
     _MANY = 5000
     """Objects of a class that are worth importing the standard library's, and compiling a method."""
+    _FEW = 200
+    """The same in a process that reads many logs."""
+    _enough = _MANY
 
     class _Field:
         """What ``field`` declares of a part of a class."""
@@ -53,6 +59,11 @@ else:
             parts.append((name, kind, dataclasses.field(**given)))
         finish = {"__post_init__": cls.__post_init__} if hasattr(cls, "__post_init__") else {}
         return dataclasses.make_dataclass(cls.__name__, parts, namespace=finish, frozen=frozen, eq=False, repr=False)
+
+    def expect_many():
+        """Say that this process lives long: the methods of more classes are worth compiling."""
+        global _enough
+        _enough = _FEW
 
     def field(*, default=_NONE, default_factory=None):
         """Return the declaration of a part with this default, or with one that ``default_factory`` makes of nothing."""
@@ -110,12 +121,12 @@ else:
         parts, names = cls.__parts__, cls.__match_args__
         count, finish = len(parts), getattr(cls, "__post_init__", None)
         assigns = tuple(getattr(cls, name).__set__ for name in names) if slots else ()
-        left = _MANY
+        made = 0
 
         def __init__(self, *given, **named):
-            nonlocal left
-            left -= 1
-            if not left:
+            nonlocal made
+            made += 1
+            if made >= _enough:
                 cls.__init__ = _standard(cls, frozen).__init__
             if named or len(given) != count:
                 given = _bound(cls, parts, given, named)
@@ -220,13 +231,13 @@ else:
         """The base of tuples whose parts have names; the options are those of the standard library."""
 
     def _new_of(made):
-        names, left, new = made._fields, _MANY, tuple.__new__
+        names, calls, new = made._fields, 0, tuple.__new__
         count, parts = len(names), [(part, None, made._field_defaults.get(part, _NONE), None) for part in names]
 
         def __new__(cls, /, *given, **named):
-            nonlocal left
-            left -= 1
-            if not left:
+            nonlocal calls
+            calls += 1
+            if calls >= _enough:
                 from collections import namedtuple
 
                 standard = namedtuple(made.__name__, names, defaults=made._field_defaults.values())

@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 
 from receipt_cli.batch.labels import BY_STEM, Labels
-from receipt_cli.batch.listing import Drawn
+from receipt_cli.batch.listing import Drawn, kind_of
 from receipt_cli.batch.model import Derived, Engine, Failure, Identity, LeftOut, Log, Lost, Manner, Report, Task
 from receipt_cli.batch.worker import MANNER, definitions_fingerprint, derive_receipt, identify
 from receipt_cli.errors import ExitCode, ReceiptError
@@ -189,7 +189,8 @@ class _Run:
         report_progress = self.batch.progress or (lambda *_: None)
         if items:
             report_progress(what, 0, len(items), 0, total)
-        for count, (number, answer) in enumerate(self.batch.engine.run(work, items, sizes), 1):
+        kinds = array("q", (kind_of(self.logs[at].name) for at in positions))
+        for count, (number, answer) in enumerate(self.batch.engine.run(work, items, sizes, kinds), 1):
             if isinstance(answer, Failure) and answer.fatal:
                 raise BatchStopped(answer)
             yield positions[number], answer

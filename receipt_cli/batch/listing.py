@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar, overload
 
 from receipt_cli.batch.model import Log
+from receipt_cli.io.compression import unpacked
 
 T = TypeVar("T", covariant=True)
 _TEXT = ("utf-8", "surrogatepass")
 _YES = b"1"
+_NUMBER = re.compile("[0-9]+")
+
+
+def kind_of(name: str) -> int:
+    """Return a number that is the same for logs whose names differ in their numbers only: probably of one program."""
+    return zlib.crc32(_NUMBER.sub("", unpacked(name)).encode(*_TEXT))
 
 
 class Drawn(Sequence[T], Generic[T]):

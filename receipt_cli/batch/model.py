@@ -174,10 +174,13 @@ class Engine(Protocol):
 
     workers: int
 
-    def run(self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int]) -> Iterator[tuple[int, R | Lost]]:
+    def run(
+        self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int], kinds: Sequence[int] = ()
+    ) -> Iterator[tuple[int, R | Lost]]:
         """Yield the position of each item and what ``work``, a function of a module, made of it, in any order.
 
-        ``sizes`` are the bytes that each item is about. What ``work`` raises is raised here.
+        ``sizes`` are the bytes that each item is about; ``kinds``, where they are known, are equal where items are probably
+        alike: one worker had best work on them. What ``work`` raises is raised here.
         """
 
     def close(self) -> None:

@@ -12,8 +12,9 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count, islice
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess, _children  # type: ignore[attr-defined]
@@ -22,10 +23,19 @@ from typing import Any, TypeVar
 from receipt_cli.batch.memory import limit_memory, share_of
 from receipt_cli.batch.model import Lost
 from receipt_cli.errors import ReceiptError
+from receipt_cli.lazy_dataclass import expect_many
 
 CHUNK_ITEMS = 16
 CHUNK_BYTES = 1 << 20
 """Most that a worker gets at once, unless one item is larger: enough that it rarely waits, and the others have work, too."""
+NEAR_ITEMS = 256
+"""Waiting items among which a worker finds those of its kinds: their answers come so much before their turn."""
+MOST_KINDS = 1 << 16
+"""Kinds whose worker is remembered; when there are more, all are forgotten."""
+YOUNG_OBJECTS = 10_000
+"""New objects after which the interpreter looks for cycles: fewer than those of a small log."""
+ROUNDS_KEPT = 64
+"""Rounds of work after which a worker visits all of its objects again."""
 OUT_OF_MEMORY = 86
 """Exit status of a worker that needed more memory than it may use."""
 STARTS = 4
@@ -62,14 +72,18 @@ class LocalPool:
             self._context.set_forkserver_preload(["receipt_cli.batch.worker"])
         self._idle: list[_Worker] = []
         self._busy: list[_Worker] = []
+        self._homes: dict[int, _Worker] = {}
 
-    def run(self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int]) -> Iterator[tuple[int, R | Lost]]:
+    def run(
+        self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int], kinds: Sequence[int] = ()
+    ) -> Iterator[tuple[int, R | Lost]]:
         """Yield the position of each item and what ``work`` made of it, as they are done; those retried come last."""
         waiting = deque(range(len(items)))
         suspects: list[int] = []
         while waiting or self._busy:
             while waiting and len(self._busy) < self.workers:
-                self._give(work, items, _chunk(waiting, sizes, self.workers), share_of(self.workers))
+                worker = self._free(share_of(self.workers))
+                self._give(worker, work, items, self._chunk(worker, waiting, sizes, kinds))
             for worker in self._ready():
                 answer = self._answer(worker)
                 if answer is not None:
@@ -93,7 +107,8 @@ class LocalPool:
         """Try an item again in a fresh process, with the memory of the machine to itself."""
         while self._idle:
             self._bury(self._idle.pop())
-        worker = self._give(work, items, [position], share_of(1))
+        worker = self._free(share_of(1))
+        self._give(worker, work, items, [position])
         answer = self._answer(worker)
         if answer is not None:
             self._bury(self._idle.pop())  # it has the memory limit of a lone worker
@@ -101,15 +116,44 @@ class LocalPool:
             return result
         return Lost(_epitaph(self._bury(worker)))
 
-    def _give(self, work: Callable[[T], R], items: Sequence[T], positions: Sequence[int], memory: int | None) -> _Worker:
-        worker = self._idle.pop() if self._idle else self._start(memory)
+    def _free(self, memory: int | None) -> _Worker:
+        return self._idle.pop() if self._idle else self._start(memory)
+
+    def _chunk(self, worker: _Worker, waiting: deque[int], sizes: Sequence[int], kinds: Sequence[int]) -> list[int]:
+        """Take the positions that a worker gets at once; fewer towards the end, so that all end together.
+
+        First those of its kinds, of which it remembers what they have in common, then those of kinds that no worker had, kind
+        by kind. Without any of them it helps the others.
+        """
+        near = list(islice(waiting, NEAR_ITEMS if kinds else CHUNK_ITEMS))
+        most = max(1, min(CHUNK_ITEMS, len(waiting) // (2 * self.workers)))
+        taken = _fitting(self._suitable(worker, near, kinds) if kinds else near, sizes, most)
+        for _ in near:
+            waiting.popleft()
+        for at in taken if kinds else ():
+            self._homes.setdefault(kinds[at], worker)
+        left = set(taken)
+        waiting.extendleft(at for at in reversed(near) if at not in left)
+        return taken
+
+    def _suitable(self, worker: _Worker, near: Sequence[int], kinds: Sequence[int]) -> Sequence[int]:
+        """Return the positions that a worker had best work on next; all where none are of its kinds, or of new ones."""
+        if len(self._homes) > MOST_KINDS:
+            self._homes.clear()
+        own = [at for at in near if self._homes.get(kinds[at]) is worker]
+        new: dict[int, list[int]] = {}
+        for at in near:
+            if kinds[at] not in self._homes:
+                new.setdefault(kinds[at], []).append(at)
+        return [*own, *chain.from_iterable(new.values())] or near
+
+    def _give(self, worker: _Worker, work: Callable[[T], R], items: Sequence[T], positions: Sequence[int]) -> None:
         worker.given.extend(positions)
         self._busy.append(worker)
         try:
             worker.connection.send((work, [(position, items[position]) for position in positions]))
         except OSError:  # it is dead or hangs: it will send no answer
             worker.process.kill()
-        return worker
 
     def _ready(self) -> list[_Worker]:
         ready = wait([worker.connection for worker in self._busy])
@@ -151,6 +195,7 @@ class LocalPool:
         """Wait for the end of a worker and return its exit status."""
         if worker in self._busy:
             self._busy.remove(worker)
+        self._homes = {kind: home for kind, home in self._homes.items() if home is not worker}
         worker.connection.close()
         worker.process.join(GRACE_S)
         if worker.process.exitcode is None:
@@ -165,9 +210,10 @@ def serve(connection: Connection, memory: int | None) -> None:
     """Work on what comes through ``connection``, item by item, until it is closed: the life of a worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers
     limit_memory(memory)
-    settled = False
+    gc.set_threshold(YOUNG_OBJECTS)
+    expect_many()
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
-        while True:
+        for done in count(1):
             work, items = connection.recv()
             for position, item in items:
                 answer: tuple[int, Any, Exception | None]
@@ -178,20 +224,26 @@ def serve(connection: Connection, memory: int | None) -> None:
                 except Exception as error:  # raised again in the parent
                     answer = (position, None, error)
                 connection.send(answer)
-            if not settled:  # modules and definitions stay: no later collection needs to visit them
-                gc.collect()
-                gc.freeze()
-                settled = True
+            _settle(done)
 
 
-def _chunk(waiting: deque[int], sizes: Sequence[int], workers: int) -> list[int]:
-    """Take the positions that a worker gets at once; fewer towards the end, so that all end together."""
-    most = max(1, min(CHUNK_ITEMS, len(waiting) // (2 * workers)))
-    taken = [waiting.popleft()]
-    total = sizes[taken[0]]
-    while waiting and len(taken) < most and total + sizes[waiting[0]] <= CHUNK_BYTES:
-        total += sizes[waiting[0]]
-        taken.append(waiting.popleft())
+def _settle(done: int) -> None:
+    """Collect what a round of work left, and let no later collection visit the rest: definitions, and what is remembered."""
+    if done % ROUNDS_KEPT == 0:
+        gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+def _fitting(positions: Iterable[int], sizes: Sequence[int], most: int) -> list[int]:
+    """Return the first of the positions, at most so many, whose sizes are those of a chunk; at least one."""
+    taken: list[int] = []
+    total = 0
+    for at in positions:
+        total += sizes[at]
+        if taken and (len(taken) >= most or total > CHUNK_BYTES):
+            break
+        taken.append(at)
     return taken
 
 

@@ -56,8 +56,10 @@ class RayEngine:
         self.workers = max(1, int(self._ray.cluster_resources().get("CPU", workers)))
         self._task: Any = ray.remote(num_cpus=1, max_retries=RETRIES)(work_on)
 
-    def run(self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int]) -> Iterator[tuple[int, R | Lost]]:
-        """Yield the position of each item and what ``work`` made of it, task by task as they end.
+    def run(
+        self, work: Callable[[T], R], items: Sequence[T], sizes: Sequence[int], kinds: Sequence[int] = ()
+    ) -> Iterator[tuple[int, R | Lost]]:
+        """Yield the position of each item and what ``work`` made of it, task by task as they end; Ray chooses their workers.
 
         A task whose workers die again and again is tried once more item by item, so that one item does not cost the others.
         """

@@ -80,6 +80,11 @@ class Registry:
         """The metrics by name, in id order."""
         return MappingProxyType({metric.name: metric for metric in self.metrics})
 
+    @cached_property
+    def by_id(self) -> Mapping[int, Metric]:
+        """The metrics by id, in its order."""
+        return MappingProxyType({metric.id: metric for metric in self.metrics})
+
 
 @cache
 def load_registry() -> Registry:

@@ -234,8 +234,10 @@ def _begins(line: bytes, opening: bytes) -> bool:
 
 def _collector(lines: Iterable[bytes]) -> bytes:
     """Return the first head of all lines with each digit as 0, where it is the same; else empty."""
-    heads = {record[: min(head_ends(record), default=0)].translate(MASK) for record in map(plain, lines) if record.strip()}
-    return heads.pop() if len(heads) == 1 else b""
+    records = (record for record in map(plain, lines) if record.strip())
+    heads = (record[: min(head_ends(record), default=0)].translate(MASK) for record in records)
+    first = next(heads, b"")
+    return first if all(head == first for head in heads) else b""
 
 
 def _head(line: bytes, collector: bytes) -> bytes:

@@ -29,7 +29,8 @@ Looked = tuple[Form | None, int]
 class Looks:
     """Looks at records for words, in lower case; those of other scripts are looked for inside others.
 
-    ``heralds`` returns 1 for a line that announces an evaluation, -1 for one that speaks of training, else 0.
+    ``heralds`` returns 1 for a line that announces an evaluation, -1 for one that speaks of training, else 0. ``known`` is
+    what was seen of records, by their bytes with each digit as 0.
     """
 
     def __init__(self, words: frozenset[bytes], heralds: Callable[[bytes], int] | None) -> None:
@@ -37,13 +38,10 @@ class Looks:
         self._heralds = heralds
         foreign = sorted((re.escape(word) for word in words if not word.isascii()), key=len, reverse=True)
         self._foreign = re.compile(b"|".join(foreign)) if foreign else None
-        self._known: dict[bytes, Looked] = {}
+        self.known: dict[bytes, Looked] = {}
 
     def look(self, masked: bytes, record: bytes) -> Looked:
-        """Return what a record shows; ``masked`` is the record with each digit as 0."""
-        known = self._known.get(masked)
-        if known is not None:
-            return known
+        """Return what a record shows that is not known; ``masked`` is the record with each digit as 0."""
         at = core_start(record)  # the name of a logger or of a service is no word of the line
         seen = masked[at : at + MAX_SEEN]
         told = not self._words.isdisjoint(_WORD.findall(seen.lower())) or bool(_DASHES.search(seen) and _RULED.search(seen))
@@ -53,9 +51,9 @@ class Looks:
         looked = form, self._heralds(head) if self._heralds is not None else 0
         plain = form.lasting if form is not None else has_plain_heads(record, at)
         if len(record) <= MAX_BYTES and plain and (head == record or has_plain_heads(head, core_start(head))):
-            if len(self._known) >= MAX_KNOWN:
-                self._known.clear()
-            self._known[masked] = looked
+            if len(self.known) >= MAX_KNOWN:
+                self.known.clear()
+            self.known[masked] = looked
         return looked
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from typing import NamedTuple
 
-from receipt_cli.learn.shapes import Column, Shape
-from receipt_cli.learn.tokens import NUMBER
+from receipt_cli.learn.shapes import Column
+from receipt_cli.learn.tokens import NUMBER, ORDINALS
 from receipt_cli.learn.vocabulary import Vocabulary, normalise, unit_in_name
 
 _DELIMITER = re.compile(r"[|;,\uff0c\uff1b\u3001\uff1a\t{}<>]| [-–—] |[:.] |\]|\) |[ ]{2,}|=> | with ")
@@ -58,13 +59,30 @@ class Name:
         return self.glued or self.stated
 
 
-def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Name]:
-    """Return the name of each column of ``shape``. What a bar that ends with column ``glued`` is of, the rest need not be."""
+class Sort(NamedTuple):
+    """What the name of a column depends on, beside the texts: its kind, whether its numbers are whole, their units."""
+
+    kind: str
+    integer: bool
+    ordinal: bool
+    unit: str | None
+
+    @classmethod
+    def of(cls, column: Column) -> Sort:
+        """Return the sort of a column."""
+        units = [token.unit for token in column.values if token.unit]
+        ordinal = column.integer and any(unit in ORDINALS for unit in units)
+        return cls(column.kind, column.integer, ordinal, units[0] if units else None)
+
+
+@lru_cache(maxsize=4096)
+def names_alone(literals: Sequence[bytes], sorts: Sequence[Sort], vocabulary: Vocabulary, glued: int) -> Sequence[Name]:
+    """Return the names of the columns of a shape by its texts alone. Cached, since logs of one program print the same ones."""
     names: list[Name] = []
     section = False
-    for number, column in enumerate(shape.columns):
-        left = shape.literals[number].decode("utf-8", "replace")
-        right = shape.literals[number + 1].decode("utf-8", "replace")
+    for number, column in enumerate(sorts):
+        left = literals[number].decode("utf-8", "replace")
+        right = literals[number + 1].decode("utf-8", "replace")
         text, sure, bracket = _name(left[-MAX_NAME:]) if not number or left.strip() not in ("is", "was") else ("", False, False)
         inside = _ENCLOSED.search(left) if text.endswith("]") or left.endswith("=") else None
         if inside is not None and (inside["of"] or text.endswith("]")):  # ``Result(epoch=3, loss=2.1)``, ``[loss] 2.1``
@@ -73,13 +91,13 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
             text, sure = cell["name"], True
         if column.kind == NUMBER and bracket and not sure and re.match(r"[)\]][\"']?[:=]", right):
             text = ""  # ``lr(1e-4): 0.01``: the number belongs to the name of the next
-        if number and text == left.strip(" :=,\uff1a") and shape.literals[number - 1].rstrip().endswith("第".encode()):
+        if number and text == left.strip(" :=,\uff1a") and literals[number - 1].rstrip().endswith("第".encode()):
             text = vocabulary.behind_ordinal(text)
         if bracket and not sure and not column.integer and _CALLED.search(left) and right[:1] == ")":
             sure = True  # ``Loss(2.1)``
         several = bracket and right.lstrip().startswith((",", "/")) and not right.lstrip(", ").startswith((")", "]"))
         behind = _behind(right, vocabulary) if not text and column.kind == NUMBER else ""
-        early = "" if text or behind else _before(shape, number, left, vocabulary)
+        early = "" if text or behind or column.kind != NUMBER else _before(literals, number, left, vocabulary)
         before = left[: left.rfind(text)] if text else left
         words = {word.lower() for word in _WORD.findall(vocabulary.english(before))}
         if number <= glued:
@@ -95,10 +113,9 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
         spelled = set(re.split(r"[^a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", english).lower()))
         evaluated = bool(spelled & vocabulary.evaluation)
         rest = [word for word in normalise(english).split() if word not in vocabulary.evaluation]
-        if evaluated and rest and column.integer and _counter(rest, vocabulary) is not None:
+        if evaluated and rest and column.integer and counter_of(rest, vocabulary) is not None:
             section = True  # ``validation step 3``: so is what it counts
-        unit = None if column.ordinal else next((t.unit for t in column.values if t.unit), None)
-        unit = unit or _time_behind(english, right, vocabulary)
+        unit = (None if column.ordinal else column.unit) or _time_behind(english, right, vocabulary)
         follows = _AFTER.match((unit or "") + right) if unit != "%" else None
         names.append(
             Name(
@@ -115,7 +132,7 @@ def read_names(shape: Shape, vocabulary: Vocabulary, glued: int = -1) -> list[Na
                 early,
             )
         )
-    return _in_company(names, shape, vocabulary)
+    return names
 
 
 _COUNTED = re.compile(
@@ -124,7 +141,7 @@ _COUNTED = re.compile(
 _LEADING = re.compile(r"(?:(?:after|the|at|in|on|finished|completed|trained for|done)(?:[ \t]+|\Z)){0,2}\Z", re.IGNORECASE)
 
 
-def _counted(column: Column, left: str, right: str) -> str:
+def _counted(column: Sort, left: str, right: str) -> str:
     """Return the word behind a number that it counts, at the beginning of a line: ``After 2000 training step(s), loss … is``."""
     begins = column.integer and column.kind == NUMBER and _LEADING.fullmatch(left.lstrip("-=#* ")) is not None
     found = _COUNTED.match(right) if begins else None
@@ -132,83 +149,22 @@ def _counted(column: Column, left: str, right: str) -> str:
 
 
 _UNIT_WORD = re.compile(r"\s*[(\[]\w+[)\]]\s*\Z")
-_LOSSES = re.compile(rb"(?<![A-Za-z_])[Ll]oss(?:es)?[ \t]*[:=]?[ \t]*[\[({]?[ \t]*[A-Za-z_]+[ \t]*[:=]?[ \t]*\Z")
-
-
-def _of_losses(shape: Shape, number: int) -> bool:
-    """True for a number among those that one word announces as losses: ``[Loss: box 1.5 || total 2.1]``."""
-    opened = [at for at, text in enumerate(shape.literals[: number + 1]) if _LOSSES.search(text)]
-    return bool(opened) and not any(b"]" in text for text in shape.literals[opened[-1] + 1 : number + 1])
-
-
-def _is_sum(shape: Shape, number: int) -> bool:
-    """True for a number that those behind it add up to, in every record: ``train==[2.81=1.12 + 1.69]``."""
-    places = [number + 1]
-    while places[-1] + 1 < len(shape.columns) and shape.literals[places[-1] + 1].strip() == b"+":
-        places.append(places[-1] + 1)
-    if len(places) < 2 or shape.literals[number + 1].strip() != b"=":
-        return False
-    columns = [[token.value for token in shape.columns[at].values] for at in (number, *places)]
-    rows = [[value for value in row if value is not None] for row in zip(*columns, strict=False)]
-    return bool(rows) and all(len(row) == len(columns) and abs(row[0] - sum(row[1:])) <= 1e-3 * abs(row[0]) for row in rows)
-
-
-_SUMS = frozenset(["total", "all", "overall", "sum"])
-_GAMES = frozenset(["episode", "episodes", "ep", "game", "games", "reward", "rewards", "score", "return", "returns"])
-
-
-def _is_total(shape: Shape, names: list[Name], number: int, vocabulary: Vocabulary) -> bool:
-    """True for ``[epoch: 4/200, iter: 325/489] total: 1.35``: a number behind counters that is no time, no sum of rewards.
-
-    No number beside it is called a loss of training as a whole.
-    """
-    column, name = shape.columns[number], names[number]
-    values = [token.value for token in column.values if token.value is not None]
-    rising = all(a <= b for a, b in pairwise(values))
-    if column.kind != NUMBER or column.integer or name.unit or name.follows or name.evaluation or not name.sure or rising:
-        return False
-    words = {word for other in names for word in other.words.split()}
-    counts = [other for other in names[:number] if _counter(other.words.split() or [""], vocabulary) is not None]
-    return bool(counts) and not words & _GAMES and not any(other.words in vocabulary.loss for other in names)
-
-
-def _in_company(names: list[Name], shape: Shape, vocabulary: Vocabulary) -> list[Name]:
-    """Return the names as those beside them tell: a name printed again behind one of an evaluation is of it.
-
-    ``Acc 0.5 Loss 2.1 | Val Acc 0.4 Loss 2.3``; ``T_loss`` and ``V_loss``; the total of several losses.
-    """
-    found: list[Name] = []
-    initials = {name.words for name in names}
-    for name in names:
-        letter, _, rest = name.words.partition(" ")
-        if letter in ("t", "v") and {f"t {rest}", f"v {rest}"} <= initials:  # ``T_loss``, ``V_loss``
-            name = replace(name, words=f"{'train' if letter == 't' else 'val'} {rest}", evaluation=letter == "v")
-        if name.words in _SUMS and (_of_losses(shape, len(found)) or _is_total(shape, names, len(found), vocabulary)):
-            name = replace(name, words="total loss")
-        elif name.words in vocabulary.training and not name.evaluation and _is_sum(shape, len(found)):
-            name = replace(name, words=f"{name.words} loss", several=False, bracket=False)
-        after = bool(found) and found[-1].evaluation and bool(name.words)
-        twin = after and any(other.words == name.words and not other.evaluation for other in found)
-        found.append(replace(name, evaluation=True) if twin else name)
-    return found
-
-
 _CALLED = re.compile(r"[A-Za-z]\(\Z")
 _AT = re.compile(r"(?P<name>[\w/ .-]{1,60}?)[ \t]+(?:at|after|for|in|on|@)[ \t]+(?P<counter>[A-Za-z_ ]{1,20}?)[ \t#:]*\Z")
 _JOINT = re.compile(r"[ \t]*(?:[:=]|is|was)[ \t]*")
 _ASIDE = re.compile(r"[ \t]*\([^()]*\)")
 
 
-def _before(shape: Shape, number: int, left: str, vocabulary: Vocabulary) -> str:
+def _before(literals: Sequence[bytes], number: int, left: str, vocabulary: Vocabulary) -> str:
     """Return the name that counters part from its number: ``Training loss at step 300: 0.5``, ``loss in epoch 3 step 20: 1``."""
-    if shape.columns[number].kind != NUMBER or not _JOINT.fullmatch(left):
+    if not _JOINT.fullmatch(left):
         return ""
     for at in range(number - 1, max(-1, number - 3), -1):
-        text = _ASIDE.sub("", vocabulary.english(shape.literals[at].decode("utf-8", "replace"))[-MAX_NAME:])
+        text = _ASIDE.sub("", vocabulary.english(literals[at].decode("utf-8", "replace"))[-MAX_NAME:])
         found = _AT.search(text)
-        if found is not None and _counter(normalise(found["counter"]).split(), vocabulary) is not None:
+        if found is not None and counter_of(normalise(found["counter"]).split(), vocabulary) is not None:
             return _DELIMITER.split(found["name"])[-1].strip()
-        if _counter(normalise(text.strip(" \t,:=")).split() or [""], vocabulary) is None:
+        if counter_of(normalise(text.strip(" \t,:=")).split() or [""], vocabulary) is None:
             return ""
     return ""
 
@@ -275,7 +231,7 @@ def read_role(name: Name, kind: str, vocabulary: Vocabulary) -> Role | None:
         rest = " ".join(w for w in own if w not in vocabulary.evaluation)
         plain = kind == NUMBER and set(words) & vocabulary.evaluation and rest in vocabulary.validation_loss and name.unit is None
         return Role(VALIDATION_LOSS, metric="val_loss") if plain else None
-    counter = _counter(words, vocabulary) if _rate_in_name(name.text, vocabulary) is None else None
+    counter = counter_of(words, vocabulary) if _rate_in_name(name.text, vocabulary) is None else None
     if counter is not None and not name.glued and not name.several:
         return counter
     if kind != NUMBER or (name.bracket and not name.sure):
@@ -322,7 +278,7 @@ def _other(name: Name, own: list[str], vocabulary: Vocabulary) -> Role | None:
 _NUMBERED = frozenset(["id", "idx", "index", "number", "no", "num"])
 
 
-def _counter(words: list[str], vocabulary: Vocabulary) -> Role | None:
+def counter_of(words: list[str], vocabulary: Vocabulary) -> Role | None:
     """Return the counter that ``words`` end with, where nothing before them makes it another number."""
     if len(words) > 1 and words[-1] in _NUMBERED:
         words = words[:-1]

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from receipt_cli.learn.column_names import read_names
 from receipt_cli.learn.counting import (
     ABSENT,
     EPOCHS,
@@ -32,7 +33,6 @@ from receipt_cli.learn.metric_names import (
     Name,
     Role,
     is_mean,
-    read_names,
     read_role,
 )
 from receipt_cli.learn.shapes import Shape

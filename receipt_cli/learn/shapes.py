@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from receipt_cli.learn.looks import looks
+from receipt_cli.learn.looks import Looked, looks
 from receipt_cli.learn.masked_form import Form
 from receipt_cli.learn.tokens import FRACTION, NUMBER, ODD, ORDINALS, Token, core_start, read_token
 from receipt_cli.records.envelope import MASK
@@ -271,30 +271,29 @@ class Miner:
         ``heralds`` returns 1 for a line that announces an evaluation, -1 for one that speaks of training, else 0.
         """
         self._looks = looks(words, heralds)
-        self._telling_forms: dict[bytes, int] = {}
         self._heralded: dict[bytes, tuple[int, set[bytes]]] = {}
         self._outside: set[bytes] = set()
         self.listeners: list[Callable[[bytes], None]] = []
         """Are given each buffer of whole records, too."""
         self.shapes: dict[bytes, Shape] = {}
         self.records = 0
-        self._forms: dict[bytes, Form | None] = {}
+        self._own: dict[bytes, Looked] = {}
+        self._said: dict[bytes, int] = {}
         self._room = MAX_BYTES
         self._found: dict[bytes, list[Found]] = {}
 
     def mine(self, blocks: Iterable[bytes]) -> Miner:
         """Collect the records of ``blocks``, however they are cut."""
-        announced, evaluating = b"", False
+        announced, evaluating, known = b"", False, self._looks.known
         for buffer in _whole_records(blocks):
             lines = buffer.replace(b"\r", b"\n")
             for listener in self.listeners:
                 listener(lines)
             for record, masked in zip(lines.split(b"\n"), lines.translate(MASK).split(b"\n"), strict=True):
                 try:
-                    form = self._forms[masked]
+                    form, said = known[masked]
                 except KeyError:
-                    form = self._look(masked, record)
-                said = self._telling_forms.get(masked, 0)
+                    form, said = self._look(masked, record)
                 told = record if said > 0 else b""
                 evaluating = said >= 0 and (evaluating or said > 0)
                 if form is None:
@@ -318,9 +317,9 @@ class Miner:
                     announced = told or announced
             self._read()
         self._read(lone=True)
-        for key, known in self.shapes.items():
+        for key, shape in self.shapes.items():
             count, heralds = self._heralded.get(key, (0, set[bytes]()))
-            known.heralded, known.heralds, known.sectioned = count, frozenset(heralds), key not in self._outside
+            shape.heralded, shape.heralds, shape.sectioned = count, frozenset(heralds), key not in self._outside
         return self
 
     def _herald(self, key: bytes, line: bytes) -> None:
@@ -330,19 +329,25 @@ class Miner:
             lines.add(line[core_start(line) :].strip())
         self._heralded[key] = count + 1, lines
 
-    def _look(self, masked: bytes, record: bytes) -> Form | None:
-        """Return the form of a record; None for a record without a digit or a known word."""
-        form, said = self._looks.look(masked, record)
-        if form is None or form.lasting:
+    def _look(self, masked: bytes, record: bytes) -> Looked:
+        """Return what a record shows that is not known of other logs, too: this log's records of its form show the same."""
+        own = self._own.get(masked)
+        if own is not None:
+            return own
+        form, said = looked = self._looks.look(masked, record)
+        if form is not None and not form.lasting:
+            said = said or self._said.get(masked, 0)
+            if said:
+                self._said[masked] = said
+            return form, said
+        if masked not in self._looks.known:
             self._room -= len(masked)
-            if self._room < 0 or len(self._forms) >= MAX_FORMS:
-                self._forms.clear()
-                self._telling_forms.clear()
+            if self._room < 0 or len(self._own) >= MAX_FORMS:
+                self._own.clear()
+                self._said.clear()
                 self._room = MAX_BYTES - len(masked)
-            self._forms[masked] = form
-        if said:
-            self._telling_forms[masked] = said
-        return form
+            self._own[masked] = looked
+        return looked
 
     def _open(self, key: bytes, found: Found) -> None:
         """Note the first record of a shape since the last were read."""

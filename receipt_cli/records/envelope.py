@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from functools import lru_cache
 
 from receipt_cli.lazy_pattern import compile_later
@@ -276,23 +275,17 @@ def read_moment(prefix: bytes) -> tuple[float, float, float]:
     naive = zoned = (math.nan, 0.0, 0.0)
     masked = prefix.translate(MASK)
     for found in _TIME.finditer(prefix) if CLOCK_MASKED in masked else ():
-        parts = {name.rstrip("0123456789"): text for name, text in found.groupdict().items() if text is not None}
-        zone, day = parts.get("zone"), _day(parts, found)
-        if found["zone0"]:
-            zone = b"Z" if zone in (b"UTC", b"GMT") else None
-        offset = _offset(zone)
-        if offset is None or day is None:
+        clock, fraction, half, zone = found.group("clock", "fraction", "half", "zone")
+        if clock is None:
+            clock, other, zone = found.group("clock9", "clock0", "zone0")
+            clock, zone = clock or other, b"Z" if zone in (b"UTC", b"GMT") else None
+        offset, midnight = _offset(zone), _midnight(*_day(found))
+        hour, minute, second = int(clock[:2]), int(clock[3:5]), int(clock[6:])
+        if half is not None:
+            hour = hour % 12 + 12 * (half == b"P") if 1 <= hour <= 12 else 24
+        if offset is None or math.isnan(midnight) or hour > 23 or minute > 59 or second > 59:
             continue
-        hour, minute, second = (int(text) for text in parts["clock"].split(b":"))
-        if "half" in parts:
-            hour = hour % 12 + 12 * (parts["half"] == b"P") if 1 <= hour <= 12 else 24
-        from datetime import UTC, datetime
-
-        try:
-            moment = datetime(*day, hour, minute, second, tzinfo=UTC)
-        except ValueError:
-            continue
-        read = moment.timestamp(), float(b"0." + parts.get("fraction", b"0")), offset
+        read = midnight + (3600 * hour + 60 * minute + second), float(b"0." + fraction) if fraction else 0.0, offset
         if zone:
             zoned = read
         else:
@@ -304,16 +297,38 @@ def read_moment(prefix: bytes) -> tuple[float, float, float]:
     return naive if math.isnan(zoned[0]) else zoned
 
 
-def _day(parts: Mapping[str, bytes], found: re.Match[bytes]) -> tuple[int, int, int] | None:
-    """Return year, month and day; None where month and day could be each other's."""
-    year, month, day = int(parts["y"]), parts["m"], int(parts["d"])
+_DATES = (
+    *(("y1", "m1", "d1"), ("y1", "m2", "d2"), ("y1", "m3", "d3"), ("y7", "m7", "d7"), ("y7", "m7", "d8"), ("y4", "m4", "d4")),
+    *(("y5", "m5", "d5"), ("y6", "m6", "d6"), ("y9", "m9", "d9"), ("y0", "m0", "d0")),
+)
+"""The groups of ``_TIME`` that are a date, the usual ones first."""
+
+
+def _day(found: re.Match[bytes]) -> tuple[bytes, bytes, bytes, bool, bool]:
+    """Return year, month and day of a time as printed; whether the day may come first; and whether it is known not to."""
+    for names in _DATES:
+        year, month, day = found.group(*names)
+        if day is not None:
+            either = names[0] == "y7"
+            return year, month, day, either, either and found["american"] is not None
+    raise AssertionError("a time has a date")
+
+
+@lru_cache(maxsize=64)
+def _midnight(year: bytes, month: bytes, day: bytes, either: bool, american: bool) -> float:
+    """Return the seconds since 1970 of the beginning of a day; NaN for none, or where month and day could be each other's."""
+    from datetime import UTC, datetime
+
     number = int(month) if month.isdigit() else _MONTHS.index(month) + 1 if month in _MONTHS else 0
-    if found["y7"]:
-        if number > 12:
-            number, day = day, number
-        elif day <= 12 and day != number and "american" not in parts:
-            return None
-    return (2000 + year if len(parts["y"]) < 4 else year), number, day
+    date = int(day)
+    if either and number > 12:
+        number, date = date, number
+    elif either and date <= 12 and date != number and not american:
+        return math.nan
+    try:
+        return datetime(2000 + int(year) if len(year) < 4 else int(year), number, date, tzinfo=UTC).timestamp()
+    except ValueError:
+        return math.nan
 
 
 def time_of_day(prefix: bytes) -> tuple[int, int] | None:

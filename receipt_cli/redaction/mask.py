@@ -194,16 +194,18 @@ _MOST_SLASHES = 16
 def _mask_encoded(text: str) -> str:
     """Mask base64 of a text with a secret, such as ``NAME=secret``; also where it is a part of a path."""
 
-    def masked(found: re.Match[str]) -> str:
-        word = found.group()
-        starts = [0, *(at + 1 for at, letter in enumerate(word) if letter == "/")][:_MOST_SLASHES]
-        for start in starts:
-            for end in dict.fromkeys((len(word), word.find("/", start))):
-                if end - start >= _LEAST_ENCODED and _is_encoded_secret(word[start:end].rstrip("=")):
-                    return f"{word[:start]}[redacted:base64]{word[end:]}"
-        return word
+    return _BASE64.sub(lambda found: _without_encoded(found.group()), text)
 
-    return _BASE64.sub(masked, text)
+
+@lru_cache(maxsize=1024)
+def _without_encoded(word: str) -> str:
+    """Return a word with the first secret in base64 masked. Cached, since the paths of a traceback come again and again."""
+    starts = [0, *(at + 1 for at, letter in enumerate(word) if letter == "/")][:_MOST_SLASHES]
+    for start in starts:
+        for end in dict.fromkeys((len(word), word.find("/", start))):
+            if end - start >= _LEAST_ENCODED and _is_encoded_secret(word[start:end].rstrip("=")):
+                return f"{word[:start]}[redacted:base64]{word[end:]}"
+    return word
 
 
 def _is_encoded_secret(word: str) -> bool:

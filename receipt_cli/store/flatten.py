@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from receipt_cli.analysis.checks import healthy, proven
-from receipt_cli.definitions.metrics import Metric, load_registry
+from receipt_cli.definitions.metrics import load_registry
 from receipt_cli.documents.identity import run_time
 from receipt_cli.documents.invariants.evidence import contradictions
 from receipt_cli.redaction.text import mask_texts
@@ -37,6 +37,7 @@ from receipt_cli.store.views import (
 Row = dict[str, Any]
 _LARGEST = 2**63 - 1
 _UNKNOWN = "–"
+_BLOCKS = tuple(dict.fromkeys(wide.block for wide in WIDE))
 _NO_SETTING = ("sources", "collected_at", "cwd")
 
 
@@ -202,11 +203,11 @@ def _primary(phases: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _figures(summary: Mapping[str, Any]) -> Row:
-    statistics = {(w.block, w.metric_id): s for w in WIDE for s in _named(summary, w.block) if s["id"] == w.metric_id}
+    statistics = {(block, s["id"]): s for block in _BLOCKS for s in _named(summary, block)}
     row: Row = {w.name: statistics.get((w.block, w.metric_id), {}).get(w.figure) for w in WIDE}
     known = next((wide for wide in MEMORY if row[wide.name] is not None), None)
     row["memory_bytes"] = row[known.name] if known is not None else None
-    row["memory_metric"] = _metric(known.metric_id).name if known is not None else None
+    row["memory_metric"] = load_registry().by_id[known.metric_id].name if known is not None else None
     peaks = [r["peak_memory_bytes"] for r in summary.get("ranks", {}).values() if r["peak_memory_bytes"] is not None]
     row["rank_peak_memory_bytes"] = max(peaks, default=None)
     return row
@@ -215,10 +216,6 @@ def _figures(summary: Mapping[str, Any]) -> Row:
 def _named(summary: Mapping[str, Any], block: str) -> Iterable[Mapping[str, Any]]:
     statistics: Iterable[Mapping[str, Any]] = summary.get(block, {}).values()
     return statistics
-
-
-def _metric(number: int) -> Metric:
-    return next(metric for metric in load_registry().metrics if metric.id == number)
 
 
 def _phase(number: int, summary: Mapping[str, Any], primary: bool) -> Row:
@@ -241,6 +238,6 @@ def _columns(columns: Sequence[Column], found: Mapping[str, Any]) -> Row:
 
 
 def _statistic(name: str, statistic: Mapping[str, Any], source: str) -> Row:
-    known = {metric.id: metric for metric in load_registry().metrics}.get(statistic.get("id", 0))
+    known = load_registry().by_id.get(statistic.get("id", 0))
     row: Row = {"metric": known.name if known else name, "id": statistic.get("id"), "unit": known.unit if known else None}
     return {**row, "source": source, **_columns(METRIC, statistic)}

@@ -35,7 +35,7 @@ class Here:
 
     workers = 1
 
-    def run(self, work: Any, items: Any, sizes: Any) -> Any:
+    def run(self, work: Any, items: Any, sizes: Any, kinds: Any = ()) -> Any:
         yield from ((number, work(items[number])) for number in reversed(range(len(items))))
 
     def close(self) -> None:

@@ -298,7 +298,7 @@ class Here:
         self.lost = lost
         self.asked: list[str] = []
 
-    def run(self, work: Any, items: Any, sizes: Any) -> Iterator[tuple[int, Any]]:
+    def run(self, work: Any, items: Any, sizes: Any, kinds: Any = ()) -> Iterator[tuple[int, Any]]:
         """Do the work, last item first."""
         for position in reversed(range(len(items))):
             item = items[position]
@@ -342,7 +342,7 @@ class Meddling(Here):
         super().__init__()
         self.meddle = meddle
 
-    def run(self, work: Any, items: Any, sizes: Any) -> Iterator[tuple[int, Any]]:
+    def run(self, work: Any, items: Any, sizes: Any, kinds: Any = ()) -> Iterator[tuple[int, Any]]:
         """Meddle before anything is derived."""
         if work.__name__ == "derive_receipt":
             self.meddle()

@@ -192,3 +192,14 @@ def test_the_last_of_many_tuples_is_as_the_first() -> None:
     assert made[-1] == Carried(11_999, text="x") == pickle.loads(pickle.dumps(made[-1])) == copy.deepcopy(made[-1])
     with pytest.raises(TypeError):
         Carried(1, "a", 2)  # type: ignore[call-arg]
+
+
+def test_a_process_that_lives_long_compiles_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lazy_dataclass, "_enough", lazy_dataclass._enough)
+    point, *_ = classes(lazy_dataclass)
+    early = [point(n, y=0.25) for n in range(300)]
+    slow = point.__init__
+    lazy_dataclass.expect_many()
+    late = [point(n, y=0.25) for n in range(300)]
+    assert point.__init__ is not slow
+    assert early == late and repr(early[-1]) == repr(late[-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from receipt_cli.batch.listing import Listing
+from receipt_cli.batch.listing import Listing, kind_of
 from receipt_cli.batch.model import Log
 
 BASE = os.path.join(os.sep, "archive")
@@ -32,3 +32,8 @@ def test_a_path_that_is_found_twice_is_one_log_and_named_where_it_was() -> None:
     other = Log("run.log", "/elsewhere/run.log", False, 3, "s", True)
     found = listing(Log("run.log", path, False, 3, "s", True), other, named, Log("run.log", path, False, 3, "s", True))
     assert sorted(found, key=lambda log: log.path) == sorted([named, other], key=lambda log: log.path)
+
+
+def test_names_that_differ_in_numbers_only_are_of_one_kind() -> None:
+    assert kind_of("0001/train-17.log") == kind_of("0020/train-4.log.gz") != kind_of("0001/test-17.log")
+    assert kind_of("b\udcff.log") == kind_of("b\udcff1.log")

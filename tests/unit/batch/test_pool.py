@@ -16,7 +16,7 @@ import pytest
 
 from receipt_cli.batch.memory import limit_memory, machine_memory, share_of
 from receipt_cli.batch.model import Lost
-from receipt_cli.batch.pool import OUT_OF_MEMORY, LocalPool
+from receipt_cli.batch.pool import CHUNK_ITEMS, OUT_OF_MEMORY, LocalPool
 
 
 def work(item: str) -> str:
@@ -58,6 +58,26 @@ def test_every_item_is_answered(pool: LocalPool) -> None:
     assert answers(pool, items) == {n: f"item{n} done" for n in range(100)}
     assert answers(pool, items[:3]) == {n: f"item{n} done" for n in range(3)}
     assert answers(pool, []) == {}
+
+
+def who(item: float) -> int:
+    """Take so many seconds, and tell which process it is."""
+    time.sleep(item)
+    return os.getpid()
+
+
+def test_items_of_a_kind_are_the_same_workers(pool: LocalPool) -> None:
+    kinds = [n % 2 for n in range(200)]
+    found = dict(pool.run(who, [0.005] * 200, [1] * 200, kinds))
+    assert sorted(found) == list(range(200))
+    first, second = ({worker for n, worker in found.items() if n % 2 == kind and n < 2 * CHUNK_ITEMS} for kind in (0, 1))
+    assert len(first) == len(second) == 1 and first != second
+
+
+def test_a_worker_without_items_of_its_kinds_helps_the_others(pool: LocalPool) -> None:
+    found = dict(pool.run(who, [0.005] * 200, [1] * 200, [7] * 200))
+    assert sorted(found) == list(range(200))
+    assert len(set(found.values())) == 2
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,8 @@ def test_what_a_record_showed_in_another_log_is_what_this_one_shows(head: bytes,
     other = with_digits(head + line, digits)
     masked = other.translate(MASK)
     after.look(masked, head + line)
-    (one, said), (own, says) = after.look(masked, other), fresh.look(masked, other)
+    one, said = after.known.get(masked) or after.look(masked, other)
+    own, says = fresh.look(masked, other)
     assert said == says
     assert (one is None) == (own is None)
     if one is not None and own is not None:
