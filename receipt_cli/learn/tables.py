@@ -29,6 +29,8 @@ _UNIT = rb" %msh"
 _WHOLE = r"\d++"
 _NEXT_CELL = rb"(?:[ ]*+[\t,|][ ]*+|[ ]{1,80}+)" + _CELL
 _ROW = rb"[| \t]*+" + _CELL + rb"(?:" + _NEXT_CELL + rb"){1,63}+[ \t,|]*+"
+MAX_END = 200
+"""Bytes of the end of a line that are looked at for two cells."""
 _OF_CELLS = b"0123456789.:+-%eEnNaAiIfFmsh \t,|"
 """What cells and the space between them are made of."""
 _LAST_CELLS = re.compile(_CELL + _NEXT_CELL + rb"[ \t,|]*+\Z")
@@ -99,9 +101,9 @@ class Table:
 
 
 def _ends_in_cells(line: bytes) -> bool:
-    """True for a line that ends as a row does: few do."""
+    """True for a line that ends as a row does, or in so much as may be cells: few do."""
     end = line[len(line.rstrip(_OF_CELLS)) :]
-    return len(end) > 2 and _LAST_CELLS.search(end) is not None
+    return len(end) > MAX_END or (len(end) > 2 and _LAST_CELLS.search(end) is not None)
 
 
 def _have_heads(buffer: bytes) -> bool:

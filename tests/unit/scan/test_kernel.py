@@ -96,7 +96,10 @@ def test_a_layout_is_expected_where_it_followed_before_and_never_trusted() -> No
         kernel.add(layout.sample, moving_digits(layout), one_event(number))
     buffer = b"".join(record + rng.choice([b"\n", b"\n", b"\r"]) for record in records)
     assert drain(kernel, buffer + time) == []  # the last has no end
-    found = [[at >> 17 for at in struct.unpack(f"{len(rows[0]) // 8}q", rows[0])] for rows in map(kernel.take, range(3))]
+    found = [
+        [at >> 17 for at in struct.unpack(f"{len(rows[0]) // 8}q", rows[0])]
+        for rows in (kernel.take(number, 0) for number in range(3))
+    ]
     records.append(time)
     assert found == [[n for n, record in enumerate(records) if form.fullmatch(record)] for form in forms]
     assert kernel.finish()[:2] == (len(records) - 1, buffer.count(b"\n"))
