@@ -23,6 +23,7 @@ from pathlib import Path
 
 from receipt_cli.io.envelopes import Unpacker
 from tests.fuzz.harness import ROOT
+from tests.tools.made import made_grammar
 
 FOLDER = ROOT / "build" / "fuzz" / "kernel"
 NAME = "receipt_cli.scan.kernel._native"
@@ -32,15 +33,8 @@ CHECKED = "RECEIPT_CHECKED_KERNEL"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g", "-O1")
 LOGS = sorted((ROOT / "fixtures" / "logs").glob("*/*.log"))
 OTHER = {"type": "number", "metric": "other"}
-GRAMMAR = {
-    "grammar": "made",
-    "version": 1,
-    "title": "Made",
-    "upstream": "https://example.org",
-    "trainer": "made",
-    "layer": "trainer",
-    "completion": "none",
-    "rules": {
+GRAMMAR = made_grammar(
+    {
         "row": {
             "event": "step",
             "literal": "step ",
@@ -107,8 +101,8 @@ GRAMMAR = {
             },
         },
     },
-    "ignore": {"rest": {"literal": "step 0", "pattern": "step 0"}},
-}
+    ignore={"rest": {"literal": "step 0", "pattern": "step 0"}},
+)
 PIECES = (
     "step {d} of {d}", "step {d} loss {n}", "step {d} loss {n} took {n} ms", "step {d} took {n}ms",
     "it {d} eta: {d}:{t}:{t}|lr: {n}", "it {d} mem: {n}|lr: {n}|x: {n}", "it {d} lr: {n}|lr: {n}",

@@ -15,6 +15,7 @@ from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
 from tests.tools.examples import costly
+from tests.tools.made import made_grammar
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "corpus"
@@ -96,17 +97,7 @@ def definitions(draw: st.DrawFn) -> tuple[dict[str, Any], list[str]]:
             unknown = draw(st.sampled_from(["other", "ignore"]))
             rule["pairs"] = {"start": start, "cell": "|", "key": ":", "keys": keys, "unknown": unknown}
         rules[f"r{number}"] = rule
-    data = {
-        "grammar": "made",
-        "version": 1,
-        "title": "Made",
-        "upstream": "https://example.org",
-        "trainer": "made",
-        "layer": "trainer",
-        "completion": "none",
-        "rules": rules,
-        "ignore": {"rest": {"literal": "step 0", "pattern": "step 0"}},
-    }
+    data = made_grammar(rules, ignore={"rest": {"literal": "step 0", "pattern": "step 0"}})
     return data, words
 
 

@@ -25,6 +25,7 @@ from receipt_cli.grammar.parse import build_grammar
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import Segment, SegmentBody
 from tests.tools.examples import costly
+from tests.tools.made import made_grammar
 
 LOGS = sorted((Path(__file__).parents[2] / "fixtures" / "logs").glob("*/*.log"))
 OTHER = {"type": "number", "metric": "other"}
@@ -38,15 +39,8 @@ FIELDS = {
 }
 KEYS = {"loss": "loss", "t1": "first", "t2": "second", "share": "share", "mem": "memory", "count": "count"}
 STEP = {"type": "integer"}
-GRAMMAR = {
-    "grammar": "made",
-    "version": 1,
-    "title": "Made",
-    "upstream": "https://example.org",
-    "trainer": "made",
-    "layer": "trainer",
-    "completion": "none",
-    "rules": {
+GRAMMAR = made_grammar(
+    {
         "table": {
             "event": "step",
             "literal": ["#tab", "row "],
@@ -77,8 +71,8 @@ GRAMMAR = {
             "block": {"row": r" {2}(?P<key>[^!\]]+?) !: (?P<value>\S++)$", "keys": {"n": "step", **KEYS}, "gap": 1},
             "fields": {"step": STEP, **FIELDS},
         },
-    },
-}
+    }
+)
 NAMES = ["n", "loss", "t1", "t2", "share", "mem", "count", "x1", "x2", "x3"]
 VALUES = [
     "7",

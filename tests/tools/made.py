@@ -1,0 +1,11 @@
+"""The grammar of a trainer that nobody knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def made_grammar(rules: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the definition with these rules, and whatever ``more`` it has."""
+    about = {"grammar": "made", "version": 1, "title": "Made", "upstream": "https://example.org", "trainer": "made"}
+    return {**about, "layer": "trainer", "completion": "none", "rules": rules, **more}
