@@ -68,13 +68,11 @@ class Piece:
         return place if self.index is None else int(self.index[place])
 
     @property
-    def places(self) -> Sequence[int]:
+    def places(self) -> Sequence[int] | Integers:
         """The positions of the records that have the values, ascending."""
         if self.run is None:
             return [event.at for event in self.events]
-        at = self.run.at
-        found: Sequence[int] = at if self.index is None else at[self.index]  # type: ignore[assignment]
-        return found
+        return self.run.at if self.index is None else self.run.at[self.index]
 
     @property
     def steps(self) -> Numbers:

@@ -336,12 +336,9 @@ def time_of_day(prefix: bytes) -> tuple[int, int] | None:
 
     None without one, or where it has twelve hours.
     """
-    last = bare = None
-    for found in _TIME.finditer(prefix):
-        last = found
+    last = next(reversed([*_TIME.finditer(prefix)]), None)
     if last is None:
-        for found in _BARE_CLOCK.finditer(prefix):
-            bare = found
+        bare = next(reversed([*_BARE_CLOCK.finditer(prefix)]), None)
         return None if bare is None else bare.span()
     clock = next(name for name in ("clock", "clock9", "clock0") if last[name])
     return None if last["half"] else (last.start(clock), last.end("fraction" if last["fraction"] else clock))
