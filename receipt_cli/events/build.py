@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from receipt_cli.events.ledger import Ledger
 from receipt_cli.events.model import Event, ReadEvents
 from receipt_cli.events.naming import Naming
-from receipt_cli.events.rows import CompactRows, KeptRows, are_many
+from receipt_cli.events.rows import CompactRows, KeptRows, Read, are_many
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.problems import Problem
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
@@ -23,7 +23,7 @@ def read_events(engine: Engine, body: SegmentBody, grammars: Sequence[Grammar], 
     """
     events: list[Event] = []
     problems: list[Problem] = []
-    read: list[tuple[Grammar, Rule, RuleColumns]] = []
+    read: list[Read] = []
     ledger = Ledger()
     for grammar in grammars:
         naming = Naming(grammar, ledger, body.copied)

@@ -16,7 +16,7 @@ from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain, islice, pairwise
 
-from receipt_cli.events.model import Event, expand, singles
+from receipt_cli.events.model import Event, expand, rule_of, singles
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
@@ -76,11 +76,6 @@ def _is_timed_row(event: Event) -> bool:
     """True for a record of its own that is drawn again, and prints a time."""
     single = event.rule.redraw and event.is_step and event.run is None
     return single and any(name.endswith("_s") and not name.endswith("per_s") for name in event.metrics)
-
-
-def rule_of(event: Event) -> tuple[str, str]:
-    """Return which rule of which grammar read a line."""
-    return event.grammar.id, event.rule.name
 
 
 def _key(event: Event) -> Hashable:

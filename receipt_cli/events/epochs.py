@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from receipt_cli.events.copies import rule_of
-from receipt_cli.events.model import Event
+from receipt_cli.events.model import Event, rule_of
 from receipt_cli.events.rows import MAX_EPOCHS
 from receipt_cli.grammar.model import Rule
 from receipt_cli.lazy_dataclass import replace

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from receipt_cli.definitions.failure_markers import Catalogue
-from receipt_cli.events.copies import repeats_at, rule_of
-from receipt_cli.events.model import Event
+from receipt_cli.events.copies import repeats_at
+from receipt_cli.events.model import Event, rule_of
 from receipt_cli.events.starts import CONFIGURATION, FEWEST, MODEL, STRONG, Key, Known, Starts, Track, clock_of, introduces
 from receipt_cli.lazy_dataclass import NamedTuple, replace
 from receipt_cli.records.envelope import NO_RANK

@@ -170,6 +170,11 @@ class ReadEvents(NamedTuple):
         return {*self.copies}.union(*(bars.ranks for bars in self.bars))
 
 
+def rule_of(event: Event) -> tuple[str, str]:
+    """Return which rule of which grammar read a line."""
+    return event.grammar.id, event.rule.name
+
+
 def expand(event: Event) -> Iterable[Event]:
     """Yield the event and those of its run, each as one of its own; those of a long run are made piece by piece."""
     yield event if event.run is None else replace(event, run=None)

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 
-from receipt_cli.events.copies import rule_of
-from receipt_cli.events.model import Event, expand
+from receipt_cli.events.model import Event, expand, rule_of
 from receipt_cli.events.rows import STEP_TIME, RowRun, count_distinct, is_memory, steps_among
 from receipt_cli.events.series import metric, read
 from receipt_cli.lazy_dataclass import NamedTuple

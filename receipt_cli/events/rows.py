@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     Rows: TypeAlias = slice | Integers
 
 
+Read = tuple[Grammar, Rule, RuleColumns]
+"""The records of one rule of a grammar."""
+
 HEAD = 12
 """Events kept at the beginning of a regular stretch: more than warm up."""
 MAX_EPOCHS = 1_000_000
@@ -306,7 +309,7 @@ class CompactRows:
     by rank, have no event.
     """
 
-    read: Sequence[tuple[Grammar, Rule, RuleColumns]]
+    read: Sequence[Read]
     kept: Mapping[tuple[str, str], KeptRows] = field(default_factory=dict)
     attached: Mapping[tuple[str, str], Mapping[str, Integers]] = field(default_factory=dict)
     bars: list[ProgressBars] = field(default_factory=list)

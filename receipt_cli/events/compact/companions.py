@@ -13,15 +13,14 @@ import numpy as np
 
 from receipt_cli.events.compact.frame import STEP, labels
 from receipt_cli.events.compact.regular import worth_it
-from receipt_cli.events.rows import are_many
-from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.events.rows import Read, are_many
+from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
 from receipt_cli.numeric.spill import ascends, scratch
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
-Read = tuple[Grammar, Rule, RuleColumns]
 Attached = Mapping[tuple[str, str], Mapping[str, "Integers"]]
 """By grammar and rule of step records: by companion, the rows (ascending) that have its values."""
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from receipt_cli.events.compact.frame import PLAN, STEP, Frame
-from receipt_cli.events.rows import ProgressBars, are_many
+from receipt_cli.events.rows import ProgressBars, Read, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
@@ -20,9 +20,7 @@ from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
 
 
-def find_bars(
-    read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, columns: RuleColumns
-) -> ProgressBars | None:
+def find_bars(read: Sequence[Read], grammar: Grammar, rule: Rule, columns: RuleColumns) -> ProgressBars | None:
     """Return the bars of a rule, or None where its records print more than a step and a total, or are few.
 
     What prints nothing and is read in the place of step records shows no bar.

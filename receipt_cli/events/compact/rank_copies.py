@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from receipt_cli.events.compact.frame import Frame, labels
-from receipt_cli.events.rows import MAX_EPOCHS, RowRun
+from receipt_cli.events.rows import MAX_EPOCHS, Read, RowRun
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, scratch, show
@@ -29,7 +29,7 @@ PIECE = 1 << 18
 
 
 def set_aside(
-    read: Sequence[tuple[Grammar, Rule, RuleColumns]], grammar: Grammar, rule: Rule, columns: RuleColumns
+    read: Sequence[Read], grammar: Grammar, rule: Rule, columns: RuleColumns
 ) -> tuple[Integers, dict[int, RowRun]] | None:
     """Return the rows that stay (int64, ascending) and the others, by rank; None where all stay.
 

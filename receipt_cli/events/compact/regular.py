@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from receipt_cli.events.compact.frame import STEP, Frame, labels
-from receipt_cli.events.rows import HEAD, TAIL, KeptRows, RowRun, are_many
+from receipt_cli.events.rows import HEAD, TAIL, KeptRows, Read, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.spill import ascends, pieces, show
@@ -23,8 +23,6 @@ from receipt_cli.scan.columns import RuleColumns
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Integers
-
-Read = tuple[Grammar, Rule, RuleColumns]
 
 SPAN = 128
 """A stretch with fewer records is read record by record."""
@@ -65,9 +63,8 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
         return None
     breaks[0] = True
     breaks[_beside(at, around.hard)] = True
-    pauses = _beside(at, around.soft)
+    pauses = _beside(at, around.soft if frame.frames is None else np.concatenate([around.soft, around.passing]))
     if frame.frames is not None:
-        pauses = _beside(at, np.concatenate([around.soft, around.passing]))
         breaks[pauses] = True  # a record may be drawn before and after it
     starts = np.flatnonzero(breaks)
     stops = np.append(starts[1:], len(at))

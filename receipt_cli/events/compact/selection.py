@@ -8,13 +8,11 @@ from receipt_cli.events.compact.companions import attach
 from receipt_cli.events.compact.progress_bars import find_bars
 from receipt_cli.events.compact.rank_copies import set_aside
 from receipt_cli.events.compact.regular import find_passing, find_runs, passed_by, surroundings, worth_it
-from receipt_cli.events.rows import CompactRows, KeptRows, RowRun
-from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.events.rows import CompactRows, KeptRows, Read, RowRun
 from receipt_cli.lazy_dataclass import replace
-from receipt_cli.scan.columns import RuleColumns
 
 
-def compact(read: Sequence[tuple[Grammar, Rule, RuleColumns]]) -> CompactRows:
+def compact(read: Sequence[Read]) -> CompactRows:
     """Return the rows of ``read`` that become events, and the others."""
     bars = {(g.id, r.name): found for g, r, c in read if (found := find_bars(read, g, r, c)) is not None}
     read, attached = attach(read, bars.keys())
