@@ -167,7 +167,10 @@ def invalid_records(buffer: bytes, redraws: bool) -> list[int]:
 
 def count_ends(raw: bytes) -> tuple[int, int]:
     """Return how many ``\\n`` and how many ``\\r`` end the whole records ``raw`` once they are normalised."""
-    return raw.count(b"\n"), normalise(raw).count(b"\r") if b"\r" in raw or b"\x08" in raw else 0
+    lines = raw.count(b"\n")
+    if b"\x08" in raw:
+        return lines, normalise(raw).count(b"\r")
+    return lines, raw.count(b"\r") - raw.count(b"\r\n") if b"\r" in raw else 0
 
 
 def count_blank(records: bytes) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
-from receipt_cli.lazy_dataclass import dataclass, field
+from receipt_cli.lazy_dataclass import NamedTuple, dataclass, field
 from receipt_cli.numeric.column import shifted
 from receipt_cli.numeric.ordinals import OrdinalSet
 from receipt_cli.problems import MAX_FIRST, NearMiss, Problem
@@ -24,6 +25,16 @@ FEW = 64
 """So many times fewer events are put before the others, instead of these behind them."""
 RuleKey = tuple[str, str]
 """(grammar reference ``id@vN``, rule name)."""
+HitText: TypeAlias = tuple[int, str, "int | None"]
+"""Position, text and exit code of a hit."""
+
+
+class Unread(NamedTuple):
+    """The last ``number`` hits of a block, whose texts ``read`` returns: in the end most are not among the last of the log."""
+
+    block: int
+    number: int
+    read: Callable[[], list[HitText]]
 
 
 @dataclass(slots=True)
@@ -35,10 +46,24 @@ class Hits:
 
     at: array[int] = field(default_factory=lambda: array("q"))
     line: array[int] = field(default_factory=lambda: array("q"))
-    texts: list[tuple[int, str, int | None]] = field(default_factory=list)
+    known: list[HitText] = field(default_factory=list)
     rank: array[int] = field(default_factory=lambda: array("q"))
     form: array[int] = field(default_factory=lambda: array("b"))
     hosts: dict[int, str] = field(default_factory=dict)
+    unread: list[Unread] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[HitText]:
+        """The texts of the first hits and of the last, by position."""
+        if self.unread:
+            self.read_texts()
+        return self.known
+
+    def read_texts(self, before: int | None = None) -> None:
+        """Read the texts that wait, or those alone of the blocks before block ``before``."""
+        while self.unread and (before is None or self.unread[0].block < before):
+            self.known += self.unread.pop(0).read()
+        self._trim()
 
     def add(
         self,
@@ -60,11 +85,22 @@ class Hits:
         self.texts.append((at, text, exit_code))
         self._trim()
 
+    def extend_later(self, at: array[int], line: array[int], rank: array[int], form: array[int], texts: Unread) -> bool:
+        """Add hits whose texts are read where somebody asks for them and they are among the last; False: add them now."""
+        if len(self.known) < KEPT_HITS:
+            return False
+        self.extend_with(at, line, (), rank, form)
+        self.unread.append(texts)
+        waiting = sum(one.number for one in self.unread)
+        while waiting - self.unread[0].number >= KEPT_HITS:
+            waiting -= self.unread.pop(0).number
+        return True
+
     def extend_with(
         self,
         at: array[int],
         line: array[int],
-        texts: Iterable[tuple[int, str, int | None]],
+        texts: Iterable[HitText],
         rank: array[int],
         form: array[int],
     ) -> None:
@@ -73,8 +109,10 @@ class Hits:
         self.line.extend(line)
         self.rank.extend(rank)
         self.form.extend(form)
-        self.texts.extend(texts)
-        self._trim()
+        new = list(texts)
+        if new:
+            self.texts.extend(new)
+            self._trim()
 
     def extend(self, other: Hits, records: int, lines: int) -> None:
         """Add the hits of the following piece."""
@@ -86,8 +124,8 @@ class Hits:
         self.extend_with(shifted(other.at, shift), shifted(other.line, lines), texts, other.rank, other.form)
 
     def _trim(self) -> None:
-        if len(self.texts) > 2 * KEPT_HITS:
-            del self.texts[KEPT_HITS:-KEPT_HITS]
+        if len(self.known) > 2 * KEPT_HITS:
+            del self.known[KEPT_HITS:-KEPT_HITS]
 
 
 def count_between(lines: Sequence[int], first: int, last: int) -> int:

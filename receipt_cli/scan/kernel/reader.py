@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +15,7 @@ from receipt_cli.scan.book import PlacedProblems, mark_text, miss
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
 from receipt_cli.scan.kernel.program import MARKER, OF_DIGITS, Names, moving_digits, write_program
 from receipt_cli.scan.layout import Layout
-from receipt_cli.scan.segment import KEPT_HITS, Hits, RuleKey, SegmentBody
+from receipt_cli.scan.segment import KEPT_HITS, Hits, HitText, RuleKey, SegmentBody, Unread
 
 if TYPE_CHECKING:
     from receipt_cli.scan.kernel._native import Answer
@@ -25,6 +25,8 @@ ReadRecord: TypeAlias = Callable[[SegmentBody, bytes, int, int, bool, PlacedProb
 _PLACE_BITS = 40
 _PLACE = (1 << _PLACE_BITS) - 1
 """Of a value of a place: the number of a message, above the place in the block where its record begins."""
+HELD_BLOCKS = 8
+"""Blocks that may stay in memory for the texts of markers that fire often: most of these are never read."""
 MAX_LAYOUTS = 16_384
 MAX_MEANINGS = 60_000
 """Layouts, and texts whose meaning the kernel keeps, from which on it begins anew."""
@@ -37,6 +39,8 @@ class KernelReader:
         """``native`` is what ``load_kernel`` returned, ``literals`` are those of all rules and markers."""
         self._native = native
         self._literals = tuple(literals)
+        self._blocks = 0
+        self._unread: deque[tuple[int, Hits]] = deque()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -68,6 +72,9 @@ class KernelReader:
     def read(self, body: SegmentBody, buffer: bytes, read_record: ReadRecord, problems: PlacedProblems) -> None:
         """Read the normalised whole records ``buffer`` into ``body``; ``read_record`` gets those that the kernel does not."""
         kernel, self._buffer = self._kernel, buffer
+        self._blocks += 1
+        while self._unread and self._unread[0][0] < self._blocks - HELD_BLOCKS:
+            self._unread.popleft()[1].read_texts(self._blocks - HELD_BLOCKS)
         kernel.begin(buffer, body.records, body.lines)
         try:
             while (found := kernel.next()) is not None:
@@ -121,15 +128,24 @@ class KernelReader:
 
     def _settle_hits(self, hits: Hits, at: bytes, line: bytes, rank: bytes, places: array[int]) -> None:
         messages, buffer = list(self._names.messages), self._buffer
-        ordinals = array("q", at)
-        shown = range(len(places)) if len(places) <= 3 * KEPT_HITS else (*range(2 * KEPT_HITS), *range(-KEPT_HITS, 0))
-        texts = []
-        for index in shown:
-            mark, start = messages[places[index] >> _PLACE_BITS], places[index] & _PLACE
-            end = _end_of(buffer, start)
-            texts.append((ordinals[index], mark_text(buffer[start:end], mark.start), mark.code))
+        ordinals, lines, ranks = array("q", at), array("q", line), array("q", rank)
         forms = array("b", [messages[number >> _PLACE_BITS].form for number in places])
-        hits.extend_with(ordinals, array("q", line), texts, array("q", rank), forms)
+
+        def texts(shown: Iterable[int]) -> list[HitText]:
+            read = []
+            for index in shown:
+                mark, start = messages[places[index] >> _PLACE_BITS], places[index] & _PLACE
+                end = _end_of(buffer, start)
+                read.append((ordinals[index], mark_text(buffer[start:end], mark.start), mark.code))
+            return read
+
+        count = min(len(places), KEPT_HITS)
+        last = Unread(self._blocks, count, lambda: texts(range(len(places) - count, len(places))))
+        if hits.extend_later(ordinals, lines, ranks, forms, last):
+            self._unread.append((self._blocks, hits))
+            return
+        shown = range(len(places)) if len(places) <= 3 * KEPT_HITS else (*range(2 * KEPT_HITS), *range(-KEPT_HITS, 0))
+        hits.extend_with(ordinals, lines, texts(shown), ranks, forms)
 
     def _column(self, number: int) -> tuple[RuleKey, str, str]:
         if number >= len(self._listed):

@@ -25,6 +25,7 @@ from receipt_cli.scan.kernel.loading import load_kernel
 from receipt_cli.scan.kernel.program import moving_digits
 from receipt_cli.scan.layout import MAX_LENGTH, Layout
 from receipt_cli.scan.presence import has_kernel
+from receipt_cli.scan.segment import KEPT_HITS
 
 ROOT = Path(__file__).resolve().parents[3]
 LOG = ROOT / "fixtures" / "logs" / "hf-trainer" / "bar-merged-v5.log"
@@ -347,6 +348,18 @@ def test_hostile_bytes_beside_known_records(noise: bytes) -> None:
 def test_records_as_long_as_one_with_a_layout_may_be(length: int) -> None:
     line = STEP + b" " * (length - len(STEP))
     assert_same([b"\n".join(line.replace(b"10", b"%d" % number) for number in range(10, 30)) + b"\n"])
+
+
+@pytest.mark.parametrize("each", [40, 270])
+def test_of_markers_that_fire_often_the_first_and_the_last_texts_are_kept(each: int) -> None:
+    texts = iter(f"torch.OutOfMemoryError: CUDA out of memory. Tried {number}\n".encode() for number in range(10_000))
+    blocks = [b"".join(next(texts) for _ in range(each)) + b"Killed\n" + STEP + b"\n" for _ in range(11)]
+    quiet = [STEP + b"\n"] * (reader.HELD_BLOCKS + 2)
+    assert_same(blocks + quiet)
+    engine = Engine(shipped(), load_catalogue())
+    segment = engine.scan(blocks + quiet, whole=True)
+    hits = max(segment.body.markers.values(), key=lambda found: len(found.at))
+    assert len(hits.at) == 11 * each and not hits.unread and len(hits.texts) == min(11 * each, 2 * KEPT_HITS)
 
 
 def test_the_kernel_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
