@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar, overload
 
 from receipt_cli.numeric.arrays import is_large
-from receipt_cli.numeric.spill import Room
+from receipt_cli.numeric.spill import Room, picked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,13 +129,13 @@ class Cells(Sequence[N], Generic[N]):
             return np.broadcast_to(np.frombuffer(self._same, self._dtype), self._count)
         return np.frombuffer(self._few, self._dtype) if isinstance(self._few, array) else self._few  # type: ignore[return-value]
 
-    def picked(self, rows: array[int]) -> Cells[N]:
-        """Return the column of the entries at ``rows``."""
+    def picked(self, rows: Cells[int]) -> Cells[N]:
+        """Return the column of the entries at ``rows``, ascending."""
+        if self._same is not None:
+            return _equal(self._code, self._same.tobytes(), len(rows))
         if not is_large(rows):
             return Cells(self._code, [self[row] for row in rows])
-        import numpy as np
-
-        return Cells.of(self.whole()[np.frombuffer(rows, np.int64)])
+        return Cells.of(picked(self.whole(), rows.whole()))
 
     @property
     def _held(self) -> array[N] | memoryview:
@@ -176,6 +176,10 @@ class Cells(Sequence[N], Generic[N]):
         elif count and not self._counts(data, count):
             self._roomy(len(self) + count).write(8 * (self._start + self._count), data)
             self._count += count
+
+    def extend_array(self, values: Array) -> None:
+        """Add the numbers of an array, int64 or float64 [n] as the column is."""
+        self.extend_bytes(values.tobytes())
 
     def extend(self, other: Cells[N] | array[N], shift: int = 0) -> None:
         """Add the numbers of ``other``, each plus ``shift``."""

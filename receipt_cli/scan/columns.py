@@ -68,7 +68,8 @@ class NumberColumn:
         """True when the memory is its own: see ``Cells.lasting``."""
         return self.values.lasting and (self._rows is None or self._rows.lasting)
 
-    def _sparse(self) -> Cells[int]:
+    def sparse(self) -> Cells[int]:
+        """Return the row of each value, which is stored from now on."""
         if self._rows is None and is_large(self.values):
             import numpy as np
 
@@ -80,27 +81,27 @@ class NumberColumn:
     def append(self, row: int, value: float) -> None:
         """Add ``value`` for ``row``; rows ascend."""
         if self._rows is not None or row != len(self.values):
-            self._sparse().append(row)
+            self.sparse().append(row)
         self.values.append(value)
 
     def prepend(self, other: NumberColumn, count: int) -> None:
         """Put the entries of ``other``, which covers ``count`` rows, before ours."""
         if self._rows is not None or other._rows is not None or count != len(other.values):
-            rows = self._sparse()
+            rows = self.sparse()
             rows.shift(count)
-            rows.prepend(other._sparse())
+            rows.prepend(other.sparse())
         self.values.prepend(other.values)
 
     def extend(self, other: NumberColumn, shift: int) -> None:
         """Add the entries of ``other``, whose rows begin after ``shift`` rows of ours."""
         if self._rows is not None or other._rows is not None or shift != len(self.values):
-            self._sparse().extend(other._sparse(), shift)
+            self.sparse().extend(other.sparse(), shift)
         self.values.extend(other.values)
 
-    def extend_bytes(self, values: bytes, rows: bytes | None, shift: int) -> None:
+    def extend_bytes(self, values: bytes | memoryview, rows: bytes | memoryview | None, shift: int) -> None:
         """Add the entries whose bytes are ``values``, at ``rows``, or from row ``shift`` on where these are None."""
         if self._rows is not None or rows is not None or shift != len(self.values):
-            self._sparse().extend_bytes(rows or array("q", range(shift, shift + len(values) // 8)).tobytes())
+            self.sparse().extend_bytes(rows or array("q", range(shift, shift + len(values) // 8)).tobytes())
         self.values.extend_bytes(values)
 
 

@@ -6,7 +6,6 @@ or the opening lines of the blocks.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 
 from receipt_cli.events.ledger import Ledger
@@ -16,6 +15,7 @@ from receipt_cli.events.naming.notes import Notes
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field
 from receipt_cli.numeric.arrays import is_large
+from receipt_cli.numeric.column import Cells
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
@@ -59,7 +59,7 @@ class Naming:
     def _table(self, rule: Rule, columns: RuleColumns) -> RuleColumns:
         """Bind the cells of each row to the latest header row before it; rows that do not fit it are none."""
         assert rule.table is not None
-        made, rows = Named(rule), array("q")
+        made, rows = Named(rule), Cells[int]("q")
         headers, cells = _Texts(columns.headers), _Texts(columns.cells)
         header: tuple[str, ...] = ()
         for row, line in enumerate(columns.line):
@@ -89,7 +89,7 @@ class Naming:
         spec = rule.block
         assert spec is not None
         made = Named(rule)
-        rows = array("q")
+        rows: Cells[int] = Cells("q")
         complete = bytearray()
         """Of each block whether it has the rows that it must have."""
         begun: dict[int, _Open] = {}

@@ -6,11 +6,12 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.spill import ascends
 from receipt_cli.scan.columns import NumberColumn, RuleColumns, TextColumn
 
 if TYPE_CHECKING:
@@ -25,52 +26,74 @@ class Values:
 
     def __init__(self, first_counts: bool) -> None:
         self.first_counts = first_counts
-        self.rows, self.values, self.lines = array("q"), array("d"), array("q")
+        self.held = NumberColumn()
+        """The values in the order in which they were added: records may come again, and out of turn."""
+        self.lines: Cells[int] = Cells("q")
 
     def add(self, row: int, value: float, line: int = 0) -> None:
         """Add a value."""
         if line or self.lines:
-            self._lines_to(len(self.rows))
+            self._lines_to(len(self.held.values))
             self.lines.append(line)
-        self.rows.append(row)
-        self.values.append(value)
+        self.held.append(row, value)
 
-    def extend_with(self, rows: Any, values: Any, lines: Any) -> None:
-        """Add values of which there are arrays; no ``lines`` where records print them themselves."""
-        if len(lines):
-            self._lines_to(len(self.rows))
-            self.lines.frombytes(memoryview(lines).cast("B"))
-        self.rows.frombytes(memoryview(rows).cast("B"))
-        self.values.frombytes(memoryview(values).cast("B"))
+    def extend_with(self, rows: Integers, values: Floats, lines: Integers | None = None) -> None:
+        """Add values (float64 [n]) of records (int64 [n]); no ``lines`` where records print them themselves."""
+        if not len(rows):
+            return
+        if lines is not None:
+            self._lines_to(len(self.held.values))
+            self.lines.extend_array(lines)
+        follow = bool(rows[-1] - rows[0] == len(rows) - 1 and (rows[1:] > rows[:-1]).all())
+        self.held.extend_bytes(values.tobytes(), None if follow else rows.tobytes(), int(rows[0]))
+
+    @property
+    def first(self) -> int:
+        """The first of their records."""
+        if self.held.dense or not is_large(self.held.values):
+            return self.held.rows[0] if self.held.dense else min(self.held.rows)
+        return int(self.held.sparse().whole().min())
+
+    def extend(self, other: Values) -> None:
+        """Add the values of another column."""
+        if other.lines:
+            self._lines_to(len(self.held.values))
+            self.lines.extend(other.lines)
+        self.held.extend(other.held, 0)
 
     def _lines_to(self, count: int) -> None:
-        self.lines.frombytes(bytes(8 * (count - len(self.lines))))
+        self.lines.extend_bytes(bytes(8 * (count - len(self.lines))))
 
     def column(self, places: range | array[int]) -> NumberColumn:
         """Return them by ascending record, each at its place; those of a record that has none (-1) are left out."""
         if self.lines:
-            self._lines_to(len(self.rows))
-        rows, values, lines = self.rows, self.values, self.lines
-        if is_large(rows):
+            self._lines_to(len(self.held.values))
+        held, rows, values, lines = self.held, self.held.rows, self.held.values, self.lines
+        large = is_large(values)
+        if isinstance(places, range) and (held.dense or (ascends(held.index) if large else _ascends(rows))):  # type: ignore[arg-type]
+            dense = held.dense or rows[-1] == len(rows) - 1
+            return NumberColumn(values, None if dense else held.sparse(), lines or None)
+        if large:
             return self._large_column(places)
-        if any(after <= before for before, after in pairwise(rows)):
+        if not _ascends(rows):
             order = sorted(range(len(rows)), key=rows.__getitem__)
             firsts = [at for n, at in enumerate(order) if not n or rows[order[n - 1]] != rows[at]]
             lasts = [at for n, at in enumerate(order, 1) if n == len(order) or rows[order[n]] != rows[at]]
-            values = array("d", [values[at] for at in (firsts if self.first_counts else lasts)])
-            rows, lines = (array("q", [held[at] for at in firsts]) if held else held for held in (rows, lines))
+            values = Cells("d", [values[at] for at in (firsts if self.first_counts else lasts)])
+            rows, lines = [rows[at] for at in firsts], Cells("q", [lines[at] for at in firsts] if lines else ())
         if not isinstance(places, range):
             kept = [at for at, row in enumerate(rows) if places[row] >= 0]
-            values = array("d", [values[at] for at in kept])
-            rows, lines = array("q", [places[rows[at]] for at in kept]), array("q", [lines[at] for at in kept] if lines else ())
+            values = Cells("d", [values[at] for at in kept])
+            rows, lines = [places[rows[at]] for at in kept], Cells("q", [lines[at] for at in kept] if lines else ())
         dense = not rows or rows[-1] == len(rows) - 1
-        return NumberColumn(_cells(values), None if dense else _cells(rows), _cells(lines) if lines else None)
+        return NumberColumn(values, None if dense else Cells("q", rows), lines or None)
 
     def _large_column(self, places: range | array[int]) -> NumberColumn:
         """Return what ``column`` does, of many values."""
         import numpy as np
 
-        rows, values, lines = (np.frombuffer(held, held.typecode) for held in (self.rows, self.values, self.lines))
+        values, lines = self.held.values.whole(), self.lines.whole()
+        rows = np.arange(len(values)) if self.held.dense else self.held.sparse().whole()
         if (rows[1:] <= rows[:-1]).any():
             order = np.argsort(rows, kind="stable")
             changes = np.flatnonzero(np.diff(rows[order]))
@@ -82,7 +105,7 @@ class Values:
             kept = rows >= 0
             rows, values, lines = (held[kept] if len(held) else held for held in (rows, values, lines))
         dense = not len(rows) or rows[-1] == len(rows) - 1
-        return NumberColumn(_cells(values), None if dense else _cells(rows), _cells(lines) if len(lines) else None)
+        return NumberColumn(Cells.of(values), None if dense else Cells.of(rows), Cells.of(lines) if len(lines) else None)
 
 
 class Named:
@@ -113,13 +136,13 @@ class Named:
         """Return the values of a key that no field has."""
         return self._others.get(name) or self._others.setdefault(name, Values(False))
 
-    def finish(self, columns: RuleColumns, rows: array[int], wanted: Sequence[int] | None = None) -> RuleColumns:
+    def finish(self, columns: RuleColumns, rows: Cells[int], wanted: Sequence[int] | None = None) -> RuleColumns:
         """Return the columns of the records, which are at ``rows`` of ``columns``: all, or those that are ``wanted``."""
         places: range | array[int] = range(len(rows))
         if wanted is not None and not all(wanted):
             counts = accumulate(wanted, initial=0)
             places = array("q", [count if good else -1 for count, good in zip(counts, wanted, strict=False)])
-        self._others = dict(sorted(self._others.items(), key=lambda item: min(item[1].rows)))  # as the records name them
+        self._others = dict(sorted(self._others.items(), key=lambda item: item[1].first))  # as the records name them
         numbers = _columns(self._with(columns.numbers, self._numbers, rows), places)
         others = _columns(self._with(columns.unregistered, self._others, rows), places)
         texts: dict[str, TextColumn] = {}
@@ -129,22 +152,18 @@ class Named:
                 place = row if own else _place(rows, row)
                 if place >= 0 and places[place] >= 0:
                     texts.setdefault(name, TextColumn()).append(places[place], value)
-        kept = (
-            rows
-            if isinstance(places, range)
-            else array("q", [row for row, place in zip(rows, places, strict=True) if place >= 0])
-        )
+        kept = rows if isinstance(places, range) else Cells("q", [r for r, place in zip(rows, places, strict=True) if place >= 0])
         at, line, rank = (part.picked(kept) for part in (columns.at, columns.line, columns.rank))
         return RuleColumns(at, line, rank, columns.clock.picked(kept), numbers, texts, others)
 
-    def _with(self, printed: dict[str, NumberColumn], named: dict[str, Values], rows: array[int]) -> dict[str, Values]:
+    def _with(self, printed: dict[str, NumberColumn], named: dict[str, Values], rows: Cells[int]) -> dict[str, Values]:
         """Return what the records print themselves, which comes first, and what was named, which is used up."""
         made: dict[str, Values] = {}
         for name, column in printed.items():
             own = named is self._numbers and self.rule.fields[name].target[0] == "metric"
             made[name] = Values(own)
             if is_large(column.values):
-                made[name].extend_with(*_of_records(column, rows), b"")
+                made[name].extend_with(*_of_records(column, rows))
                 continue
             for row, value in zip(column.rows, column.values, strict=True):
                 if (place := _place(rows, row)) >= 0:
@@ -154,7 +173,7 @@ class Named:
             values = named.pop(name)
             into = made.setdefault(name, values)
             if into is not values:
-                into.extend_with(values.rows, values.values, values.lines)
+                into.extend(values)
         return made
 
 
@@ -169,24 +188,22 @@ def _columns(named: dict[str, Values], places: range | array[int]) -> dict[str, 
     return made
 
 
-def _cells(values: Any) -> Cells[Any]:
-    """Return the column of an array of the standard library or of numpy."""
-    cells: Cells[Any] = Cells(memoryview(values).format[-1].replace("l", "q"))
-    cells.extend(values)
-    return cells
+def _ascends(rows: Sequence[int]) -> bool:
+    """True when each of ``rows`` is larger than the one before."""
+    return all(before < after for before, after in pairwise(rows))
 
 
-def _of_records(column: NumberColumn, rows: array[int]) -> tuple[Integers, Floats]:
+def _of_records(column: NumberColumn, rows: Cells[int]) -> tuple[Integers, Floats]:
     """Return the values of a column at ``rows``: for each its place among these, and the value."""
     import numpy as np
 
-    printed, wanted = np.asarray(column.rows), np.frombuffer(rows, np.int64)
+    printed, wanted = np.asarray(column.rows), rows.whole()
     places = np.searchsorted(wanted, printed)
     found = wanted[np.minimum(places, len(wanted) - 1)] == printed if len(wanted) else np.zeros(len(printed), np.bool_)
     return places[found], column.values.whole()[found]
 
 
-def _place(rows: array[int], row: int) -> int:
+def _place(rows: Cells[int], row: int) -> int:
     """Return where ``row`` is among ``rows``, ascending; -1 where it is not."""
     place = bisect_left(rows, row)
     return place if place < len(rows) and rows[place] == row else -1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
-
 from receipt_cli.grammar.model import Grammar, Rule
+from receipt_cli.numeric.column import Cells
 from receipt_cli.problems import EXCERPT_BYTES, Problem
 
 
@@ -15,7 +14,7 @@ class Notes:
         self.grammar = grammar
         self.found: list[Problem] = []
         self.orphans: dict[int, Problem] = {}
-        self.joined = array("q")
+        self.joined: Cells[int] = Cells("q")
         """Positions of the rows that joined a block: what one rule has no block for may be a row of another's."""
 
     @property

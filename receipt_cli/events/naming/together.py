@@ -5,7 +5,6 @@ Rows whose texts have one form differ only in their digits, which are columns of
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from receipt_cli.events.naming.named import Named
 from receipt_cli.events.naming.notes import Notes
 from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.column import Cells
 from receipt_cli.scan.columns import RuleColumns
 from receipt_cli.scan.extraction import convert, is_other, plan_columns
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
@@ -85,7 +85,7 @@ class _Piece:
             numbers, known = self._found[field, name]
             at = np.flatnonzero(known)
             into = self.made.number(name) if field else self.made.other(name)
-            into.extend_with(self.records[at].astype(np.int64), numbers[at], b"" if self.own is None else self.own[at])
+            into.extend_with(self.records[at].astype(np.int64), numbers[at], None if self.own is None else self.own[at])
             if not field:
                 others[name] = len(at)
         for place, _, name, text in sorted(self._texts):
@@ -99,21 +99,30 @@ def name_table(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns) -
 
     spec, cells = rule.table, columns.cells
     assert spec is not None
-    made = Named(rule)
+    made, kept = Named(rule), Cells[int]("q")
     headers, header = _distinct(columns.headers)
     names = [*(text.split("\t") for text in headers), []]  # the last: of rows that no header is before
-    of = np.append(header, len(headers))[np.searchsorted(columns.headers.rows.whole(), cells.rows.whole()) - 1]
     spans = {form: _cells_of(form)[spec.skip_cells :] for form in cells.forms}
-    fits = _lengths(spans.values())[cells.which.whole()] == _lengths(names)[of]
-    rows, lines = cells.rows.whole(), columns.line.whole()
-    for line in lines[rows[~fits]].tolist():
-        notes.without_header(rule, line)
-    records = np.cumsum(fits) - 1
+    of, fitting = Cells[int]("q"), Cells[int]("q")
+    counts, wanted = _lengths(spans.values()), _lengths(names)
+    for begin in range(0, len(cells), PIECE):
+        rows, which = (held.whole()[begin : begin + PIECE] for held in (cells.rows, cells.which))
+        latest = np.searchsorted(columns.headers.rows.whole(), rows) - 1
+        last = np.where(latest >= 0, header.whole()[latest], len(headers)) if len(header) else np.full(len(rows), len(headers))
+        fits = counts[which] == wanted[last]
+        of.extend_array(last)
+        fitting.extend_array(fits.astype(np.int64))
+        kept.extend_array(rows[fits])
+        for line in columns.line.whole()[rows[~fits]].tolist():
+            notes.without_header(rule, line)
+    done = 0
     for begin, groups in cells.pieces(PIECE):
         part = slice(begin, begin + PIECE)
-        piece = _Piece(notes, made, records[part], lines[rows[part]], None)
+        fits, last = fitting.whole()[part], of.whole()[part]
+        piece = _Piece(notes, made, done - 1 + np.cumsum(fits), columns.line.whole()[cells.rows.whole()[part]], None)
+        done += int(fits.sum())
         for form, every, all_digits in groups:
-            for number, at, digits in _divided(of[part], every, all_digits):
+            for number, at, digits in _divided(last, every, all_digits):
                 if len(spans[form]) != len(names[number]):
                     continue
                 fields, others = plan_columns(spec, names[number])
@@ -123,7 +132,7 @@ def name_table(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns) -
                 for column, name in others.items():
                     piece.add_other(name, at, read_part(form, spans[form][column], digits, None), column)
         ledger.other.update(piece.close())
-    return made.finish(columns, array("q", rows[fits].tobytes()))
+    return made.finish(columns, kept)
 
 
 def name_blocks(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns, copied: Sequence[int]) -> RuleColumns | None:
@@ -132,7 +141,8 @@ def name_blocks(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns, 
 
     spec, pairs = rule.block, columns.pairs
     assert spec is not None
-    keys, key = _distinct(pairs, lambda form: form.partition("\t")[0])
+    keys, key_of = _distinct(pairs, lambda form: form.partition("\t")[0])
+    key = key_of.whole()
     rows, lines, at = pairs.rows.whole(), columns.line.whole(), columns.at.whole()
     placed = place_rows(spec, columns, ranks_of(rule, columns), key, copied)
     if placed is None:
@@ -141,7 +151,7 @@ def name_blocks(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns, 
     held = block >= 0
     for text in np.flatnonzero(~held).tolist():
         notes.orphan(rule, keys[key[text]], int(at[rows[text]]), int(lines[rows[text]]))
-    notes.joined.frombytes(at[rows[held]].tobytes())
+    notes.joined.extend_array(at[rows[held]])
     first, same = _without_repeated(pairs, block, key, len(keys), held)
     made = Named(rule)
     complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
@@ -171,23 +181,29 @@ def name_blocks(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns, 
                     _count(ledger.dropped, name, _readable(form, cell, digits[odd]))
         piece.close()
     wanted = np.logical_and.reduce([np.ones(len(openings), np.bool_), *complete.values()])
-    return made.finish(columns, array("q", openings.tobytes()), wanted.tobytes())
+    return made.finish(columns, Cells.of(openings.astype(np.int64)), wanted.tobytes())
 
 
-def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[str], Integers]:
+def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[str], Cells[int]]:
     """Return the different texts, or the different beginnings of them that are such a ``part``, and which each has."""
     import numpy as np
 
     numbers: dict[str, int] = {}
     parts = {form: part(form) for form in texts.forms}
-    found = np.array([numbers.setdefault(text, len(numbers)) for text in parts.values()], np.int64)[texts.which.whole()]
-    if any("0" in text for text in parts.values()):
-        for begin, groups in texts.pieces(PIECE):
-            for form, at, all_digits in groups:
-                places = places_of(parts[form])
-                rows, which = _distinct_rows(all_digits[:, : len(places)])
-                known = [with_digits(parts[form], places, row) for row in rows.tolist()]
-                found[begin + at] = np.array([numbers.setdefault(text, len(numbers)) for text in known])[which]
+    of_form = np.array([numbers.setdefault(text, len(numbers)) for text in parts.values()], np.int64)
+    found = Cells[int]("q")
+    if not any("0" in text for text in parts.values()):
+        for begin in range(0, len(texts), PIECE):
+            found.extend_array(of_form[texts.which.whole()[begin : begin + PIECE]])
+        return list(numbers), found
+    for begin, groups in texts.pieces(PIECE):
+        piece = of_form[texts.which.whole()[begin : begin + PIECE]]
+        for form, at, all_digits in groups:
+            places = places_of(parts[form])
+            rows, which = _distinct_rows(all_digits[:, : len(places)])
+            known = [with_digits(parts[form], places, row) for row in rows.tolist()]
+            piece[at] = np.array([numbers.setdefault(text, len(numbers)) for text in known])[which]
+        found.extend_array(piece)
     return list(numbers), found
 
 
