@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Integers
 
 Place = tuple[int, int]
+STRETCH = 1 << 16
+"""Texts of which is known how many digits precede them."""
 ZEROS = str.maketrans("123456789", "000000000")
 _NUMBER = compile_later(r"0{1,9}\.0{1,9}|0{1,18}", re.ASCII)
 """Digits that are kept as one integer, with a point between them or without."""
@@ -38,7 +40,7 @@ class RowTexts:
     behind the other, each without its point.
     """
 
-    __slots__ = ("_known", "digits", "forms", "rows", "which")
+    __slots__ = ("_before", "_known", "digits", "forms", "rows", "which")
 
     def __init__(self) -> None:
         self.rows: Cells[int] = Cells("q")
@@ -46,6 +48,8 @@ class RowTexts:
         self.digits: Cells[int] = Cells("q")
         self.forms: list[str] = []
         self._known: dict[str, int] = {}
+        self._before = [0]
+        """How many digits there are before each stretch of the texts, as far as somebody asked."""
 
     def __len__(self) -> int:
         return len(self.which)
@@ -72,29 +76,42 @@ class RowTexts:
         """Return the texts at some places."""
         import numpy as np
 
-        ends = np.cumsum(self._sizes()[self.which.whole()])
+        if not len(places):
+            return []
+        low, high = int(places.min()), int(places.max()) + 1
+        start = low - low % STRETCH
+        ends = self._digits_before(start) + np.cumsum(self._sizes()[self.which.whole()[start:high]])
         which, digits = self.which.whole()[places].tolist(), self.digits.whole()
         found = []
-        for form, end in zip([self.forms[number] for number in which], ends[places].tolist(), strict=True):
+        for form, end in zip([self.forms[number] for number in which], ends[places - start].tolist(), strict=True):
             spans = places_of(form)
             found.append(with_digits(form, spans, digits[end - len(spans) : end].tolist()))
         return found
 
-    def pieces(self, size: int) -> Iterator[tuple[int, Iterator[tuple[str, Integers, Integers]]]]:
-        """Yield for each ``size`` texts the place of the first and, by form, their places behind it (int64 [n]) and digits.
+    def _digits_before(self, text: int) -> int:
+        """Return how many digits there are before a text, whose place is a multiple of ``STRETCH``."""
+        sizes = self._sizes()
+        while len(self._before) <= text // STRETCH:
+            end = len(self._before) * STRETCH
+            self._before.append(self._before[-1] + int(sizes[self.which.whole()[end - STRETCH : end]].sum()))
+        return self._before[text // STRETCH]
 
-        The digits are int64 [n, numbers of the form].
+    def pieces(self, ends: Iterable[int]) -> Iterator[tuple[int, Iterator[tuple[str, Integers, Integers]]]]:
+        """Yield for the texts up to each of ``ends`` the place of the first and, by form, their places behind it and digits.
+
+        The places are int64 [n], the digits int64 [n, numbers of the form].
         """
         import numpy as np
 
-        sizes, all_which, done = self._sizes(), self.which.whole(), 0
-        for begin in range(0, len(all_which), size):
-            which = all_which[begin : begin + size]
+        sizes, begin, done = self._sizes(), 0, 0
+        for end in ends:
+            which = self.which.whole()[begin:end]
             counts = sizes[which]
-            ends = np.cumsum(counts)
-            digits = self.digits.whole()[done : done + int(ends[-1])]
+            stops = np.cumsum(counts)
+            digits = self.digits.whole()[done : done + int(stops[-1])]
             done += len(digits)
-            yield begin, self._by_form(which, ends - counts, digits)
+            yield begin, self._by_form(which, stops - counts, digits)
+            begin = end
 
     def _by_form(self, which: Integers, starts: Integers, digits: Integers) -> Iterator[tuple[str, Integers, Integers]]:
         import numpy as np
@@ -123,6 +140,7 @@ class RowTexts:
 
     def prepend(self, other: RowTexts, count: int) -> None:
         """Put the entries of ``other``, which covers ``count`` rows, before ours."""
+        self._before = [0]
         self.rows.shift(count)
         self.rows.prepend(other.rows)
         self.which.prepend(self._ours(other.which, other.forms))

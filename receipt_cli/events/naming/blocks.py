@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from receipt_cli.grammar.model import Block, Rule
@@ -13,6 +13,16 @@ from receipt_cli.scan.columns import POSITION_BITS, RuleColumns
 
 if TYPE_CHECKING:
     from receipt_cli.numeric.array_types import Array, Integers, Mask
+
+
+class Stretch(NamedTuple):
+    """Rows of a rule: their positions, lines and ranks, which of them have a text, and numbers of the keys of these texts."""
+
+    at: Integers
+    line: Integers
+    rank: Integers
+    texts: Integers
+    keys: Integers
 
 
 class Placed(NamedTuple):
@@ -32,21 +42,40 @@ def ranks_of(rule: Rule, columns: RuleColumns) -> Sequence[int]:
     return found
 
 
-def place_rows(spec: Block, columns: RuleColumns, ranks: Sequence[int], keys: Integers, copied: Sequence[int]) -> Placed | None:
-    """Return the blocks of the rows of a rule; ``keys`` are numbers of those of the texts, ``copied`` as of ``Naming``.
+def stretches(spec: Block, columns: RuleColumns, ranks: Integers, size: int) -> Iterator[tuple[slice, slice]]:
+    """Yield rows of a rule that no block reaches out of, and their texts: about ``size`` each, or all where ranks differ."""
+    import numpy as np
+
+    texts, count, begin, first = columns.pairs.rows.whole(), len(columns), 0, 0
+    end = count if spec.open is None or (ranks != ranks[0]).any() else min(size, count)
+    while begin < count:
+        last = int(np.searchsorted(texts, end))
+        opening = np.ones(end - begin, np.bool_)
+        opening[texts[first:last] - begin] = False
+        cut = begin + int(opening.nonzero()[0][-1]) if end < count and opening[1:].any() else end
+        if cut == end < count:  # a block of more rows
+            end = min(count, end + size)
+            continue
+        last = int(np.searchsorted(texts, cut))
+        yield slice(begin, cut), slice(first, last)
+        begin, first, end = cut, last, min(count, cut + size)
+
+
+def place_rows(spec: Block, rows: Stretch, copied: Sequence[int]) -> Placed | None:
+    """Return the blocks of rows; ``copied`` as of ``Naming``.
 
     None where only some rows have a rank and others may join what these opened.
     """
     import numpy as np
 
-    labels = np.asarray(ranks)
+    labels, count = rows.rank, len(rows.at)
     order: Integers | None = None
-    index: Array = np.arange(len(columns), dtype=np.int32 if len(columns) < 1 << 31 else np.int64)
+    index: Array = np.arange(count, dtype=np.int32 if count < 1 << 31 else np.int64)
     key = np.full_like(index, -1)
-    key[columns.pairs.rows.whole()] = keys
-    place = columns.at.whole() >> POSITION_BITS
+    key[rows.texts] = rows.keys
+    place = rows.at >> POSITION_BITS
     if len(copied):
-        place = place - np.searchsorted(np.asarray(copied), columns.line.whole())
+        place = place - np.searchsorted(np.asarray(copied), rows.line)
     far = np.append(False, np.diff(place) > spec.gap + 1)
     breaks = index == 0
     if (labels != labels[0]).any():

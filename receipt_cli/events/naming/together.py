@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING
 
 from receipt_cli.events.ledger import Ledger
-from receipt_cli.events.naming.blocks import place_rows, ranks_of
+from receipt_cli.events.naming.blocks import Stretch, place_rows, ranks_of, stretches
 from receipt_cli.events.naming.digits import Read, read_part
 from receipt_cli.events.naming.named import Named
 from receipt_cli.events.naming.notes import Notes
@@ -116,7 +116,7 @@ def name_table(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns) -
         for line in columns.line.whole()[rows[~fits]].tolist():
             notes.without_header(rule, line)
     done = 0
-    for begin, groups in cells.pieces(PIECE):
+    for begin, groups in cells.pieces(_ends(0, len(cells))):
         part = slice(begin, begin + PIECE)
         fits, last = fitting.whole()[part], of.whole()[part]
         piece = _Piece(notes, made, done - 1 + np.cumsum(fits), columns.line.whole()[cells.rows.whole()[part]], None)
@@ -141,47 +141,65 @@ def name_blocks(notes: Notes, ledger: Ledger, rule: Rule, columns: RuleColumns, 
 
     spec, pairs = rule.block, columns.pairs
     assert spec is not None
-    keys, key_of = _distinct(pairs, lambda form: form.partition("\t")[0])
-    key = key_of.whole()
-    rows, lines, at = pairs.rows.whole(), columns.line.whole(), columns.at.whole()
-    placed = place_rows(spec, columns, ranks_of(rule, columns), key, copied)
-    if placed is None:
-        return None
-    openings, block = placed.openings, placed.block[rows]
-    held = block >= 0
-    for text in np.flatnonzero(~held).tolist():
-        notes.orphan(rule, keys[key[text]], int(at[rows[text]]), int(lines[rows[text]]))
-    notes.joined.extend_array(at[rows[held]])
-    first, same = _without_repeated(pairs, block, key, len(keys), held)
-    made = Named(rule)
-    complete = {name: np.zeros(len(openings), np.bool_) for name in spec.requires}
-    said = np.append(lines[openings], 0)
-    for begin, groups in pairs.pieces(PIECE):
-        part = slice(begin, begin + PIECE)
-        piece = _Piece(notes, made, block[part], said[block[part]], lines[rows[part]])
-        for form, every, all_digits in groups:
-            cell = min(form.find("\t") + 1 or len(form), len(form)), len(form)
-            for number, texts, digits in _divided(key[part], every, all_digits):
-                name = keys[number]
-                begun, again = first[part][texts], same[part][texts]
-                odd = held[part][texts] & ~again
-                field = spec.keys.get(name)
-                if field is not None:
-                    fresh = texts[begun]
-                    piece.add_field(field, fresh, read_part(form, cell, digits[begun], rule.fields[field]))
-                    _count(ledger.read, field, int(again.sum()))
-                    if field in complete:
-                        complete[field][block[part][fresh]] = True
-                elif is_other(spec, name):
-                    piece.add_other(name, texts[begun], read_part(form, cell, digits[begun], None))
-                    _count(ledger.other, name, _readable(form, cell, digits[again]))
-                else:
-                    odd = held[part][texts]
-                if name not in spec.ignore:
-                    _count(ledger.dropped, name, _readable(form, cell, digits[odd]))
-        piece.close()
-    wanted = np.logical_and.reduce([np.ones(len(openings), np.bool_), *complete.values()])
-    return made.finish(columns, Cells.of(openings.astype(np.int64)), wanted.tobytes())
+    keys, key = _distinct(pairs, lambda form: form.partition("\t")[0])
+    ranks = np.asarray(ranks_of(rule, columns))
+    parts = list(stretches(spec, columns, ranks, PIECE))
+    pieces = pairs.pieces(end for _, texts in parts for end in _ends(texts.start, texts.stop))
+    made, opened, wanted = Named(rule), Cells[int]("q"), bytearray()
+    for part, texts in parts:
+        rows = Stretch(
+            columns.at.whole()[part],
+            columns.line.whole()[part],
+            ranks[part],
+            pairs.rows.whole()[texts] - part.start,
+            key.whole()[texts],
+        )
+        placed = place_rows(spec, rows, copied)
+        if placed is None:
+            return None
+        block = placed.block[rows.texts]
+        held = block >= 0
+        for text in np.flatnonzero(~held).tolist():
+            row = rows.texts[text]
+            notes.orphan(rule, keys[rows.keys[text]], int(rows.at[row]), int(rows.line[row]))
+        notes.joined.extend_array(rows.at[rows.texts[held]])
+        first, same = _without_repeated(pairs, texts.start, block, rows.keys, len(keys), held)
+        complete = {name: np.zeros(len(placed.openings), np.bool_) for name in spec.requires}
+        said = np.append(rows.line[placed.openings], 0)
+        for end in _ends(0, len(rows.texts)):
+            begin, groups = next(pieces)
+            within = slice(begin - texts.start, end)
+            blocks = block[within]
+            piece = _Piece(notes, made, len(opened) + blocks, said[blocks], rows.line[rows.texts[within]])
+            for form, every, all_digits in groups:
+                cell = min(form.find("\t") + 1 or len(form), len(form)), len(form)
+                for number, mine, digits in _divided(rows.keys[within], every, all_digits):
+                    name = keys[number]
+                    begun, again = first[within][mine], same[within][mine]
+                    odd = held[within][mine] & ~again
+                    field = spec.keys.get(name)
+                    if field is not None:
+                        fresh = mine[begun]
+                        piece.add_field(field, fresh, read_part(form, cell, digits[begun], rule.fields[field]))
+                        _count(ledger.read, field, int(again.sum()))
+                        if field in complete:
+                            complete[field][blocks[fresh]] = True
+                    elif is_other(spec, name):
+                        piece.add_other(name, mine[begun], read_part(form, cell, digits[begun], None))
+                        _count(ledger.other, name, _readable(form, cell, digits[again]))
+                    else:
+                        odd = held[within][mine]
+                    if name not in spec.ignore:
+                        _count(ledger.dropped, name, _readable(form, cell, digits[odd]))
+            piece.close()
+        opened.extend_array(placed.openings + part.start)
+        wanted += np.logical_and.reduce([np.ones(len(placed.openings), np.bool_), *complete.values()]).tobytes()
+    return made.finish(columns, opened, wanted)
+
+
+def _ends(begin: int, end: int) -> list[int]:
+    """Return where pieces end that texts from ``begin`` to ``end`` are named in."""
+    return [*range(begin + PIECE, end, PIECE), *([end] if end > begin else [])]
 
 
 def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[str], Cells[int]]:
@@ -196,7 +214,7 @@ def _distinct(texts: RowTexts, part: Callable[[str], str] = str) -> tuple[list[s
         for begin in range(0, len(texts), PIECE):
             found.extend_array(of_form[texts.which.whole()[begin : begin + PIECE]])
         return list(numbers), found
-    for begin, groups in texts.pieces(PIECE):
+    for begin, groups in texts.pieces(_ends(0, len(texts))):
         piece = of_form[texts.which.whole()[begin : begin + PIECE]]
         for form, at, all_digits in groups:
             places = places_of(parts[form])
@@ -243,8 +261,11 @@ def _divided(ids: Integers, at: Integers, digits: Integers) -> Iterator[tuple[in
         yield number, at[mine], digits[mine]
 
 
-def _without_repeated(pairs: RowTexts, block: Integers, key: Integers, keys: int, held: Mask) -> tuple[Mask, Mask]:
-    """Return which texts are the first with their key in a block that is ``held``, and which are these or print the same."""
+def _without_repeated(pairs: RowTexts, begin: int, block: Integers, key: Integers, keys: int, held: Mask) -> tuple[Mask, Mask]:
+    """Return which texts are the first with their key in a block that is ``held``, and which are these or print the same.
+
+    They are those of ``pairs`` from ``begin`` on.
+    """
     import numpy as np
 
     places = np.flatnonzero(held)
@@ -258,7 +279,7 @@ def _without_repeated(pairs: RowTexts, block: Integers, key: Integers, keys: int
     same = first.copy()
     again = ~first[places]
     repeated, model = places[again], places[firsts[which[again]]]
-    same[repeated] = [text == other for text, other in zip(pairs.at(repeated), pairs.at(model), strict=True)]
+    same[repeated] = [text == other for text, other in zip(pairs.at(begin + repeated), pairs.at(begin + model), strict=True)]
     return first, same
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from receipt_cli.scan import row_texts
 from receipt_cli.scan.row_texts import RowTexts, places_of, with_digits
 
 TEXTS = st.one_of(
@@ -43,7 +45,7 @@ def test_pieces_merge_either_way(left: list[str], right: list[str]) -> None:
 @given(st.lists(TEXTS, min_size=1))
 def test_pieces_have_all_texts_by_form(texts: list[str]) -> None:
     column, found = column_of(texts), {}
-    for begin, groups in column.pieces(7):
+    for begin, groups in column.pieces([*range(7, len(column), 7), len(column)]):
         for form, at, digits in groups:
             assert digits.shape == (len(at), len(places_of(form)))
             for place, numbers in zip((begin + at).tolist(), digits.tolist(), strict=True):
@@ -51,7 +53,9 @@ def test_pieces_have_all_texts_by_form(texts: list[str]) -> None:
     assert [found[place] for place in range(len(texts))] == texts
     import numpy as np
 
-    assert column.at(np.arange(len(texts))[::-1]) == texts[::-1]
+    with patch.object(row_texts, "STRETCH", 4):
+        for first in range(len(texts)):
+            assert column.at(np.arange(first, len(texts))[::-1]) == texts[first:][::-1]
 
 
 @pytest.mark.parametrize(
