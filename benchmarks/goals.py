@@ -32,8 +32,6 @@ ARCHIVES = {"fixtures": (7 << 20, 1600), "real logs of 8 kB": (24_000, 1600), "r
 FIXTURES = "fixtures"
 SHORTER = {"restarts": 4}
 """Generated logs of which a part is read: each of their step records takes long."""
-IN_MEMORY = ("dense", "sparse", "hf", "ranks")
-"""Generated logs whose peak memory is measured."""
 REAL_SIZE = "12MB"
 
 
@@ -114,7 +112,7 @@ def measure(options: argparse.Namespace) -> list[Goal]:
     speeds: dict[str, list[float]] = {}
     least: list[float] = []
     median: list[float] = []
-    memory = {source: run(receipt_case(source, source, options.memory)).memory for source in IN_MEMORY} if options.memory else {}
+    memory = {source: run(receipt_case(source, source, options.memory)).memory for source in sources} if options.memory else {}
     round_of = cases(sources, options.size)
     for turn in range(options.rounds + 1):  # the first fills the system's cache, and is not counted
         for name, case in round_of.items():
