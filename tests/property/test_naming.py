@@ -22,6 +22,7 @@ from receipt_cli.events.naming import Naming, named, together
 from receipt_cli.grammar.catalog import shipped
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.grammar.parse import build_grammar
+from receipt_cli.scan import row_texts
 from receipt_cli.scan.engine import Engine
 from receipt_cli.scan.segment import Segment, SegmentBody
 from tests.tools.examples import costly
@@ -138,6 +139,7 @@ def large(answer: bool) -> Iterator[None]:
         for module in (naming, named):
             stack.enter_context(patch.object(module, "is_large", lambda *_: answer))
         stack.enter_context(patch.object(together, "PIECE", 7))
+        stack.enter_context(patch.object(row_texts, "STRETCH", 4))
         yield
 
 
