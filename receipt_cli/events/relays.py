@@ -78,11 +78,11 @@ def resolve(event: Event, limit: float) -> tuple[Relay, int]:
     stands = np.add.reduceat(stand, starts, dtype=np.int64)
     begins = (np.cumsum(stands) - stands)[stands > 0][1:]
     retained = _part(event, np.flatnonzero(stand), begins)
-    return Relay(event, starts, stands, retained, _part(event, np.flatnonzero(~stand), begins[:0])), int(firsts.min())
+    return Relay(event, starts, stands, retained, _part(event, np.flatnonzero(~stand), None)), int(firsts.min())
 
 
-def _part(event: Event, records: Integers, begins: Integers) -> Event | None:
-    """Return some records of a relay; ``begins``: those that begin another attempt, counted among them."""
+def _part(event: Event, records: Integers, begins: Integers | None) -> Event | None:
+    """Return some records of a relay; ``begins``: those that begin another attempt, counted among them, if they are one."""
     run = event.run
     assert run is not None
     if not len(records):
@@ -90,5 +90,5 @@ def _part(event: Event, records: Integers, begins: Integers) -> Event | None:
     first = int(records[0])
     one = replace(event, run=None) if not first else record_of(event, first - 1)
     if len(records) > 1:
-        one.run = run.chosen(records[1:] - 1, begins - 1 if len(begins) else None)
+        one.run = run.chosen(records[1:] - 1, None if begins is None else begins - 1)
     return one

@@ -70,8 +70,8 @@ class Legs:
 
     @property
     def strides(self) -> Integers:
-        """The steps from the first record of each to the second."""
-        found: Integers = self.steps[self.starts + 1] - self.steps[self.starts]
+        """The steps from the first record of each to the second; none where there is no second."""
+        found: Integers = self.steps[np.minimum(self.starts + 1, self.stops - 1)] - self.steps[self.starts]
         return found
 
     @property
