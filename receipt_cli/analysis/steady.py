@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import RowRun
 from receipt_cli.events.series import Numbers, Selection, metric, read
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.statistics import exact_median, finite
 
 STEADY_RULE = "steady/1"
@@ -35,6 +37,14 @@ def warmup(records: int) -> int:
     return max(1, min(_MOST_WARMUP, records // _WARMUP_PARTS)) if records >= _FEWEST_RECORDS else 0
 
 
+def warmups(records: Integers) -> Integers:
+    """Return the same for each of several attempts (int64 [n])."""
+    import numpy as np
+
+    found: Integers = np.where(records >= _FEWEST_RECORDS, np.clip(records // _WARMUP_PARTS, 1, _MOST_WARMUP), 0)
+    return found
+
+
 def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
     """Apply ``steady/1``; return the steady records and the counts.
 
@@ -45,6 +55,10 @@ def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
     steady = Selection()
     records = warming = implausible = 0
     for attempt in phase.attempts:
+        if attempt and is_relay(attempt[0]):
+            kept, early, odd = _of_relay(steady, attempt[0], median)
+            records, warming, implausible = records + kept, warming + early, implausible + odd
+            continue
         n = sum(event.records for event in attempt)
         skip = warmup(n)  # fewer than any run has records before it
         warming += skip
@@ -57,6 +71,26 @@ def steady_records(phase: Phase) -> tuple[Selection, SteadyState]:
                 implausible += _doubt(steady, event, event.run, median)
         records += n - skip
     return steady, SteadyState(records - implausible, warming, implausible)
+
+
+def _of_relay(steady: Selection, relay: Event, median: float | None) -> tuple[int, int, int]:
+    """Select the steady records of a relay; return how many are behind a warm-up, how many warm up, and how many of the first
+    are implausible."""
+    import numpy as np
+
+    run, lengths = relay.run, lengths_of(relay)
+    assert run is not None
+    skips = warmups(lengths)
+    settled = np.arange(relay.records) - np.repeat(starts_of(relay), lengths) >= np.repeat(skips, lengths)
+    times = run.filled("step_time_s")
+    bad = np.zeros(relay.records, np.bool_)
+    if median is not None:
+        bad[0] = relay.metrics.get("step_time_s", median) < median / _TOO_FAST
+        bad[1:] = False if times is None else times < median / _TOO_FAST
+    if settled[0] and not bad[0]:
+        steady.events.add(id(relay))
+    steady.masks[id(relay)] = (settled & ~bad)[1:]
+    return int(np.count_nonzero(settled)), int(skips.sum()), int(np.count_nonzero(settled & bad))
 
 
 def plausible(name: str, values: Numbers) -> Numbers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -85,7 +85,7 @@ def course(series: Series, name: str) -> Course:
     Where several ranks print it beside the steps, the one with most records speaks, the lowest on a tie.
     """
     within = series.selection
-    begin = next((e.at for e in series.events if e.rule.event == "step" and _is_steady(e, within)), None)
+    begin = next((at for e in series.events if e.rule.event == "step" for at in _first_steady(e, within)), None)
     told = [e for e in series.events if e.prints(name) and (e.rule.event == "step" or begin is None or e.at >= begin)]
     counts: Counter[tuple[bool, int]] = Counter()
     for event in told:
@@ -96,6 +96,17 @@ def course(series: Series, name: str) -> Course:
 
 def _speaker(event: Event) -> tuple[bool, int]:
     return event.rule.event != "step", event.rank
+
+
+def _first_steady(event: Event, within: Selection | None) -> Iterator[int]:
+    """Yield the positions of the first records of an event and its run that are in the steady state."""
+    if _is_steady(event, within):
+        yield event.at
+    if event.run is not None:
+        mask = within.masks.get(id(event)) if within is not None else None
+        index = 0 if mask is None else int(mask.argmax())
+        if mask is None or mask[index]:
+            yield event.run.record(index)[0]
 
 
 def _is_steady(event: Event, within: Selection | None) -> bool:

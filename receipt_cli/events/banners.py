@@ -10,7 +10,8 @@ from itertools import pairwise
 
 from receipt_cli.definitions.failure_markers import Catalogue
 from receipt_cli.events.launches import END, Launch, split_launches
-from receipt_cli.events.model import Event
+from receipt_cli.events.model import Event, expand
+from receipt_cli.events.relays import is_relay
 from receipt_cli.io.joined_parts import joined
 from receipt_cli.io.source import Source, Stream
 from receipt_cli.lazy_pattern import compile_later
@@ -37,8 +38,26 @@ def find_launches(events: Sequence[Event], body: SegmentBody, catalogue: Catalog
 
     The log is read again where steps go back, or where it has no step and several failures. Raises ``InputError``.
     """
-    launches = split_launches(events, body, catalogue, find_banners(events, streams))
+    inside = sum(map(_lines_inside, events))
+    if 0 < inside <= MOST_STARTS:
+        events = _parted(events)
+    banners = find_banners(events, streams) if inside <= MOST_STARTS else frozenset[int]()
+    launches = split_launches(_parted(events) if banners else events, body, catalogue, banners)
     return _part_failed_starts(launches, body, catalogue, streams)
+
+
+def _lines_inside(event: Event) -> int:
+    """Return before how many attempts inside a relay lines stand that may be a banner."""
+    run = event.run
+    if run is None or run.begins is None:
+        return 0
+    lines = run.line
+    return int((lines[run.begins] - lines[run.begins - 1] > COMMON).sum())
+
+
+def _parted(events: Sequence[Event]) -> Sequence[Event]:
+    """Return the events with one for each record of a relay."""
+    return [one for event in events for one in (expand(event) if is_relay(event) else (event,))]
 
 
 def find_banners(events: Sequence[Event], streams: Sequence[Stream]) -> frozenset[int]:

@@ -13,10 +13,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 
 from receipt_cli.events.model import Event, expand, rule_of, singles
+from receipt_cli.events.relays import is_relay
+from receipt_cli.events.rows import LARGE
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.problems import Problem
 from receipt_cli.records.envelope import NO_RANK
@@ -238,11 +240,12 @@ def alone(events: list[Event]) -> Alone:
 
     ``events`` are those of one launch, in log order; they are returned as they are where the steps do not show that.
     """
-    if not _turn_back(list(filter(_counts, events))) or sum(event.records for event in events) > MOST_SINGLE:
+    printed = list(filter(_counts, events))
+    if not _turn_back(printed) or sum(event.records for event in events) > MOST_SINGLE:
         return Alone(events, [])
-    single = list(singles(events))
-    steps = list(filter(_counts, single))
-    lanes = _lanes(steps)
+    single: list[Event] = []
+    steps: list[Event] = []
+    lanes = _lanes(_noted(singles(events), single, steps), _stride(printed))
     if lanes is None:
         return Alone(events, [])
     sizes = Counter(lanes)
@@ -257,22 +260,31 @@ def alone(events: list[Event]) -> Alone:
     return Alone(kept, [Problem("side_by_side", first, f"{what}; {len(others):,} records of others are left out", "")])
 
 
+def _noted(records: Iterable[Event], every: list[Event], steps: list[Event]) -> Iterator[Event]:
+    """Yield the step records, adding them to ``steps`` and all records to ``every``: no more than are asked for."""
+    for event in records:
+        every.append(event)
+        if _counts(event):
+            steps.append(event)
+            yield event
+
+
 def _counts(event: Event) -> bool:
     return event.is_step and event.step is not None and not event.rule.redraw
 
 
 def _turn_back(steps: Sequence[Event]) -> bool:
     """True where the step goes back as often as processes that take turns make it."""
-    return sum((after.step or 0) < (before.last_step or 0) for before, after in pairwise(steps)) >= TURNS
+    inside = sum(len(event.run.begins) for event in steps if event.run is not None and event.run.begins is not None)
+    return inside + sum((after.step or 0) < (before.last_step or 0) for before, after in pairwise(steps)) >= TURNS
 
 
-def _lanes(steps: Sequence[Event]) -> list[int] | None:
+def _lanes(steps: Iterable[Event], stride: int) -> list[int] | None:
     """Return the process of each record, by number, or None where there are more of them than ``MOST_LANES``.
 
     A record goes on where the process is that is nearest below it, at most some strides; of several at one step, the one
     whose values are nearest.
     """
-    stride = _stride(event.step or 0 for event in steps)
     last: list[tuple[int, int]] = []  # step and process, ascending
     latest: list[Event] = []
     lanes: list[int] = []
@@ -300,8 +312,31 @@ def _distance(before: Event, event: Event) -> float:
     return sum(abs(one - other) / (abs(one) + abs(other)) for one, other in pairs if 0 < abs(one) + abs(other) < math.inf)
 
 
-def _stride(numbers: Iterable[int]) -> int:
+def _stride(steps: Sequence[Event]) -> int:
     """Return the commonest rise of a step to the nearest one below it that was printed before."""
+    if not any(map(is_relay, steps)) or any(abs(event.step or 0) >= LARGE for event in steps):
+        return _commonest(step for event in steps for step in _steps_of(event))
+    import numpy as np
+
+    every = np.concatenate([np.array(_steps_of(event), np.int64) for event in steps])
+    ordered, first = np.unique(every, return_index=True)
+    below = np.searchsorted(ordered, every) - 1
+    higher = np.flatnonzero(below >= 0)
+    nearest = below[higher]
+    if bool((first[nearest] > higher).any()):  # was not yet printed
+        return _commonest(every.tolist())
+    rises, at, counts = np.unique(every[higher] - ordered[nearest], return_index=True, return_counts=True)
+    most = counts == counts.max(initial=1)
+    return int(rises[most][at[most].argmin()]) if len(rises) else 1
+
+
+def _steps_of(event: Event) -> Iterable[int]:
+    """Return the steps of a record and of those in its run."""
+    return (event.step or 0, *(event.run.steps.tolist() if event.run is not None else ()))
+
+
+def _commonest(numbers: Iterable[int]) -> int:
+    """Return the commonest rise of one of ``numbers`` to the nearest one below it among those before, the first of several."""
     seen: list[int] = []
     rises: Counter[int] = Counter()
     for number in numbers:

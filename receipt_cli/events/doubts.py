@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
+from operator import attrgetter
 
 from receipt_cli.events.launches import END, Launch
 from receipt_cli.events.model import Event, expand
@@ -27,7 +28,9 @@ def doubtful_launches(launch: Launch, phases: Sequence[Phase]) -> list[Problem]:
             continue
         if first.line in launch.contested:
             continue
-        before = dict(_losses(phase.superseded))
+        before: dict[int, float] = {}
+        for step, loss in _losses(sorted(phase.superseded, key=attrgetter("at"))):
+            before.setdefault(step, loss)
         again = list(islice(_losses(phase.attempts[-1]), len(before)))
         if again and all(step in before and loss != before[step] for step, loss in again):
             detail = f"read as another attempt of one launch: but from step {first.step} on all losses are others"

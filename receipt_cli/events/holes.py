@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import LARGE
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.problems import Problem
@@ -48,6 +49,9 @@ def _find_holes(phase: Phase) -> list[Hole]:
     """Return the holes between the steps of each attempt of a phase, in log order."""
     holes: list[Hole] = []
     for attempt in phase.attempts:
+        if attempt and is_relay(attempt[0]):
+            holes += _between_each(attempt[0])
+            continue
         numbered = [event for event in attempt if event.step is not None]
         if any(event.run is not None for event in numbered) and all(abs(event.step or 0) < LARGE for event in numbered):
             holes += _between_many(numbered)
@@ -70,6 +74,20 @@ def _between(steps: Sequence[int]) -> list[Hole]:
         return []
     wider = [n for n, rise in enumerate(rises) if rise > stride and rise % stride == 0]
     return _holes_at(wider, steps, rises, stride)
+
+
+def _between_each(relay: Event) -> list[Hole]:
+    """Do as ``_between`` for each attempt of a relay: most have no other rise than one stride."""
+    import numpy as np
+
+    assert relay.run is not None
+    steps, starts, lengths = np.append(relay.step or 0, relay.run.steps), starts_of(relay), lengths_of(relay)
+    other = np.zeros(len(steps), np.bool_)  # rises that are not as the one before them
+    other[2:] = np.diff(steps, n=2) != 0
+    other &= np.arange(len(steps)) - np.repeat(starts, lengths) > 2
+    irregular = np.logical_or.reduceat(other, starts)
+    places = zip(starts[irregular].tolist(), lengths[irregular].tolist(), strict=True)
+    return [hole for start, count in places for hole in _between(steps[start : start + count].tolist())]
 
 
 def _between_many(records: Sequence[Event]) -> list[Hole]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise
 
 from receipt_cli.events.model import Event, cut, in_order
+from receipt_cli.events.relays import Relay, first_records, is_relay, resolve
 from receipt_cli.grammar.model import Grammar
 from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.scan.segment import count_between
@@ -25,8 +26,8 @@ LATE_RECORDS = 4
 class Phase:
     """One stage of training, in log order.
 
-    ``steps`` are the retained records; ``attempts`` how many of them each attempt contributes; ``superseded`` the
-    records that a later attempt repeats.
+    ``steps`` are the retained records; ``attempts`` those that each attempt contributes, or all attempts of one of the
+    ``relays`` together; ``superseded`` the records that a later attempt repeats.
     """
 
     grammar: Grammar
@@ -40,6 +41,7 @@ class Phase:
     standalone_events: list[Event] = field(default_factory=list)
     attempts: list[list[Event]] = field(default_factory=list)
     superseded: list[Event] = field(default_factory=list)
+    relays: list[Relay] = field(default_factory=list)
     pairs: Counter[tuple[int | None, bool]] | None = None
     """How often a record of a step is followed by one of the same step, or of another one; but for those inside of runs."""
     again: int = 0
@@ -54,7 +56,8 @@ class Phase:
     @property
     def restarts(self) -> int:
         """How often the step counter went back."""
-        return max(0, len(self.attempts) - 1)
+        inside = sum(len(relay.starts) - relay.empty - 1 for relay in self.relays if relay.retained is not None)
+        return max(0, len(self.attempts) - 1) + inside
 
     @property
     def planned(self) -> int | None:
@@ -177,7 +180,7 @@ class _Sweep:
         elif None not in (tag, phase.name) and tag != phase.name:
             phase = self.open(event) if phase.step_events or phase.named else phase
             phase.name = tag
-        elif phase.step_events and _starts_over(phase.step_events[-1], event) and _other_plan(phase, event):
+        elif phase.step_events and _other_plan(phase, event) and _starts_over(phase.step_events[-1], event):
             phase = self.open(event)
         else:
             phase.failed_end = False  # that was the end of an attempt
@@ -187,7 +190,7 @@ class _Sweep:
 
 
 def _starts_over(last: Event, event: Event) -> bool:
-    return event.step is not None and last.step is not None and event.step < last.step
+    return event.step is not None and last.last_step is not None and event.step < last.last_step
 
 
 def _other_plan(phase: Phase, event: Event) -> bool:
@@ -228,9 +231,11 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
     """Collapse redraws and duplicates, join companion lines of one step, split attempts, drop superseded records."""
     attempts: list[list[Event]] = []
     numbered: Event | None = None  # the last record of the running attempt that has a step
+    behind = False
     for event in phase.step_events:
-        if not attempts:
-            attempts.append([event])
+        relay, behind = behind, is_relay(event)
+        if not attempts or relay or behind:
+            attempts.append([event])  # a relay begins and ends where steps go back
         elif event.step is None or numbered is None or numbered.step is None:
             _add_unnumbered(attempts[-1], event)
         elif event.step == numbered.step:
@@ -246,12 +251,24 @@ def _resolve(phase: Phase, copied: Sequence[int]) -> None:
     limit: float = math.inf
     resolved: list[list[Event]] = []
     for attempt in reversed(attempts):
+        if is_relay(attempt[0]):
+            limit = min(limit, _resolve_relay(phase, attempt[0], limit, resolved))
+            continue
         retained, superseded = _split_superseded(attempt, limit)
         resolved.append(retained)
         phase.superseded.extend(superseded)
         limit = min([limit, *(e.step for e in attempt if e.step is not None)])
     phase.attempts = resolved[::-1]
     phase.evals = _current_evals(phase, attempts)
+
+
+def _resolve_relay(phase: Phase, event: Event, limit: float, resolved: list[list[Event]]) -> int:
+    """Add what stands of a relay to the ``resolved`` attempts, and the rest to what is superseded; return its lowest step."""
+    relay, lowest = resolve(event, limit)
+    phase.relays.append(relay)
+    resolved += [[]] * relay.empty + [[one] for one in (relay.retained,) if one is not None]
+    phase.superseded += [one for one in (relay.overtaken,) if one is not None]
+    return lowest
 
 
 def _split_superseded(attempt: list[Event], limit: float) -> tuple[list[Event], list[Event]]:
@@ -325,7 +342,8 @@ def _starts_again(phase: Phase, attempt: list[Event], last: Event, event: Event,
 
 def _current_evals(phase: Phase, attempts: list[list[Event]]) -> list[Event]:
     """Leave out evaluations printed twice, and those of steps that a later attempt superseded."""
-    starts = [(a[0].at, a[0].step or 0) for a in attempts[1:] if a and a[0].step is not None] if phase.evals else []
+    begun = [a[0] for a in attempts[1:] if a and a[0].step is not None] if phase.evals else []
+    starts = [start for one in begun for start in (first_records(one) if is_relay(one) else [(one.at, one.step or 0)])]
     current = [part for event in phase.evals for part in _not_superseded(event, starts)]
     kept: list[Event] = []
     seen: dict[tuple[str, int | None], Event] = {}

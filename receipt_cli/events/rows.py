@@ -68,6 +68,8 @@ class RowRun:
     ``attached`` are the rows of ``columns`` that have the values of a companion, by its name.
     ``drawn`` is how many rows there were of them: a bar draws a record over, and its last frame counts.
     ``passed``: other events stand between the records (see ``model.in_order``).
+    ``begins`` are the indices (ascending) of the records that begin another attempt, of a relay: its steps go back there, unless
+    what a later attempt ran again is left out. The first attempt of a relay begins with the event before the run.
     """
 
     columns: RuleColumns
@@ -82,6 +84,7 @@ class RowRun:
     drawn: int = 0
     attached: Mapping[str, Integers] = field(default_factory=dict)
     passed: bool = False
+    begins: Integers | None = None
 
     def __len__(self) -> int:
         return self.n
@@ -118,7 +121,7 @@ class RowRun:
     @property
     def last(self) -> int | None:
         """The step of the last record."""
-        return self.values(self.n - 1)[0]
+        return next(iter(self.part(self.n - 1, self.n).steps.tolist()), None)
 
     def before(self, step: float) -> int:
         """Return how many records are of steps before ``step``."""
@@ -171,7 +174,13 @@ class RowRun:
         else:
             rows = self.rows[start:stop]
         numbers = None if self.numbers is None else self.numbers[start:stop]
-        return replace(self, rows=rows, n=stop - start, numbers=numbers, drawn=stop - start)
+        return replace(self, rows=rows, n=stop - start, numbers=numbers, drawn=stop - start, begins=None)
+
+    def chosen(self, indices: Integers, begins: Integers | None) -> RowRun:
+        """Return some of the records, counted from 0 and ascending, of which ``begins`` begin another attempt."""
+        rows = indices + self.rows.start if isinstance(self.rows, slice) else self.rows[indices]
+        numbers = None if self.numbers is None else self.numbers[indices]
+        return replace(self, rows=rows, n=len(rows), numbers=numbers, drawn=len(rows), begins=begins)
 
     def numbered(self, steps: Integers) -> RowRun:
         """Return the same records with the steps that something else proves (int64 [n])."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeGuard
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeGuard
 
 from receipt_cli.events.model import Event
 from receipt_cli.events.phases import Phase
+from receipt_cli.events.relays import Relay, as_retained, is_relay
 from receipt_cli.events.rows import RowRun
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.numeric.array_types import Floats
-from receipt_cli.numeric.statistics import exact_median, exact_sum, finite
+from receipt_cli.numeric.statistics import exact_sum, finite
 
 if TYPE_CHECKING:
+    from receipt_cli.analysis.goodput.legs import Legs
     from receipt_cli.numeric.statistics import Values
 
+    Tries: TypeAlias = "Try | Legs"
 
 LONGEST = 1e9
 """Seconds beyond which nothing of a job lasts: thirty years. A larger figure is no time."""
@@ -40,6 +42,12 @@ class Try:
 
     events: Sequence[Event]
     standing: int
+    count: ClassVar[int] = 1
+
+    @property
+    def overtaken(self) -> int:
+        """1 where it has records that were overtaken, else 0."""
+        return int(self.standing < len(self.events))
 
     @property
     def first(self) -> Event:
@@ -75,19 +83,37 @@ class Try:
         return self.events[: self.standing], self.events[self.standing :]
 
 
-def attempts_of(phase: Phase) -> list[Try]:
-    """Return the attempts of a phase in log order, those too of which nothing stands."""
+def attempts_of(phase: Phase) -> list[Tries]:
+    """Return the attempts of a phase in log order, those too of which nothing stands; those of a relay are one entry."""
     if not phase.superseded:
-        return [Try(attempt, len(attempt)) for attempt in phase.attempts if attempt]
+        return standing_of(phase)
+    relays = {id(relay.event): relay for relay in phase.relays}
+    parts = {id(part) for relay in phase.relays for part in (relay.retained, relay.overtaken)}
     stands = {id(event) for event in phase.steps}
+    events = [event for event in (*phase.steps, *phase.superseded) if id(event) not in parts]
     groups: list[list[Event]] = []
     last: int | None = None
-    for event in sorted([*phase.steps, *phase.superseded], key=lambda event: event.at):
+    for event in sorted([*events, *(relay.event for relay in phase.relays)], key=lambda event: event.at):
         if not groups or (event.step is not None and last is not None and event.step <= last):
             groups.append([])
         groups[-1].append(event)
         last = last if event.last_step is None else event.last_step
-    return [Try(group, sum(id(event) in stands for event in group)) for group in groups]
+    return [
+        _legs(relays[id(group[0])]) if id(group[0]) in relays else Try(group, sum(id(event) in stands for event in group))
+        for group in groups
+    ]
+
+
+def standing_of(phase: Phase) -> list[Tries]:
+    """Return the attempts of a phase of which something stands, without what was overtaken."""
+    attempts = [attempt for attempt in phase.attempts if attempt]
+    return [_legs(as_retained(attempt[0])) if is_relay(attempt[0]) else Try(attempt, len(attempt)) for attempt in attempts]
+
+
+def _legs(relay: Relay) -> Legs:
+    from receipt_cli.analysis.goodput.legs import Legs
+
+    return Legs(relay.event, relay.starts, relay.stands)
 
 
 def last_clock(event: Event) -> float:
@@ -157,13 +183,7 @@ def _of_run(event: Event, name: str) -> Iterator[tuple[Floats, Floats]]:
     yield (found[0], weights) if known.all() else (found[0][known], weights[known])
 
 
-def median_pace(tries: Sequence[Try], apart: set[int]) -> tuple[float, float]:
-    """Return the medians of ``paces``; NaN for none."""
-    length, pace = map(exact_median, paces(tries, apart))
-    return (math.nan, math.nan) if length is None or pace is None else (length, pace)
-
-
-def paces(tries: Sequence[Try], apart: set[int]) -> tuple[Values, Values]:
+def paces(tries: Sequence[Tries], apart: Collection[int]) -> tuple[Values, Values]:
     """Return the seconds between neighbouring records by their stamps, and the seconds of a step between them.
 
     What stands between a record among ``apart``, by its identity, and the one before it does not count.
@@ -172,6 +192,9 @@ def paces(tries: Sequence[Try], apart: set[int]) -> tuple[Values, Values]:
     each: list[float] = []
     runs: list[tuple[Floats, Floats]] = []
     for one in tries:
+        if not isinstance(one, Try):
+            runs.append(one.paces())
+            continue
         before: Event | None = None
         for event in one.events:
             cover = covered(before, event, 1)

@@ -15,6 +15,8 @@ from receipt_cli.events.rows import RowRun
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 
 if TYPE_CHECKING:
+    from receipt_cli.analysis.goodput.attempts import Tries
+    from receipt_cli.analysis.goodput.legs import Beyond, Legs
     from receipt_cli.numeric.array_types import Floats
 
     Numbers: TypeAlias = "list[float] | Floats"
@@ -35,6 +37,8 @@ class Ordinary(NamedTuple):
     each: float
     printed: bool = False
     extras: Mapping[int, Extra] = {}
+    beyond: Mapping[int, Beyond] = {}
+    """The same of records in relays, by the identity of the ``Legs``."""
 
     def of(self, event: Event, cover: float) -> float:
         """Return the seconds of the ``cover`` steps that a record is of."""
@@ -53,6 +57,17 @@ class Ordinary(NamedTuple):
             return covers * self.each
         known = (found[0] >= 0) & (True if found[1] is None else found[1])
         working: Floats = np.where(known, found[0], self.each) * covers
+        return working
+
+    def of_legs(self, legs: Legs) -> Floats:
+        """Return the same of all records of a relay (float64 [n])."""
+        import numpy as np
+
+        values = legs.times(TIME) if self.printed else np.full(legs.records, np.nan)
+        working: Floats = np.where(np.isnan(values), self.each, values) * legs.covers
+        beyond = self.beyond.get(id(legs))
+        if beyond is not None:
+            working = np.where(np.isnan(beyond.working), working, beyond.working)
         return working
 
 
@@ -87,7 +102,7 @@ class _Stretch:
         return (run.record(index - 1)[1] if index else self.run.line), run.record(index)[1]
 
 
-def find_stalls(tries: Sequence[Try], marked: Mapping[int, object], grain: float, ordinary: Ordinary) -> list[Found]:
+def find_stalls(tries: Sequence[Tries], marked: Mapping[int, object], grain: float, ordinary: Ordinary) -> list[Found]:
     """Return the stalls between the records of each attempt; none between records without stamps.
 
     ``marked`` are the identities of records behind a known event; ``grain`` is how many seconds the stamps may be off.
@@ -95,6 +110,9 @@ def find_stalls(tries: Sequence[Try], marked: Mapping[int, object], grain: float
     """
     found: list[Found] = []
     for one in tries:
+        if not isinstance(one, Try):
+            found += _of_legs(one, grain, ordinary)
+            continue
         stretches = list(_stretches(one, marked, ordinary))
         late = {id(event) for event in one.part[1]}
         for number, stretch in enumerate(stretches):
@@ -111,9 +129,27 @@ def find_stalls(tries: Sequence[Try], marked: Mapping[int, object], grain: float
     return found
 
 
-def count_gaps(tries: Sequence[Try]) -> int:
+def _of_legs(legs: Legs, grain: float, ordinary: Ordinary) -> Iterator[Found]:
+    """Yield the stalls between the records of each attempt of a relay."""
+    import numpy as np
+
+    spans, covers, working = legs.spans, legs.covers, ordinary.of_legs(legs)
+    with np.errstate(invalid="ignore"):
+        long = np.flatnonzero(spans > LONG * working + 2 * grain)
+    lines, stands = (legs.line, legs.stands) if len(long) else (spans, spans)
+    for index in long.tolist():
+        span, cover, own = float(spans[index]), float(covers[index]), float(working[index])
+        if not ordinary.printed:
+            near = [at for at in (index - 1, index + 1) if at < len(spans) and not math.isnan(spans[at])]
+            own = max(own, min((float(spans[at]) / float(covers[at]) for at in near), default=0.0) * cover)
+            if span <= LONG * own + 2 * grain:
+                continue
+        yield Found(Stall(int(lines[index - 1]), int(lines[index]), span - own), span, cover, not stands[index], None)
+
+
+def count_gaps(tries: Sequence[Tries]) -> int:
     """Return how many neighbouring records there are."""
-    return sum(max(0, one.records - 1) for one in tries)
+    return sum(max(0, one.records - one.count) for one in tries)
 
 
 def is_doubtful(stalls: int, gaps: int) -> bool:

@@ -6,8 +6,10 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from receipt_cli.analysis.goodput.attempts import Try, attempts_of, covered, is_time, last_clock, median_pace, steps_in
+from receipt_cli.analysis.goodput.attempts import Try, attempts_of, covered, is_time, last_clock, steps_in
+from receipt_cli.analysis.goodput.pace import find_pace
 from receipt_cli.analysis.goodput.pauses import Gap, Mark, marks_of, settle
 from receipt_cli.analysis.goodput.stalls import Found, Ordinary, count_gaps, find_stalls, is_doubtful
 from receipt_cli.analysis.goodput.steptime import (
@@ -26,14 +28,13 @@ from receipt_cli.events.phases import Phase
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
 
+if TYPE_CHECKING:
+    from receipt_cli.analysis.goodput.attempts import Tries
+
 TOLD = 0.9
 """Share of the printed step times that a total beside them has to reach: some leave out the first ten steps."""
 DOWN = 3600.0
 """Seconds between two attempts from which on the job was down, unless a line says when it began: starts take minutes."""
-ROUNDS = 8
-"""Rounds in which stalls are found by a mean that they are left out of: each finds shorter ones, and few are of any size."""
-FINE = 10
-"""Records that are so many times the grain of their stamps apart have a median; else their mean counts."""
 
 
 class Begin(NamedTuple):
@@ -76,22 +77,30 @@ class _Phase:
             else:
                 self.extras = {id(e.event): e for e in (*self.times.warmup, *self.times.behind)}
 
+    @property
+    def _first(self) -> Try:
+        """The first attempt, which is in no relay."""
+        one = self.tries[0]
+        assert isinstance(one, Try)
+        return one
+
     def work(self) -> Work | None:
         """Return the time of the steps; see ``work_of``."""
         if not self.tries:
             self._behind_last(None, self.marks, 0.0)
             return self._loop() if self.phase.fact("training_time_s") is not None else Work(0.0, "").known()
-        pace = self._pace()
+        pace = find_pace(self.tries, self.before, self.grain) if self.times is None and not math.isnan(self.grain) else None
         self.stalls = self._stalls(pace)
         rooms = self._gaps(pace)
         self._initialization(pace)
         self._compilation()
         work, wasted = self._steps(pace, rooms)
-        if any(one.part[1] for one in self.tries):
+        overtaken = sum(one.overtaken for one in self.tries)
+        if overtaken:
             if wasted is None:
                 self.tally.miss("wasted_progress")
             else:
-                self.tally.add("wasted_progress", wasted, measured=pace is None, count=sum(bool(t.part[1]) for t in self.tries))
+                self.tally.add("wasted_progress", wasted, measured=pace is None, count=overtaken)
         elif all(event.step is not None for one in self.tries for event in one.events):
             self.tally.add("wasted_progress", 0.0, measured=True, count=0)
         else:
@@ -121,7 +130,7 @@ class _Phase:
         if self.times is None:
             return Ordinary(pace or 0.0)
         cumulative = self.statistic is not None and self.statistic.definition in CUMULATIVE
-        return Ordinary(self.times.median, not cumulative, self.extras)
+        return Ordinary(self.times.median, not cumulative, self.extras, self.times.legs)
 
     def _working(self, event: Event, cover: int, pace: float | None) -> float:
         """Return the seconds of the steps that a record is of, what its printed time holds beyond them left out."""
@@ -152,48 +161,13 @@ class _Phase:
         working = self._working(event, covered(before, event, 1), pace)
         return event.clock - last_clock(before) - working <= max(2 * self.grain, working)
 
-    def _pace(self) -> float | None:
-        """Return the seconds of a step by the stamps of the records, where no printed times tell more; None without stamps.
-
-        Only stretches without a mark count.
-        """
-        if self.times is not None or math.isnan(self.grain):
-            return None
-        if any(math.isnan(clock) for one in self.tries for clock in (one.first.clock, last_clock(one.events[-1]))):
-            return None
-        seconds: list[float] = []
-        steps = 0
-        for one in self.tries:
-            seconds.append(last_clock(one.events[-1]) - one.first.clock)
-            steps += steps_in(one.events, None, 0) if one.first.step is not None else one.records - 1
-            for a, b in pairwise(one.events):
-                if id(b) in self.before:
-                    if math.isnan(b.clock) or math.isnan(last_clock(a)):
-                        return None
-                    seconds.append(last_clock(a) - b.clock)
-                    steps -= covered(a, b, 1)
-        total, (length, middle) = math.fsum(seconds), median_pace(self.tries, set(self.before))
-        if length >= FINE * self.grain and middle > 0:
-            return middle
-        return self._mean_pace(total, steps)
-
-    def _mean_pace(self, total: float, steps: int) -> float | None:
-        """Return the mean seconds of a step, stalls left out: each round finds those that the mean of the one before hid."""
-        pace: float | None = None
-        for _ in range(ROUNDS):
-            found = find_stalls(self.tries, self.before, self.grain, Ordinary(pace)) if pace is not None else []
-            seconds, rest = math.fsum([total, *(-one.span for one in found)]), steps - sum(one.cover for one in found)
-            mean = seconds / rest if rest > 0 and seconds > 0 else None
-            if mean is None or mean == pace:
-                break
-            pace = mean
-        return pace
-
     def _gaps(self, pace: float | None) -> list[float | None]:
         """Settle the marks between and behind the records; return the time beyond the steps of each gap between."""
         rooms: list[float | None] = []
         known = self.times is not None or pace is not None
         for one, following in zip(self.tries, [*self.tries[1:], None], strict=True):
+            if not isinstance(one, Try):
+                continue  # no mark stands in a relay, or behind it
             for number, (a, b) in enumerate(pairwise(one.events), 1):
                 marks = self.before.get(id(b), ())
                 if not marks or (number >= one.standing and pace is not None):  # what was overtaken is wasted as a whole
@@ -244,19 +218,26 @@ class _Phase:
             if not number and self.begin.bound and not self.begin.led:
                 continue  # the wall begins with the first record
             begin = self.begin.clock if not number else self._again(self.tries[number - 1], one)
+            if not isinstance(one, Try):
+                beyond = None if self.times is None else self.times.legs.get(id(one))
+                for seconds in one.before(begin, self._ordinary(pace).of_legs(one), beyond):
+                    self._initialized(math.nan if seconds > DOWN else seconds)
+                continue
             lead = math.fsum(self._lead(one, pace))
             for mark in self.before.get(id(one.first), ()) if not number else ():
                 if mark.seconds is not None:
                     self.tally.add(mark.name, mark.seconds, measured=True)
                     lead += mark.seconds
-            if math.isnan(self.grain) or math.isnan(begin) or math.isnan(one.first.clock) or not (number or self.begin.led):
-                self.tally.miss("initialization")
-            else:
-                seconds = max(0.0, one.first.clock - begin - lead)
-                if number and seconds > DOWN and not self._began(self.tries[number - 1], one):
-                    self.tally.miss("initialization")  # no line says when the job came back
-                else:
-                    self.tally.add("initialization", seconds, measured=False)
+            seconds = one.first.clock - begin - lead if number or self.begin.led else math.nan
+            down = number and seconds > DOWN and not self._began(self.tries[number - 1], one)
+            self._initialized(math.nan if down else seconds)  # no line says when the job came back
+
+    def _initialized(self, seconds: float) -> None:
+        """Add the seconds before the first record of an attempt; NaN where they are unknown."""
+        if math.isnan(self.grain) or math.isnan(seconds):
+            self.tally.miss("initialization")
+        else:
+            self.tally.add("initialization", max(0.0, seconds), measured=False)
 
     def _lead(self, one: Try, pace: float | None) -> tuple[float, float]:
         """Return the seconds of the steps of an attempt's first record, and what its printed time holds beyond them.
@@ -265,7 +246,7 @@ class _Phase:
         """
         extra = self.extras.get(id(one.first))
         working, more = self._working(one.first, one.lead, pace), extra.seconds if extra is not None else 0.0
-        if one is self.tries[0] and self.begin.bound and not math.isnan(one.first.clock):
+        if one is self._first and self.begin.bound and not math.isnan(one.first.clock):
             room = max(0.0, one.first.clock - self.begin.clock)
             working = min(working, room)
             more = min(more, room - working)
@@ -275,24 +256,24 @@ class _Phase:
         """Return how much of the steps of the first record, and of what it holds beyond them, lies before the wall."""
         if self.times is None:
             return 0.0, 0.0
-        one = self.tries[0]
+        one = self._first
         extra = self.extras.get(id(one.first))
         working, more = self._lead(one, None)
         whole = self._working(one.first, one.lead, None)
         return whole - working, (extra.seconds if extra is not None else 0.0) - more
 
-    def _again(self, dead: Try, one: Try) -> float:
+    def _again(self, dead: Tries, one: Tries) -> float:
         """Return when an attempt began: with its first line of its own, else when the one before printed its last."""
         last = dead.events[-1]
         anew = self._began(dead, one)
         clocks = [e.clock for e in self._between(dead, one) if e.rule.event in ("checkpoint", "failure", "end")]
         return anew[0] if anew else max([last_clock(last), *clocks])
 
-    def _began(self, dead: Try, one: Try) -> list[float]:
+    def _began(self, dead: Tries, one: Tries) -> list[float]:
         """Return the stamps of the lines that begin an attempt, in order."""
         return [e.clock for e in self._between(dead, one) if e.rule.event in ("header", "compile", "phase")]
 
-    def _between(self, dead: Try, one: Try) -> list[Event]:
+    def _between(self, dead: Tries, one: Tries) -> list[Event]:
         """Return the stamped events between two attempts that are no step records, in order."""
         last = dead.events[-1].last_at
         found = [e for e in self.phase.standalone_events if last < e.at < one.first.at and not math.isnan(e.clock)]
@@ -307,8 +288,9 @@ class _Phase:
         if any(id(one.first) in held for one in self.tries):
             self.tally.miss("compilation")  # the first record waited for an evaluation too
         else:
-            seconds = max(0.0, math.fsum(extra.seconds for extra in self.times.warmup) - self._outside()[1])
-            self.tally.add("compilation", seconds, measured=False, count=len(self.times.warmup))
+            early = self.times.of_warmup
+            seconds = max(0.0, math.fsum(early) - self._outside()[1])
+            self.tally.add("compilation", seconds, measured=False, count=len(early))
 
     def _steps(self, pace: float | None, rooms: Sequence[float | None]) -> tuple[Work | None, float | None]:
         """Return the time of the steps that stand, and of those that were overtaken."""
@@ -342,6 +324,9 @@ class _Phase:
             (wasted if found.overtaken else standing).append(-found.stall.duration_s)
         for number, one in enumerate(self.tries):
             begin = self.begin.clock if not number else self._again(self.tries[number - 1], one)
+            if not isinstance(one, Try):
+                one.by_clock(pace, begin, standing, wasted)
+                continue
             room = pace * one.lead if math.isnan(begin) else one.first.clock - begin
             lead = 0.0 if not number and not self.begin.led else max(0.0, min(pace * one.lead, room))
             stand, over = one.part
@@ -360,7 +345,7 @@ class _Phase:
             value = event.facts.get("training_time_s")
             if is_time(value):
                 return value if _definition(event, "training_time_s") == TRAINING_ONLY else None
-        elapsed, one = self.summary.metrics.get("elapsed_time_s"), self.tries[0]
+        elapsed, one = self.summary.metrics.get("elapsed_time_s"), self._first
         begins = one.first.step is not None and one.first.step <= max(1, one.stride or 1)
         if elapsed is None or elapsed.definition != TRAINING_ONLY or not begins:
             return None
@@ -377,17 +362,17 @@ class _Phase:
         if any(mark.seconds is None for mark in inside):
             return None
         most = max(0.0, value - math.fsum(mark.seconds or 0.0 for mark in inside))
-        median, steps = self.statistic.median if self.statistic is not None else None, sum(
-            steps_in(one.events, None, one.lead) for one in self.tries
-        )  # fmt: skip
+        median = self.statistic.median if self.statistic is not None else None
+        steps = sum(steps_in(one.events, None, one.lead) for one in self.tries if isinstance(one, Try))
         least = min(most, median * steps) if is_time(median) else None
         return Work(most, "trainer_loop", least, most)
 
     def _waited_outside(self) -> float:
         """Return how long the first record waited for data before the wall began."""
-        first, whole = self.tries[0].first, self._working(self.tries[0].first, self.tries[0].lead, None)
+        one = self._first
+        first, whole = one.first, self._working(one.first, one.lead, None)
         waited = first.metrics.get(DATA)
-        return waited * self.tries[0].lead * self._outside()[0] / whole if is_time(waited) and whole else 0.0
+        return waited * one.lead * self._outside()[0] / whole if is_time(waited) and whole else 0.0
 
 
 def _definition(event: Event, fact: str) -> str | None:

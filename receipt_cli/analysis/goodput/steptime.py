@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from receipt_cli.analysis.goodput.attempts import Try, covered, is_time, last_clock, steps_in, weigh
 from receipt_cli.analysis.steady import warmup
 from receipt_cli.events.model import Event
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.statistics import Statistic
+
+if TYPE_CHECKING:
+    from receipt_cli.analysis.goodput.attempts import Tries
+    from receipt_cli.analysis.goodput.legs import Beyond
 
 TIME, DATA, DISPATCH = "step_time_s", "data_time_s", "dispatch_wait_s"
 CUMULATIVE = ("mean_since_start", "mean_since_timing_began")
@@ -43,9 +48,17 @@ class Times(NamedTuple):
     behind: list[Extra]
     waits: bool
     median: float
+    legs: Mapping[int, Beyond]
+    """What the records of warm-ups in relays hold beyond their steps, by the identity of the ``Legs``."""
+
+    @property
+    def of_warmup(self) -> list[float]:
+        """The seconds beyond its steps of each record of the warm-up."""
+        inside = (seconds for beyond in self.legs.values() for seconds in beyond.seconds.tolist() if seconds == seconds)
+        return [*(extra.seconds for extra in self.warmup), *inside]
 
 
-def printed_times(tries: Sequence[Try], statistic: Statistic | None, waiting: float | None, marked: set[int]) -> Times | None:
+def printed_times(tries: Sequence[Tries], statistic: Statistic | None, waiting: float | None, marked: set[int]) -> Times | None:
     """Return what the printed step times add up to, or None where they do not tell.
 
     ``statistic`` is that of the step times, ``waiting`` the median of what is printed of the waiting for data in them;
@@ -58,6 +71,14 @@ def printed_times(tries: Sequence[Try], statistic: Statistic | None, waiting: fl
     standing: list[float] = []
     wasted: list[float] = []
     for one in tries:
+        if not isinstance(one, Try):
+            for begins, ends, sums in ((one.starts, one.standing, standing), (one.standing, one.stops, wasted)):
+                totals = one.totals(begins, ends, TIME, definition, median)
+                if None in totals:
+                    return None
+                sums += [total for total in totals if total is not None]
+            extras.legs[id(one)] = one.beyond(median, definition, waiting)
+            continue
         before: Event | None = None
         for events, sums in zip(one.part, (standing, wasted), strict=True):
             if events:
@@ -70,16 +91,23 @@ def printed_times(tries: Sequence[Try], statistic: Statistic | None, waiting: fl
     early, late = extras.found()
     if definition in CUMULATIVE:
         early, late = [], []
+        extras.legs.clear()
     over = {id(e.event): e for e in (*early, *late)}
-    stand = {id(event) for one in tries for event in one.part[0]}
+    stand = {id(event) for one in tries if isinstance(one, Try) for event in one.part[0]}
     taken = {True: [], False: []}  # type: dict[bool, list[float]]
     for one in tries:
+        if not isinstance(one, Try):
+            if (beyond := extras.legs.get(id(one))) is not None:
+                over_steps, inside = one.times(TIME) * one.covers - beyond.working, one.stands
+                for stands, found in taken.items():
+                    found += [value for value in over_steps[inside == stands].tolist() if value == value]
+            continue
         for event, cover in _covers(one):
             if id(event) in over:
                 taken[id(event) in stand].append(event.metrics[TIME] * cover - over[id(event)].working)
     return Times(
         math.fsum(standing) - math.fsum(taken[True]), math.fsum(wasted) - math.fsum(taken[False]),
-        early, late, extras.waits, median,
+        early, late, extras.waits, median, extras.legs,
     )  # fmt: skip
 
 
@@ -119,6 +147,7 @@ class _Extras:
         self.early: list[Extra] = []
         self.late: list[Extra] = []
         self.quiet = 0
+        self.legs: dict[int, Beyond] = {}
 
     @property
     def waits(self) -> bool:
@@ -160,10 +189,14 @@ class _Extras:
         ]  # fmt: skip
 
 
-def is_credible(tries: Iterable[Try], grain: float, definition: str | None, median: float) -> bool:
+def is_credible(tries: Iterable[Tries], grain: float, definition: str | None, median: float) -> bool:
     """Say whether the stamps leave room for the printed times: what follows the first record of an attempt fits between it
     and the last. True where there are no stamps."""
     for one in tries:
+        if not isinstance(one, Try):
+            if not one.are_credible(grain, definition, median):
+                return False
+            continue
         span = last_clock(one.events[-1]) - one.first.clock
         if math.isnan(span) or one.records < 2:
             continue

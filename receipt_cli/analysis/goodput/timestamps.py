@@ -188,7 +188,7 @@ class _Walk:
         if not len(clocks):
             return
         self.take(float(clocks[0]), int(lines[0]))
-        behind = np.maximum.accumulate(clocks) - clocks
+        behind = np.maximum(np.maximum.accumulate(clocks), self.latest) - clocks
         worst = int(behind.argmax())
         if behind[worst] > self.back:
             self.back, self.back_line = float(behind[worst]), int(lines[worst])

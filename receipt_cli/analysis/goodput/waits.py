@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from receipt_cli.analysis.goodput.attempts import Try, is_time, steps_in
 from receipt_cli.analysis.goodput.stalls import Found
@@ -11,6 +12,9 @@ from receipt_cli.analysis.goodput.steptime import DATA, DISPATCH, figure_total
 from receipt_cli.analysis.goodput.totals import Tally
 from receipt_cli.analysis.summary import Summary
 from receipt_cli.lazy_dataclass import NamedTuple
+
+if TYPE_CHECKING:
+    from receipt_cli.analysis.goodput.attempts import Tries
 
 TIMED = ("step_times", "trainer_total")
 """Evidence of a step time that holds no wait for the samples that inference makes: trainers print that beside it."""
@@ -43,7 +47,7 @@ class Work(NamedTuple):
         return self._replace(seconds=self.seconds - seconds, least=least, most=self.most - (0.0 if doubtful else seconds))
 
 
-def wait_for_data(work: Work, tries: Sequence[Try], summary: Summary, outside: Callable[[], float], tally: Tally) -> Work:
+def wait_for_data(work: Work, tries: Sequence[Tries], summary: Summary, outside: Callable[[], float], tally: Tally) -> Work:
     """Return the time of the steps without their waiting for data, which is added to ``tally``.
 
     A printed step time does not hold the wait for samples that inference makes: that is lost beside it. ``outside`` returns
@@ -72,7 +76,7 @@ def wait_for_data(work: Work, tries: Sequence[Try], summary: Summary, outside: C
     return known
 
 
-def _waited(tries: Sequence[Try], summary: Summary, name: str) -> tuple[float | None, bool]:
+def _waited(tries: Sequence[Tries], summary: Summary, name: str) -> tuple[float | None, bool]:
     """Return how long the steps that stand waited, and whether that is an estimate; None where nothing says so.
 
     Records that lack the figure are taken for median ones.
@@ -85,6 +89,12 @@ def _waited(tries: Sequence[Try], summary: Summary, name: str) -> tuple[float | 
     sampled = any((one.stride or 1) > 1 for one in tries) and statistic.definition is None
     seconds: list[float] = []
     for one in tries:
+        if not isinstance(one, Try):
+            totals = one.totals(one.starts, one.standing, name, statistic.definition, statistic.median)
+            sampled = sampled or None in totals
+            steps = (one.steps_in(one.starts, one.standing)).tolist()
+            seconds += [statistic.median * n if total is None else total for total, n in zip(totals, steps, strict=True)]
+            continue
         stand = one.part[0]
         if stand:
             whole = figure_total(stand, None, one.lead, name, statistic.definition, statistic.median)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Literal
 
-from receipt_cli.analysis.goodput.attempts import Try, paces
+from receipt_cli.analysis.goodput.attempts import paces, standing_of
 from receipt_cli.analysis.goodput.pauses import marks_of
 from receipt_cli.analysis.goodput.steptime import CUMULATIVE, TIME
 from receipt_cli.events.phases import Phase
@@ -48,7 +48,7 @@ def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: f
     steps = phase.steps
     after = {bisect_left(places, mark.event.at) for mark in marks_of(phase, 0)}
     apart = {id(steps[place]) for place in after if place < len(steps)}
-    lengths, times = paces([Try(attempt, len(attempt)) for attempt in phase.attempts if attempt], apart)
+    lengths, times = paces(standing_of(phase), apart)
     median = exact_median(lengths)
     if not median or median < FINE * grain or (value_range(times)[0] or 0.0) < 0:
         return None

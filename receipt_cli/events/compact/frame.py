@@ -81,7 +81,10 @@ class Frame:
         return inside
 
     def breaks(self, one_rank: bool) -> Mask | None:
-        """Return where a record does not go on from the one before (bool [rows]); None where numbers are too large."""
+        """Return where a record is parted from the one before by more than its step (bool [rows]).
+
+        None where numbers are too large.
+        """
         if self.steps is None or self.plan is None or self.ranks is None or len(self.inside) > 1:
             return None
         found = np.zeros(len(self.steps), np.bool_)
@@ -89,7 +92,6 @@ class Frame:
         if not one_rank:
             later |= self.ranks[1:] != self.ranks[:-1]
         later |= self.plan[1:] != self.plan[:-1]
-        later |= self._back()
         for mask in (self.numbered, self.planned, *self.epoch_known):
             if mask is not None:
                 later |= mask[1:] != mask[:-1]
@@ -105,22 +107,29 @@ class Frame:
                 later |= mask[:-1]
         return found
 
-    def _back(self) -> Mask:
-        """Return which records after the first are not further in training than the one before, as far as they print it."""
+    def back(self) -> Mask:
+        """Return which records (bool [rows]) are not further in training than the one before, as far as they print it."""
         assert self.steps is not None
-        back = self._descends(self.steps)
+        found = np.zeros(len(self.steps), np.bool_)
+        found[1:] = self._descends(self.steps)
         if self.numbered is None:
-            return back
+            return found
         known = np.zeros(len(self.steps), np.bool_)
         for mask in self.epoch_known:
             known |= True if mask is None else mask
         lower = ~(self.epochs[1:] >= self.epochs[:-1])
-        return np.where(self.numbered[1:], back, known[1:] & lower)
+        found[1:] = np.where(self.numbered[1:], found[1:], known[1:] & lower)
+        return found
 
     def _descends(self, counts: Integers) -> Mask:
         """Return which counts after the first are below the one before, or are the same and no frame of one record."""
         lower: Mask = counts[1:] <= counts[:-1] if self.frames is None else counts[1:] < counts[:-1]
         return lower
+
+    @property
+    def prints_steps(self) -> bool:
+        """True where every row is a record that prints its step, and nothing else says where in training it is."""
+        return self.frames is None and self.numbered is None and len(self.step) == 1 and not self.counters
 
     def ends(self, start: int, stop: int) -> Integers | None:
         """Return the last frame of each record of a stretch; None where every row is a record."""

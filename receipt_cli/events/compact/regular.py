@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from receipt_cli.events.compact.frame import STEP, Frame, labels
+from receipt_cli.events.compact.relays import find_relays
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, Read, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
@@ -58,19 +59,25 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
     if len(at) < SPAN or not ascends(at):
         return None
     frame = Frame(rule, columns, chosen)
-    breaks = frame.breaks(around.rank is not None)
-    if breaks is None:
+    parted = frame.breaks(around.rank is not None)
+    if parted is None:
         return None
-    breaks[0] = True
-    breaks[_beside(at, around.hard)] = True
+    parted[0] = True
+    parted[_beside(at, around.hard)] = True
+    breaks = parted | frame.back()
     pauses = _beside(at, around.soft if frame.frames is None else np.concatenate([around.soft, around.passing]))
     if frame.frames is not None:
         breaks[pauses] = True  # a record may be drawn before and after it
     starts = np.flatnonzero(breaks)
     stops = np.append(starts[1:], len(at))
-    long = np.flatnonzero(stops - starts >= SPAN)
     kept = np.ones(len(at), np.bool_)
     runs: dict[int, RowRun] = {}
+    for start, stop, begins in find_relays(frame, parted, starts, _beside(at, np.concatenate([around.soft, around.passing]))):
+        runs[start] = replace(frame.run(slice(start + 1, stop), stop - start - 1), begins=begins - (start + 1))
+        kept[start + 1 : stop] = False
+    long = np.flatnonzero((stops - starts >= SPAN) & kept[np.minimum(starts + 1, len(at) - 1)])
+    if chosen is not None:
+        runs = {int(chosen[start]): run for start, run in runs.items()}
     for start, stop in zip(starts[long].tolist(), stops[long].tolist(), strict=True):
         ends = frame.ends(start, stop)
         if ends is not None and len(ends) < HEAD + TAIL + LEAST:
@@ -142,6 +149,7 @@ def passed_by(found: Read, runs: Iterable[tuple[RuleColumns, KeptRows]]) -> Kept
     breaks = frame.breaks(one_rank=False)
     if breaks is None:
         return None
+    breaks |= frame.back()
     kept = np.ones(len(at), np.bool_)
     behind: dict[int, RowRun] = {}
     for its, regular in runs:
