@@ -141,8 +141,8 @@ def _number_single_passes(events: list[Event]) -> None:
             continue
         for event, number in zip(records, inside, strict=True):
             event.step, event.planned = number, length
-            if event.run is not None and event.run.counts is not None:
-                event.run = event.run.numbered(event.run.counts)
+            if event.run is not None and event.run.inside is not None:
+                event.run = event.run.numbered_beyond(0)
 
 
 class _Lengths:
@@ -219,9 +219,8 @@ def _count_run(event: Event, known: bool) -> None:
         return
     if EPOCH in event.metrics and run.metric(EPOCH) is None:
         run = replace(run, epoch=event.metrics[EPOCH])
-    counts = run.counts
-    if not known and event.step is not None and counts is not None:
-        run = run.numbered(counts + (event.step - counters["epoch_step"]))
+    if not known and event.step is not None and run.inside is not None:
+        run = run.numbered_beyond(event.step - counters["epoch_step"])
     event.run = run
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from receipt_cli.events.phases import Phase
 from receipt_cli.events.relays import is_relay, lengths_of, starts_of
 from receipt_cli.events.rows import LARGE
 from receipt_cli.lazy_dataclass import NamedTuple
+from receipt_cli.numeric.spill import gathered, rises
 from receipt_cli.problems import Problem
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _between(steps: Sequence[int]) -> list[Hole]:
     if stride <= 0 or len(rises) - count > max(1, IRREGULAR * len(rises)):
         return []
     wider = [n for n, rise in enumerate(rises) if rise > stride and rise % stride == 0]
-    return _holes_at(wider, steps, rises, stride)
+    return _holes_at(wider, steps, stride)
 
 
 def _between_each(relay: Event) -> list[Hole]:
@@ -94,28 +95,38 @@ def _between_many(records: Sequence[Event]) -> list[Hole]:
     """Do as ``_between`` for records some of which have a run: more than ``FEWEST``."""
     import numpy as np
 
-    parts: list[Sequence[int | None] | Integers] = []
+    steps = gathered(np.int64, sum(event.records for event in records), _all_steps(records))
+    count = len(steps) - 2
+    # what most of all rises are is in the middle of those of some piece
+    likely = dict.fromkeys(int(np.partition(each, len(each) // 2)[len(each) // 2]) for _, each in rises(steps[1:]))
+    for stride in likely:
+        other = sum(int(np.count_nonzero(each != stride)) for _, each in rises(steps[1:]))
+        if stride <= 0 or other > max(1, IRREGULAR * count):
+            continue
+        places = [first + at for first, each in rises(steps[1:]) for at in np.flatnonzero(each > stride).tolist()]
+        return _holes_at([at for at in places if int(steps[at + 2] - steps[at + 1]) % stride == 0], steps, stride)
+    return []
+
+
+def _all_steps(records: Sequence[Event]) -> Iterator[Integers]:
+    import numpy as np
+
     for event in records:
-        parts += [[event.step]] if event.run is None else [[event.step], event.run.steps]
-    steps = np.concatenate([np.asarray(part, np.int64) for part in parts])
-    rises = np.diff(steps[1:])
-    stride = int(np.partition(rises, len(rises) // 2)[len(rises) // 2])  # what most of them are is in their middle
-    if stride <= 0 or int(np.count_nonzero(rises != stride)) > max(1, IRREGULAR * len(rises)):
-        return []
-    places = np.flatnonzero(rises > stride)
-    return _holes_at(places[rises[places] % stride == 0].tolist(), steps, rises, stride)
+        yield np.array([event.step], np.int64)
+        if event.run is not None:
+            yield from (part.steps for part in event.run.in_pieces())
 
 
-def _holes_at(places: Sequence[int], steps: Sequence[int] | Integers, rises: Sequence[int] | Integers, stride: int) -> list[Hole]:
+def _holes_at(places: Sequence[int], steps: Sequence[int] | Integers, stride: int) -> list[Hole]:
     """Return the holes of the rises at ``places``, each from one of the ``steps`` after the first to the next."""
     return [
-        Hole(int(steps[n + 1]) + stride, int(steps[n + 2]) - stride, int(rises[n]) // stride - 1)
+        Hole(int(steps[n + 1]) + stride, int(steps[n + 2]) - stride, int(steps[n + 2] - steps[n + 1]) // stride - 1)
         for n in places
-        if _is_regular(rises, n, stride)
+        if _is_regular(steps, n, stride)
     ]
 
 
-def _is_regular(rises: Sequence[int] | Integers, at: int, stride: int) -> bool:
-    before, after = [*rises[max(0, at - BESIDE) : at]], [*rises[at + 1 : at + 1 + BESIDE]]
+def _is_regular(steps: Sequence[int] | Integers, at: int, stride: int) -> bool:
+    before, after = [*range(max(0, at - BESIDE), at)], [*range(at + 1, min(at + 1 + BESIDE, len(steps) - 2))]
     enough = bool(before and after) and len(before) + len(after) > BESIDE
-    return enough and all(rise == stride for rise in (*before, *after))
+    return enough and all(steps[n + 2] - steps[n + 1] == stride for n in (*before, *after))

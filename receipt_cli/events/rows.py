@@ -16,7 +16,7 @@ from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.lazy_dataclass import dataclass, field, replace
 from receipt_cli.numeric.arrays import distinct_values, is_large
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import picked
+from receipt_cli.numeric.spill import PIECE, picked, show
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
@@ -62,9 +62,10 @@ class RowRun:
 
     The copies of a rank (see ``ReadEvents``) are of that rank alone: their plans and steps may be any.
     ``metrics`` and ``unregistered`` name the columns that may hold values, that which counts first. ``numbers`` are the
-    steps; where it is None, ``step`` is the column that prints them, if one does. ``inside`` is the column that counts
-    inside an epoch, ascending strictly too; the other counters are those of the record before, and so is all else that
-    an event has: grammar, rule, rank, planned steps, meanings. ``epoch`` is that of all of them, where no column has it.
+    steps; where it is None, they are so many ``beyond`` the counts inside the epoch, or, where that is None too, ``step`` is
+    the column that prints them, if one does. ``inside`` is the column that counts inside an epoch, ascending strictly too; the
+    other counters are those of the record before, and so is all else that an event has: grammar, rule, rank, planned steps,
+    meanings. ``epoch`` is that of all of them, where no column has it.
     ``attached`` are the rows of ``columns`` that have the values of a companion, by its name.
     ``drawn`` is how many rows there were of them: a bar draws a record over, and its last frame counts.
     ``passed``: other events stand between the records (see ``model.in_order``).
@@ -79,6 +80,7 @@ class RowRun:
     unregistered: Mapping[str, Sequence[NumberColumn]]
     step: NumberColumn | None = None
     numbers: Integers | None = None
+    beyond: int | None = None
     inside: NumberColumn | None = None
     epoch: float | None = None
     drawn: int = 0
@@ -96,9 +98,19 @@ class RowRun:
 
         if self.numbers is not None:
             return self.numbers
+        if self.beyond is not None and self.inside is not None:
+            counts: Integers = self._of(self.inside).astype(np.int64)
+            counts += self.beyond
+            return counts
         if self.step is None:
             return np.empty(0, np.int64)
         return self._of(self.step).astype(np.int64)
+
+    def in_pieces(self) -> Iterator[RowRun]:
+        """Yield the records in pieces; the pages of files are given back meanwhile."""
+        for begin in range(0, self.n, PIECE):
+            yield self.part(begin, min(self.n, begin + PIECE)) if self.n > PIECE else self
+            show(8 * PIECE)
 
     @property
     def at(self) -> Integers:
@@ -147,7 +159,7 @@ class RowRun:
         if name == "epoch" and self.epoch is not None:
             import numpy as np
 
-            return np.full(self.n, self.epoch), None
+            return np.broadcast_to(np.float64(self.epoch), self.n), None
         return self._read(self.metrics.get(name, ()))
 
     def unregistered_metric(self, name: str) -> Found | None:
@@ -185,6 +197,10 @@ class RowRun:
     def numbered(self, steps: Integers) -> RowRun:
         """Return the same records with the steps that something else proves (int64 [n])."""
         return replace(self, numbers=steps)
+
+    def numbered_beyond(self, steps: int) -> RowRun:
+        """Return the same records, each so many ``steps`` beyond its count inside the epoch."""
+        return replace(self, numbers=None, beyond=steps)
 
     @property
     def counts(self) -> Integers | None:
@@ -283,7 +299,7 @@ class ProgressBars:
     def of_total(self, total: int) -> tuple[Integers, Integers]:
         """Return positions and steps of the bars with this total."""
         mine = self.totals == total
-        return self.at[mine], self.steps[mine]
+        return (self.at, self.steps) if mine.all() else (self.at[mine], self.steps[mine])
 
 
 @dataclass(frozen=True, slots=True)

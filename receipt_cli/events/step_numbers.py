@@ -9,13 +9,15 @@ first step apart. Otherwise no number is given.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from receipt_cli.events.model import Event, expand
 from receipt_cli.events.rows import HEAD, TAIL, ProgressBars
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
+from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.spill import PIECE, gathered, rises, show
 
 MIN_RECORDS = 3
 
@@ -54,6 +56,8 @@ def _bars_of(events: Sequence[Event], bars: Sequence[ProgressBars], total: int) 
 
     shown = [e for e in events if e.rule.event == "progress" and e.planned == total and e.step is not None]
     found = [bar.of_total(total) for bar in bars]
+    if not shown and len(found) == 1:
+        return found[0]
     at = np.concatenate([np.array([e.at for e in shown], np.int64), *(positions for positions, _ in found)])
     steps = np.concatenate([np.array([e.step for e in shown], np.int64), *(numbers for _, numbers in found)])
     order = np.argsort(at, kind="stable")
@@ -64,19 +68,25 @@ def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], tota
     """Do for records with runs, or for bars without events, what ``_following`` and ``_constant_stride`` do for events."""
     import numpy as np
 
-    parts: list[Sequence[int] | Integers] = []
-    for event in records:
-        parts += [[event.at]] if event.run is None else [[event.at], event.run.at]
-    at = np.concatenate(parts)
-    places = np.searchsorted(bars[0], at, "right")
-    if places[-1] == len(bars[0]) or bool((bars[0][places[:-1]] >= at[1:]).any()):
+    at = gathered(np.int64, sum(event.records for event in records), _all_positions(records))
+    numbers = Cells[int]("q")
+    for begin in range(0, len(at), PIECE):
+        places = np.searchsorted(bars[0], at[begin : begin + PIECE], "right")
+        following = at[begin + 1 : begin + 1 + PIECE]
+        if places[-1] == len(bars[0]) or bool((bars[0][places[: len(following)]] >= following).any()):
+            return set()
+        numbers.extend_array(bars[1][places])
+        show(24 * PIECE)
+    steps: Integers = numbers.whole()
+    strides: set[int] = set()
+    for _, each in rises(steps[1:]):
+        strides |= set(distinct_values(each[each > 0]).tolist())
+        if len(strides) > 1:
+            return set()
+    if not strides or not (steps[1] - steps[0] in strides or steps[1] % min(strides) == 0):
         return set()
-    steps: Integers = bars[1][places]
-    rises = np.diff(steps[1:])
-    strides = distinct_values(rises[rises > 0])
-    if len(strides) != 1 or not (steps[1] - steps[0] == strides[0] or steps[1] % strides[0] == 0):
-        return set()
-    breaks = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
+    falls = [first + np.flatnonzero(each <= 0) + 1 for first, each in rises(steps)]
+    breaks = np.concatenate([np.empty(0, np.int64), *falls])
     broken: set[int] = set()
     first = 0
     for event in records:
@@ -88,6 +98,15 @@ def _number_runs(records: Sequence[Event], bars: tuple[Integers, Integers], tota
             broken |= {id(event)} if near[0] < near[1] else set()
         first = last
     return broken
+
+
+def _all_positions(records: Sequence[Event]) -> Iterator[Integers]:
+    import numpy as np
+
+    for event in records:
+        yield np.array([event.at], np.int64)
+        if event.run is not None:
+            yield from (part.at for part in event.run.in_pieces())
 
 
 def _total(events: Sequence[Event], bars: Sequence[ProgressBars]) -> int | None:

@@ -13,6 +13,7 @@ from pyroaring import BitMap, BitMap64
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import is_large
 from receipt_cli.numeric.column import Cells
+from receipt_cli.numeric.spill import show
 
 OrdinalSet: TypeAlias = BitMap64
 PIECE = 1 << 20
@@ -20,18 +21,20 @@ PIECE = 1 << 20
 
 
 def ordinals_at(values: Cells[int], shift: int, without: Sequence[int] = ()) -> OrdinalSet:
-    """Return the set of ``value >> shift``, but for the rows that ``without`` names."""
+    """Return the set of ``value >> shift``, but for the rows that ``without`` names, ascending."""
     if not is_large(values):
         rows = set(without)
         return OrdinalSet([value >> shift for row, value in enumerate(values) if row not in rows])
     import numpy as np
 
-    whole = values.whole()
-    if len(without):
-        whole = np.delete(whole, np.asarray(without, np.int64))
+    whole, apart = values.whole(), np.asarray(without, np.int64)
     found = OrdinalSet()
     for start in range(0, len(whole), PIECE):
-        found |= ordinals_in(whole[start : start + PIECE] >> shift)
+        piece = whole[start : start + PIECE]
+        if len(apart):
+            piece = np.delete(piece, apart[slice(*np.searchsorted(apart, [start, start + len(piece)]))] - start)
+        found |= ordinals_in(piece >> shift)
+        show(16 * PIECE)
     return found
 
 

@@ -238,7 +238,7 @@ def _scratch(dtype: type[Kind], count: int) -> tuple[NDArray[Kind], Room | None]
     return made, None
 
 
-def _filled(dtype: type[Kind], count: int, parts: Iterable[NDArray[Any]]) -> NDArray[Kind]:
+def gathered(dtype: type[Kind], count: int, parts: Iterable[NDArray[Any]]) -> NDArray[Kind]:
     """Return the ``count`` numbers of all ``parts``, in order."""
     import numpy as np
 
@@ -276,7 +276,7 @@ def picked(values: NDArray[Kind], rows: Integers) -> NDArray[Kind]:
             yield values[piece]
             show(8 * int(piece[-1] - piece[0]))
 
-    return _filled(values.dtype.type, len(rows), parts())
+    return gathered(values.dtype.type, len(rows), parts())
 
 
 def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> NDArray[Kind]:
@@ -286,7 +286,7 @@ def joined(parts: Sequence[list[float] | NDArray[Any]], dtype: type[Kind]) -> ND
     filled = [part for part in map(np.asarray, parts) if len(part)]
     if len(filled) == 1 and filled[0].dtype == dtype:
         return filled[0]
-    return _filled(dtype, sum(map(len, filled)), (piece for part in filled for piece in pieces(part)))
+    return gathered(dtype, sum(map(len, filled)), (piece for part in filled for piece in pieces(part)))
 
 
 def ascends(values: Integers) -> bool:
@@ -299,9 +299,17 @@ def ascends(values: Integers) -> bool:
     return True
 
 
+def rises(values: Integers) -> Iterator[tuple[int, Integers]]:
+    """Yield the rises from one of ``values`` to the next in pieces, and how many precede each piece."""
+    for begin in range(0, len(values) - 1, PIECE):
+        piece = values[begin : begin + PIECE + 1]
+        yield begin, piece[1:] - piece[:-1]
+        show(8 * PIECE)
+
+
 def take(values: NDArray[Kind], wanted: Callable[[NDArray[Kind]], Mask], count: int) -> NDArray[Kind]:
     """Return the ``count`` of ``values`` (of eight bytes) for which ``wanted`` is true, in order."""
-    return _filled(values.dtype.type, count, (piece[wanted(piece)] for piece in pieces(values)))
+    return gathered(values.dtype.type, count, (piece[wanted(piece)] for piece in pieces(values)))
 
 
 def _written(file: IO[bytes], at: int, data: bytes | memoryview) -> bool:

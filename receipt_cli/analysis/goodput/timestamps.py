@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from receipt_cli.events.model import Event
+from receipt_cli.events.rows import RowRun
 from receipt_cli.events.streams import Gathered
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.lazy_pattern import compile_later
@@ -176,12 +177,10 @@ class _Walk:
         self.last_line = max(self.last_line, line)
         self.whole = self.whole and clock == math.floor(clock)
 
-    def run(self, event: Event) -> None:
-        """Take the records behind an event."""
+    def run(self, run: RowRun) -> None:
+        """Take the records of a run."""
         import numpy as np
 
-        run = event.run
-        assert run is not None
         clocks, lines = run.clock, run.line
         known = ~np.isnan(clocks)
         clocks, lines = clocks[known], lines[known]
@@ -248,7 +247,8 @@ def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
         if event.at >= start:
             walk.take(event.clock, event.line)
             if event.run is not None:
-                walk.run(event)
+                for part in event.run.in_pieces():
+                    walk.run(part)
     for stamp in (edges.last or edges.first)[-1:]:  # where the last bytes have no stamp, the first may have the latest
         if stamp.line > walk.last_line:
             walk.take(stamp.clock, stamp.line)

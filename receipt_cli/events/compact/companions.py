@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from receipt_cli.grammar.model import Rule
 from receipt_cli.numeric.array_types import Integers, Mask
 from receipt_cli.numeric.arrays import distinct_values
 from receipt_cli.numeric.column import Cells
-from receipt_cli.numeric.spill import ascends, scratch
+from receipt_cli.numeric.spill import PIECE, Kind, ascends, gathered, picked
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Attached = Mapping[tuple[str, str], Mapping[str, "Integers"]]
 """By grammar and rule of step records: by companion, the rows (ascending) that have its values."""
@@ -44,7 +47,7 @@ def attach(read: Sequence[Read], unseen: Container[tuple[str, str]]) -> tuple[li
                 continue
             owners, mask = _owners(columns, its, others)
             if bool(mask.any()):
-                found.setdefault(key, {})[companion.name] = owners[mask]
+                found.setdefault(key, {})[companion.name] = _of(owners, mask)
                 made[key] = (grammar, *_merged(rule, columns, companion, its, owners, mask))
                 made[its_key] = (grammar, companion, _chosen(its, (~mask).nonzero()[0]))
     return [entry for entry in made.values() if len(entry[2])], found
@@ -59,8 +62,8 @@ def _may_follow(rule: Rule, columns: RuleColumns) -> bool:
 
 def _may_be_copied(rule: Rule, columns: RuleColumns) -> bool:
     """True where steps come twice on average: the record before a companion's line may be the copy of another one."""
-    steps = [column for name, column in columns.numbers.items() if rule.fields[name].target == STEP]
-    return any(len(distinct_values(c.values.whole())) <= len(c.values) // 2 + 1 for c in steps)
+    steps = [c.values.whole() for name, c in columns.numbers.items() if rule.fields[name].target == STEP]
+    return any(len(distinct_values(s)) <= len(s) // 2 + 1 for s in steps if len(s) < 4 or not ascends(s))
 
 
 def _clash(rule: Rule, columns: RuleColumns, companion: Rule, its: RuleColumns) -> bool:
@@ -101,16 +104,32 @@ def _moved(column: NumberColumn, places: Integers, mask: Mask, count: int, line:
     """Return the values whose rows are in ``mask``, each at its row's place among ``count`` rows; ``line`` prints them."""
     held, values = column.index, column.values.whole()
     chosen, rows = mask[held], places[held]
-    lines = None if column.lines is None else column.lines.whole()
-    if line is not None:
-        own = line.whole()[held]
-        lines = own if lines is None else np.where(lines, lines, own)
+    lines = _lines(column, line)
     if not chosen.all():
-        values = np.compress(chosen, values, out=scratch(np.float64, int(np.count_nonzero(chosen))))
-        rows, lines = rows[chosen], None if lines is None else lines[chosen]
+        values, rows = _of(values, chosen), _of(rows, chosen)
+        lines = None if lines is None else _of(lines, chosen)
     return NumberColumn(
         Cells.of(values), None if len(rows) == count else Cells.of(rows), None if lines is None else Cells.of(lines)
     )
+
+
+def _lines(column: NumberColumn, line: Cells[int] | None) -> Integers | None:
+    """Return the lines that print the values of a column, which ``line`` are where it names no other (None: none are kept)."""
+    printed = None if column.lines is None else column.lines.whole()
+    if line is None:
+        return printed
+    held, own = column.index, line.whole()
+    own = own[held] if isinstance(held, slice) else picked(own, held)
+    if printed is None:
+        return own
+    parts = [slice(begin, begin + PIECE) for begin in range(0, len(own), PIECE)]
+    return gathered(np.int64, len(own), (np.where(printed[part], printed[part], own[part]) for part in parts))
+
+
+def _of(values: NDArray[Kind], chosen: Mask) -> NDArray[Kind]:
+    """Return the values (of eight bytes) that are ``chosen``."""
+    parts = [slice(begin, begin + PIECE) for begin in range(0, len(values), PIECE)]
+    return gathered(values.dtype.type, int(np.count_nonzero(chosen)), (values[part][chosen[part]] for part in parts))
 
 
 def _chosen(columns: RuleColumns, rows: Integers) -> RuleColumns:

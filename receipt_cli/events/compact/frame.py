@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,14 +10,14 @@ import numpy as np
 
 from receipt_cli.events.rows import MAX_EPOCHS, RowRun, is_memory
 from receipt_cli.grammar.model import COUNTERS, Rule
-from receipt_cli.numeric.spill import pieces, scratch
+from receipt_cli.numeric.spill import PIECE, gathered, picked, pieces, show
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import NumberColumn, RuleColumns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from receipt_cli.numeric.array_types import Floats, Integers, Mask
+    from receipt_cli.numeric.array_types import Array, Floats, Integers, Mask
 
     Rows: TypeAlias = slice | Integers
 
@@ -76,9 +76,13 @@ class Frame:
             return self.steps
         known = [self.counters.get(name, (None, None)) for name in ("epoch_number", "epoch_steps", "epoch_step")]
         epochs, lengths, inside = (counts if mask is None else None for counts, mask in known)
-        if self.step or epochs is None or lengths is None or bool((epochs >= MAX_EPOCHS).any()) or not lengths.all():
+        if self.step or epochs is None or lengths is None or not self._fits(epochs, lengths):
             return None
         return inside
+
+    def _fits(self, epochs: Integers, lengths: Integers) -> bool:
+        """True where no epoch is too large and none is empty."""
+        return all((piece < MAX_EPOCHS).all() for piece in pieces(epochs)) and all(piece.all() for piece in pieces(lengths))
 
     def breaks(self, one_rank: bool) -> Mask | None:
         """Return where a record is parted from the one before by more than its step (bool [rows]).
@@ -87,38 +91,40 @@ class Frame:
         """
         if self.steps is None or self.plan is None or self.ranks is None or len(self.inside) > 1:
             return None
-        found = np.zeros(len(self.steps), np.bool_)
-        later = found[1:]
-        if not one_rank:
-            later |= self.ranks[1:] != self.ranks[:-1]
-        later |= self.plan[1:] != self.plan[:-1]
-        for mask in (self.numbered, self.planned, *self.epoch_known):
-            if mask is not None:
-                later |= mask[1:] != mask[:-1]
         if self.counters and not self.inside and self.numbered is not None:
             return None  # a number of the epoch alone is one step
-        for name, (counts, mask) in self.counters.items():
-            if counts is None or mask is not None:
-                return None
-            later |= self._descends(counts) if name == INSIDE[1] else counts[1:] != counts[:-1]
-        for mask in self.odd:
-            if mask is not None:
-                found |= mask
-                later |= mask[:-1]
+        if any(counts is None or mask is not None for counts, mask in self.counters.values()):
+            return None
+        same: list[Array] = [self.plan, *([] if one_rank else [self.ranks])]
+        same += [mask for mask in (self.numbered, self.planned, *self.epoch_known) if mask is not None]
+        same += [counts for name, (counts, _) in self.counters.items() if name != INSIDE[1] and counts is not None]
+        rising = self.counters.get(INSIDE[1], (None, None))[0]
+        found = np.zeros(len(self.steps), np.bool_)
+        for part in _overlapping(len(found)):
+            later = found[part][1:]
+            for values in same:
+                later |= values[part][1:] != values[part][:-1]
+            if rising is not None:
+                later |= self._descends(rising[part])
+            for mask in self.odd:
+                if mask is not None:
+                    found[part] |= mask[part]
+                    later |= mask[part][:-1]
         return found
 
     def back(self) -> Mask:
         """Return which records (bool [rows]) are not further in training than the one before, as far as they print it."""
         assert self.steps is not None
         found = np.zeros(len(self.steps), np.bool_)
-        found[1:] = self._descends(self.steps)
-        if self.numbered is None:
-            return found
-        known = np.zeros(len(self.steps), np.bool_)
-        for mask in self.epoch_known:
-            known |= True if mask is None else mask
-        lower = ~(self.epochs[1:] >= self.epochs[:-1])
-        found[1:] = np.where(self.numbered[1:], found[1:], known[1:] & lower)
+        for part in _overlapping(len(found)):
+            later = found[part][1:]
+            later[...] = self._descends(self.steps[part])
+            if self.numbered is not None:
+                known = np.zeros(len(later), np.bool_)
+                for mask in self.epoch_known:
+                    known |= True if mask is None else mask[part][1:]
+                lower = ~(self.epochs[part][1:] >= self.epochs[part][:-1])
+                later[...] = np.where(self.numbered[part][1:], later, known & lower)
         return found
 
     def _descends(self, counts: Integers) -> Mask:
@@ -161,7 +167,9 @@ class Frame:
 
     def _taken(self, values: Any) -> Any:
         """Return of an array of all rows those that count."""
-        return values if self.chosen is None else values[self.chosen]
+        if self.chosen is None:
+            return values
+        return picked(values, self.chosen) if values.itemsize == 8 and values.strides != (0,) else values[self.chosen]
 
     def _mask(self, dense: bool, rows: Sequence[int]) -> Mask | None:
         """Return which of the rows that count are among ``rows``; None for all."""
@@ -187,8 +195,8 @@ class Frame:
         """
         if len(columns) == 1 and columns[0].dense and len(columns[0].values) == len(self.columns):
             values = self._taken(columns[0].values.whole())
-            if bool(np.isfinite(values).all()):
-                large = len(values) and max(-float(values.min()), float(values.max())) >= EXACT
+            if all(np.isfinite(piece).all() for piece in pieces(values)):
+                large = any((np.abs(piece) >= EXACT).any() for piece in pieces(values))
                 return (None if large else _whole(values)), None
         if not columns:
             none = np.broadcast_to(np.int64(0), len(self.columns))
@@ -210,7 +218,9 @@ class Frame:
     def metric(self, name: str) -> Floats:
         """Return what each row prints for a metric, NaN where nothing; not to be changed."""
         columns = [column for target, column in reversed(self.metrics) if target == name]  # the first field counts
-        if columns and columns[-1].dense and len(columns[-1].values) == len(self.columns):
+        if not columns:
+            found: Floats = np.broadcast_to(np.float64(np.nan), len(self.columns))
+        elif columns[-1].dense and len(columns[-1].values) == len(self.columns):
             found = columns[-1].values.whole()
         else:
             found = np.full(len(self.columns), np.nan)
@@ -224,6 +234,11 @@ def _whole(values: Floats) -> Integers:
     """Return finite ``values`` (float64 [n]) as whole numbers."""
     if values.strides == (0,):  # all are one
         return np.broadcast_to(values[:1].astype(np.int64), len(values))
-    found = scratch(np.int64, len(values))
-    np.copyto(found, values, casting="unsafe")
-    return found
+    return gathered(np.int64, len(values), (piece.astype(np.int64) for piece in pieces(values)))
+
+
+def _overlapping(count: int) -> Iterator[slice]:
+    """Yield pieces of ``count`` rows, each with the last row of the one before; the pages of files are given back meanwhile."""
+    for begin in range(0, count, PIECE):
+        yield slice(max(0, begin - 1), begin + PIECE)
+        show(8 * PIECE)

@@ -15,7 +15,7 @@ from receipt_cli.events.rows import ProgressBars, Read, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.array_types import Integers
 from receipt_cli.numeric.arrays import distinct_values
-from receipt_cli.numeric.spill import ascends
+from receipt_cli.numeric.spill import ascends, pieces
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
 
@@ -47,5 +47,5 @@ def find_bars(read: Sequence[Read], grammar: Grammar, rule: Rule, columns: RuleC
 
 def _met(at: Integers, others: Sequence[int]) -> int:
     """Return how many of ``others`` are in the place of a bar: their order is then that of their rules."""
-    places = np.asarray(others, np.int64)
-    return int(np.count_nonzero(np.searchsorted(at, places, "left") != np.searchsorted(at, places, "right")))
+    asked = pieces(np.asarray(others, np.int64))
+    return sum(int(np.count_nonzero(np.searchsorted(at, p, "left") != np.searchsorted(at, p, "right"))) for p in asked)

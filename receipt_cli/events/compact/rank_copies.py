@@ -15,7 +15,7 @@ from receipt_cli.events.compact.frame import Frame, labels
 from receipt_cli.events.rows import MAX_EPOCHS, Read, RowRun
 from receipt_cli.grammar.model import COUNTERS, Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
-from receipt_cli.numeric.spill import ascends, scratch, show
+from receipt_cli.numeric.spill import ascends, gathered, picked, scratch, show
 from receipt_cli.records.envelope import NO_RANK
 from receipt_cli.scan.columns import RuleColumns
 
@@ -46,12 +46,12 @@ def set_aside(
     steps, ranks = _counted(rule, frame) if rule in counted else frame.steps, frame.ranks
     if steps is None or ranks is None:
         return None
-    labelled = ranks != NO_RANK
+    pieces = [slice(begin, begin + PIECE) for begin in range(0, len(ranks), PIECE)]
+    labelled = np.concatenate([ranks[piece] != NO_RANK for piece in _shown(pieces)])
     if frame.numbered is not None and rule not in counted:
         labelled &= frame.numbered
-    pieces = [slice(begin, begin + PIECE) for begin in range(0, len(ranks), PIECE)]
     counts: Counter[int] = Counter()
-    for piece in pieces:
+    for piece in _shown(pieces):
         names, times_seen = np.unique(ranks[piece][labelled[piece]], return_counts=True)
         counts.update(dict(zip(names.tolist(), times_seen.tolist(), strict=True)))
     if len(counts) < 2:
@@ -74,7 +74,7 @@ def set_aside(
             done += len(found)
         if begin < done:
             run = frame.run(rows[begin:done], done - begin)
-            copies[rank] = run.numbered(steps[run.rows]) if rule in counted else run
+            copies[rank] = run.numbered(picked(steps, rows[begin:done])) if rule in counted else run
     return np.flatnonzero(~theirs), copies
 
 
@@ -93,11 +93,14 @@ def _counted(rule: Rule, frame: Frame) -> Integers | None:
     ):
         return None
     masked = any(mask is not None for mask in (some, few, known))
-    if masked or not 0 < lengths[0] < LONGEST or bool((lengths != lengths[0]).any()) or bool((epochs >= MAX_EPOCHS).any()):
+    if masked or not 0 < lengths[0] < LONGEST or bool((lengths != lengths[0]).any()):
         return None
-    first = rule.epochs_from if rule.epochs_from is not None else int(bool((epochs != 0).all()))
-    steps: Integers = np.maximum(epochs - first, 0) * lengths[0] + inside
-    return steps
+    parts = [slice(begin, begin + PIECE) for begin in range(0, len(epochs), PIECE)]
+    if any((epochs[part] >= MAX_EPOCHS).any() for part in _shown(parts)):
+        return None
+    first = rule.epochs_from if rule.epochs_from is not None else int(all(epochs[part].all() for part in _shown(parts)))
+    counted = (np.maximum(epochs[part] - first, 0) * lengths[0] + inside[part] for part in _shown(parts))
+    return gathered(np.int64, len(epochs), counted)
 
 
 def _shown(pieces: Iterable[slice]) -> Iterator[slice]:

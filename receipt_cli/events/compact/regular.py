@@ -19,7 +19,7 @@ from receipt_cli.events.compact.relays import find_relays
 from receipt_cli.events.rows import HEAD, TAIL, KeptRows, Read, RowRun, are_many
 from receipt_cli.grammar.model import Grammar, Rule
 from receipt_cli.numeric.arrays import distinct_values
-from receipt_cli.numeric.spill import ascends, pieces, show
+from receipt_cli.numeric.spill import ascends, picked, pieces, show
 from receipt_cli.scan.columns import RuleColumns
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def find_runs(rule: Rule, columns: RuleColumns, around: Around, chosen: Integers
     """
     at: Integers = columns.at.whole()
     if chosen is not None:
-        at = at[chosen]
+        at = picked(at, chosen)
     if len(at) < SPAN or not ascends(at):
         return None
     frame = Frame(rule, columns, chosen)
@@ -172,7 +172,10 @@ def _beside(at: Integers, others: Integers) -> Integers:
     before = done = 0
     for piece in pieces(at):
         since, done = done, int(np.searchsorted(others, piece[-1], "right"))
-        found += [before + np.searchsorted(piece, others[since:done], side) for side in ("left", "right")]
+        places = np.concatenate([np.searchsorted(piece, others[since:done], side) for side in ("left", "right")])
+        found.append(before + distinct_values(places))
         before += len(piece)
-    places = distinct_values(np.concatenate(found))
-    return places[places < len(at)]
+    every = np.concatenate(found)
+    wanted = every < len(at)
+    wanted[1:] &= every[1:] != every[:-1]  # behind a piece, and before the next one
+    return every[wanted]
