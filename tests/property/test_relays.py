@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -136,6 +137,7 @@ def log_of(
     stamped: bool,
     same: bool,
     copies: int,
+    evaluated: tuple[int, str, float],
 ) -> str:
     """Return the log of attempts: how many records, from where, what is before them, after how many seconds, and what is odd."""
     now, n, lines, label, plan = datetime(2026, 1, 1), first, [], "", ""
@@ -158,8 +160,16 @@ def log_of(
             line = f"{label}{stamp}toy step {n}{plan} | loss={'nan' if here and odd == 'loss' else loss}{values}"
             lines += [line] * (0 if here and odd == "drop" else 2 if here and odd == "twice" else 1)
             lines += [f"{label}{stamp}toy norm {n}: 0.5"] if here and odd == "norm" else []
+            if evaluated[0] and n % (evaluated[0] * stride) == 0:
+                now += timedelta(seconds=evaluated[2])
+                stamp = _stamp(now) if stamped and not (here and odd == "stamp") else ""
+                lines.append(f"{label}{stamp}toy eval {n}: 2.{n % 7}{evaluated[1]}")
             n += stride
     return ("\n".join(lines) + "\n") * (copies if n - stride >= first else 1)
+
+
+def _stamp(now: datetime) -> str:
+    return f"{now:%Y-%m-%d %H:%M:%S}.{now.microsecond // 1000:03d} - "
 
 
 LOGS = st.builds(
@@ -171,6 +181,11 @@ LOGS = st.builds(
     st.booleans(),
     st.booleans(),
     st.sampled_from([1, 1, 1, 1, 2]),
+    st.one_of(
+        st.just((0, "", 0.0)),
+        st.just((0, "", 0.0)),
+        st.tuples(st.integers(1, 5), st.sampled_from(["", " in 3.5", " in 0.1"]), st.sampled_from([0.0, 0.1, 3.5, 40.0])),
+    ),
 )
 WALLS = st.sampled_from([None, None, Wall(5000.0, "stated"), Wall(60.0, "stated")])
 
@@ -215,3 +230,21 @@ def compared(log: str, definition: str, limits: tuple[int, int], wall: Wall | No
 def test_relays_change_nothing(log: str, definition: str, limits: tuple[int, int], wall: Wall | None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         compared(log, definition, limits, wall, Path(folder))
+
+
+@pytest.mark.parametrize("begin", ["again", "from the first", "from one"])
+def test_short_attempts_are_few_events(begin: str, tmp_path: Path) -> None:
+    """Only attempts that go on from a step of the one before stay together: another start may be another launch's."""
+    again = (64, begin, 16, "nothing", 0.0, None)
+    log = log_of([again] * 300, 1, 1, [("time", ["0.5"])], True, False, 1, (0, "", 0.0))
+    path, grammar = tmp_path / "run.log", tmp_path / "v1.yaml"
+    path.write_text(log)
+    grammar.write_text(GRAMMAR % "")
+    reading = read_log([Stream((Source(str(path)),))], Options(grammar=str(grammar)), workers=1)
+    assert sum(event.records for event in reading.events if event.is_step) == 300 * 64
+    assert (len(reading.events) < 64 * 4) == (begin == "again")
+    with patch.object(rows, "WEIGHT", 0):
+        plain = read_log([Stream((Source(str(path)),))], Options(grammar=str(grammar)), workers=1)
+    assert len(plain.events) == 300 * 64
+    one, other = (repr(assemble(each.derivation(), run={}, header={}, attachments=[])) for each in (reading, plain))
+    assert one == other

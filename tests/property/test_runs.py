@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from unittest.mock import patch
 
@@ -275,7 +276,14 @@ def stretches(draw: st.DrawFn) -> list[str]:
             lines += [f"{label}{line}{n if other else ''}" for n, label in enumerate(shown)] * (2 if what == "twice" else 1)
         if what in ("norm", "eval", "memory"):
             lines.append(f"toy {what} {n}: 0.5")
-    return lines
+    every = "\n".join(lines).split("\n")
+    if kind in ("frames", "counted") or draw(st.sampled_from([True, True, False])):
+        return every
+    seconds = draw(st.lists(st.sampled_from([0, 1, 1, 2, 40]), min_size=1, max_size=4))
+    times = accumulate((seconds[i % len(seconds)] for i in range(len(every))), initial=draw(st.integers(0, 3000)))
+    return [
+        f"2026-01-01 {at // 3600:02d}:{at // 60 % 60:02d}:{at % 60:02d} - {line}" for at, line in zip(times, every, strict=False)
+    ]
 
 
 parts = st.one_of(

@@ -6,15 +6,18 @@ Lines that no rule reads count at both ends of the log: a job is older than its 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from receipt_cli.events.model import Event
-from receipt_cli.events.rows import RowRun
 from receipt_cli.events.streams import Gathered
 from receipt_cli.lazy_dataclass import NamedTuple, dataclass
 from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, plain, read_clock
+
+if TYPE_CHECKING:
+    from receipt_cli.numeric.array_types import Floats, Integers
 
 JITTER = (5.0, 60.0)
 """Seconds that a stamp may lie before an earlier line's, since what other ranks print comes late: so many in any log, so many
@@ -177,11 +180,10 @@ class _Walk:
         self.last_line = max(self.last_line, line)
         self.whole = self.whole and clock == math.floor(clock)
 
-    def run(self, run: RowRun) -> None:
-        """Take the records of a run."""
+    def take_all(self, clocks: Floats, lines: Integers) -> None:
+        """Take many records in order."""
         import numpy as np
 
-        clocks, lines = run.clock, run.line
         known = ~np.isnan(clocks)
         clocks, lines = clocks[known], lines[known]
         if not len(clocks):
@@ -243,13 +245,33 @@ def _walk(events: Sequence[Event], start: int, edges: Edges) -> _Walk:
     walk = _Walk()
     for stamp in edges.first[:1]:
         walk.take(stamp.clock, stamp.line)
-    for event in events:
-        if event.at >= start:
-            walk.take(event.clock, event.line)
-            if event.run is not None:
-                for part in event.run.in_pieces():
-                    walk.run(part)
+    own = [event for event in events if event.at >= start]
+    if any(event.run is not None and event.run.passed for event in own):
+        walk.take_all(*_in_order(own))
+        own = []
+    for event in own:
+        walk.take(event.clock, event.line)
+        if event.run is not None:
+            for part in event.run.in_pieces():
+                walk.take_all(part.clock, part.line)
     for stamp in (edges.last or edges.first)[-1:]:  # where the last bytes have no stamp, the first may have the latest
         if stamp.line > walk.last_line:
             walk.take(stamp.clock, stamp.line)
     return walk
+
+
+def _in_order(events: Iterable[Event]) -> tuple[Floats, Integers]:
+    """Return stamp and line of all records in log order, those of runs that others stand between among them."""
+    import numpy as np
+
+    single: list[tuple[int, float, int]] = []
+    runs: list[RowRun] = []
+    for event in events:
+        single.append((event.at, event.clock, event.line))
+        runs += [event.run] if event.run is not None else []
+    at, clocks, lines = zip(*single, strict=True)
+    places = np.concatenate([np.array(at, np.int64), *(run.at for run in runs)])
+    order = np.argsort(places, kind="stable")
+    every = np.concatenate([np.array(clocks, np.float64), *(run.clock for run in runs)])
+    printed = np.concatenate([np.array(lines, np.int64), *(run.line for run in runs)])
+    return every[order], printed[order]

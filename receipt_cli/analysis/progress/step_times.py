@@ -8,7 +8,7 @@ from typing import Literal
 from receipt_cli.analysis.goodput.attempts import paces, standing_of
 from receipt_cli.analysis.goodput.pauses import marks_of
 from receipt_cli.analysis.goodput.steptime import CUMULATIVE, TIME
-from receipt_cli.events.phases import Phase
+from receipt_cli.events.phases import Phase, in_single_file
 from receipt_cli.events.series import Series
 from receipt_cli.lazy_dataclass import NamedTuple
 from receipt_cli.numeric.arrays import is_large
@@ -44,8 +44,9 @@ def step_times(phase: Phase, series: Series, printed: Statistic | None, grain: f
         return None if printed.definition in CUMULATIVE else _spread("printed", series.steady(TIME))
     if grain is None:
         return None
-    places = [event.at for event in phase.steps]
+    phase = in_single_file(phase)
     steps = phase.steps
+    places = [event.at for event in steps]
     after = {bisect_left(places, mark.event.at) for mark in marks_of(phase, 0)}
     apart = {id(steps[place]) for place in after if place < len(steps)}
     lengths, times = paces(standing_of(phase), apart)

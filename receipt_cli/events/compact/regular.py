@@ -124,7 +124,7 @@ def surroundings(
 def find_passing(read: Sequence[Read]) -> Read | None:
     """Return the only rule of evaluations, if they are so plain that nothing but their order ties them to the steps around.
 
-    They print figures, and perhaps a step. Not where anything has a time stamp, or another rank: then the place of each counts.
+    They print figures, and perhaps a step. Not where anything is of another rank: then the place of each counts.
     """
     found = [(g, r, c) for g, r, c in read if r.event == "eval"]
     if len(found) != 1 or len({g.id for g, *_ in read}) > 1 or not are_many(found[0][2]):
@@ -135,8 +135,7 @@ def find_passing(read: Sequence[Read]) -> Read | None:
         return None
     if any(target[0] not in ("metric", "other") and target != STEP for target in targets) or any(r.repeats for _, r, _ in read):
         return None
-    timed = any(not np.isnan(part).all() for _, _, c in read for part in pieces(c.clock.whole()))
-    return None if timed or len(set().union(*(labels(r, c) for _, r, c in read))) > 1 else found[0]
+    return None if len(set().union(*(labels(r, c) for _, r, c in read))) > 1 else found[0]
 
 
 def passed_by(found: Read, runs: Iterable[tuple[RuleColumns, KeptRows]]) -> KeptRows | None:
