@@ -17,6 +17,7 @@ from receipt_cli.lazy_pattern import compile_later
 from receipt_cli.records.envelope import CLOCK_MASKED, MASK, UNIX_MASKED, head_ends, plain, read_clock
 
 if TYPE_CHECKING:
+    from receipt_cli.events.rows import RowRun
     from receipt_cli.numeric.array_types import Floats, Integers
 
 JITTER = (5.0, 60.0)
